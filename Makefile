@@ -1,0 +1,41 @@
+# make help lists the targets. The environment is made once and again only when its inputs change.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+ARGS ?=
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## list the targets
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' \
+		|| { echo "error: Python 3.11, 3.12 or 3.13 is needed: make PYTHON=python3.12 …"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --constraint constraints.txt torch
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+.PHONY: install
+install: $(STAMP) ## make the environment in .venv
+
+.PHONY: train
+train: $(STAMP) ## train the default experiment (ARGS="key=value …" to change it)
+	$(BIN)/python train.py $(ARGS)
+
+.PHONY: tensorboard
+tensorboard: $(STAMP) ## look at all runs in the browser
+	$(BIN)/tensorboard --logdir runs --host 127.0.0.1 $(ARGS)
+
+.PHONY: check
+check: $(STAMP) ## format check, lint and type check
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+.PHONY: test
+test: check ## all checks and the whole test suite (ARGS="--real-data DIR" for real corpora)
+	$(BIN)/python -m pytest $(ARGS)

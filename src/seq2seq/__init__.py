@@ -1,0 +1,1 @@
+"""Recurrent sequence-to-sequence translation with attention."""

@@ -1,0 +1,1 @@
+"""Puts the rooms together: config in, trained model and metrics out."""

@@ -1,0 +1,1 @@
+"""From configuration to objects: the only readers of config fields."""

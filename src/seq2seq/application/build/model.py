@@ -1,0 +1,42 @@
+"""The model that a configuration describes."""
+
+from seq2seq.attention.registry import score_names
+from seq2seq.config import Config
+from seq2seq.errors import InputError
+from seq2seq.model.seq2seq import Seq2Seq
+from seq2seq.model.spec import ModelSpec, build_seq2seq
+from seq2seq.text.vocabulary import PADDING_ID, Vocabulary
+
+
+def build_spec(config: Config, source: Vocabulary, target: Vocabulary) -> ModelSpec:
+    """Sizes of the model."""
+    return ModelSpec(
+        source_vocabulary_size=len(source),
+        target_vocabulary_size=len(target),
+        padding_id=PADDING_ID,
+        embedding_size=config.model.embedding_size,
+        encoder_hidden_size=config.model.encoder_hidden_size,
+        decoder_hidden_size=config.model.decoder_hidden_size,
+        num_layers=config.model.num_layers,
+        bidirectional=config.model.bidirectional,
+        dropout=config.model.dropout,
+        readout_size=config.model.readout_size,
+        tying=config.model.tying.value,
+        score=config.attention.score,
+        attention_size=config.attention.hidden_size,
+        attention_dropout=config.attention.dropout,
+    )
+
+
+def build_model(spec: ModelSpec) -> Seq2Seq:
+    """A model with fresh parameters.
+
+    Raises:
+        InputError: options do not go together, or the score is unknown.
+    """
+    if spec.score not in score_names():
+        raise InputError(f"attention.score={spec.score}: there are {', '.join(score_names())}")
+    try:
+        return build_seq2seq(spec)
+    except ValueError as error:
+        raise InputError(str(error)) from error

@@ -1,0 +1,140 @@
+"""Everything Lightning needs for a run."""
+
+from pathlib import Path
+from typing import Any
+
+import lightning.pytorch as pl
+import torch
+from lightning.pytorch.callbacks import Callback, EarlyStopping, ModelCheckpoint
+from lightning.pytorch.loggers import TensorBoardLogger
+
+from seq2seq.application.build.text import EncodedCorpus
+from seq2seq.config import Config, Monitor
+from seq2seq.model.seq2seq import Seq2Seq
+from seq2seq.tensorboard.callbacks import AttentionHeatmaps, TranslationSamples
+from seq2seq.text.bucketing import BatchSize, shuffled_order, sorted_order
+from seq2seq.text.datamodule import TranslationData
+from seq2seq.training.interruption import StopOnSignal
+from seq2seq.training.module import TranslationModule
+from seq2seq.training.optimisation import Optimisation
+from seq2seq.training.progress import ProgressReport
+from seq2seq.training.random_state import RandomState
+
+PRECISIONS = {"fp32": "32-true", "bf16-mixed": "bf16-mixed", "fp16-mixed": "16-mixed"}
+
+
+def build_data(config: Config, corpus: EncodedCorpus) -> TranslationData:
+    """Batches of the training and the validation split."""
+    size = BatchSize(sentences=config.trainer.batch_sentences, tokens=config.trainer.batch_tokens)
+    train, validation = corpus.train, corpus.validation
+    source_lengths, target_lengths = train.source.lengths, train.target.lengths
+    evaluation_order = sorted_order(validation.source.lengths, validation.target.lengths, size)
+    return TranslationData(
+        train,
+        validation,
+        train_order=lambda epoch: shuffled_order(
+            source_lengths, target_lengths, size, seed=config.seed, epoch=epoch
+        ),
+        validation_order=lambda _: evaluation_order,
+    )
+
+
+def _monitor(config: Config) -> tuple[str, str]:
+    """The monitored metric, and whether it should be small or large."""
+    mode = "min" if config.trainer.monitor is Monitor.loss else "max"
+    return f"validation/{config.trainer.monitor.value}", mode
+
+
+def total_steps(config: Config, batches_per_epoch: int) -> int:
+    """Optimiser steps of the whole training."""
+    steps_per_epoch = -(-batches_per_epoch // config.trainer.accumulate)
+    steps = config.trainer.max_epochs * steps_per_epoch
+    return min(steps, config.trainer.max_steps or steps)
+
+
+def build_module(
+    config: Config, model: Seq2Seq, corpus: EncodedCorpus, num_steps: int
+) -> TranslationModule:
+    """The Lightning module around a model."""
+    monitor, mode = _monitor(config)
+    optimisation = Optimisation(
+        optimiser=config.optim.optimiser.value,
+        learning_rate=config.optim.learning_rate,
+        weight_decay=config.optim.weight_decay,
+        schedule=config.optim.schedule.value,
+        warmup_steps=config.optim.warmup_steps,
+        total_steps=num_steps,
+        final_fraction=config.optim.final_fraction,
+        plateau_factor=config.optim.plateau_factor,
+        plateau_patience=config.optim.plateau_patience,
+        validate_every=config.trainer.validate_every,
+        monitor=monitor,
+        monitor_mode=mode,
+    )
+    return TranslationModule(
+        model,
+        optimisation=optimisation,
+        label_smoothing=config.optim.label_smoothing,
+        gradient_clip=config.trainer.gradient_clip,
+        log_every=config.trainer.log_every,
+        validation=corpus.validation,
+        target_codec=corpus.target_codec,
+    )
+
+
+def build_trainer(
+    config: Config, run_dir: Path, corpus: EncodedCorpus, device: torch.device, num_steps: int
+) -> pl.Trainer:
+    """The Lightning trainer of a run folder."""
+    return pl.Trainer(
+        accelerator={"cuda": "gpu"}.get(device.type, device.type),
+        devices=config.device.devices,
+        precision=PRECISIONS[config.device.precision.value],  # type: ignore[arg-type, attr-defined]
+        max_epochs=config.trainer.max_epochs,
+        max_steps=config.trainer.max_steps or -1,
+        accumulate_grad_batches=config.trainer.accumulate,
+        check_val_every_n_epoch=config.trainer.validate_every,
+        log_every_n_steps=1,  # the module itself logs at its interval
+        num_sanity_val_steps=0,
+        logger=TensorBoardLogger(run_dir, name="tensorboard", version=""),
+        callbacks=_callbacks(config, run_dir, corpus, num_steps),
+        enable_progress_bar=False,  # ours is among the callbacks
+        enable_model_summary=False,
+    )
+
+
+def _callbacks(
+    config: Config, run_dir: Path, corpus: EncodedCorpus, num_steps: int
+) -> list[Callback]:
+    monitor, mode = _monitor(config)
+    # the scores come first: what they log is what the checkpoint and the stopping look at
+    callbacks: list[Callback] = [
+        RandomState(),
+        ProgressReport(total_steps=num_steps),
+        TranslationSamples(corpus.validation, count=config.tensorboard.samples),
+        AttentionHeatmaps(
+            corpus.validation,
+            source_vocabulary=corpus.source_codec.vocabulary,
+            target_vocabulary=corpus.target_codec.vocabulary,
+            count=config.tensorboard.heatmaps,
+            title=run_dir.name,
+        ),
+    ]
+    if config.trainer.early_stopping is not None:
+        callbacks.append(
+            EarlyStopping(monitor, mode=mode, patience=config.trainer.early_stopping)
+        )
+    checkpoints = ModelCheckpoint(**_checkpoint_options(run_dir, monitor, mode))
+    return [*callbacks, checkpoints, StopOnSignal(run_dir / "checkpoints" / "last.ckpt")]
+
+
+def _checkpoint_options(run_dir: Path, monitor: str, mode: str) -> dict[str, Any]:
+    return {
+        "dirpath": run_dir / "checkpoints",
+        "filename": "best",
+        "monitor": monitor,
+        "mode": mode,
+        "save_top_k": 1,
+        "save_last": True,
+        "enable_version_counter": False,
+    }

@@ -1,0 +1,37 @@
+"""Where a run lives."""
+
+import hashlib
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from seq2seq.config import Config
+
+NOT_IN_NAME = ("experiment", "name", "runs_dir")
+"""Overrides that place a run rather than change it."""
+
+MAX_LENGTH = 120
+
+
+def run_folder(config: Config, overrides: Sequence[str]) -> Path:
+    """``runs_dir/experiment_name/name``, the name made from the overrides unless it is given.
+
+    The parts cannot lead out of `runs_dir`: signs other than letters, digits and ``=,.+-_``
+    become ``-``, and no part begins with a dot.
+    """
+    name = config.name or name_from_overrides(overrides)
+    return Path(config.runs_dir) / _safe(config.experiment_name) / _safe(name)
+
+
+def name_from_overrides(overrides: Sequence[str]) -> str:
+    """A name such as ``attention=scaled_dot,seed=2``; ``default`` where nothing is overridden."""
+    kept = sorted(text for text in overrides if text.partition("=")[0] not in NOT_IN_NAME)
+    return ",".join(kept) or "default"
+
+
+def _safe(part: str) -> str:
+    safe = re.sub(r"[^\w=,.+-]+", "-", part).lstrip(".-") or "run"
+    if len(safe) <= MAX_LENGTH:
+        return safe
+    digest = hashlib.sha256(part.encode()).hexdigest()[:8]
+    return f"{safe[: MAX_LENGTH - 9]}-{digest}"

@@ -1,0 +1,124 @@
+"""The part of a run that needs torch: preparing, training, exporting, scoring."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from seq2seq.application.build.device import build_device
+from seq2seq.application.build.model import build_model, build_spec
+from seq2seq.application.build.text import EncodedCorpus, build_codecs, encode_corpus
+from seq2seq.application.checkpoint import load_model_weights
+from seq2seq.config import Config
+from seq2seq.decoding.model_folder import TranslationModel, load_model_folder, save_model_folder
+from seq2seq.decoding.translator import Translator
+from seq2seq.errors import InputError
+from seq2seq.evaluation.score_card import score_card
+from seq2seq.model.spec import ModelSpec
+from seq2seq.text.codec import TextCodec
+from seq2seq.text.corpus import ParallelCorpus, SentencePair
+from seq2seq.text.report import corpus_report
+
+FREE_TO_CHANGE = {"dropout", "attention_dropout"}
+"""Values of a spec in which a model may differ from the one it starts from."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedRun:
+    """What can be refused has been refused; training may begin."""
+
+    corpus: EncodedCorpus
+    exported: TranslationModel
+    device: torch.device
+
+
+def prepare(config: Config, corpus: ParallelCorpus, run_dir: Path) -> PreparedRun:
+    """Tokenise, print the corpus report, and build the model.
+
+    Raises:
+        InputError: options do not go with each other, the corpus or this machine.
+    """
+    device = build_device(config.device)
+    start = None if config.init_from is None else load_model_folder(Path(config.init_from))
+    encoded = encode_corpus(config, corpus, _codecs(config, corpus, start, run_dir))
+    print(corpus_report({"train": encoded.train, "validation": encoded.validation}))
+    torch.manual_seed(config.seed)
+    spec = build_spec(config, encoded.source_codec.vocabulary, encoded.target_codec.vocabulary)
+    model = build_model(spec)
+    if start is not None:
+        _require_same_sizes(spec, start.spec, Path(config.init_from or ""))
+        model.load_state_dict(start.model.state_dict())
+    num_parameters = sum(parameter.numel() for parameter in model.parameters())
+    print(
+        f"vocabulary  {spec.source_vocabulary_size:,} source, {spec.target_vocabulary_size:,} "
+        f"target   model  {num_parameters:,} parameters   device  {device}"
+    )
+    exported = TranslationModel(spec, model, encoded.source_codec, encoded.target_codec)
+    return PreparedRun(encoded, exported, device)
+
+
+def _codecs(
+    config: Config, corpus: ParallelCorpus, start: TranslationModel | None, run_dir: Path
+) -> tuple[TextCodec, TextCodec]:
+    """The codecs of the model to start from, or new ones from the training split."""
+    if start is not None:
+        return start.source_codec, start.target_codec
+    return build_codecs(config.data, corpus, run_dir / "tokenizer")
+
+
+def _require_same_sizes(spec: ModelSpec, start: ModelSpec, path: Path) -> None:
+    for field in fields(ModelSpec):
+        wanted, found = getattr(spec, field.name), getattr(start, field.name)
+        if wanted != found and field.name not in FREE_TO_CHANGE:
+            raise InputError(
+                f"init_from={path}: its {field.name} is {found}, this run's is {wanted}: "
+                "choose the same model and attention"
+            )
+
+
+def train_and_score(config: Config, prepared: PreparedRun, run_dir: Path) -> dict[str, Any]:
+    """Train to the end, export the best model, and score it.
+
+    Raises:
+        TrainingInterrupted: a signal stopped the training.
+    """
+    facts = _train(config, prepared, run_dir)
+    load_model_weights(run_dir / "checkpoints" / "best.ckpt", prepared.exported.model)
+    save_model_folder(run_dir / "model", prepared.exported)
+    translator = Translator.load(run_dir / "model", device=str(prepared.device))
+    splits = {"validation": prepared.corpus.validation.pairs, "test": prepared.corpus.test}
+    scores = {name: _score(translator, pairs) for name, pairs in splits.items() if pairs}
+    return scores | facts
+
+
+def _train(config: Config, prepared: PreparedRun, run_dir: Path) -> dict[str, Any]:
+    """Fit the model; returns facts of the training."""
+    # imported this late, Lightning costs nothing to a user whose input is refused
+    from seq2seq.application.build.training import (  # noqa: PLC0415
+        build_data,
+        build_module,
+        build_trainer,
+        total_steps,
+    )
+
+    logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
+    data = build_data(config, prepared.corpus)
+    num_steps = total_steps(config, len(data.train_dataloader()))
+    module = build_module(config, prepared.exported.model, prepared.corpus, num_steps)
+    trainer = build_trainer(config, run_dir, prepared.corpus, prepared.device, num_steps)
+    last = run_dir / "checkpoints" / "last.ckpt"
+    if last.exists():
+        print(f"continuing from {last}")
+    trainer.fit(
+        module, data, ckpt_path=str(last) if last.exists() else None, weights_only=True
+    )
+    return {"num_epochs": trainer.current_epoch, "num_steps": trainer.global_step}
+
+
+def _score(translator: Translator, pairs: Sequence[SentencePair]) -> dict[str, Any]:
+    translations = translator.translate([pair.source for pair in pairs])
+    card = score_card([t.text for t in translations], [pair.target for pair in pairs])
+    return card.as_dict() | {"num_sentences": len(pairs)}

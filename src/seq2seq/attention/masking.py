@@ -1,0 +1,80 @@
+"""Softmax over real keys only: padding gets a weight of exactly zero."""
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+Lengths = Int[Tensor, "B"] | Int[Tensor, "B Q"] | None
+"""How many keys are real, from the first on: per sequence, per query, or all of them."""
+
+
+def length_mask(
+    valid_lengths: Int[Tensor, "*rows"], num_keys: int
+) -> Bool[Tensor, "*rows {num_keys}"]:
+    """The mask that says the same as lengths.
+
+    Args:
+        valid_lengths: how many keys are real, any shape.
+        num_keys: number of keys K, real or not.
+
+    Returns:
+        True on the first `valid_lengths` of the K keys; the keys are a new last axis.
+    """
+    positions = torch.arange(num_keys, device=valid_lengths.device)
+    return positions < valid_lengths.unsqueeze(-1)
+
+
+def masked_softmax(
+    scores: Float[Tensor, "B Q K"],
+    valid_lengths: Lengths = None,
+    *,
+    mask: Bool[Tensor, "..."] | None = None,
+) -> Float[Tensor, "B Q K"]:
+    """Softmax over the keys of each query, leaving out the keys that are not real.
+
+        w_j = exp(s_j) / sum of exp(s_i) over the real keys i,  and w_j = 0 where j is not real
+
+    A query without a real key gets zeros and passes no gradient. What the scores hold on keys
+    that are not real has no influence, be it infinite or NaN. Any floating-point type will do.
+
+    Args:
+        scores: any real numbers; not written to.
+        valid_lengths: how many keys are real, from the first on: (B,), or (B, Q) for lengths that
+            differ from query to query. None for all.
+        mask: True on real keys, of any shape that broadcasts to the scores: (B, 1, K) for padding.
+
+    Raises:
+        ValueError: both `valid_lengths` and `mask` are given.
+    """
+    real = _real_keys(scores, valid_lengths, mask)
+    if real is None:
+        return scores.softmax(dim=-1)
+    # -inf is right in every dtype, but a row of nothing else would be NaN: such rows become zeros.
+    has_key = real.any(dim=-1, keepdim=True)
+    fill = torch.zeros_like(has_key, dtype=scores.dtype).masked_fill(has_key, -torch.inf)
+    return torch.where(real, scores, fill).softmax(dim=-1).masked_fill(~real, 0.0)
+
+
+def attention_weights(
+    scores: Float[Tensor, "B Q K"],
+    valid_lengths: Lengths = None,
+    *,
+    mask: Bool[Tensor, "..."] | None = None,
+) -> Float[Tensor, "B Q K"]:
+    """`masked_softmax` in float32 at least.
+
+    Half-precision weights of a long row are too coarse to sum to one; scores of such a type are
+    converted first. Arguments and errors are those of `masked_softmax`.
+    """
+    precise = scores.to(torch.promote_types(scores.dtype, torch.float32))
+    return masked_softmax(precise, valid_lengths, mask=mask)
+
+
+def _real_keys(scores: Tensor, valid_lengths: Tensor | None, mask: Tensor | None) -> Tensor | None:
+    """The mask of the real keys, broadcast to the scores; None where every key is real."""
+    if valid_lengths is None:
+        return None if mask is None else mask.expand_as(scores)
+    if mask is not None:
+        raise ValueError("give valid_lengths or mask, not both")
+    rows = valid_lengths.unsqueeze(1) if valid_lengths.ndim == 1 else valid_lengths
+    return length_mask(rows, scores.shape[-1]).expand_as(scores)

@@ -1,0 +1,252 @@
+"""Scoring functions: how well a query and a key go together.
+
+Each is a module from queries (B, Q, q) and keys (B, K, k) to scores (B, Q, K); `Score` is the
+contract, for those here and for those of other packages.
+"""
+
+import math
+from typing import Protocol, runtime_checkable
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from seq2seq.attention.additive import additive_scores
+
+
+@runtime_checkable
+class Score(Protocol):
+    """What a scoring function offers. A `torch.nn.Module` offers the call through `forward`.
+
+    Keys are often compared with many queries, one after the other. What depends on the keys alone
+    is therefore separate: `score(queries, keys)` and
+    `score(queries, keys, score.project_keys(keys))` are equal, and the second does not project.
+    """
+
+    @property
+    def needs_equal_sizes(self) -> bool:
+        """Whether queries and keys must be of one size. Usually a class attribute."""
+
+    def project_keys(self, keys: Float[Tensor, "B K k"]) -> Tensor:
+        """The part of the work that depends on the keys alone, (B, K, anything)."""
+
+    def __call__(
+        self,
+        queries: Float[Tensor, "B Q q"],
+        keys: Float[Tensor, "B K k"],
+        projected_keys: Tensor | None = None,
+    ) -> Float[Tensor, "B Q K"]:
+        """The scores; `projected_keys`, where given, instead of projecting `keys` again."""
+
+
+class AdditiveScore(nn.Module):
+    """Score of a small network with one hidden layer, without biases.
+
+        a(q, k) = w_v^T tanh(W_q q + W_k k),  W_q (A, q), W_k (A, k), w_v (A)
+
+    Bahdanau, Cho and Bengio, "Neural machine translation by jointly learning to align and
+    translate", 2015. Queries and keys may differ in size. Costs B Q K A tanh besides the
+    projections; memory is bounded, see `seq2seq.attention.additive`.
+
+    Args:
+        query_size: size of a query; None to take it from the first queries seen.
+        key_size: size of a key; None to take it from the first keys seen.
+        hidden_size: size A of the hidden layer.
+    """
+
+    needs_equal_sizes = False
+
+    def __init__(
+        self, query_size: int | None = None, key_size: int | None = None, *, hidden_size: int
+    ) -> None:
+        super().__init__()
+        self.query_projection = _projection(query_size, hidden_size)
+        self.key_projection = _projection(key_size, hidden_size)
+        self.score_weight = nn.Parameter(torch.empty(hidden_size))
+        bound = 1 / math.sqrt(hidden_size)
+        nn.init.uniform_(self.score_weight, -bound, bound)
+
+    def project_keys(self, keys: Float[Tensor, "B K k"]) -> Float[Tensor, "B K A"]:
+        """W_k k."""
+        return self.key_projection(keys)
+
+    def forward(
+        self,
+        queries: Float[Tensor, "B Q q"],
+        keys: Float[Tensor, "B K k"],
+        projected_keys: Float[Tensor, "B K A"] | None = None,
+    ) -> Float[Tensor, "B Q K"]:
+        """The scores; `projected_keys` are what `project_keys(keys)` returned."""
+        projected = self.project_keys(keys) if projected_keys is None else projected_keys
+        return additive_scores(self.query_projection(queries), projected, self.score_weight)
+
+
+class DotScore(nn.Module):
+    """Dot product.
+
+        a(q, k) = q^T k
+
+    Luong, Pham and Manning, "Effective approaches to attention-based neural machine translation",
+    2015. Queries and keys must be of one size d. Costs one batched product, B Q K d. The scores
+    of independent vectors of unit variance have variance d.
+    """
+
+    needs_equal_sizes = True
+
+    def project_keys(self, keys: Float[Tensor, "B K k"]) -> Float[Tensor, "B K k"]:
+        """The keys themselves: there is nothing to project."""
+        return keys
+
+    def forward(
+        self,
+        queries: Float[Tensor, "B Q q"],
+        keys: Float[Tensor, "B K k"],
+        projected_keys: Float[Tensor, "B K k"] | None = None,
+    ) -> Float[Tensor, "B Q K"]:
+        """The scores.
+
+        Raises:
+            ValueError: queries and keys differ in size.
+        """
+        keys = keys if projected_keys is None else projected_keys
+        _check_equal_sizes(queries, keys)
+        return queries @ keys.mT
+
+
+class ScaledDotScore(nn.Module):
+    """Dot product, scaled so that its variance does not grow with the size of the vectors.
+
+        a(q, k) = q^T k / sqrt(d)
+
+    Vaswani et al., "Attention is all you need", 2017. Queries and keys must be of one size d.
+    Costs one batched product, B Q K d.
+    """
+
+    needs_equal_sizes = True
+
+    def project_keys(self, keys: Float[Tensor, "B K k"]) -> Float[Tensor, "B K k"]:
+        """The keys themselves: there is nothing to project."""
+        return keys
+
+    def forward(
+        self,
+        queries: Float[Tensor, "B Q q"],
+        keys: Float[Tensor, "B K k"],
+        projected_keys: Float[Tensor, "B K k"] | None = None,
+    ) -> Float[Tensor, "B Q K"]:
+        """The scores.
+
+        Raises:
+            ValueError: queries and keys differ in size.
+        """
+        keys = keys if projected_keys is None else projected_keys
+        _check_equal_sizes(queries, keys)
+        # Scaling the queries, not the scores, keeps the product within float16.
+        return (queries / math.sqrt(queries.shape[-1])) @ keys.mT
+
+
+class BilinearScore(nn.Module):
+    """Dot product with a learned matrix in between, Luong's "general" score.
+
+        a(q, k) = q^T M k,  M (q, k)
+
+    Luong, Pham and Manning, "Effective approaches to attention-based neural machine translation",
+    2015. Queries and keys may differ in size. Costs B K q k for M k, once for all queries, and
+    B Q K q for the product.
+
+    Args:
+        query_size: size of a query.
+        key_size: size of a key.
+    """
+
+    needs_equal_sizes = False
+
+    def __init__(self, query_size: int, key_size: int) -> None:
+        super().__init__()
+        self.key_projection = nn.Linear(key_size, query_size, bias=False)
+
+    def project_keys(self, keys: Float[Tensor, "B K k"]) -> Float[Tensor, "B K q"]:
+        """M k."""
+        return self.key_projection(keys)
+
+    def forward(
+        self,
+        queries: Float[Tensor, "B Q q"],
+        keys: Float[Tensor, "B K k"],
+        projected_keys: Float[Tensor, "B K q"] | None = None,
+    ) -> Float[Tensor, "B Q K"]:
+        """The scores; `projected_keys` are what `project_keys(keys)` returned."""
+        projected = self.project_keys(keys) if projected_keys is None else projected_keys
+        return queries @ projected.mT
+
+
+class GaussianScore(nn.Module):
+    """Logarithm of a Gaussian kernel: its softmax is kernel regression.
+
+        a(q, k) = -|(q - k) w|^2 / 2
+
+    Nadaraya, "On estimating regression", 1964; Watson, "Smooth regression analysis", 1964.
+    Queries and keys must be of one size d. Costs one batched product, B Q K d; no tensor of that
+    size is made. The scores are in float32 at least, under autocast too.
+
+    Args:
+        inverse_width: w, one over the width of the kernel.
+        learnable: whether w is a parameter, with `inverse_width` its first value.
+    """
+
+    needs_equal_sizes = True
+
+    def __init__(self, inverse_width: float = 1.0, *, learnable: bool = False) -> None:
+        super().__init__()
+        self.inverse_width = (
+            nn.Parameter(torch.tensor(inverse_width)) if learnable else inverse_width
+        )
+
+    def project_keys(self, keys: Float[Tensor, "B K k"]) -> Float[Tensor, "B K k"]:
+        """The keys themselves: there is nothing to project."""
+        return keys
+
+    def forward(
+        self,
+        queries: Float[Tensor, "B Q q"],
+        keys: Float[Tensor, "B K k"],
+        projected_keys: Float[Tensor, "B K k"] | None = None,
+    ) -> Float[Tensor, "B Q K"]:
+        """The scores.
+
+        Raises:
+            ValueError: queries and keys differ in size.
+        """
+        keys = keys if projected_keys is None else projected_keys
+        _check_equal_sizes(queries, keys)
+        return -0.5 * self.inverse_width**2 * _squared_distances(queries, keys)
+
+
+def _projection(input_size: int | None, output_size: int) -> nn.Linear:
+    if input_size is None:
+        return nn.LazyLinear(output_size, bias=False)
+    return nn.Linear(input_size, output_size, bias=False)
+
+
+def _check_equal_sizes(queries: Tensor, keys: Tensor) -> None:
+    query_size, key_size = queries.shape[-1], keys.shape[-1]
+    if query_size != key_size:
+        raise ValueError(
+            f"this score needs queries and keys of one size, not {query_size} and {key_size}"
+        )
+
+
+def _squared_distances(queries: Tensor, keys: Tensor) -> Tensor:
+    """|q - k|^2 as |q|^2 - 2 q^T k + |k|^2, around the mean query.
+
+    Distances do not depend on the origin, rounding does: the three terms cancel well only where
+    they are not much larger than their sum. A single query is its own mean, and exact.
+    """
+    dtype = torch.promote_types(queries.dtype, torch.float32)
+    with torch.autocast(queries.device.type, enabled=False):
+        queries, keys = queries.to(dtype), keys.to(dtype)
+        centre = queries.detach().mean(dim=1, keepdim=True)
+        queries, keys = queries - centre, keys - centre
+        of_queries, of_keys = queries.square().sum(dim=-1), keys.square().sum(dim=-1)
+        products = queries @ keys.mT
+        return (of_queries.unsqueeze(2) - 2 * products + of_keys.unsqueeze(1)).clamp(min=0)

@@ -1,0 +1,332 @@
+"""The typed schema of the configuration: names, types, meanings and ranges. Values are in conf/.
+
+Hydra checks names and types against these classes, on the command line and inside YAML files;
+the ranges are checked when the composed configuration becomes an object.
+"""
+
+from dataclasses import Field, dataclass, field, fields, is_dataclass
+from enum import Enum
+from typing import Any
+
+from hydra.core.config_store import ConfigStore
+
+from seq2seq.errors import InputError
+
+
+def setting(
+    meaning: str, *, low: float | None = None, high: float | None = None, unit: str = ""
+) -> Any:
+    """A field of the schema: what it means, its unit, and its least and greatest value."""
+    return field(metadata={"meaning": meaning, "low": low, "high": high, "unit": unit})
+
+
+class TokenizerName(Enum):
+    """How text is split into tokens."""
+
+    word = "word"
+    unigram = "unigram"
+    bpe = "bpe"
+
+
+class Tying(Enum):
+    """Which weights are one."""
+
+    none = "none"
+    output = "output"
+    all = "all"
+
+
+class Accelerator(Enum):
+    """Where to compute."""
+
+    auto = "auto"
+    cpu = "cpu"
+    gpu = "gpu"
+    mps = "mps"
+
+
+Precision = Enum("Precision", {name: name for name in ("fp32", "bf16-mixed", "fp16-mixed")})
+Precision.__doc__ = "Number format of the products."
+
+
+class OptimiserName(Enum):
+    """Optimisers."""
+
+    adam = "adam"
+    adamw = "adamw"
+    sgd = "sgd"
+
+
+class Schedule(Enum):
+    """Courses of the learning rate."""
+
+    constant = "constant"
+    cosine = "cosine"
+    plateau = "plateau"
+
+
+class Monitor(Enum):
+    """Validation metrics that choose the best model."""
+
+    loss = "loss"
+    bleu = "bleu"
+
+
+@dataclass(kw_only=True, slots=True)
+class TokenizerConfig:
+    """`data.tokenizer`."""
+
+    name: TokenizerName = setting("word, or SentencePiece: unigram or bpe")
+    lowercase: bool = setting("lower-case the text first")
+    joint: bool = setting("one vocabulary for both languages")
+    min_frequency: int = setting("rarer words become <unk>", low=1)
+    max_size: int | None = setting("greatest vocabulary size; null: no bound", low=8)
+
+    def __post_init__(self) -> None:
+        check_ranges("data.tokenizer", self)
+
+
+@dataclass(kw_only=True, slots=True)
+class DataConfig:
+    """`data`: what every corpus has."""
+
+    source_language: str = setting("language code of the source")
+    target_language: str = setting("language code of the target")
+    tokenizer: TokenizerConfig
+    max_length: int | None = setting("longer pairs are dropped", low=1, unit="tokens")
+    limit: int | None = setting("use only the first pairs of each split", low=2, unit="pairs")
+    overfit: bool = setting("validate and test on the training pairs")
+
+    def __post_init__(self) -> None:
+        check_ranges("data", self)
+
+
+@dataclass(kw_only=True, slots=True)
+class GrammarConfig(DataConfig):
+    """`data=grammar`: the built-in English-French corpus."""
+
+    folder: str = setting("folder of lexicon and rules, relative to train.py")
+    train_pairs: int = setting("training pairs", low=2, high=1_000_000, unit="pairs")
+    validation_pairs: int = setting("validation pairs", low=1, high=10_000, unit="pairs")
+    test_pairs: int = setting("test pairs", low=1, high=10_000, unit="pairs")
+    seed: int = setting("seed of the sampled sentences", low=0)
+
+    # a slotted dataclass is a new class, which the zero-argument super() would miss
+    def __post_init__(self) -> None:
+        DataConfig.__post_init__(self)
+
+
+@dataclass(kw_only=True, slots=True)
+class FilePairConfig:
+    """Two parallel files."""
+
+    source: str | None = setting("source file, plain or .gz, one sentence a line")
+    target: str | None = setting("target file, line by line its translation")
+
+
+@dataclass(kw_only=True, slots=True)
+class ValidationFilesConfig(FilePairConfig):
+    """`data.validation`: two files, or a share of the training files."""
+
+    fraction: float | None = setting("share of the training pairs to hold out", low=0, high=0.5)
+
+    def __post_init__(self) -> None:
+        check_ranges("data.validation", self)
+
+
+@dataclass(kw_only=True, slots=True)
+class ParallelConfig(DataConfig):
+    """`data=parallel`: the user's own files."""
+
+    train: FilePairConfig
+    validation: ValidationFilesConfig
+    test: FilePairConfig
+
+    def __post_init__(self) -> None:
+        DataConfig.__post_init__(self)
+
+
+@dataclass(kw_only=True, slots=True)
+class Multi30kConfig(DataConfig):
+    """`data=multi30k`: the published files of Multi30k, task 1."""
+
+    root: str = setting("folder that holds train.en.gz, val.en.gz, test_2016_flickr.en.gz, …")
+
+    def __post_init__(self) -> None:
+        DataConfig.__post_init__(self)
+
+
+@dataclass(kw_only=True, slots=True)
+class ModelConfig:
+    """`model`."""
+
+    embedding_size: int = setting("size of a token's vector", low=1)
+    encoder_hidden_size: int = setting("GRU state of one direction of the encoder", low=1)
+    decoder_hidden_size: int = setting("GRU state of the decoder", low=1)
+    num_layers: int = setting("GRU layers of encoder and decoder", low=1, high=16)
+    bidirectional: bool = setting("the encoder reads both ways")
+    dropout: float = setting("on embeddings, between layers, on outputs", low=0, high=0.95)
+    readout_size: int | None = setting("deep readout; null: score the state itself", low=1)
+    tying: Tying = setting("none; output: target embedding = output layer; all: source too")
+
+    def __post_init__(self) -> None:
+        check_ranges("model", self)
+
+
+@dataclass(kw_only=True, slots=True)
+class AttentionConfig:
+    """`attention`."""
+
+    score: str = setting("registered name of the scoring function")
+    hidden_size: int = setting("hidden size of the score, where it has one", low=1)
+    dropout: float = setting("on the weights used for pooling", low=0, high=0.95)
+
+    def __post_init__(self) -> None:
+        check_ranges("attention", self)
+
+
+@dataclass(kw_only=True, slots=True)
+class DeviceConfig:
+    """`device`."""
+
+    accelerator: Accelerator = setting("auto, cpu, gpu or mps")
+    devices: int = setting("number of devices", low=1)
+    precision: Precision = setting("fp32, bf16-mixed or fp16-mixed")  # type: ignore[valid-type]
+    threads: int | None = setting("CPU threads; null: torch's choice", low=1)
+
+    def __post_init__(self) -> None:
+        check_ranges("device", self)
+
+
+@dataclass(kw_only=True, slots=True)
+class OptimConfig:
+    """`optim`."""
+
+    optimiser: OptimiserName = setting("adam, adamw or sgd")
+    learning_rate: float = setting("greatest learning rate", low=1e-9, high=100)
+    weight_decay: float = setting("L2 penalty", low=0, high=10)
+    label_smoothing: float = setting("share of the label spread evenly", low=0, high=0.9)
+    schedule: Schedule = setting("constant, cosine or plateau")
+    warmup_steps: int = setting("linear growth from 0", low=0, unit="optimiser steps")
+    final_fraction: float = setting("learning rate at the end of the cosine", low=0, high=1)
+    plateau_factor: float = setting("times the rate on a plateau", low=0.01, high=0.99)
+    plateau_patience: int = setting("without progress, a plateau", low=0, unit="validations")
+
+    def __post_init__(self) -> None:
+        check_ranges("optim", self)
+        if self.schedule is Schedule.plateau and self.warmup_steps:
+            raise InputError(
+                f"optim.warmup_steps={self.warmup_steps} does not go with optim.schedule=plateau: "
+                "set optim.warmup_steps=0"
+            )
+
+
+@dataclass(kw_only=True, slots=True)
+class TrainerConfig:
+    """`trainer`."""
+
+    max_epochs: int = setting("passes over the training split", low=1)
+    max_steps: int | None = setting("stop after so many", low=1, unit="optimiser steps")
+    batch_sentences: int | None = setting("sentences in a batch at most", low=1)
+    batch_tokens: int | None = setting("padded size of a batch at most", low=2, unit="tokens")
+    accumulate: int = setting("batches per optimiser step", low=1)
+    gradient_clip: float | None = setting("greatest norm of the gradient", low=1e-6)
+    validate_every: int = setting("between two validations", low=1, unit="epochs")
+    monitor: Monitor = setting("validation metric of the best model: loss or bleu")
+    early_stopping: int | None = setting("stop after so many without progress", low=1,
+                                         unit="validations")
+    log_every: int = setting("between two logged training values", low=1, unit="optimiser steps")
+
+    def __post_init__(self) -> None:
+        check_ranges("trainer", self)
+        if self.batch_sentences is None and self.batch_tokens is None:
+            raise InputError(
+                "trainer.batch_sentences and trainer.batch_tokens are both null: "
+                "bound the batch by one of them, for example trainer.batch_sentences=128"
+            )
+
+
+@dataclass(kw_only=True, slots=True)
+class TensorBoardConfig:
+    """`tensorboard`."""
+
+    heatmaps: int = setting("validation sentences whose attention is drawn", low=0, high=100)
+    samples: int = setting("translated validation sentences shown as text", low=0, high=1000)
+
+    def __post_init__(self) -> None:
+        check_ranges("tensorboard", self)
+
+
+@dataclass(kw_only=True, slots=True)
+class Config:
+    """Everything that decides a run."""
+
+    experiment_name: str = setting("folder of the runs of this experiment, under runs_dir")
+    name: str | None = setting("name of the run; null: made from the overrides")
+    runs_dir: str = setting("folder of all runs")
+    seed: int = setting("seed of parameters, dropout and batch order", low=0, high=2**32 - 1)
+    init_from: str | None = setting("start from the weights of this run or model folder")
+    data: DataConfig
+    model: ModelConfig
+    attention: AttentionConfig
+    device: DeviceConfig
+    optim: OptimConfig
+    trainer: TrainerConfig
+    tensorboard: TensorBoardConfig
+
+    def __post_init__(self) -> None:
+        check_ranges("", self)
+
+
+def check_ranges(section: str, values: Any) -> None:
+    """Check every number of a section against the range of its field.
+
+    Raises:
+        InputError: naming the key, the value and the range.
+    """
+    for described in fields(values):
+        value = getattr(values, described.name)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            _check_range(f"{section}.{described.name}".lstrip("."), value, described)
+
+
+def _check_range(key: str, value: float, described: "Field[Any]") -> None:
+    low, high = described.metadata["low"], described.metadata["high"]
+    # written so that NaN, which is neither, is refused
+    within = (low is None or value >= low) and (high is None or value <= high)
+    if within and value == value:
+        return
+    bounds = f"at least {low:g}" if high is None else f"from {low:g} to {high:g}"
+    raise InputError(f"{key}={value} is out of range: {described.metadata['meaning']}, {bounds}")
+
+
+DATA_SCHEMAS: dict[str, type[DataConfig]] = {
+    "grammar": GrammarConfig,
+    "parallel": ParallelConfig,
+    "multi30k": Multi30kConfig,
+}
+
+
+def register_schema() -> None:
+    """Tell Hydra the schema: `schema` for the root, `schema/data/…` for the corpora."""
+    store = ConfigStore.instance()
+    store.store(name="schema", node=Config)
+    for name, node in DATA_SCHEMAS.items():
+        store.store(group="schema/data", name=name, node=node)
+
+
+def known_keys() -> list[str]:
+    """Every key that the command line accepts, such as ``optim.learning_rate``."""
+    keys = {key for data in DATA_SCHEMAS.values() for key in _keys(data, "data.")}
+    return sorted(keys | set(_keys(Config, "")))
+
+
+def _keys(schema: type, prefix: str) -> list[str]:
+    keys = []
+    for described in fields(schema):
+        nested = described.type if isinstance(described.type, type) else None
+        if nested is not None and is_dataclass(nested):
+            keys += _keys(nested, f"{prefix}{described.name}.")
+        else:
+            keys.append(prefix + described.name)
+    return keys

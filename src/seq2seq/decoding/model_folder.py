@@ -1,0 +1,103 @@
+"""An exported model: a folder of weights, sizes and tokenizers that needs nothing else.
+
+``model.safetensors`` (weights), ``model.json`` (format version and sizes), ``source.json`` and
+``target.json`` (tokenizers and vocabularies), ``*.model`` (SentencePiece). Nothing in it can run
+code.
+"""
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from seq2seq.errors import InputError
+from seq2seq.model.seq2seq import Seq2Seq
+from seq2seq.model.spec import ModelSpec, build_seq2seq
+from seq2seq.text.codec import TextCodec, load_codec, save_codec
+
+FORMAT = "seq2seq-model"
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class TranslationModel:
+    """A model with the codecs it was trained with."""
+
+    spec: ModelSpec
+    model: Seq2Seq
+    source_codec: TextCodec
+    target_codec: TextCodec
+
+
+def save_model_folder(folder: Path, exported: TranslationModel) -> None:
+    """Write a model folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    header = {"format": FORMAT, "version": VERSION, "spec": asdict(exported.spec)}
+    (folder / "model.json").write_text(json.dumps(header, indent=1), encoding="utf-8")
+    save_codec(exported.source_codec, folder, "source")
+    save_codec(exported.target_codec, folder, "target")
+    save_file(_untied(exported.model), folder / "model.safetensors")
+
+
+def load_model_folder(path: Path) -> TranslationModel:
+    """Read a model folder, or the model of a run folder.
+
+    Raises:
+        InputError: the folder is missing, damaged, or of another program or version.
+    """
+    folder = path / "model" if (path / "model" / "model.json").is_file() else path
+    spec = _read_spec(folder)
+    model = build_seq2seq(spec)
+    weights_path = folder / "model.safetensors"
+    try:
+        model.load_state_dict(load_file(weights_path) | _tied(model), strict=True)
+    except (OSError, SafetensorError, RuntimeError) as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(f"{weights_path} does not hold this model's weights: {reason}") from error
+    return TranslationModel(
+        spec, model.eval(), load_codec(folder, "source"), load_codec(folder, "target")
+    )
+
+
+def _read_spec(folder: Path) -> ModelSpec:
+    path = folder / "model.json"
+    try:
+        header = json.loads(path.read_text(encoding="utf-8"))
+        if header["format"] != FORMAT or header["version"] != VERSION:
+            raise InputError(
+                f"{path} is {header['format']} version {header['version']}, "
+                f"this program reads {FORMAT} version {VERSION}"
+            )
+        return ModelSpec(**header["spec"])
+    except FileNotFoundError as error:
+        raise InputError(
+            f"{folder} holds no model.json: give a run folder or its model/ folder"
+        ) from error
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path} does not describe a model ({error})") from error
+
+
+def _tied_names(model: Seq2Seq) -> dict[str, str]:
+    """Parameters that share another's memory: name -> the name that is saved."""
+    first: dict[int, str] = {}
+    tied = {}
+    for name, tensor in model.state_dict().items():
+        owner = first.setdefault(tensor.data_ptr(), name)
+        if owner != name:
+            tied[name] = owner
+    return tied
+
+
+def _untied(model: Seq2Seq) -> dict[str, Tensor]:
+    """Weights with each shared tensor once, as safetensors wants them."""
+    tied = _tied_names(model)
+    state = model.state_dict()
+    return {name: tensor.contiguous() for name, tensor in state.items() if name not in tied}
+
+
+def _tied(model: Seq2Seq) -> dict[str, Tensor]:
+    """Tied names of a fresh model, so that a strict load finds them."""
+    return {name: model.state_dict()[name] for name in _tied_names(model)}

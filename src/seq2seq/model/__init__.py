@@ -1,0 +1,1 @@
+"""GRU encoder, Bahdanau decoder, and the two together. Plain torch."""

@@ -1,0 +1,157 @@
+"""Bahdanau decoder: a GRU that looks at the source through attention at every step."""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from seq2seq.attention.pooling import Attention
+from seq2seq.model.gru import GRULayer
+from seq2seq.model.memory import Memory, State
+from seq2seq.model.readout import Readout
+
+
+@dataclass(frozen=True, slots=True)
+class Unrolled:
+    """Result of a teacher-forced pass.
+
+    Attributes:
+        features: what the output layer turns into logits (B, T, R).
+        weights: attention probabilities (B, T, S).
+    """
+
+    features: Float[Tensor, "B T R"]
+    weights: Float[Tensor, "B T S"]
+
+
+class BahdanauDecoder(nn.Module):
+    """Decoder of Bahdanau, Cho and Bengio (2015).
+
+    At step t the query is the top layer's state of step t-1, keys and values are the memory, and
+    the context joins the embedded previous token as the input of the first GRU layer:
+
+        c_t = attention(s_{t-1}, memory),  s_t = GRU([embed(y_{t-1}); c_t], s_{t-1})
+
+    Args:
+        embedding: target embedding (V, E).
+        attention: pools the memory; made for queries of size H and keys of size `key_size`.
+        memory_size: size M of the encoder outputs.
+        key_size: None where the memory itself is the key; otherwise the memory is projected to
+            this size first (for scores that need queries and keys of equal size).
+        hidden_size: size H of each layer.
+        num_layers: GRU layers.
+        dropout: on the embedded tokens, between the layers, and on the features.
+        readout: turns state, context and embedded token into features.
+        output: turns features into logits (R -> V).
+    """
+
+    def __init__(
+        self,
+        embedding: nn.Embedding,
+        *,
+        attention: Attention,
+        memory_size: int,
+        key_size: int | None,
+        hidden_size: int,
+        num_layers: int,
+        dropout: float,
+        readout: Readout,
+        output: nn.Linear,
+    ) -> None:
+        super().__init__()
+        self.embedding = embedding
+        self.attention = attention
+        self.readout = readout
+        self.output = output
+        self.dropout = nn.Dropout(dropout)
+        self.key_projection = (
+            nn.Identity() if key_size is None else nn.Linear(memory_size, key_size, bias=False)
+        )
+        self.bridge = _bridge(memory_size, hidden_size, num_layers)
+        input_sizes = [embedding.embedding_dim] + [hidden_size] * (num_layers - 1)
+        self.layers = nn.ModuleList(GRULayer(size, hidden_size) for size in input_sizes)
+        self.context_gates = nn.Linear(memory_size, 3 * hidden_size, bias=False)
+
+    def remember(
+        self,
+        states: Float[Tensor, "B S M"],
+        source_is_token: Bool[Tensor, "B S"],
+        final_states: tuple[Float[Tensor, "B M"], ...],
+    ) -> Memory:
+        """Prepare the encoder's outputs: project the keys once, derive the initial state."""
+        keys = self.key_projection(states)
+        initial = (bridge(final) for bridge, final in zip(self.bridge, final_states, strict=True))
+        return Memory(
+            states=states,
+            keys=keys,
+            projected_keys=self.attention.project_keys(keys),
+            source_is_token=source_is_token,
+            initial_state=tuple(initial),
+        )
+
+    def step(
+        self, tokens: Int[Tensor, "B"], state: State, memory: Memory
+    ) -> tuple[Float[Tensor, "B V"], State, Float[Tensor, "B S"]]:
+        """One step: the definition of this decoder.
+
+        Args:
+            tokens: ids of the previous target tokens.
+            state: state after the previous step.
+            memory: the encoded source sentences.
+
+        Returns:
+            Logits of the next token, the new state, and the attention weights.
+        """
+        embedded = self.dropout(self.embedding(tokens))
+        gates = self.layers[0].input_gates(embedded)
+        state, context, weights = self._advance(gates, state, memory)
+        features = self.dropout(self.readout(state[-1], context, embedded))
+        return self.output(features), state, weights
+
+    def unroll(self, target_input: Int[Tensor, "B T"], memory: Memory) -> Unrolled:
+        """Teacher forcing: `step` over all of `target_input`, from the initial state.
+
+        What does not depend on the state (embeddings and their share of the gates, the readout)
+        is computed for all steps at once.
+        """
+        embedded = self.dropout(self.embedding(target_input))
+        token_gates = self.layers[0].input_gates(embedded)
+        state = memory.initial_state
+        tops, contexts, weights = [], [], []
+        for gates in token_gates.unbind(dim=1):
+            state, context, step_weights = self._advance(gates, state, memory)
+            tops.append(state[-1])
+            contexts.append(context)
+            weights.append(step_weights)
+        top, context = torch.stack(tops, dim=1), torch.stack(contexts, dim=1)
+        features = self.dropout(self.readout(top, context, embedded))
+        return Unrolled(features, torch.stack(weights, dim=1))
+
+    def _advance(
+        self, token_gates: Tensor, state: State, memory: Memory
+    ) -> tuple[State, Tensor, Tensor]:
+        """Attend with the old state, then advance every layer."""
+        context, weights = self.attention(
+            state[-1].unsqueeze(1),
+            memory.keys,
+            memory.states,
+            mask=memory.source_is_token.unsqueeze(1),
+            projected_keys=memory.projected_keys,
+        )
+        context = context.squeeze(1)
+        gates = token_gates + self.context_gates(context)
+        new_state = [self.layers[0](gates, state[0])]
+        for layer, previous in zip(self.layers[1:], state[1:], strict=True):
+            gates = layer.input_gates(self.dropout(new_state[-1]))
+            new_state.append(layer(gates, previous))
+        return tuple(new_state), context, weights.squeeze(1)
+
+
+def _bridge(memory_size: int, hidden_size: int, num_layers: int) -> nn.ModuleList:
+    """From the encoder's final states to the decoder's first: a copy where the sizes agree."""
+    if memory_size == hidden_size:
+        return nn.ModuleList(nn.Identity() for _ in range(num_layers))
+    return nn.ModuleList(
+        nn.Sequential(nn.Linear(memory_size, hidden_size), nn.Tanh()) for _ in range(num_layers)
+    )

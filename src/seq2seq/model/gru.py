@@ -1,0 +1,35 @@
+"""One GRU layer whose products are split, so that many steps can share one."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+
+class GRULayer(nn.Module):
+    """A gated recurrent unit (Cho et al. 2014), in the form of `torch.nn.GRUCell`:
+
+        r = sigmoid(x_r + h_r),  z = sigmoid(x_z + h_z),  n = tanh(x_n + r * h_n)
+        h' = (1 - z) * n + z * h
+
+    with x = `input_gates`(input) and h_r, h_z, h_n the gates of the state. The input's share is
+    given by the caller, who may have computed it for all steps at once or added to it.
+    """
+
+    def __init__(self, input_size: int, hidden_size: int) -> None:
+        super().__init__()
+        self.input_gates = nn.Linear(input_size, 3 * hidden_size)
+        self.state_gates = nn.Linear(hidden_size, 3 * hidden_size)
+        bound = hidden_size**-0.5
+        for parameter in self.parameters():
+            nn.init.uniform_(parameter, -bound, bound)
+
+    def forward(
+        self, input_gates: Float[Tensor, "B G"], state: Float[Tensor, "B H"]
+    ) -> Float[Tensor, "B H"]:
+        """The state after one step; `input_gates` are the input's shares of r, z, n (G = 3 H)."""
+        input_r, input_z, input_n = input_gates.chunk(3, dim=-1)
+        state_r, state_z, state_n = self.state_gates(state).chunk(3, dim=-1)
+        reset = torch.sigmoid(input_r + state_r)
+        update = torch.sigmoid(input_z + state_z)
+        candidate = torch.tanh(input_n + reset * state_n)
+        return candidate + update * (state - candidate)

@@ -1,0 +1,44 @@
+"""What the decoder keeps of a batch of source sentences."""
+
+from dataclasses import dataclass
+
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+State = tuple[Float[Tensor, "B H"], ...]
+"""State of a decoder: one (B, H) tensor a layer, the top layer last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Encoded source sentences, ready for attention.
+
+    Attributes:
+        states: encoder outputs, the values of the attention (B, S, M).
+        keys: keys of the attention: the states, projected to the decoder's size where the score
+            needs equal sizes (B, S, K).
+        projected_keys: the keys as the score projects them, paid for once a sentence.
+        source_is_token: True on real tokens (B, S).
+        initial_state: state of the decoder before its first step.
+    """
+
+    states: Float[Tensor, "B S M"]
+    keys: Float[Tensor, "B S K"]
+    projected_keys: Tensor
+    source_is_token: Bool[Tensor, "B S"]
+    initial_state: State
+
+    def select(self, rows: Tensor) -> "Memory":
+        """The memory of some of the sentences, in the order of `rows`."""
+        return Memory(
+            states=self.states[rows],
+            keys=self.keys[rows],
+            projected_keys=self.projected_keys[rows],
+            source_is_token=self.source_is_token[rows],
+            initial_state=select_state(self.initial_state, rows),
+        )
+
+
+def select_state(state: State, rows: Tensor) -> State:
+    """The state of some of the sentences."""
+    return tuple(layer[rows] for layer in state)

@@ -1,0 +1,129 @@
+"""Sizes of a model, and the model of those sizes."""
+
+from dataclasses import dataclass
+
+from torch import nn
+
+from seq2seq.attention.pooling import Attention
+from seq2seq.attention.registry import build_score
+from seq2seq.model.decoder import BahdanauDecoder
+from seq2seq.model.encoder import GRUEncoder
+from seq2seq.model.readout import DeepReadout, StateReadout
+from seq2seq.model.seq2seq import Seq2Seq
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelSpec:
+    """Everything that decides the shapes of a model. Kept as JSON beside the weights.
+
+    Attributes:
+        source_vocabulary_size: number of source tokens.
+        target_vocabulary_size: number of target tokens V.
+        padding_id: id of the padding token, on both sides.
+        embedding_size: size E of both embeddings.
+        encoder_hidden_size: size of one direction of the encoder.
+        decoder_hidden_size: size H of the decoder.
+        num_layers: GRU layers of encoder and decoder.
+        bidirectional: whether the encoder reads both ways.
+        dropout: probability, see encoder and decoder.
+        readout_size: size R of the deep readout; None to score the state itself.
+        tying: ``none``; ``output`` (target embedding = output layer); ``all`` (source embedding
+            too; needs a joint vocabulary).
+        score: registered name of the attention score.
+        attention_size: hidden size A of the score, where it has one.
+        attention_dropout: probability, on the weights used for pooling.
+    """
+
+    source_vocabulary_size: int
+    target_vocabulary_size: int
+    padding_id: int
+    embedding_size: int
+    encoder_hidden_size: int
+    decoder_hidden_size: int
+    num_layers: int
+    bidirectional: bool
+    dropout: float
+    readout_size: int | None
+    tying: str
+    score: str
+    attention_size: int
+    attention_dropout: float
+
+
+def build_seq2seq(spec: ModelSpec) -> Seq2Seq:
+    """A model with fresh parameters.
+
+    Raises:
+        ValueError: the spec's values do not go together.
+    """
+    target_embedding = _embedding(spec.target_vocabulary_size, spec)
+    source_embedding = _source_embedding(target_embedding, spec)
+    encoder = GRUEncoder(
+        source_embedding,
+        hidden_size=spec.encoder_hidden_size,
+        num_layers=spec.num_layers,
+        bidirectional=spec.bidirectional,
+        dropout=spec.dropout,
+    )
+    return Seq2Seq(encoder, _decoder(target_embedding, encoder.memory_size, spec))
+
+
+def _embedding(vocabulary_size: int, spec: ModelSpec) -> nn.Embedding:
+    embedding = nn.Embedding(vocabulary_size, spec.embedding_size, padding_idx=spec.padding_id)
+    nn.init.normal_(embedding.weight, std=spec.embedding_size**-0.5)
+    embedding.weight.data[spec.padding_id].zero_()
+    return embedding
+
+
+def _source_embedding(target_embedding: nn.Embedding, spec: ModelSpec) -> nn.Embedding:
+    if spec.tying != "all":
+        return _embedding(spec.source_vocabulary_size, spec)
+    if spec.source_vocabulary_size != spec.target_vocabulary_size:
+        raise ValueError(
+            "model.tying=all needs one vocabulary for both languages: set data.tokenizer.joint=true"
+        )
+    return target_embedding
+
+
+def _decoder(embedding: nn.Embedding, memory_size: int, spec: ModelSpec) -> BahdanauDecoder:
+    hidden_size = spec.decoder_hidden_size
+    readout = (
+        StateReadout(hidden_size)
+        if spec.readout_size is None
+        else DeepReadout(hidden_size, memory_size, spec.embedding_size, spec.readout_size)
+    )
+    attention, key_size = _attention(memory_size, spec)
+    return BahdanauDecoder(
+        embedding,
+        attention=attention,
+        memory_size=memory_size,
+        key_size=key_size,
+        hidden_size=hidden_size,
+        num_layers=spec.num_layers,
+        dropout=spec.dropout,
+        readout=readout,
+        output=_output(embedding, readout.feature_size, spec),
+    )
+
+
+def _attention(memory_size: int, spec: ModelSpec) -> tuple[Attention, int | None]:
+    """The attention, and the size the keys must be projected to (None for no projection)."""
+    query_size = spec.decoder_hidden_size
+    score = build_score(
+        spec.score, query_size=query_size, key_size=memory_size, hidden_size=spec.attention_size
+    )
+    key_size = query_size if score.needs_equal_sizes and memory_size != query_size else None
+    return Attention(score, dropout=spec.attention_dropout), key_size
+
+
+def _output(embedding: nn.Embedding, feature_size: int, spec: ModelSpec) -> nn.Linear:
+    output = nn.Linear(feature_size, spec.target_vocabulary_size)
+    if spec.tying == "none":
+        return output
+    if feature_size != spec.embedding_size:
+        raise ValueError(
+            f"model.tying={spec.tying} needs features as large as the embedding, not "
+            f"{feature_size} and {spec.embedding_size}: set model.readout_size={spec.embedding_size}"
+        )
+    output.weight = embedding.weight
+    return output

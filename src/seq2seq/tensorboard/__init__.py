@@ -1,0 +1,1 @@
+"""Everything a person looks at: pictures, attention records, callbacks."""

@@ -1,0 +1,107 @@
+"""What a validation leaves in TensorBoard besides scalars: attention heatmaps and translations."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import lightning.pytorch as pl
+import torch
+from lightning.pytorch.callbacks import Callback
+from tensorboard.compat.proto.summary_pb2 import Summary
+
+from seq2seq.tensorboard.heatmap import png_bytes, render_attention
+from seq2seq.text.batch import Batch
+from seq2seq.text.store import EncodedSplit
+from seq2seq.text.vocabulary import END, Vocabulary
+
+
+class AttentionHeatmaps(Callback):
+    """Draws the teacher-forced attention of the first validation sentences at every validation.
+
+    Each sentence has its own tag ``attention/<sentence id>``, so that TensorBoard's step slider
+    replays how its alignment forms.
+
+    Args:
+        validation: the validation split.
+        source_vocabulary: names the columns.
+        target_vocabulary: names the rows.
+        count: number of sentences.
+        title: begins the title of each picture.
+    """
+
+    def __init__(
+        self,
+        validation: EncodedSplit,
+        *,
+        source_vocabulary: Vocabulary,
+        target_vocabulary: Vocabulary,
+        count: int,
+        title: str,
+    ) -> None:
+        self._validation = validation
+        self._source_vocabulary = source_vocabulary
+        self._target_vocabulary = target_vocabulary
+        self._sentence_ids = list(range(min(count, len(validation))))
+        self._title = title
+
+    def on_validation_end(self, trainer: pl.Trainer, pl_module: Any) -> None:
+        """Draw."""
+        if not self._sentence_ids or trainer.logger is None:
+            return
+        batch = Batch.from_split(self._validation, self._sentence_ids).to(pl_module.device)
+        with torch.no_grad():
+            weights = pl_module.teacher_forced(batch).weights.float().cpu()
+        for index, sentence_weights in zip(self._sentence_ids, weights, strict=True):
+            picture = self._picture(index, sentence_weights, trainer.global_step)
+            trainer.logger.experiment.file_writer.add_summary(picture, trainer.global_step)
+
+    def _picture(self, index: int, weights: torch.Tensor, step: int) -> Summary:
+        source = [*self._source_vocabulary.words(self._validation.source[index]), END]
+        target = [*self._target_vocabulary.words(self._validation.target[index]), END]
+        image = render_attention(
+            weights[: len(target), : len(source)].numpy(),
+            source,
+            target,
+            title=f"{self._title}  step {step}",
+        )
+        encoded = Summary.Image(
+            height=image.height,
+            width=image.width,
+            colorspace=3,
+            encoded_image_string=png_bytes(image),
+        )
+        return Summary(value=[Summary.Value(tag=f"attention/{index}", image=encoded)])
+
+
+class TranslationSamples(Callback):
+    """Shows source, reference and translation of the first validation sentences as text.
+
+    Args:
+        validation: the validation split.
+        count: number of sentences.
+    """
+
+    def __init__(self, validation: EncodedSplit, *, count: int) -> None:
+        self._validation = validation
+        self._count = min(count, len(validation))
+
+    def on_validation_end(self, trainer: pl.Trainer, pl_module: Any) -> None:
+        """Write a table."""
+        if not self._count or trainer.logger is None:
+            return
+        table = "\n".join(self._rows(pl_module.translations))
+        trainer.logger.experiment.add_text("validation/samples", table, trainer.global_step)
+
+    def _rows(self, translations: dict[int, str]) -> Iterator[str]:
+        yield "| source | reference | translation |"
+        yield "| --- | --- | --- |"
+        for index in range(self._count):
+            pair = self._validation.pairs[index]
+            cells = (pair.source, pair.target, translations.get(index, ""))
+            yield "| " + " | ".join(_cell(text) for text in cells) + " |"
+
+
+def _cell(text: str) -> str:
+    """Text that stays text in a Markdown table."""
+    for sign in "\\`*_{}[]<>()#+-.!|":
+        text = text.replace(sign, f"\\{sign}")
+    return text

@@ -1,0 +1,126 @@
+"""Sentence pairs and the files they are read from. Needs no torch, so that it can refuse early."""
+
+import gzip
+import random
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from seq2seq.errors import InputError
+
+GZIP_MAGIC = b"\x1f\x8b"
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+Alignment = tuple[tuple[int, int], ...]
+"""Word alignment: sorted (source word index, target word index) pairs, counted from 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class SentencePair:
+    """A source sentence and its translation, as ordinary text."""
+
+    source: str
+    target: str
+    alignment: Alignment | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ParallelCorpus:
+    """The three splits of a corpus; `test` may be empty."""
+
+    train: Sequence[SentencePair]
+    validation: Sequence[SentencePair]
+    test: Sequence[SentencePair]
+
+
+def read_lines(path: Path) -> list[str]:
+    r"""Read the sentences of a UTF-8 text file, plain or gzip, one a line.
+
+    A line ends at ``\n`` only (a carriage return before it is dropped), so that characters such as
+    U+2028 stay inside their sentence. A byte order mark is dropped.
+
+    Raises:
+        InputError: the file is missing, unreadable, empty, damaged, or not UTF-8.
+    """
+    content = _read_bytes(path).removeprefix(BYTE_ORDER_MARK)
+    if not content:
+        raise InputError(f"{path} is empty: give a file with one sentence a line")
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise InputError(
+            f"{path}, line {line}: byte 0x{content[error.start]:02x} is not UTF-8: "
+            "convert the file, for example with iconv -t UTF-8"
+        ) from error
+    lines = text.removesuffix("\n").split("\n")
+    return [line.removesuffix("\r") for line in lines]
+
+
+def _read_bytes(path: Path) -> bytes:
+    """Whole content of a file, decompressed where its first bytes say gzip, whatever its name."""
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError as error:
+        raise InputError(f"{path} does not exist: {_nearest_existing(path)}") from error
+    except IsADirectoryError as error:
+        raise InputError(f"{path} is a folder: give a text file, plain or .gz") from error
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror}): check it") from error
+    if not content.startswith(GZIP_MAGIC):
+        return content
+    try:
+        return gzip.decompress(content)
+    except (EOFError, OSError, zlib.error) as error:
+        raise InputError(f"{path} is a damaged gzip file ({error}): fetch it again") from error
+
+
+def _nearest_existing(path: Path) -> str:
+    """Say what the user may have meant by a path that is not there."""
+    folder = path.parent
+    if not folder.is_dir():
+        return f"nor does its folder; the working folder is {Path.cwd()}"
+    names = sorted(entry.name for entry in folder.iterdir())[:6]
+    return f"{folder} holds {', '.join(names) or 'nothing'}"
+
+
+def read_parallel(source_path: Path, target_path: Path) -> list[SentencePair]:
+    """Read two files whose lines are each other's translations.
+
+    Raises:
+        InputError: one of them cannot be read, or they differ in length.
+    """
+    sources, targets = read_lines(source_path), read_lines(target_path)
+    if len(sources) != len(targets):
+        raise InputError(
+            f"{source_path} has {len(sources):,} lines but {target_path} has {len(targets):,}: "
+            "line n of one must translate line n of the other; the first line without a partner "
+            f"is {min(len(sources), len(targets)) + 1}"
+        )
+    return [SentencePair(*pair) for pair in zip(sources, targets, strict=True)]
+
+
+def drop_blank(pairs: Sequence[SentencePair]) -> list[SentencePair]:
+    """Pairs whose two sides both hold more than white space."""
+    return [pair for pair in pairs if pair.source.strip() and pair.target.strip()]
+
+
+def split_off(
+    pairs: Sequence[SentencePair], fraction: float, seed: int
+) -> tuple[list[SentencePair], list[SentencePair]]:
+    """Split pairs at random into (the rest, `fraction` of them), at least one on each side.
+
+    All pairs of one source sentence go to the same side.
+
+    Raises:
+        InputError: there are fewer than two different source sentences.
+    """
+    sources = sorted({pair.source for pair in pairs})
+    if len(sources) < 2:
+        raise InputError("the training files hold fewer than two different source sentences")
+    random.Random(seed).shuffle(sources)
+    count = min(max(round(fraction * len(sources)), 1), len(sources) - 1)
+    held_out = set(sources[:count])
+    rest = [pair for pair in pairs if pair.source not in held_out]
+    return rest, [pair for pair in pairs if pair.source in held_out]

@@ -1,0 +1,104 @@
+"""The grammar as a corpus: distinct sentence pairs, split by the combinations they hold."""
+
+import random
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from seq2seq.errors import InputError
+from seq2seq.text.corpus import SentencePair
+from seq2seq.text.grammar.files import GrammarFileError, read_yaml
+from seq2seq.text.grammar.french import spell
+from seq2seq.text.grammar.lexicon import Lexicon, load_lexicon
+from seq2seq.text.grammar.phrase import Phrase
+from seq2seq.text.grammar.sentences import Combination, Sentences
+from seq2seq.text.words import join_words
+
+Split = Literal["train", "validation", "test"]
+
+TEST_SHARE = 6
+VALIDATION_SHARE = 3
+"""Per cent of the word combinations that only the test and the validation split hold."""
+
+MAX_WORDS = 24
+MAX_TRIES_PER_PAIR = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Grammar:
+    """A synchronous grammar of English and French."""
+
+    lexicon: Lexicon
+    rules: Mapping[str, Any]
+
+    def sample(self, count: int, seed: int, split: Split) -> list[SentencePair]:
+        """Distinct pairs of a split, with their gold word alignment.
+
+        Every combination of content words, such as a verb and its object or a noun and its
+        adjective, belongs to one split by a hash of its words. A test sentence holds at least one
+        combination of the test split, and so one that no training sentence holds; likewise for
+        validation.
+
+        Args:
+            count: number of pairs.
+            seed: of the random choices; the combinations of a split do not depend on it.
+            split: ``train``, ``validation`` or ``test``.
+
+        Raises:
+            InputError: the grammar does not make so many different pairs.
+        """
+        sentences = Sentences(self.lexicon, self.rules, random.Random(f"{seed} {split}"))
+        pairs: dict[str, SentencePair] = {}
+        for _ in range(MAX_TRIES_PER_PAIR * count):
+            phrase, combinations = sentences.sentence()
+            if len(phrase.source) <= MAX_WORDS and split_of(combinations) == split:
+                pair = _pair(spell(phrase))
+                pairs.setdefault(pair.source, pair)
+                if len(pairs) == count:
+                    return list(pairs.values())
+        raise InputError(f"the grammar makes fewer than {count:,} different {split} pairs")
+
+
+def load_grammar(folder: Path) -> Grammar:
+    """Read lexicon.yaml and rules.yaml.
+
+    Raises:
+        GrammarFileError: one of them is missing or malformed.
+    """
+    rules_path = folder / "rules.yaml"
+    rules = read_yaml(rules_path)
+    for group, entries in rules.items():
+        for name, rule in entries.items():
+            if "source" not in rule or "target" not in rule:
+                raise GrammarFileError(f"{rules_path}: {group}.{name} needs source and target")
+    return Grammar(load_lexicon(folder / "lexicon.yaml"), rules)
+
+
+def split_of(combinations: set[Combination]) -> Split | None:
+    """The split of a sentence with these combinations; None where it would belong to two."""
+    held_out = {_held_out(combination) for combination in combinations} - {None}
+    if len(held_out) > 1:
+        return None
+    return held_out.pop() if held_out else "train"
+
+
+def _held_out(combination: Combination) -> Split | None:
+    share = zlib.crc32("|".join(combination).encode()) % 100
+    if share < TEST_SHARE:
+        return "test"
+    return "validation" if share < TEST_SHARE + VALIDATION_SHARE else None
+
+
+def _pair(phrase: Phrase) -> SentencePair:
+    return SentencePair(
+        source=join_words(_capitalised(phrase.source), "en"),
+        target=join_words(_capitalised(phrase.target), "fr"),
+        alignment=tuple(sorted(set(phrase.links))),
+    )
+
+
+def _capitalised(words: tuple[str, ...]) -> list[str]:
+    first, *rest = words
+    return [first[0].upper() + first[1:], *rest]

@@ -1,0 +1,51 @@
+"""Iterates over the batches of a split and knows its place, so that training can resume there."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from seq2seq.text.batch import Batch
+from seq2seq.text.bucketing import Order
+from seq2seq.text.store import EncodedSplit
+
+
+class BatchLoader:
+    """The batches of one epoch after another.
+
+    Lightning saves and restores `state_dict` in its checkpoints. The order is asked for at the
+    first batch rather than in `__iter__`, because Lightning calls that before it restores the
+    epoch.
+
+    Args:
+        split: the sentences.
+        order: the order of the batches in an epoch.
+        epoch: tells the current epoch.
+    """
+
+    def __init__(
+        self, split: EncodedSplit, order: Callable[[int], Order], epoch: Callable[[], int]
+    ) -> None:
+        self._split = split
+        self._order = order
+        self._epoch = epoch
+        self._num_yielded = 0
+        self._resume_at = 0
+
+    def __len__(self) -> int:
+        return len(self._order(self._epoch()))
+
+    def __iter__(self) -> Iterator[Batch]:
+        order = self._order(self._epoch())
+        start, self._resume_at = self._resume_at, 0
+        self._num_yielded = start
+        for sentence_ids in order[start:]:
+            self._num_yielded += 1
+            yield Batch.from_split(self._split, sentence_ids.tolist())
+
+    def state_dict(self) -> dict[str, Any]:
+        """How many batches of the current epoch have been given out."""
+        return {"num_yielded": self._num_yielded}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Begin the next iteration after the batches given out; after a whole epoch, anew."""
+        num_yielded = state["num_yielded"]
+        self._resume_at = num_yielded if num_yielded < len(self) else 0

@@ -1,0 +1,155 @@
+"""Text -> tokens -> text, for words and for SentencePiece subwords."""
+
+import io
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Protocol
+
+import sentencepiece
+
+from seq2seq.errors import InputError
+from seq2seq.text.torchtext_adapter import (
+    frequent_tokens,
+    load_sentencepiece,
+    sentencepiece_splitter,
+    word_splitter,
+)
+from seq2seq.text.vocabulary import (
+    BEGIN,
+    BEGIN_ID,
+    END,
+    END_ID,
+    PADDING,
+    PADDING_ID,
+    SPECIALS,
+    UNKNOWN,
+    UNKNOWN_ID,
+    Vocabulary,
+)
+from seq2seq.text.words import join_words, split_words
+
+class Tokenizer(Protocol):
+    """Splits a sentence into tokens and puts tokens together again."""
+
+    def tokens(self, text: str) -> list[str]:
+        """Split a sentence."""
+        ...
+
+    def text(self, tokens: Sequence[str]) -> str:
+        """Put tokens together as ordinary text."""
+        ...
+
+
+class WordTokenizer:
+    """Words and punctuation, case kept unless `lowercase`; see `split_words` and `join_words`."""
+
+    def __init__(self, *, language: str, lowercase: bool) -> None:
+        self.language = language
+        self.lowercase = lowercase
+        self._split = word_splitter(split_words)
+
+    def tokens(self, text: str) -> list[str]:
+        """Split a sentence into words and punctuation signs."""
+        return self._split(text.lower() if self.lowercase else text)
+
+    def text(self, tokens: Sequence[str]) -> str:
+        """Join words by spaces and punctuation by the rules of the language."""
+        return join_words(tokens, self.language)
+
+
+class SubwordTokenizer:
+    """SentencePiece pieces. `text(tokens(sentence)) == sentence` for every sentence.
+
+    (U+2581, SentencePiece's own space mark, comes back as a space.)
+    """
+
+    def __init__(self, model_file: Path, *, lowercase: bool) -> None:
+        self.lowercase = lowercase
+        self.model = _load_model(model_file)
+        self._split = sentencepiece_splitter(self.model)
+
+    def tokens(self, text: str) -> list[str]:
+        """Split a sentence into pieces."""
+        return self._split(text.lower() if self.lowercase else text)
+
+    def text(self, tokens: Sequence[str]) -> str:
+        """Put pieces together again, exactly."""
+        return self.model.decode_pieces(list(tokens))
+
+    def vocabulary(self) -> Vocabulary:
+        """All pieces of the model, in the order of their ids."""
+        return Vocabulary([self.model.id_to_piece(index) for index in range(len(self.model))])
+
+
+def _load_model(path: Path) -> "sentencepiece.SentencePieceProcessor":
+    """Load a SentencePiece model and check that it is one of ours."""
+    try:
+        model = load_sentencepiece(path)
+    except (OSError, RuntimeError) as error:
+        raise InputError(f"{path} is not a readable SentencePiece model: train again") from error
+    first = tuple(model.id_to_piece(index) for index in range(min(len(SPECIALS), len(model))))
+    if first != SPECIALS:
+        raise InputError(f"{path}: its first pieces are {first}, not {SPECIALS}")
+    return model
+
+
+def word_vocabulary(
+    tokenizer: Tokenizer, sentences: Iterable[str], *, min_frequency: int, max_size: int | None
+) -> Vocabulary:
+    """Vocabulary of the words of the training split."""
+    counts: Counter[str] = Counter()
+    for sentence in sentences:
+        counts.update(tokenizer.tokens(sentence))
+    return Vocabulary(
+        frequent_tokens(counts, specials=SPECIALS, min_frequency=min_frequency, max_size=max_size)
+    )
+
+
+def train_sentencepiece(
+    sentences: Iterable[str], *, algorithm: str, vocabulary_size: int, lowercase: bool
+) -> bytes:
+    """Train a SentencePiece model; returns the content of its model file.
+
+    The settings make the round trip exact: no normalisation, white space kept, characters that
+    the training text lacks spelt in bytes.
+
+    Args:
+        sentences: the training split.
+        algorithm: ``unigram`` (Kudo 2018) or ``bpe`` (Sennrich et al. 2016).
+        vocabulary_size: number of pieces, specials and 256 bytes included; fewer where the text
+            does not hold as many.
+        lowercase: train on the lower-cased text.
+
+    Raises:
+        InputError: SentencePiece refuses the size for this text.
+    """
+    model = io.BytesIO()
+    try:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=(line.lower() if lowercase else line for line in sentences),
+            model_writer=model,
+            model_type=algorithm,
+            vocab_size=vocabulary_size,
+            hard_vocab_limit=False,
+            normalization_rule_name="identity",
+            remove_extra_whitespaces=False,
+            byte_fallback=True,
+            unk_id=UNKNOWN_ID,
+            pad_id=PADDING_ID,
+            bos_id=BEGIN_ID,
+            eos_id=END_ID,
+            unk_piece=UNKNOWN,
+            pad_piece=PADDING,
+            bos_piece=BEGIN,
+            eos_piece=END,
+            num_threads=1,  # more threads give another, less reproducible model
+            minloglevel=2,
+        )
+    except (RuntimeError, OSError) as error:
+        reason = str(error).strip().splitlines()[-1] if str(error).strip() else "no reason given"
+        raise InputError(
+            f"data.tokenizer.max_size={vocabulary_size} does not suit this text ({reason}): "
+            "give another size"
+        ) from error
+    return model.getvalue()

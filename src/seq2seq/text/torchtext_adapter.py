@@ -1,0 +1,51 @@
+"""All that this project takes from torchtext 0.6.0, the last release that loads with today's torch.
+
+Its downloaders, archive extraction and vector caches are not used: they fetch over plain http,
+check nothing, and unpickle what they find.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from torchtext.data.functional import load_sp_model, sentencepiece_tokenizer
+from torchtext.data.utils import get_tokenizer
+from torchtext.vocab import Vocab
+
+
+def word_splitter(split: Callable[[str], list[str]]) -> Callable[[str], list[str]]:
+    """Register a function as a torchtext tokenizer, as `torchtext.data.Field` accepts it."""
+    return get_tokenizer(split)
+
+
+def frequent_tokens(
+    counts: Counter[str],
+    *,
+    specials: tuple[str, ...],
+    min_frequency: int,
+    max_size: int | None,
+) -> list[str]:
+    """Tokens of a vocabulary: the specials, then the others by falling frequency.
+
+    Args:
+        counts: occurrences of each token in the training split.
+        specials: tokens that come first whatever their count.
+        min_frequency: a token that occurs less often is left out.
+        max_size: the greatest number of tokens besides the specials; None for no bound.
+    """
+    vocabulary = Vocab(
+        counts, max_size=max_size, min_freq=min_frequency, specials=list(specials)
+    )
+    return list(vocabulary.itos)
+
+
+def load_sentencepiece(path: Path) -> Any:
+    """Load a SentencePiece model file into its processor."""
+    return load_sp_model(str(path))
+
+
+def sentencepiece_splitter(processor: Any) -> Callable[[str], list[str]]:
+    """Text -> pieces, through torchtext's SentencePiece tokenizer."""
+    split = sentencepiece_tokenizer(processor)
+    return lambda text: next(iter(split([text])))

@@ -1,0 +1,154 @@
+"""The Lightning module: a thin wrapper with one shared step."""
+
+import time
+from typing import Any
+
+import lightning.pytorch as pl
+import torch
+from torch.optim import Optimizer
+
+from seq2seq.decoding.greedy import greedy_search
+from seq2seq.evaluation.score_card import score_card
+from seq2seq.model.decoder import Unrolled
+from seq2seq.model.seq2seq import Seq2Seq
+from seq2seq.text.batch import Batch
+from seq2seq.text.codec import TextCodec
+from seq2seq.text.store import EncodedSplit
+from seq2seq.training.loss import LossSums, token_cross_entropy
+from seq2seq.training.optimisation import Optimisation
+
+
+class TranslationModule(pl.LightningModule):
+    """Trains a `Seq2Seq`.
+
+    Logs ``train/…`` every `log_every` optimiser steps (sums over the steps between) and
+    ``validation/…`` after each validation: loss in nats a token, perplexity, accuracy, and BLEU of
+    the greedy translations.
+
+    Args:
+        model: the model.
+        optimisation: optimiser and schedule.
+        label_smoothing: see `token_cross_entropy`.
+        gradient_clip: greatest L2 norm of the gradient; None for no bound.
+        log_every: optimiser steps between two logged training values.
+        validation: the split whose references the translations are scored against.
+        target_codec: turns the translations into text.
+    """
+
+    def __init__(
+        self,
+        model: Seq2Seq,
+        *,
+        optimisation: Optimisation,
+        label_smoothing: float,
+        gradient_clip: float | None,
+        log_every: int,
+        validation: EncodedSplit,
+        target_codec: TextCodec,
+    ) -> None:
+        super().__init__()
+        self.model = model
+        self._optimisation = optimisation
+        self._label_smoothing = label_smoothing
+        self._gradient_clip = gradient_clip
+        self._log_every = log_every
+        self._validation = validation
+        self._target_codec = target_codec
+        self._train_sums: LossSums | None = None
+        self._train_since = 0.0
+        self._validation_sums: LossSums | None = None
+        self.translations: dict[int, str] = {}
+        """The greedy translations of the latest validation, by sentence id."""
+
+    def teacher_forced(self, batch: Batch) -> Unrolled:
+        """Features and attention of a batch."""
+        source = batch.source
+        return self.model(source.ids, source.lengths, source.is_token, batch.target_input)
+
+    def _shared_step(self, batch: Batch) -> LossSums:
+        return token_cross_entropy(
+            self.teacher_forced(batch).features,
+            self.model.decoder.output,
+            batch.target_output,
+            batch.target_is_token,
+            label_smoothing=self._label_smoothing,
+        )
+
+    def training_step(self, batch: Batch, batch_index: int) -> torch.Tensor:  # noqa: ARG002
+        """Mean smoothed loss of a batch."""
+        sums = self._shared_step(batch)
+        detached = sums.detach()
+        self._train_sums = self._train_sums + detached if self._train_sums else detached
+        return sums.smoothed / sums.num_tokens
+
+    def on_train_epoch_start(self) -> None:
+        """Measure speed without the validation before."""
+        self._train_sums, self._train_since = None, time.perf_counter()
+
+    def configure_gradient_clipping(
+        self,
+        optimizer: Optimizer,
+        gradient_clip_val: float | None = None,  # noqa: ARG002
+        gradient_clip_algorithm: str | None = None,  # noqa: ARG002
+    ) -> None:
+        """Clip the gradient by its norm, and log the norm before."""
+        parameters = [p for group in optimizer.param_groups for p in group["params"]]
+        bound = torch.inf if self._gradient_clip is None else self._gradient_clip
+        norm = torch.nn.utils.clip_grad_norm_(parameters, bound)
+        if (self.global_step + 1) % self._log_every == 0 or self.trainer.is_last_batch:
+            self._log_training(norm)
+
+    def _log_training(self, gradient_norm: torch.Tensor) -> None:
+        sums = self._train_sums
+        if sums is None:
+            return
+        seconds = time.perf_counter() - self._train_since
+        for name, value in sums.metrics().items():
+            self.log(f"train/{name}", value)
+        self.log("train/gradient_norm", gradient_norm)
+        self.log("train/tokens_per_second", float(sums.num_tokens) / seconds)
+        self.log("train/learning_rate", self.optimizers(False).param_groups[0]["lr"])
+        self._train_sums, self._train_since = None, time.perf_counter()
+
+    def on_validation_epoch_start(self) -> None:
+        """Begin with empty sums."""
+        self._validation_sums, self.translations = None, {}
+
+    def validation_step(self, batch: Batch, batch_index: int) -> None:  # noqa: ARG002
+        """Loss and greedy translations of a batch."""
+        sums = self._shared_step(batch)
+        self._validation_sums = self._validation_sums + sums if self._validation_sums else sums
+        hypotheses = greedy_search(self.model, batch.source)
+        for index, hypothesis in zip(batch.sentence_ids.tolist(), hypotheses, strict=True):
+            self.translations[index] = self._target_codec.decode(hypothesis.ids)
+
+    def on_validation_epoch_end(self) -> None:
+        """Log the scores of the whole split."""
+        if self._validation_sums is None:
+            return
+        for name, value in self._validation_sums.metrics().items():
+            self.log(f"validation/{name}", value)
+        indices = list(self.translations)
+        card = score_card(
+            [self.translations[index] for index in indices],
+            [self._validation.pairs[index].target for index in indices],
+        )
+        self.log("validation/bleu", card.bleu)
+        self.log("validation/chrf", card.chrf)
+
+    def configure_optimizers(self) -> Any:
+        """Optimiser, and a schedule by steps or by validations."""
+        optimiser = self._optimisation.build_optimiser(self.parameters())
+        if self._optimisation.schedule == "plateau":
+            schedule = {
+                "scheduler": self._optimisation.build_plateau_schedule(optimiser),
+                "interval": "epoch",
+                "frequency": self._optimisation.validate_every,
+                "monitor": self._optimisation.monitor,
+            }
+        else:
+            schedule = {
+                "scheduler": self._optimisation.build_step_schedule(optimiser),
+                "interval": "step",
+            }
+        return {"optimizer": optimiser, "lr_scheduler": schedule}

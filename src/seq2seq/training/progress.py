@@ -1,0 +1,80 @@
+"""Progress on the terminal: a bar where there is one, plain lines elsewhere."""
+
+import time
+from typing import Any
+
+import lightning.pytorch as pl
+import torch
+from lightning.pytorch.callbacks import Callback
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+
+class ProgressReport(Callback):
+    """Loss, target tokens a second and remaining time while training; a line each validation.
+
+    Args:
+        total_steps: optimiser steps of the whole training.
+    """
+
+    def __init__(self, *, total_steps: int) -> None:
+        self._console = Console(soft_wrap=True)
+        self._total_steps = total_steps
+        self._progress = Progress(
+            TextColumn("epoch {task.fields[epoch]}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("loss {task.fields[loss]:.3f}"),
+            TextColumn("{task.fields[speed]:,.0f} tokens/s"),
+            TimeRemainingColumn(),
+            console=self._console,
+            disable=not self._console.is_terminal,
+            transient=True,
+        )
+        self._task = self._progress.add_task(
+            "training", total=total_steps, epoch="", loss=float("nan"), speed=0.0
+        )
+        self._started = 0.0
+        self._first_step = 0
+
+    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:  # noqa: ARG002
+        """Show the bar."""
+        self._started, self._first_step = time.monotonic(), trainer.global_step
+        self._progress.start()
+
+    def on_train_batch_end(self, trainer: pl.Trainer, *_: Any) -> None:
+        """Advance the bar."""
+        metrics = trainer.callback_metrics
+        self._progress.update(
+            self._task,
+            completed=trainer.global_step,
+            epoch=f"{trainer.current_epoch + 1}/{trainer.max_epochs}",
+            loss=float(metrics.get("train/loss", torch.nan)),
+            speed=float(metrics.get("train/tokens_per_second", 0.0)),
+        )
+
+    def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:  # noqa: ARG002
+        """Print the scores."""
+        metrics = {name: float(value) for name, value in trainer.callback_metrics.items()}
+        self._console.print(
+            f"epoch {trainer.current_epoch + 1:>3}/{trainer.max_epochs}  "
+            f"step {trainer.global_step:>6}  "
+            f"train loss {metrics.get('train/loss', float('nan')):.3f}  "
+            f"validation loss {metrics['validation/loss']:.3f}  "
+            f"perplexity {metrics['validation/perplexity']:.2f}  "
+            f"BLEU {metrics['validation/bleu']:.1f}  "
+            f"{metrics.get('train/tokens_per_second', 0):,.0f} tokens/s  "
+            f"{self._remaining(trainer.global_step)} left",
+            highlight=False,
+        )
+
+    def _remaining(self, step: int) -> str:
+        """Time to the last step at the speed so far, as m:ss."""
+        done = max(step - self._first_step, 1)
+        left = max(self._total_steps - step, 0)
+        seconds = round((time.monotonic() - self._started) / done * left)
+        return f"{seconds // 60}:{seconds % 60:02d}"
+
+    def teardown(self, trainer: pl.Trainer, pl_module: pl.LightningModule, stage: str) -> None:  # noqa: ARG002
+        """Remove the bar."""
+        self._progress.stop()
