@@ -32,7 +32,7 @@ def label(text: str, size: int) -> Ink:
     """
     pieces = [
         _text(run, path, size) if drawable else _code_points(run, size)
-        for run, path, drawable in runs(shortened(text))
+        for run, path, drawable in runs(text)
     ]
     return np.concatenate(pieces, axis=1) if pieces else np.zeros((line_height(size), 0))
 

@@ -4,7 +4,7 @@ import io
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import sentencepiece
 
@@ -29,6 +29,7 @@ from seq2seq.text.vocabulary import (
 )
 from seq2seq.text.words import join_words, split_words
 
+@runtime_checkable
 class Tokenizer(Protocol):
     """Splits a sentence into tokens and puts tokens together again."""
 

@@ -1,6 +1,5 @@
 """The model that a configuration describes."""
 
-from seq2seq.attention.registry import score_names
 from seq2seq.config import Config
 from seq2seq.errors import InputError
 from seq2seq.model.seq2seq import Seq2Seq
@@ -34,9 +33,7 @@ def build_model(spec: ModelSpec) -> Seq2Seq:
     Raises:
         InputError: options do not go together, or the score is unknown.
     """
-    if spec.score not in score_names():
-        raise InputError(f"attention.score={spec.score}: there are {', '.join(score_names())}")
     try:
         return build_seq2seq(spec)
-    except ValueError as error:
-        raise InputError(str(error)) from error
+    except (ValueError, ImportError, TypeError) as error:
+        raise InputError(f"the model cannot be built: {error}") from error

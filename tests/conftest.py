@@ -1,0 +1,33 @@
+from pathlib import Path
+
+import pytest
+from jaxtyping import install_import_hook
+
+# shapes and types of every annotated function are checked while the tests run
+HOOK = install_import_hook("seq2seq", "beartype.beartype")
+
+ROOT = Path(__file__).parents[1]
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--real-data",
+        metavar="DIR",
+        type=Path,
+        help="folder that holds multi30k/ and tatoeba/; tests on real corpora are skipped without",
+    )
+
+
+@pytest.fixture
+def real_data(request):
+    folder = request.config.getoption("--real-data")
+    if folder is None:
+        pytest.skip("needs --real-data DIR")
+    return folder.resolve()
+
+
+@pytest.fixture(scope="session")
+def grammar():
+    from seq2seq.text.grammar.grammar import load_grammar
+
+    return load_grammar(ROOT / "data" / "grammar")

@@ -1,0 +1,83 @@
+import gzip
+
+import pytest
+
+from seq2seq.errors import InputError
+from seq2seq.text.corpus import SentencePair, drop_blank, read_lines, read_parallel, split_off
+
+
+def written(folder, content, name="text.en"):
+    path = folder / name
+    path.write_bytes(content)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("content", "lines"),
+    [
+        (b"a\nb\n", ["a", "b"]),
+        (b"a\nb", ["a", "b"]),
+        (b"a\r\nb\r\n", ["a", "b"]),
+        (b"\xef\xbb\xbfa\n", ["a"]),
+        ("a\u2028b\x0cc\x85d\n".encode(), ["a\u2028b\x0cc\x85d"]),
+        (b"\n\na\n", ["", "", "a"]),
+        (b"a\0b\n", ["a\0b"]),
+    ],
+    ids=["plain", "no-final-newline", "crlf", "byte-order-mark", "only-newline", "blank", "nul"],
+)
+def test_lines_end_at_newline_only(tmp_path, content, lines):
+    assert read_lines(written(tmp_path, content)) == lines
+
+
+@pytest.mark.parametrize("name", ["text.gz", "text.en"])
+def test_gzip_is_told_by_content_not_by_name(tmp_path, name):
+    assert read_lines(written(tmp_path, gzip.compress("é\n".encode()), name)) == ["é"]
+    assert read_lines(written(tmp_path, "é\n".encode(), name)) == ["é"]
+
+
+def refusal(call, *arguments):
+    with pytest.raises(InputError) as caught:
+        call(*arguments)
+    message = str(caught.value)
+    assert "\n" not in message
+    return message
+
+
+def test_invalid_utf8_is_refused_with_file_line_and_remedy(tmp_path):
+    path = written(tmp_path, b"good\nb\xe9d\n")
+    message = refusal(read_lines, path)
+    assert f"{path}, line 2" in message
+    assert "iconv" in message
+
+
+def test_wrong_files_are_refused_by_name(tmp_path):
+    missing, folder = tmp_path / "absent.en", tmp_path / "folder"
+    folder.mkdir()
+    empty, damaged = written(tmp_path, b""), written(tmp_path, gzip.compress(b"a" * 999)[:-20], "d")
+    assert f"{missing} does not exist" in refusal(read_lines, missing)
+    assert f"{folder} is a folder" in refusal(read_lines, folder)
+    assert f"{empty} is empty" in refusal(read_lines, empty)
+    assert f"{damaged} is a damaged gzip file" in refusal(read_lines, damaged)
+
+
+def test_files_of_different_length_are_refused_with_the_first_line_alone(tmp_path):
+    source = written(tmp_path, b"a\nb\nc\n", "source")
+    target = written(tmp_path, b"a\nb\n", "target")
+    message = refusal(read_parallel, source, target)
+    assert f"{source} has 3 lines but {target} has 2" in message
+    assert message.endswith("is 3")
+
+
+def test_blank_pairs_are_dropped():
+    pairs = [SentencePair("a", "b"), SentencePair(" \t", "b"), SentencePair("a", "")]
+    assert drop_blank(pairs) == pairs[:1]
+
+
+def test_a_split_keeps_every_pair_once_and_no_source_on_both_sides():
+    pairs = [SentencePair(str(index // 2), str(index)) for index in range(40)]
+    rest, held_out = split_off(pairs, 0.25, seed=3)
+    assert sorted(rest + held_out, key=lambda pair: int(pair.target)) == pairs
+    assert not {pair.source for pair in rest} & {pair.source for pair in held_out}
+    assert len(held_out) == 10
+    assert split_off(pairs, 0.25, seed=3) == (rest, held_out)
+    assert split_off(pairs, 0.25, seed=4) != (rest, held_out)

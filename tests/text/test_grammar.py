@@ -1,0 +1,200 @@
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from seq2seq.errors import InputError
+from seq2seq.text.grammar.french import begins_with_vowel
+from seq2seq.text.grammar.grammar import load_grammar
+from seq2seq.text.grammar.inflection import english_past, english_s, french_plural
+from seq2seq.text.words import split_words
+
+NEVER_BEFORE_VOWEL = {"le", "la", "je", "ne", "que", "de", "me", "ce", "ma", "sa", "beau", "vieux"}
+GRAMMAR = Path(__file__).parents[2] / "data" / "grammar"
+CONTRACTED = re.compile(r"\b(?:de le|de les|à le|à les)\b")
+
+
+@pytest.fixture(scope="module")
+def splits(grammar):
+    return {
+        "train": grammar.sample(20_000, 1, "train"),
+        "validation": grammar.sample(500, 1, "validation"),
+        "test": grammar.sample(1000, 1, "test"),
+    }
+
+
+def test_a_seed_gives_the_same_corpus(grammar, splits):
+    assert grammar.sample(1000, 1, "test") == splits["test"]
+    assert grammar.sample(1000, 2, "test") != splits["test"]
+
+
+def test_pairs_are_distinct_and_no_split_shares_one(splits):
+    sources = [pair.source for pairs in splits.values() for pair in pairs]
+    assert len(set(sources)) == len(sources) == 21_500
+
+
+def words_of(pairs):
+    return Counter(word.lower() for pair in pairs for word in split_words(pair.source))
+
+
+def test_the_corpus_has_many_words_and_training_has_them_all(splits):
+    train = words_of(splits["train"])
+    assert len(train) >= 400
+    assert words_of(splits["test"]).keys() <= train.keys()
+    assert words_of(splits["validation"]).keys() <= train.keys()
+
+
+def adjective_noun_pairs(pairs, adjectives, nouns):
+    found = set()
+    for pair in pairs:
+        words = [word.lower() for word in split_words(pair.source)]
+        found |= {p for p in zip(words, words[1:], strict=False) if p[0] in adjectives and p[1] in nouns}
+    return found
+
+
+def test_test_sentences_hold_combinations_that_training_lacks(grammar, splits):
+    adjectives = {adjective.source for adjective in grammar.lexicon.adjectives}
+    nouns = {noun.source[0] for noun in grammar.lexicon.nouns}
+    train = adjective_noun_pairs(splits["train"], adjectives, nouns)
+    test = adjective_noun_pairs(splits["test"], adjectives, nouns)
+    assert len(test - train) >= 40
+
+
+def test_every_alignment_is_of_words_and_almost_all_words_are_aligned(splits):
+    num_words = num_aligned = 0
+    for pair in splits["train"]:
+        source, target = split_words(pair.source), split_words(pair.target)
+        assert pair.alignment == tuple(sorted(set(pair.alignment)))
+        assert all(i < len(source) and j < len(target) for i, j in pair.alignment)
+        num_words += len(source) + len(target)
+        num_aligned += len({i for i, _ in pair.alignment}) + len({j for _, j in pair.alignment})
+    assert num_aligned / num_words > 0.99
+
+
+def test_french_elides_before_every_vowel_and_contracts_its_articles(splits):
+    for pair in splits["train"]:
+        words = split_words(pair.target.lower())
+        for word, following in zip(words, words[1:], strict=False):
+            if begins_with_vowel(following):
+                assert word not in NEVER_BEFORE_VOWEL, pair.target
+            else:
+                assert word not in {"l'", "j'", "n'", "qu'", "d'", "m'", "cet"}, pair.target
+        assert not CONTRACTED.search(pair.target.lower()), pair.target
+
+
+def test_english_articles_fit_the_next_word(splits):
+    for pair in splits["train"]:
+        words = split_words(pair.source.lower())
+        for word, following in zip(words, words[1:], strict=False):
+            if word in {"a", "an"}:
+                vowel = following[0] in "aeiou" and following != "useful"
+                assert (word == "an") == vowel, pair.source
+
+
+def test_negation_stands_around_the_verb(splits):
+    for pair in splits["train"]:
+        words = split_words(pair.target.lower())
+        negations = sum(word in {"ne", "n'"} for word in words)
+        assert negations == sum(word in {"pas", "jamais"} for word in words), pair.target
+        for place, word in enumerate(words):
+            if word in {"ne", "n'"}:
+                assert {"pas", "jamais"} & set(words[place + 2 : place + 5]), pair.target
+
+
+@pytest.fixture(scope="module")
+def by_pattern(splits):
+    def search(pattern):
+        return [pair for pair in splits["train"] if re.search(pattern, pair.source)]
+
+    return search
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [
+        (r"^(?:I|We) (?:see|sees) (?:it|them)\b", r"^(?:Je|Nous) (?:le|les) (?:vois|voyons)\b"),
+        (r"^She is happy\.$", r"^Elle est heureuse\.$"),
+        (r"\bcannot see (?:it|him)\b", r"\bne (?:peux|peut|pouvons|pouvez|peuvent) pas (?:le) voir\b"),
+        (r"\bpotatoes\b", r"\bpommes de terre\b"),
+        (r"\bpotato\b", r"\bpomme de terre\b"),
+        (r"\blooks for\b", r"\bcherche\b"),
+        (r"\blistens to\b", r"\bécoute\b"),
+        (r"\bneeds\b", r"\ba (?:\w+ )?besoin d(?:e\b|u\b|es\b|')"),
+        (r"\bmany \w+", r"[bB]eaucoup d(?:e\b|')"),
+        (r"\bthis elephant\b", r"\bcet éléphant\b"),
+        (r"\bold elephant\b", r"\bvieil éléphant\b"),
+        (r"^The beautiful child\b", r"^Le bel enfant\b"),
+        (r"\bthe actress\b", r"\b[lL]'actrice\b"),
+        (r"\bmy actress\b", r"\bmon actrice\b"),
+        (r"\bher car\b", r"\bsa voiture\b"),
+        (r"\bred cars\b", r"\bvoitures(?: \w+)? rouges\b"),
+        (r"\bsmall cars\b", r"\bpetites voitures\b"),
+        (r"\bnear the garden\b", r"\bprès du jardin\b"),
+        (r"\bnear the (?:gardens|towns|parks)\b", r"\bprès des\b"),
+        (r"^Does she\b", r"^Est-ce qu'elle\b"),
+        (r"^What does he\b", r"^Qu'est-ce qu'il\b"),
+        (r"^There (?:is|are)\b", r"^Il y a\b"),
+        (r"\bwho (?:sees|helps)\b", r"\bqui (?:voit|aide)\b"),
+        (r"\bthat she\b", r"\bqu'elle\b"),
+        (r"\bnever\b", r"\bn(?:e |')(?:\w+ )?(?:l')?\w+ jamais\b"),
+        (r"\bbecause he\b", r"\bparce qu'il\b"),
+        (r"\bas big as\b", r"\baussi grande?s? que?'?\b"),
+        (r"\bbigger than\b", r"\bplus grande?s? qu(?:e\b|')"),
+        (r"\btalks? to the (?:king|doctor|teacher)\b", r"\bau (?:roi|médecin|professeur)\b"),
+        (r"^(?:He|Paul) saw the\b", r"^(?:Il|Paul) a vu l"),
+    ],
+)
+def test_constructions_are_translated(by_pattern, source, target):
+    pairs = by_pattern(source)
+    assert pairs, "no training sentence has the construction"
+    for pair in pairs:
+        assert re.search(target, pair.target), pair
+
+
+def test_a_pronoun_agrees_with_what_it_stands_for(splits):
+    checked = 0
+    for pair in splits["train"]:
+        match = re.match(r"(?:La|Le|L') ?(\w+) .* (?:et|mais) (?:je|il|elle|vous|nous|ils) (?:ne )?l[ae] ", pair.target)
+        if match and pair.source.startswith(("The ", "This ")) and " it" in pair.source:
+            checked += 1
+            feminine = pair.target.startswith("La")
+            if not pair.target.startswith("L'"):
+                assert (" la " in pair.target.split(" et ")[-1].split(" mais ")[-1]) == feminine, pair
+    assert checked >= 5
+
+
+def test_regular_inflection():
+    assert [english_s(word) for word in ("cat", "church", "story", "boy", "potato", "piano")] == [
+        "cats", "churches", "stories", "boys", "potatoes", "pianos",
+    ]
+    assert [english_past(word) for word in ("help", "like", "carry", "play")] == [
+        "helped", "liked", "carried", "played",
+    ]
+    assert [french_plural(word) for word in ("chat", "gâteau", "cheval", "souris", "prix")] == [
+        "chats", "gâteaux", "chevaux", "souris", "prix",
+    ]
+
+
+def test_more_pairs_than_there_are_is_refused(grammar, monkeypatch):
+    monkeypatch.setattr("seq2seq.text.grammar.grammar.MAX_TRIES_PER_PAIR", 1)
+    with pytest.raises(InputError, match="fewer than 1,000 different test pairs"):
+        grammar.sample(1000, 1, "test")
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "message"),
+    [
+        ("lexicon.yaml", "nouns: {}", "malformed entry"),
+        ("lexicon.yaml", "[", "cannot be read"),
+        ("rules.yaml", "clauses: {a: {source: x}}", "clauses.a needs source and target"),
+        ("rules.yaml", "3", "holds no mapping"),
+    ],
+)
+def test_malformed_grammar_files_are_refused_by_name(tmp_path, grammar, file, content, message):
+    for name in ("lexicon.yaml", "rules.yaml"):
+        (tmp_path / name).write_text((GRAMMAR / name).read_text("utf-8"), "utf-8")
+    (tmp_path / file).write_text(content)
+    with pytest.raises(InputError, match=message) as caught:
+        load_grammar(tmp_path)
+    assert str(tmp_path / file) in str(caught.value)
