@@ -2,7 +2,6 @@
 
 import os
 import sys
-from typing import Any
 
 import hydra
 from hydra.core.hydra_config import HydraConfig
@@ -15,30 +14,43 @@ from seq2seq.config import register_schema
 from seq2seq.errors import InputError, TrainingInterrupted
 
 
-@hydra.main(config_path="conf", config_name="config", version_base="1.3")
-def train(composed: DictConfig) -> Any:
-    """Run what Hydra composed."""
-    config = as_config(composed)
-    run_dir = run_folder(config, HydraConfig.get().overrides.task)
-    return run(config, run_dir)
+def train(composed: DictConfig) -> int:
+    """Run what Hydra composed; returns the exit status."""
+    try:
+        config = as_config(composed)
+        run(config, run_folder(config, HydraConfig.get().overrides.task))
+    except InputError as error:
+        return refuse(str(error))
+    except CONFIG_ERRORS as error:
+        return refuse(explain(error))
+    except TrainingInterrupted as interruption:
+        print(f"{interruption}; the same command continues", file=sys.stderr)
+        return 128 + interruption.signal_number
+    return 0
+
+
+def refuse(message: str) -> int:
+    """Say what is wrong with the input."""
+    print(f"error: {message}", file=sys.stderr)
+    return 2
 
 
 def main() -> int:
-    """Run, and turn wrong input into one line and exit status 2."""
+    """Compose the configuration and run it; wrong input is one line and exit status 2."""
     os.environ["HYDRA_FULL_ERROR"] = "1"  # errors reach us instead of a shortened traceback
     register_schema()
+    statuses: list[int] = []
+
+    # an exception that left this function would make Hydra print lines of its own
+    @hydra.main(config_path="conf", config_name="config", version_base="1.3")
+    def task(composed: DictConfig) -> None:
+        statuses.append(train(composed))
+
     try:
-        train()
-    except InputError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+        task()
     except CONFIG_ERRORS as error:
-        print(f"error: {explain(error)}", file=sys.stderr)
-        return 2
-    except TrainingInterrupted as error:
-        print(f"{error}; the same command continues", file=sys.stderr)
-        return 128 + error.signal_number
-    return 0
+        return refuse(explain(error))
+    return max(statuses, default=0)
 
 
 if __name__ == "__main__":

@@ -233,8 +233,9 @@ class TrainerConfig:
     gradient_clip: float | None = setting("greatest norm of the gradient", low=1e-6)
     validate_every: int = setting("between two validations", low=1, unit="epochs")
     monitor: Monitor = setting("validation metric of the best model: loss or bleu")
-    early_stopping: int | None = setting("stop after so many without progress", low=1,
-                                         unit="validations")
+    early_stopping: int | None = setting(
+        "stop after so many without progress", low=1, unit="validations"
+    )
     log_every: int = setting("between two logged training values", low=1, unit="optimiser steps")
 
     def __post_init__(self) -> None:

@@ -61,7 +61,7 @@ def test_buckets_waste_less_on_padding_than_chance():
     source = generator.integers(5, 40, 2000)
     target = source + generator.integers(-2, 3, 2000)
     order = shuffled_order(source, target, BatchSize(64, None), seed=1, epoch=0)
-    assert padding_share(target, order) < 0.02
+    assert padding_share(target, order) < 0.03
     assert padding_share(source, order) < 0.08
     assert padding_share(source, np.split(np.arange(1984), 31)) > 0.3
 

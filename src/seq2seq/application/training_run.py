@@ -112,9 +112,7 @@ def _train(config: Config, prepared: PreparedRun, run_dir: Path) -> dict[str, An
     last = run_dir / "checkpoints" / "last.ckpt"
     if last.exists():
         print(f"continuing from {last}")
-    trainer.fit(
-        module, data, ckpt_path=str(last) if last.exists() else None, weights_only=True
-    )
+    trainer.fit(module, data, ckpt_path=str(last) if last.exists() else None, weights_only=True)
     return {"num_epochs": trainer.current_epoch, "num_steps": trainer.global_step}
 
 

@@ -88,5 +88,3 @@ class _Trace:
                 self._ids, self._scores, self._weights, source_lengths, strict=True
             )
         ]
-
-

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 State = tuple[Float[Tensor, "B H"], ...]
@@ -39,6 +39,6 @@ class Memory:
         )
 
 
-def select_state(state: State, rows: Tensor) -> State:
+def select_state(state: State, rows: Int[Tensor, "N"]) -> tuple[Float[Tensor, "N H"], ...]:
     """The state of some of the sentences."""
     return tuple(layer[rows] for layer in state)

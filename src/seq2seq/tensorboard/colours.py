@@ -1,60 +1,92 @@
-"""The colour scale: from near white (0) over green to dark blue (1).
+"""The palette of every picture: a perceptually even colour map, and greys for everything else.
 
-Lightness falls evenly in OKLab (Ottosson 2020), so that equal steps of weight look equal, in grey
-and to colour-blind readers too.
+The colour map runs from near-white (0) over green and blue to a dark navy (1). Its lightness falls
+all the way, so that it reads the same in print and for colour-blind people, and its levels are
+equally far apart in OKLab, so that equal differences of weight look equally large.
+
+Pictures are arrays of palette indexes: the colour map first, then ink from white to black.
 """
 
 import numpy as np
-from numpy.typing import NDArray
+import numpy.typing as npt
 
-NUM_COLOURS = 192
-NUM_GREYS = 64
-WHITE = NUM_COLOURS + NUM_GREYS - 1
-"""Palette index of white. The greys go from black to white after the colours."""
+Pixels = npt.NDArray[np.uint8]
+Floats = npt.NDArray[np.float64]
 
-LIGHTNESS = (0.985, 0.27)
-CHROMA = (0.012, 0.13, 0.11)
-HUE = (100.0, 268.0)
+LEVELS = 192
+INKS = 256 - LEVELS
+PAPER = LEVELS
 
-OKLAB_TO_LMS = np.array(
+_BLACKEST = 0x1A
+_ANCHORS = ("fcfcf6", "c9e6b3", "55b5b0", "2468a8", "150e3c")
+
+# Björn Ottosson, "A perceptual color space for image processing", 2020.
+_RGB_TO_CONES = np.array(
     [
-        [1.0, 0.3963377774, 0.2158037573],
-        [1.0, -0.1055613458, -0.0638541728],
-        [1.0, -0.0894841775, -1.2914855480],
+        [0.4122214708, 0.5363325363, 0.0514459929],
+        [0.2119034982, 0.6806995451, 0.1073969566],
+        [0.0883024619, 0.2817188376, 0.6299787005],
     ]
 )
-LMS_TO_RGB = np.array(
+_CONES_TO_OKLAB = np.array(
     [
-        [4.0767416621, -3.3077115913, 0.2309699292],
-        [-1.2684380046, 2.6097574011, -0.3413193965],
-        [-0.0041960863, -0.7034186147, 1.7076147010],
+        [0.2104542553, 0.7936177850, -0.0040720468],
+        [1.9779984951, -2.4285922050, 0.4505937099],
+        [0.0259040371, 0.7827717662, -0.8086757660],
     ]
 )
 
 
-def colour_scale() -> NDArray[np.uint8]:
-    """The sRGB colours of the weights 0 to 1 in `NUM_COLOURS` even steps."""
-    position = np.linspace(0, 1, NUM_COLOURS)
-    lightness = np.interp(position, [0, 1], LIGHTNESS)
-    chroma = np.interp(position, [0, 0.5, 1], CHROMA)
-    hue = np.radians(np.interp(position, [0, 1], HUE))
-    lab = np.stack([lightness, chroma * np.cos(hue), chroma * np.sin(hue)], axis=1)
-    linear = ((lab @ OKLAB_TO_LMS.T) ** 3 @ LMS_TO_RGB.T).clip(0, 1)
-    encoded = np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055)
-    return np.rint(255 * encoded).astype(np.uint8)
+def oklab(colours: npt.ArrayLike) -> Floats:
+    """OKLab coordinates (lightness, green-red, blue-yellow) of 8-bit sRGB colours (..., 3)."""
+    encoded = np.asarray(colours, dtype=np.float64) / 255
+    linear = np.where(encoded > 0.04045, ((encoded + 0.055) / 1.055) ** 2.4, encoded / 12.92)
+    return np.cbrt(linear @ _RGB_TO_CONES.T) @ _CONES_TO_OKLAB.T
 
 
-def palette() -> NDArray[np.uint8]:
-    """The 256 colours of a picture: the scale, then the greys."""
-    greys = np.rint(np.linspace(0, 255, NUM_GREYS)).astype(np.uint8)
-    return np.concatenate([colour_scale(), np.repeat(greys[:, None], 3, axis=1)])
+def _srgb(coordinates: Floats) -> Pixels:
+    """8-bit sRGB colours of OKLab coordinates."""
+    cones = (coordinates @ np.linalg.inv(_CONES_TO_OKLAB).T) ** 3
+    linear = np.clip(cones @ np.linalg.inv(_RGB_TO_CONES).T, 0, 1)
+    encoded = np.where(linear > 0.0031308, 1.055 * linear ** (1 / 2.4) - 0.055, 12.92 * linear)
+    return (encoded * 255).round().astype(np.uint8)
 
 
-def colour_index(weights: NDArray[np.floating]) -> NDArray[np.uint8]:
-    """Palette indices of weights from 0 to 1."""
-    return np.rint(weights.clip(0, 1) * (NUM_COLOURS - 1)).astype(np.uint8)
+def _even_path(points: Floats, count: int) -> Floats:
+    """`count` points equally far apart along the path through `points`."""
+    lengths = np.linalg.norm(np.diff(points, axis=0), axis=1)
+    travelled = np.concatenate([[0.0], lengths.cumsum()])
+    places = np.linspace(0, travelled[-1], count)
+    return np.stack([np.interp(places, travelled, axis) for axis in points.T], axis=-1)
 
 
-def grey_index(lightness: NDArray[np.floating]) -> NDArray[np.uint8]:
-    """Palette indices of greys from 0 (black) to 1 (white)."""
-    return (NUM_COLOURS + np.rint(lightness.clip(0, 1) * (NUM_GREYS - 1))).astype(np.uint8)
+def _palette() -> Pixels:
+    anchors = oklab([tuple(bytes.fromhex(anchor)) for anchor in _ANCHORS])
+    greys = np.linspace(255, _BLACKEST, INKS).round().astype(np.uint8)
+    inks = np.repeat(greys[:, None], 3, axis=1)
+    return np.concatenate([_srgb(_even_path(anchors, LEVELS)), inks])
+
+
+PALETTE = _palette()
+
+
+def levels(weights: npt.ArrayLike) -> Pixels:
+    """Palette indexes of weights in 0..1."""
+    return (np.asarray(weights, dtype=np.float64) * (LEVELS - 1)).round().astype(np.uint8)
+
+
+def colour(weight: float) -> tuple[int, int, int]:
+    """The 8-bit sRGB colour of a weight in 0..1."""
+    red, green, blue = PALETTE[int(levels(weight))].tolist()
+    return red, green, blue
+
+
+def ink(coverage: npt.ArrayLike, strength: float = 1.0) -> Pixels:
+    """Palette indexes of ink on paper.
+
+    Args:
+        coverage: how much of each pixel is covered, in 0..255.
+        strength: 1 for black, less for grey.
+    """
+    share = np.asarray(coverage, dtype=np.float64) / 255 * strength
+    return (PAPER + (share * (INKS - 1)).round()).astype(np.uint8)

@@ -1,126 +1,119 @@
-"""Fonts of this machine, and for each piece of text one that has its characters.
+"""Which of the fonts on this machine can write a text.
 
-Fonts are looked for in the files and folders that the environment variable ``SEQ2SEQ_FONTS`` lists
-(separated as in PATH), then in the system's font folders; Pillow's own font comes last.
+Fonts are asked in this order: those named by the environment setting ``SEQ2SEQ_FONTS`` (font files
+or folders, separated by ``os.pathsep``), well-known text fonts in the folders where the system
+keeps fonts, the one built into Pillow, and any other font of the system. A font's character table
+is read when the fonts before it lack a character, and no sooner.
 """
 
 import os
-import unicodedata
-from bisect import bisect_right
+import struct
 from collections.abc import Iterator
-from functools import cache
-from itertools import groupby
+from functools import cache, lru_cache
+from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 from PIL import ImageFont
-from PIL.ImageFont import FreeTypeFont
 
-from seq2seq.tensorboard.character_map import covered_ranges
+from seq2seq.tensorboard.coverage import Coverage, read_coverage
 
-FOLDERS = (
-    Path("/usr/share/fonts"),
-    Path("/usr/local/share/fonts"),
-    Path.home() / ".fonts",
-    Path.home() / ".local/share/fonts",
-    Path("/System/Library/Fonts"),
-    Path("/Library/Fonts"),
-    Path("C:/Windows/Fonts"),
+SETTING = "SEQ2SEQ_FONTS"
+BUILT_IN = Path("built into Pillow")
+
+_FOLDERS = (
+    "~/.fonts",
+    "~/.local/share/fonts",
+    "/usr/share/fonts",
+    "/usr/local/share/fonts",
+    "~/Library/Fonts",
+    "/Library/Fonts",
+    "/System/Library/Fonts",
+    "C:/Windows/Fonts",
 )
-PREFERRED = (
-    "DejaVuSans",
-    "NotoSans-Regular",
-    "NotoSansCJK-Regular",
-    "NotoSansArabic-Regular",
-    "NotoSansHebrew-Regular",
-    "LiberationSans-Regular",
-    "Arial",
-    "ArialUnicode",
-    "SegoeUI",
+_SUFFIXES = {".ttf", ".otf", ".ttc", ".otc"}
+_WELL_KNOWN = (
+    "dejavusans",
+    "notosans-regular",
+    "liberationsans-regular",
+    "arial",
+    "helvetica",
+    "segoeui",
+    "roboto-regular",
+    "notosanscjk-regular",
+    "notosanscjksc-regular",
+    "sourcehansans-regular",
+    "wqy-microhei",
+    "droidsansfallbackfull",
+    "arial unicode",
+    "pingfang",
+    "msyh",
+    "notosansarabic-regular",
+    "notosanshebrew-regular",
+    "notosansdevanagari-regular",
+    "notosansthai-regular",
 )
-ENDINGS = {".ttf", ".otf", ".ttc"}
+_STYLED = ("bold", "italic", "oblique", "mono", "condensed", "light", "black", "thin")
 
 
-@cache
-def font_files() -> tuple[Path, ...]:
-    """All font files, the user's first, then preferred ones, then the others by name."""
-    user = [Path(entry) for entry in os.environ.get("SEQ2SEQ_FONTS", "").split(os.pathsep) if entry]
-    rank = {name: place for place, name in enumerate(PREFERRED)}
-    system = sorted(_files(FOLDERS), key=lambda path: (rank.get(path.stem, len(rank)), path.name))
-    return (*_files(user), *system)
+def font_for(text: str) -> Path | None:
+    """The first font that can write all of a text, or None."""
+    return _font_for(text, os.environ.get(SETTING, ""))
 
 
-def _files(places: tuple[Path, ...] | list[Path]) -> list[Path]:
-    found = []
-    for place in places:
-        candidates = [place] if place.is_file() else sorted(place.rglob("*"))
-        found += [path for path in candidates if path.suffix.lower() in ENDINGS]
-    return found
-
-
-@cache
-def _ranges(path: Path) -> tuple[list[int], list[int]]:
-    ranges = sorted(covered_ranges(path))
-    return [first for first, _ in ranges], [last for _, last in ranges]
-
-
-def covers(path: Path, character: str) -> bool:
-    """Whether a font has a character."""
-    firsts, lasts = _ranges(path)
-    place = bisect_right(firsts, ord(character)) - 1
-    return place >= 0 and ord(character) <= lasts[place]
-
-
-@cache
-def _font_of(text: str) -> Path | None:
-    """The first font that has all characters of a text and can be drawn."""
-    for path in font_files():
-        if all(covers(path, character) for character in text) and _scalable(path):
-            return path
+@lru_cache(maxsize=4096)
+def _font_for(text: str, setting: str) -> Path | None:
+    code_points = set(map(ord, text))
+    for font in _chain(setting):
+        if all(code_point in coverage(font) for code_point in code_points):
+            return font
     return None
 
 
 @cache
-def _scalable(path: Path) -> bool:
-    """Whether Pillow can draw the font at any size; bitmap fonts cannot."""
+def coverage(font: Path) -> Coverage:
+    """The code points a font can write; none where it cannot be read."""
     try:
-        ImageFont.truetype(path, 14)
-    except OSError:
-        return False
-    return True
+        opened = open_font(font, 16)
+        with BytesIO(opened.path.getvalue()) if font == BUILT_IN else font.open("rb") as file:
+            return read_coverage(file)
+    except (OSError, struct.error, ValueError, IndexError):
+        return frozenset()
+
+
+@lru_cache(maxsize=64)
+def open_font(font: Path, size: int) -> Any:
+    """A font at a size in pixels.
+
+    Raises:
+        OSError: Pillow cannot read the file, or not at that size.
+    """
+    if font == BUILT_IN:
+        return ImageFont.load_default(size)
+    return ImageFont.truetype(str(font), size)
 
 
 @cache
-def load_font(path: Path | None, size: int) -> FreeTypeFont:
-    """A font at a size in pixels; Pillow's own for None."""
-    if path is not None:
-        return ImageFont.truetype(path, size)
-    font = ImageFont.load_default(size)
-    if not isinstance(font, FreeTypeFont):
-        raise TypeError("Pillow is built without FreeType: install the wheel from PyPI")
-    return font
+def _chain(setting: str) -> tuple[Path, ...]:
+    """All fonts, the one to prefer first."""
+    chosen = [font for place in setting.split(os.pathsep) if place for font in _found(Path(place))]
+    installed = [font for folder in _FOLDERS for font in _found(Path(folder).expanduser())]
+    known = [font for font in installed if _name(font) in _WELL_KNOWN]
+    other = [font for font in installed if _name(font) not in _WELL_KNOWN]
+    known.sort(key=lambda font: _WELL_KNOWN.index(_name(font)))
+    other.sort(key=lambda font: (any(style in _name(font) for style in _STYLED), _name(font)))
+    return (*chosen, *known, BUILT_IN, *other)
 
 
-def runs(text: str) -> Iterator[tuple[str, Path | None, bool]]:
-    """Cut a text into (run, font, whether it can be drawn); whole where one font has it all.
-
-    Control characters, and characters that no font has, cannot be drawn.
-    """
-    if text.isprintable():
-        path = _font_of(text)
-        if path is not None or _built_in(text):
-            yield text, path, True
-            return
-    for (path, drawable), group in groupby(text, key=_font_of_character):
-        yield "".join(group), path, drawable
+def _name(font: Path) -> str:
+    return font.stem.lower()
 
 
-def _font_of_character(character: str) -> tuple[Path | None, bool]:
-    if unicodedata.category(character)[0] == "C":
-        return None, False
-    path = _font_of(character)
-    return path, path is not None or _built_in(character)
-
-
-def _built_in(text: str) -> bool:
-    """Whether Pillow's own font, which has ASCII at the least, will do."""
-    return text.isascii()
+def _found(place: Path) -> Iterator[Path]:
+    """The font files at a path: the file itself, or all below a folder, by name."""
+    if place.is_file():
+        yield place
+    for folder, _, names in sorted(os.walk(place)):
+        yield from (
+            Path(folder, name) for name in sorted(names) if Path(name).suffix.lower() in _SUFFIXES
+        )

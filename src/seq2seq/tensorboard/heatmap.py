@@ -1,87 +1,201 @@
-"""Attention as a picture: a pure function of weights and labels."""
+"""Pictures of attention weights: one sentence pair, or several matrices side by side.
 
+Pure functions: the same numbers and labels give the same picture on the same machine. Images have
+a palette, so that their PNG files are small.
+"""
+
+import re
 from collections.abc import Sequence
+from io import BytesIO
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+import numpy.typing as npt
 from PIL import Image
 
-from seq2seq.tensorboard.canvas import Canvas
-from seq2seq.tensorboard.label import label, line_height
+from seq2seq.tensorboard import grid
+from seq2seq.tensorboard.colours import Floats, Pixels
+from seq2seq.tensorboard.lettering import line_height
+from seq2seq.tensorboard.panel import Axis, panel, panel_bar
 
-TEXT = 14
-"""Size of the tokens in pixels."""
-TITLE = 15
-MARGIN = 12
-LEGEND = 64
-"""Width of the colour scale and its ticks."""
-SPECIAL_INK = 0.55
-SPECIAL = {"<unk>", "<pad>", "<bos>", "<eos>"}
+MIN_CELL = 16
+MAX_CELL = 32
+LABEL_LIMIT = 40
+"""Longer labels lose their middle."""
+
+_TITLE_LIMIT = 160
+_MATRIX_LENGTH = 480
+_LARGEST_LABEL = 15
+_TITLE_SIZE = 15
+_GAP = 8
+_GREY = 0.55
+_ROUNDING = 0.005
+"""How far weights of 16-bit numbers may stray from 0..1."""
+_SPECIAL = re.compile(r"<[^<>\s]+>")
 
 
 def render_attention(
-    weights: ArrayLike,
+    weights: npt.ArrayLike,
     source_tokens: Sequence[str],
     target_tokens: Sequence[str],
     *,
     title: str = "",
+    cell_size: int | None = None,
 ) -> Image.Image:
-    """Draw attention weights, the source across and the target down.
+    """Draw which source tokens each target token attends to.
 
-    Every weight is a square of whole pixels on a fixed scale from 0 to 1. Sentences are shown
-    whole, however long; special tokens are grey.
+    Colours stand for 0 to 1 in every picture, so that pictures can be compared.
 
     Args:
-        weights: attention probabilities (target, source).
+        weights: attention weights in 0..1, one row for each target token.
         source_tokens: labels of the columns.
         target_tokens: labels of the rows.
-        title: a line above the picture.
+        title: a line at the top.
+        cell_size: pixels from one cell to the next, at least `MIN_CELL`; None chooses by the
+            number of tokens.
 
     Raises:
-        ValueError: there are no weights, they are not finite, or the labels do not fit them.
+        ValueError: weights and labels disagree in number, there are none, a weight is no number
+            or outside 0..1, or the cells are too small for labels.
     """
-    matrix = _checked(weights, source_tokens, target_tokens)
-    size = cell_size(matrix.shape)
-    columns = [label(token, TEXT) for token in source_tokens]
-    rows = [label(token, TEXT) for token in target_tokens]
-    left = MARGIN + max(row.shape[1] for row in rows) + 8
-    title_height = line_height(TITLE) + 8 if title else 0
-    top = MARGIN + title_height + max(column.shape[1] for column in columns) + 8
-    grid_height, grid_width = size * matrix.shape[0], size * matrix.shape[1]
-    width = max(left + grid_width + LEGEND, MARGIN + label(title, TITLE).shape[1]) + MARGIN
-    canvas = Canvas(width, top + max(grid_height, 60) + MARGIN)
-    if title:
-        canvas.text(title, MARGIN, MARGIN, size=TITLE)
-    for index, (token, ink) in enumerate(zip(source_tokens, columns, strict=True)):
-        x = left + index * size + (size - ink.shape[0]) // 2
-        canvas.ink(np.rot90(ink), x, top - 8 - ink.shape[1], strength=_strength(token))
-    for index, (token, ink) in enumerate(zip(target_tokens, rows, strict=True)):
-        y = top + index * size + (size - ink.shape[0]) // 2
-        canvas.ink(ink, left - 8 - ink.shape[1], y, strength=_strength(token))
-    canvas.cells(matrix, left, top, size, gap=1)
-    canvas.scale(left + grid_width + 16, top, min(max(grid_height, 60), 160), ("0", "0.5", "1"))
-    return canvas.image()
+    matrix = _checked_weights(weights, source_tokens, target_tokens)
+    size = _cell_size(matrix) if cell_size is None else cell_size
+    if size < MIN_CELL:
+        raise ValueError(f"cell_size must be at least {MIN_CELL} pixels, got {size}")
+    columns = grid.upwards(grid.stacked(_labels(source_tokens, size), size, grid.START))
+    rows = grid.stacked(_labels(target_tokens, size), size, grid.END)
+    chart = _labelled(grid.cells(matrix, size), rows, columns)
+    bar = grid.margin(grid.colour_bar(1), top=columns.shape[0] + _GAP - grid.OVERHANG)
+    return grid.picture(_titled(title, grid.beside(chart, bar, gap=3 * _GAP)))
 
 
-def cell_size(shape: tuple[int, ...]) -> int:
-    """Side of a cell in pixels: large for short sentences, never too small for a label."""
-    return int(np.clip(560 // max(shape), line_height(TEXT), 32))
+def render_matrices(
+    matrices: Sequence[npt.ArrayLike],
+    *,
+    titles: Sequence[str],
+    x_label: str,
+    y_label: str,
+    x_ticks: Sequence[float] | None = None,
+    y_ticks: Sequence[float] | None = None,
+    columns: int | None = None,
+    shared_scale: bool = True,
+) -> Image.Image:
+    """Draw matrices side by side, with numbers along their axes.
+
+    Args:
+        matrices: non-negative numbers; all of one shape.
+        titles: a line above each matrix.
+        x_label: what the columns are.
+        y_label: what the rows are.
+        x_ticks: the coordinate of each column; None counts the columns from 0.
+        y_ticks: the coordinate of each row; None counts the rows from 0.
+        columns: matrices in a row of the picture; None for at most four.
+        shared_scale: whether the greatest number of all matrices has the darkest colour, with one
+            colour bar; or else that of each matrix, with a colour bar for each.
+
+    Raises:
+        ValueError: shapes, titles and ticks disagree in number, there are none, or a number is
+            negative or not finite.
+    """
+    stack = _checked_matrices(matrices, titles)
+    x_axis = Axis.along(stack.shape[2], x_label, x_ticks)
+    y_axis = Axis.along(stack.shape[1], y_label, y_ticks)
+    maxima = _maxima(stack, shared_scale)
+    panels = [
+        panel(matrix / maximum, title, x_axis, y_axis)
+        for matrix, maximum, title in zip(stack, maxima, titles, strict=True)
+    ]
+    bars = [panel_bar(maximum) for maximum in maxima]
+    if shared_scale:
+        return grid.picture(grid.beside(_in_rows(panels, columns), bars[0]))
+    pairs = [grid.beside(*pair) for pair in zip(panels, bars, strict=True)]
+    return grid.picture(_in_rows(pairs, columns))
 
 
-def _strength(token: str) -> float:
-    return SPECIAL_INK if token in SPECIAL else 1.0
+def png_bytes(image: Image.Image) -> bytes:
+    """A picture as a PNG file, without loss."""
+    file = BytesIO()
+    image.save(file, "PNG")
+    return file.getvalue()
 
 
-def _checked(
-    weights: ArrayLike, source_tokens: Sequence[str], target_tokens: Sequence[str]
-) -> NDArray[np.float64]:
+def _checked_weights(
+    weights: npt.ArrayLike, source_tokens: Sequence[str], target_tokens: Sequence[str]
+) -> Floats:
     matrix = np.asarray(weights, dtype=np.float64)
-    wanted = (len(target_tokens), len(source_tokens))
-    if matrix.shape != wanted or not matrix.size:
+    expected = (len(target_tokens), len(source_tokens))
+    if matrix.shape != expected or not matrix.size:
         raise ValueError(
-            f"weights of shape {matrix.shape} do not fit {wanted[0]} target and {wanted[1]} "
-            "source tokens"
+            f"weights of shape {matrix.shape} do not fit {expected[0]} target tokens by"
+            f" {expected[1]} source tokens, shape {expected}; neither may be empty"
         )
-    if not np.isfinite(matrix).all():
-        raise ValueError("attention weights must be finite")
-    return matrix
+    if not ((matrix >= -_ROUNDING) & (matrix <= 1 + _ROUNDING)).all():
+        raise ValueError(
+            f"weights of shape {matrix.shape} for labels of shape {expected} must lie in 0..1,"
+            f" got {matrix.min()} to {matrix.max()}"
+        )
+    return matrix.clip(0, 1)
+
+
+def _cell_size(matrix: Floats) -> int:
+    """Whole pixels, fewer for more tokens, as long as labels remain legible."""
+    return min(MAX_CELL, max(MIN_CELL, _MATRIX_LENGTH // max(matrix.shape)))
+
+
+def _labels(tokens: Sequence[str], cell: int) -> list[Pixels]:
+    size = _LARGEST_LABEL
+    while line_height(size) > cell:
+        size -= 1
+    return [_label(token, size) for token in tokens]
+
+
+def _label(token: str, size: int) -> Pixels:
+    """A token as it is: spaces and nothing at all are visible, special tokens grey."""
+    if not token:
+        return grid.text('""', size, _GREY)
+    strength = _GREY if _SPECIAL.fullmatch(token) else 1
+    return grid.text(shortened(token, LABEL_LIMIT).replace(" ", "␣"), size, strength)
+
+
+def shortened(text: str, limit: int) -> str:
+    """At most `limit` characters of a text: its beginning and its end."""
+    if len(text) <= limit:
+        return text
+    end = (limit - 1) // 2
+    return f"{text[: limit - 1 - end]}…{text[-end:]}"
+
+
+def _labelled(matrix: Pixels, rows: Pixels, columns: Pixels) -> Pixels:
+    head = grid.margin(columns, left=rows.shape[1] + _GAP, bottom=_GAP)
+    return grid.above(head, grid.beside(rows, matrix, gap=_GAP))
+
+
+def _titled(title: str, chart: Pixels) -> Pixels:
+    if not title:
+        return chart
+    line = grid.text(shortened(title, _TITLE_LIMIT), _TITLE_SIZE)
+    return grid.above(line, chart, gap=2 * _GAP)
+
+
+def _checked_matrices(matrices: Sequence[npt.ArrayLike], titles: Sequence[str]) -> Floats:
+    arrays = [np.asarray(matrix, dtype=np.float64) for matrix in matrices]
+    shapes = [array.shape for array in arrays]
+    if not arrays or len(arrays) != len(titles):
+        raise ValueError(f"{len(arrays)} matrices of shapes {shapes} for {len(titles)} titles")
+    if len(set(shapes)) > 1 or len(shapes[0]) != 2 or not arrays[0].size:
+        raise ValueError(f"matrices need one shape, rows by columns, got {shapes}")
+    stack = np.stack(arrays)
+    if not (np.isfinite(stack) & (stack >= 0)).all():
+        raise ValueError(f"matrices of shapes {shapes} hold negative or non-finite numbers")
+    return stack
+
+
+def _maxima(stack: Floats, shared: bool) -> list[float]:
+    """What the darkest colour stands for in each matrix."""
+    greatest = stack.max() if shared else stack.max(axis=(1, 2))
+    return np.broadcast_to(np.where(greatest > 0, greatest, 1), len(stack)).tolist()
+
+
+def _in_rows(panels: Sequence[Pixels], columns: int | None) -> Pixels:
+    count = columns or 4
+    rows = [panels[start : start + count] for start in range(0, len(panels), count)]
+    return grid.above(*(grid.beside(*row, gap=_GAP) for row in rows), gap=2 * _GAP)

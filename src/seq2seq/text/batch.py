@@ -27,7 +27,9 @@ class SourceBatch:
     lengths: Int[Tensor, "B"]
 
     @classmethod
-    def from_sentences(cls, sentences: Sequence[Sequence[int] | NDArray[np.int32]]) -> "SourceBatch":
+    def from_sentences(
+        cls, sentences: Sequence[Sequence[int] | NDArray[np.int32]]
+    ) -> "SourceBatch":
         """Pad sentences of ids."""
         lengths = torch.tensor([len(sentence) + 1 for sentence in sentences])
         return cls(_padded(sentences, first=(), last=(END_ID,)), lengths)

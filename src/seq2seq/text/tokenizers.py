@@ -29,6 +29,7 @@ from seq2seq.text.vocabulary import (
 )
 from seq2seq.text.words import join_words, split_words
 
+
 @runtime_checkable
 class Tokenizer(Protocol):
     """Splits a sentence into tokens and puts tokens together again."""

@@ -34,9 +34,7 @@ def frequent_tokens(
         min_frequency: a token that occurs less often is left out.
         max_size: the greatest number of tokens besides the specials; None for no bound.
     """
-    vocabulary = Vocab(
-        counts, max_size=max_size, min_freq=min_frequency, specials=list(specials)
-    )
+    vocabulary = Vocab(counts, max_size=max_size, min_freq=min_frequency, specials=list(specials))
     return list(vocabulary.itos)
 
 

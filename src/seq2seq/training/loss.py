@@ -69,9 +69,7 @@ def token_cross_entropy(
     """
     logits = output(features[is_token])
     kept = targets[is_token]
-    log_probabilities = torch.log_softmax(
-        logits.float() if logits.itemsize < 4 else logits, dim=-1
-    )
+    log_probabilities = torch.log_softmax(logits.float() if logits.itemsize < 4 else logits, dim=-1)
     nll = -log_probabilities.gather(1, kept.unsqueeze(1)).sum()
     smoothed = nll
     if label_smoothing:

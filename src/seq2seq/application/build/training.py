@@ -121,9 +121,7 @@ def _callbacks(
         ),
     ]
     if config.trainer.early_stopping is not None:
-        callbacks.append(
-            EarlyStopping(monitor, mode=mode, patience=config.trainer.early_stopping)
-        )
+        callbacks.append(EarlyStopping(monitor, mode=mode, patience=config.trainer.early_stopping))
     checkpoints = ModelCheckpoint(**_checkpoint_options(run_dir, monitor, mode))
     return [*callbacks, checkpoints, StopOnSignal(run_dir / "checkpoints" / "last.ckpt")]
 

@@ -110,7 +110,9 @@ def load_lexicon(path: Path) -> Lexicon:
     try:
         return _lexicon(data)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise GrammarFileError(f"{path}: malformed entry ({type(error).__name__}: {error})") from error
+        raise GrammarFileError(
+            f"{path}: malformed entry ({type(error).__name__}: {error})"
+        ) from error
 
 
 def _lexicon(data: dict[str, Any]) -> Lexicon:
@@ -140,8 +142,7 @@ def _lexicon(data: dict[str, Any]) -> Lexicon:
         ),
         modals=tuple(_modal(source, row, conjugation) for source, row in data["modals"].items()),
         auxiliaries={
-            name: _verb(name, name, conjugation, frozenset())
-            for name in ("être", "avoir", "aller")
+            name: _verb(name, name, conjugation, frozenset()) for name in ("être", "avoir", "aller")
         },
         determiners=tuple(_determiner(name, row) for name, row in data["determiners"].items()),
         pronouns=data["pronouns"],

@@ -159,9 +159,7 @@ class Sentences:
     def _object(self, verb: Verb, *, negated: bool) -> Phrase:
         """A noun phrase that the verb takes, with the verb's preposition."""
         restricted = negated or verb.preposition is not None
-        phrase = self._noted(
-            self._nouns.noun_phrase(verb.kinds, SPECIFIC if restricted else None)
-        )
+        phrase = self._noted(self._nouns.noun_phrase(verb.kinds, SPECIFIC if restricted else None))
         self._note(verb.base, phrase.contents[0])
         if verb.preposition is None:
             return phrase
@@ -247,7 +245,9 @@ class Sentences:
     def _question(self) -> Phrase:
         name, rule = self._weighted("questions")
         if name == "what":
-            verb = self._nouns.choice([v for v in self._lexicon.transitive if "person" not in v.kinds])
+            verb = self._nouns.choice(
+                [v for v in self._lexicon.transitive if "person" not in v.kinds]
+            )
         else:
             verbs = self._lexicon.transitive + self._lexicon.intransitive
             verb = self._nouns.choice([v for v in verbs if rule["tense"] != "past" or v.past])
