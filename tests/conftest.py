@@ -29,6 +29,6 @@ def real_data(request):
 
 @pytest.fixture(scope="session")
 def grammar():
-    from seq2seq.text.grammar.grammar import load_grammar
+    from seq2seq.text.grammar.grammar import load_grammar  # noqa: PLC0415 - after the hook
 
     return load_grammar(ROOT / "data" / "grammar")

@@ -4,7 +4,6 @@ import torch
 
 from seq2seq.model.spec import ModelSpec, build_seq2seq
 
-
 VARIANTS = {
     "additive": {},
     "scaled_dot": {"score": "scaled_dot"},

@@ -4,6 +4,7 @@ Hydra checks names and types against these classes, on the command line and insi
 the ranges are checked when the composed configuration becomes an object.
 """
 
+import math
 from dataclasses import Field, dataclass, field, fields, is_dataclass
 from enum import Enum
 from typing import Any
@@ -45,7 +46,9 @@ class Accelerator(Enum):
     mps = "mps"
 
 
-Precision = Enum("Precision", {name: name for name in ("fp32", "bf16-mixed", "fp16-mixed")})
+Precision = Enum(
+    "Precision", {"fp32": "fp32", "bf16-mixed": "bf16-mixed", "fp16-mixed": "fp16-mixed"}
+)
 Precision.__doc__ = "Number format of the products."
 
 
@@ -191,7 +194,7 @@ class DeviceConfig:
 
     accelerator: Accelerator = setting("auto, cpu, gpu or mps")
     devices: int = setting("number of devices", low=1)
-    precision: Precision = setting("fp32, bf16-mixed or fp16-mixed")  # type: ignore[valid-type]
+    precision: Precision = setting("fp32, bf16-mixed or fp16-mixed")
     threads: int | None = setting("CPU threads; null: torch's choice", low=1)
 
     def __post_init__(self) -> None:
@@ -293,9 +296,8 @@ def check_ranges(section: str, values: Any) -> None:
 
 def _check_range(key: str, value: float, described: "Field[Any]") -> None:
     low, high = described.metadata["low"], described.metadata["high"]
-    # written so that NaN, which is neither, is refused
     within = (low is None or value >= low) and (high is None or value <= high)
-    if within and value == value:
+    if within and not math.isnan(value):
         return
     bounds = f"at least {low:g}" if high is None else f"from {low:g} to {high:g}"
     raise InputError(f"{key}={value} is out of range: {described.metadata['meaning']}, {bounds}")

@@ -9,7 +9,6 @@ from seq2seq.model.spec import build_seq2seq
 from seq2seq.text.batch import Batch, SourceBatch
 from seq2seq.text.vocabulary import PADDING_ID
 from seq2seq.training.loss import token_cross_entropy
-
 from tests.models import model_of, spec_of
 
 EXACT = {"rtol": 0, "atol": 1e-12}

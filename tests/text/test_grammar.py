@@ -1,5 +1,6 @@
 import re
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -49,9 +50,7 @@ def adjective_noun_pairs(pairs, adjectives, nouns):
     found = set()
     for pair in pairs:
         words = [word.lower() for word in split_words(pair.source)]
-        found |= {
-            p for p in zip(words, words[1:], strict=False) if p[0] in adjectives and p[1] in nouns
-        }
+        found |= {p for p in pairwise(words) if p[0] in adjectives and p[1] in nouns}
     return found
 
 
@@ -77,7 +76,7 @@ def test_every_alignment_is_of_words_and_almost_all_words_are_aligned(splits):
 def test_french_elides_before_every_vowel_and_contracts_its_articles(splits):
     for pair in splits["train"]:
         words = split_words(pair.target.lower())
-        for word, following in zip(words, words[1:], strict=False):
+        for word, following in pairwise(words):
             if begins_with_vowel(following):
                 assert word not in NEVER_BEFORE_VOWEL, pair.target
             else:
@@ -88,7 +87,7 @@ def test_french_elides_before_every_vowel_and_contracts_its_articles(splits):
 def test_english_articles_fit_the_next_word(splits):
     for pair in splits["train"]:
         words = split_words(pair.source.lower())
-        for word, following in zip(words, words[1:], strict=False):
+        for word, following in pairwise(words):
             if word in {"a", "an"}:
                 vowel = following[0] in "aeiou" and following != "useful"
                 assert (word == "an") == vowel, pair.source

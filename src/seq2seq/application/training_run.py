@@ -1,12 +1,14 @@
 """The part of a run that needs torch: preparing, training, exporting, scoring."""
 
 import logging
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 import torch
+from omegaconf import OmegaConf
 
 from seq2seq.application.build.device import build_device
 from seq2seq.application.build.model import build_model, build_spec
@@ -105,14 +107,20 @@ def _train(config: Config, prepared: PreparedRun, run_dir: Path) -> dict[str, An
     )
 
     logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
+    from seq2seq.tensorboard.callbacks import log_config  # noqa: PLC0415
+
     data = build_data(config, prepared.corpus)
     num_steps = total_steps(config, len(data.train_dataloader()))
     module = build_module(config, prepared.exported.model, prepared.corpus, num_steps)
     trainer = build_trainer(config, run_dir, prepared.corpus, prepared.device, num_steps)
+    log_config(trainer, OmegaConf.to_yaml(OmegaConf.structured(config)))
     last = run_dir / "checkpoints" / "last.ckpt"
     if last.exists():
         print(f"continuing from {last}")
-    trainer.fit(module, data, ckpt_path=str(last) if last.exists() else None, weights_only=True)
+    with warnings.catch_warnings():
+        # Lightning 2.6 on torch 2.13 warns about its own use of torch's tree functions
+        warnings.filterwarnings("ignore", message=r".*LeafSpec", category=FutureWarning)
+        trainer.fit(module, data, ckpt_path=last if last.exists() else None, weights_only=True)
     return {"num_epochs": trainer.current_epoch, "num_steps": trainer.global_step}
 
 

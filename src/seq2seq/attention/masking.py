@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-Lengths = Int[Tensor, "B"] | Int[Tensor, "B Q"] | None
+Lengths = Int[Tensor, " B"] | Int[Tensor, "B Q"] | None
 """How many keys are real, from the first on: per sequence, per query, or all of them."""
 
 

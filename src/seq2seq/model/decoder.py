@@ -70,7 +70,8 @@ class BahdanauDecoder(nn.Module):
         )
         self.bridge = _bridge(memory_size, hidden_size, num_layers)
         input_sizes = [embedding.embedding_dim] + [hidden_size] * (num_layers - 1)
-        self.layers = nn.ModuleList(GRULayer(size, hidden_size) for size in input_sizes)
+        self.first_layer, *upper = (GRULayer(size, hidden_size) for size in input_sizes)
+        self.upper_layers = nn.ModuleList(upper)
         self.context_gates = nn.Linear(memory_size, 3 * hidden_size, bias=False)
 
     def remember(
@@ -91,7 +92,7 @@ class BahdanauDecoder(nn.Module):
         )
 
     def step(
-        self, tokens: Int[Tensor, "B"], state: State, memory: Memory
+        self, tokens: Int[Tensor, " B"], state: State, memory: Memory
     ) -> tuple[Float[Tensor, "B V"], State, Float[Tensor, "B S"]]:
         """One step: the definition of this decoder.
 
@@ -104,7 +105,7 @@ class BahdanauDecoder(nn.Module):
             Logits of the next token, the new state, and the attention weights.
         """
         embedded = self.dropout(self.embedding(tokens))
-        gates = self.layers[0].input_gates(embedded)
+        gates = self.first_layer.input_gates(embedded)
         state, context, weights = self._advance(gates, state, memory)
         features = self.dropout(self.readout(state[-1], context, embedded))
         return self.output(features), state, weights
@@ -116,7 +117,7 @@ class BahdanauDecoder(nn.Module):
         is computed for all steps at once.
         """
         embedded = self.dropout(self.embedding(target_input))
-        token_gates = self.layers[0].input_gates(embedded)
+        token_gates = self.first_layer.input_gates(embedded)
         state = memory.initial_state
         tops, contexts, weights = [], [], []
         for gates in token_gates.unbind(dim=1):
@@ -141,10 +142,9 @@ class BahdanauDecoder(nn.Module):
         )
         context = context.squeeze(1)
         gates = token_gates + self.context_gates(context)
-        new_state = [self.layers[0](gates, state[0])]
-        for layer, previous in zip(self.layers[1:], state[1:], strict=True):
-            gates = layer.input_gates(self.dropout(new_state[-1]))
-            new_state.append(layer(gates, previous))
+        new_state = [self.first_layer.advance(gates, state[0])]
+        for layer, previous in zip(self.upper_layers, state[1:], strict=True):
+            new_state.append(layer(self.dropout(new_state[-1]), previous))
         return tuple(new_state), context, weights.squeeze(1)
 
 

@@ -42,7 +42,7 @@ class GRUEncoder(nn.Module):
         self.memory_size = hidden_size * (2 if bidirectional else 1)
 
     def forward(
-        self, source: Int[Tensor, "B S"], source_lengths: Int[Tensor, "B"]
+        self, source: Int[Tensor, "B S"], source_lengths: Int[Tensor, " B"]
     ) -> tuple[Float[Tensor, "B S M"], tuple[Float[Tensor, "B M"], ...]]:
         """Encode.
 

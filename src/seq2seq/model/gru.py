@@ -11,8 +11,8 @@ class GRULayer(nn.Module):
         r = sigmoid(x_r + h_r),  z = sigmoid(x_z + h_z),  n = tanh(x_n + r * h_n)
         h' = (1 - z) * n + z * h
 
-    with x = `input_gates`(input) and h_r, h_z, h_n the gates of the state. The input's share is
-    given by the caller, who may have computed it for all steps at once or added to it.
+    with x = W_x input + b_x and h_r, h_z, h_n the parts of W_h h + b_h. `advance` takes x itself,
+    for callers who have computed it for all steps at once or add to it.
     """
 
     def __init__(self, input_size: int, hidden_size: int) -> None:
@@ -24,9 +24,15 @@ class GRULayer(nn.Module):
             nn.init.uniform_(parameter, -bound, bound)
 
     def forward(
+        self, inputs: Float[Tensor, "B I"], state: Float[Tensor, "B H"]
+    ) -> Float[Tensor, "B H"]:
+        """The state after one step."""
+        return self.advance(self.input_gates(inputs), state)
+
+    def advance(
         self, input_gates: Float[Tensor, "B G"], state: Float[Tensor, "B H"]
     ) -> Float[Tensor, "B H"]:
-        """The state after one step; `input_gates` are the input's shares of r, z, n (G = 3 H)."""
+        """The state after one step whose input's share x is given (G = 3 H)."""
         input_r, input_z, input_n = input_gates.chunk(3, dim=-1)
         state_r, state_z, state_n = self.state_gates(state).chunk(3, dim=-1)
         reset = torch.sigmoid(input_r + state_r)

@@ -39,6 +39,6 @@ class Memory:
         )
 
 
-def select_state(state: State, rows: Int[Tensor, "N"]) -> tuple[Float[Tensor, "N H"], ...]:
+def select_state(state: State, rows: Int[Tensor, " N"]) -> tuple[Float[Tensor, "N H"], ...]:
     """The state of some of the sentences."""
     return tuple(layer[rows] for layer in state)

@@ -26,7 +26,7 @@ class Seq2Seq(nn.Module):
     def encode(
         self,
         source: Int[Tensor, "B S"],
-        source_lengths: Int[Tensor, "B"],
+        source_lengths: Int[Tensor, " B"],
         source_is_token: Bool[Tensor, "B S"],
     ) -> Memory:
         """Encode source sentences for any way of decoding."""
@@ -36,7 +36,7 @@ class Seq2Seq(nn.Module):
     def forward(
         self,
         source: Int[Tensor, "B S"],
-        source_lengths: Int[Tensor, "B"],
+        source_lengths: Int[Tensor, " B"],
         source_is_token: Bool[Tensor, "B S"],
         target_input: Int[Tensor, "B T"],
     ) -> Unrolled:

@@ -122,8 +122,8 @@ def _output(embedding: nn.Embedding, feature_size: int, spec: ModelSpec) -> nn.L
         return output
     if feature_size != spec.embedding_size:
         raise ValueError(
-            f"model.tying={spec.tying} needs features as large as the embedding, not "
-            f"{feature_size} and {spec.embedding_size}: set model.readout_size={spec.embedding_size}"
+            f"model.tying={spec.tying} needs features of the embedding's size, not {feature_size}: "
+            f"set model.readout_size={spec.embedding_size}"
         )
     output.weight = embedding.weight
     return output

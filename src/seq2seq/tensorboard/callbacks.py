@@ -6,6 +6,7 @@ from typing import Any
 import lightning.pytorch as pl
 import torch
 from lightning.pytorch.callbacks import Callback
+from lightning.pytorch.loggers import TensorBoardLogger
 from tensorboard.compat.proto.summary_pb2 import Summary
 
 from seq2seq.tensorboard.heatmap import png_bytes, render_attention
@@ -45,14 +46,14 @@ class AttentionHeatmaps(Callback):
 
     def on_validation_end(self, trainer: pl.Trainer, pl_module: Any) -> None:
         """Draw."""
-        if not self._sentence_ids or trainer.logger is None:
+        if not self._sentence_ids:
             return
         batch = Batch.from_split(self._validation, self._sentence_ids).to(pl_module.device)
         with torch.no_grad():
             weights = pl_module.teacher_forced(batch).weights.float().cpu()
         for index, sentence_weights in zip(self._sentence_ids, weights, strict=True):
             picture = self._picture(index, sentence_weights, trainer.global_step)
-            trainer.logger.experiment.file_writer.add_summary(picture, trainer.global_step)
+            _writer(trainer).file_writer.add_summary(picture, trainer.global_step)
 
     def _picture(self, index: int, weights: torch.Tensor, step: int) -> Summary:
         source = [*self._source_vocabulary.words(self._validation.source[index]), END]
@@ -86,10 +87,10 @@ class TranslationSamples(Callback):
 
     def on_validation_end(self, trainer: pl.Trainer, pl_module: Any) -> None:
         """Write a table."""
-        if not self._count or trainer.logger is None:
+        if not self._count:
             return
         table = "\n".join(self._rows(pl_module.translations))
-        trainer.logger.experiment.add_text("validation/samples", table, trainer.global_step)
+        _writer(trainer).add_text("validation/samples", table, trainer.global_step)
 
     def _rows(self, translations: dict[int, str]) -> Iterator[str]:
         yield "| source | reference | translation |"
@@ -98,6 +99,19 @@ class TranslationSamples(Callback):
             pair = self._validation.pairs[index]
             cells = (pair.source, pair.target, translations.get(index, ""))
             yield "| " + " | ".join(_cell(text) for text in cells) + " |"
+
+
+def log_config(trainer: pl.Trainer, config: str) -> None:
+    """Show the resolved configuration as text."""
+    indented = "\n".join(f"    {line}" for line in config.splitlines())
+    _writer(trainer).add_text("config", indented, trainer.global_step)
+
+
+def _writer(trainer: pl.Trainer) -> Any:
+    """TensorBoard's writer of the run."""
+    if not isinstance(trainer.logger, TensorBoardLogger):
+        raise TypeError("attention is drawn where a TensorBoardLogger is the trainer's logger")
+    return trainer.logger.experiment
 
 
 def _cell(text: str) -> str:

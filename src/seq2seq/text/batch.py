@@ -24,7 +24,7 @@ class SourceBatch:
     """
 
     ids: Int[Tensor, "B S"]
-    lengths: Int[Tensor, "B"]
+    lengths: Int[Tensor, " B"]
 
     @classmethod
     def from_sentences(
@@ -59,8 +59,8 @@ class Batch:
     source: SourceBatch
     target_input: Int[Tensor, "B T"]
     target_output: Int[Tensor, "B T"]
-    target_lengths: Int[Tensor, "B"]
-    sentence_ids: Int[Tensor, "B"]
+    target_lengths: Int[Tensor, " B"]
+    sentence_ids: Int[Tensor, " B"]
 
     @classmethod
     def from_split(cls, split: EncodedSplit, sentence_ids: Sequence[int]) -> "Batch":

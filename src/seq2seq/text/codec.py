@@ -62,7 +62,7 @@ def train_codecs(
 ) -> tuple[TextCodec, TextCodec]:
     """Make the source and the target codec from the training split, and save them in `folder`."""
     folder.mkdir(parents=True, exist_ok=True)
-    texts = (
+    texts: dict[str, Sequence[str]] = (
         {"source": [*sources, *targets], "target": [*sources, *targets]}
         if settings.joint
         else {"source": sources, "target": targets}

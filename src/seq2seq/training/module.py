@@ -107,7 +107,7 @@ class TranslationModule(pl.LightningModule):
             self.log(f"train/{name}", value)
         self.log("train/gradient_norm", gradient_norm)
         self.log("train/tokens_per_second", float(sums.num_tokens) / seconds)
-        self.log("train/learning_rate", self.optimizers(False).param_groups[0]["lr"])
+        self.log("train/learning_rate", self.trainer.optimizers[0].param_groups[0]["lr"])
         self._train_sums, self._train_since = None, time.perf_counter()
 
     def on_validation_epoch_start(self) -> None:

@@ -51,7 +51,8 @@ class Optimisation:
 
     def build_step_schedule(self, optimiser: Optimizer) -> LambdaLR:
         """Warm-up, then constant or cosine, by optimiser steps."""
-        return LambdaLR(optimiser, self.rate_fraction)
+        # a lambda, which LambdaLR leaves out of checkpoints, and not a method, which it pickles
+        return LambdaLR(optimiser, lambda step: self.rate_fraction(step))
 
     def build_plateau_schedule(self, optimiser: Optimizer) -> ReduceLROnPlateau:
         """Lower the rate where the monitored metric stops improving."""

@@ -89,7 +89,7 @@ def build_trainer(
     return pl.Trainer(
         accelerator={"cuda": "gpu"}.get(device.type, device.type),
         devices=config.device.devices,
-        precision=PRECISIONS[config.device.precision.value],  # type: ignore[arg-type, attr-defined]
+        precision=PRECISIONS[config.device.precision.value],  # type: ignore[arg-type]
         max_epochs=config.trainer.max_epochs,
         max_steps=config.trainer.max_steps or -1,
         accumulate_grad_batches=config.trainer.accumulate,

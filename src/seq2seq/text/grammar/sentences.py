@@ -112,7 +112,7 @@ class Sentences:
             target = self._object(verb, negated=group.get("negated", False))
         self._note(*subject.contents[:1], verb.base)
         place, time = self._circumstances(group["tense"])
-        slots = {
+        slots: dict[str, Phrase | Lexeme] = {
             "SUBJECT": subject,
             "VG": self._filled_group(group, verb, subject, clitic),
             "OBJECT": target,
@@ -189,7 +189,11 @@ class Sentences:
 
     def _existential(self, rule: Rule) -> Phrase:
         phrase = self._noted(self._nouns.noun_phrase(CAN_SEE, COUNTED))
-        slots = {"BE": be(_agreement(phrase)), "NP": phrase, "PLACE": self._place()}
+        slots: dict[str, Phrase | Lexeme] = {
+            "BE": be(_agreement(phrase)),
+            "NP": phrase,
+            "PLACE": self._place(),
+        }
         return compose(rule["source"], rule["target"], slots)
 
     def _copula(self, name: str, rule: Rule) -> Phrase:
@@ -209,7 +213,7 @@ class Sentences:
         """Say an adjective of a subject."""
         self._note(*subject.contents[:1], adjective.source)
         agreement = _agreement(subject)
-        slots = {
+        slots: dict[str, Phrase | Lexeme] = {
             "SUBJECT": subject,
             "BE": be(agreement),
             "ETRE": auxiliary(self._lexicon.auxiliaries["être"], agreement),
@@ -233,7 +237,7 @@ class Sentences:
         subject = self._nouns.pronoun()
         clitic = _referring(noun, person=kind == "person")
         rule = self._rules["clauses"]["transitive"]
-        slots = {
+        slots: dict[str, Phrase | Lexeme] = {
             "SUBJECT": subject,
             "VG": self._filled_group(group, verb, subject, clitic),
             "OBJECT": EMPTY,
@@ -279,7 +283,7 @@ class Sentences:
             self._note(noun.contents[0], verb.base)
             slots: dict[str, Phrase | Lexeme] = {
                 "NP": noun,
-                "REL": lambda side, _: ("who" if kind == "person" else "that",),
+                "REL": lambda _side, _form: ("who" if kind == "person" else "that",),
                 "V": verb_forms(verb, _agreement(noun)),
                 "OBJECT": self._object(verb, negated=False),
             }

@@ -44,7 +44,7 @@ def auxiliary(verb: Verb, agreement: Agreement) -> Lexeme:
 
 
 def do(agreement: Agreement) -> Lexeme:
-    """do or does; `not`: don't or doesn't, as two words."""
+    """Do or does; `not`: don't or doesn't, as two words."""
     word = "does" if _is_third_singular(agreement) else "do"
     return lambda _side, form: (f"{word}n'", "t") if form == "not" else (word,)
 

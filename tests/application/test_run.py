@@ -1,0 +1,184 @@
+import json
+import signal
+from dataclasses import replace
+
+import pytest
+import torch
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+from seq2seq.application.run import run
+from seq2seq.errors import InputError, TrainingInterrupted
+from seq2seq.training.interruption import StopOnSignal
+from seq2seq.training.module import TranslationModule
+
+
+def weights_of(run_dir, name="last"):
+    path = run_dir / "checkpoints" / f"{name}.ckpt"
+    return torch.load(path, weights_only=True)["state_dict"]
+
+
+def events_of(run_dir):
+    events = EventAccumulator(str(run_dir / "tensorboard"), size_guidance={"images": 0})
+    events.Reload()
+    return events
+
+
+@pytest.fixture(scope="module")
+def finished(request, tmp_path_factory):
+    """A finished tiny run, made once."""
+    return tmp_path_factory.mktemp("finished") / "run"
+
+
+@pytest.fixture
+def finished_run(tiny, finished, capsys):
+    if not finished.exists():
+        run(tiny(), finished)
+    return finished
+
+
+def test_a_run_leaves_config_checkpoints_events_metrics_and_model(finished_run):
+    names = {path.name for path in finished_run.iterdir()}
+    assert names == {
+        "config.yaml",
+        "tokenizer",
+        "checkpoints",
+        "tensorboard",
+        "model",
+        "metrics.json",
+    }
+    checkpoints = {path.name for path in (finished_run / "checkpoints").iterdir()}
+    assert checkpoints == {"best.ckpt", "last.ckpt"}
+    metrics = json.loads((finished_run / "metrics.json").read_text())
+    assert metrics["test"]["num_sentences"] == 20
+    assert 0 <= metrics["test"]["bleu"] <= 100
+    assert metrics["num_epochs"] == 2
+    assert "score: additive" in (finished_run / "config.yaml").read_text()
+
+
+def test_tensorboard_has_scalars_config_samples_and_one_heatmap_tag_a_sentence(finished_run):
+    events = events_of(finished_run)
+    scalars = {
+        f"{split}/{name}"
+        for split in ("train", "validation")
+        for name in ("loss", "perplexity", "accuracy")
+    } | {
+        "validation/bleu",
+        "train/learning_rate",
+        "train/gradient_norm",
+        "train/tokens_per_second",
+    }
+    assert scalars <= set(events.Tags()["scalars"])
+    assert set(events.Tags()["images"]) == {"attention/0", "attention/1"}
+    images = events.Images("attention/0")
+    assert [image.step for image in images] == [8, 16]
+    assert images[0].encoded_image_string.startswith(b"\x89PNG")
+    assert images[0].encoded_image_string != images[1].encoded_image_string
+    assert {"config/text_summary", "validation/samples/text_summary"} <= set(
+        events.Tags()["tensors"]
+    )
+
+
+def test_a_finished_run_is_not_repeated(finished_run, tiny, capsys, monkeypatch):
+    monkeypatch.setattr("seq2seq.application.run.build_corpus", lambda *_: pytest.fail("ran again"))
+    assert run(tiny(), finished_run) == json.loads((finished_run / "metrics.json").read_text())
+    printed = capsys.readouterr().out
+    assert "is finished" in printed
+    assert "test        BLEU" in printed
+
+
+def test_the_same_command_gives_the_same_weights(tiny, tmp_path, finished_run):
+    run(tiny(), tmp_path / "run")
+    first, second = weights_of(finished_run), weights_of(tmp_path / "run")
+    assert all(torch.equal(first[name], second[name]) for name in first)
+
+
+def test_another_seed_gives_other_weights(tiny, tmp_path, finished_run):
+    run(tiny("seed=2"), tmp_path / "run")
+    first, second = weights_of(finished_run), weights_of(tmp_path / "run")
+    assert not any(torch.equal(first[name], second[name]) for name in first if "weight" in name)
+
+
+@pytest.mark.parametrize("step", [3, 8, 11])
+def test_an_interrupted_run_continues_to_the_same_weights(
+    tiny, tmp_path, finished_run, monkeypatch, step
+):
+    training_step = TranslationModule.training_step
+
+    def interrupted_step(self, batch, batch_index):
+        if self.global_step == step - 1:
+            signal.raise_signal(signal.SIGINT)
+        return training_step(self, batch, batch_index)
+
+    monkeypatch.setattr(TranslationModule, "training_step", interrupted_step)
+    with pytest.raises(TrainingInterrupted) as caught:
+        run(tiny(), tmp_path / "run")
+    assert caught.value.signal_number == signal.SIGINT
+    assert torch.load(caught.value.checkpoint, weights_only=True)["global_step"] == step
+    monkeypatch.setattr(TranslationModule, "training_step", training_step)
+    run(tiny(), tmp_path / "run")
+    expected, found = weights_of(finished_run), weights_of(tmp_path / "run")
+    assert all(torch.equal(expected[name], found[name]) for name in expected)
+
+
+def test_listening_for_signals_ends_with_training(finished_run, tiny, tmp_path):
+    before = signal.getsignal(signal.SIGTERM)
+    run(tiny("trainer.max_steps=1"), tmp_path / "run")
+    assert signal.getsignal(signal.SIGTERM) is before
+    listener = StopOnSignal(tmp_path / "last.ckpt")
+    listener.on_train_start(None, None)
+    assert signal.getsignal(signal.SIGTERM) == listener._receive
+    listener.teardown(None, None, "fit")
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_a_warm_start_begins_with_the_weights_and_vocabulary_of_another_run(
+    finished_run, tiny, tmp_path
+):
+    overrides = [f"init_from='{finished_run}'", "trainer.max_steps=1", "optim.learning_rate=1e-9"]
+    run(tiny(*overrides), tmp_path / "run")
+    start, after = weights_of(finished_run, "best"), weights_of(tmp_path / "run")
+    for name, tensor in start.items():
+        torch.testing.assert_close(after[name], tensor, rtol=0, atol=1e-6)
+    for side in ("source", "target"):
+        file = f"model/{side}.json"
+        assert (tmp_path / "run" / file).read_text() == (finished_run / file).read_text()
+
+
+def test_a_warm_start_from_another_shape_is_refused(finished_run, tiny, tmp_path):
+    with pytest.raises(InputError, match="its decoder_hidden_size is 12, this run's is 10"):
+        run(tiny(f"init_from='{finished_run}'", "model.decoder_hidden_size=10"), tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        ["attention=scaled_dot", "model.num_layers=2", "model.bidirectional=false"],
+        ["attention=dot", "model.readout_size=8", "model.tying=output"],
+        ["attention=bilinear", "optim.schedule=plateau", "optim.warmup_steps=0"],
+        ["attention=gaussian", "trainer.accumulate=2", "trainer.monitor=bleu"],
+        ["data.tokenizer.name=bpe", "data.tokenizer.joint=true", "data.tokenizer.max_size=400"],
+        ["device.precision=bf16-mixed", "optim.label_smoothing=0.1", "trainer.early_stopping=1"],
+        ["trainer.batch_sentences=null", "trainer.batch_tokens=300", "data.overfit=true"],
+    ],
+    ids=lambda overrides: overrides[0],
+)
+def test_every_kind_of_model_trains_translates_and_exports(tiny, tmp_path, overrides):
+    metrics = run(tiny("trainer.max_epochs=1", *overrides), tmp_path / "run")
+    assert metrics["test"]["num_sentences"] > 0
+    assert (tmp_path / "run" / "model" / "model.safetensors").is_file()
+
+
+def test_a_device_that_is_not_there_is_refused(tiny, tmp_path, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    config = tiny()
+    config.device = replace(config.device, accelerator=type(config.device.accelerator).gpu)
+    with pytest.raises(InputError, match="device=gpu: this machine has none, choose among auto"):
+        run(config, tmp_path / "run")
+
+
+def test_a_model_learns_a_few_pairs_by_heart(tiny, tmp_path):
+    overrides = ["data.limit=8", "data.overfit=true", "trainer.max_epochs=60", "seed=3"]
+    sizes = ["model.decoder_hidden_size=64", "model.encoder_hidden_size=32", "model.dropout=0"]
+    rate = ["optim.learning_rate=0.01", "trainer.validate_every=20", "tensorboard.heatmaps=0"]
+    metrics = run(tiny(*overrides, *sizes, *rate), tmp_path / "run")
+    assert metrics["test"]["bleu"] > 95

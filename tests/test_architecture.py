@@ -1,0 +1,197 @@
+"""The floors of the house: every room imports only from the floors below it."""
+
+import ast
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+
+import pytest
+
+from seq2seq.config import Config, known_keys
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "seq2seq"
+MODULES = sorted(SOURCE.rglob("*.py"))
+PROGRAMS = [ROOT / "train.py", *sorted((ROOT / "scripts").glob("*.py"))]
+
+FLOORS = {
+    "errors": 0,
+    "config": 1,
+    "attention": 1,
+    "text": 1,
+    "evaluation": 2,
+    "model": 2,
+    "decoding": 3,
+    "training": 4,
+    "tensorboard": 5,
+    "application": 6,
+}
+BLIND = {"evaluation": {"model", "decoding"}, "attention": {"text"}, "config": {"torch"}}
+"""What a room may not see though it is below."""
+
+
+def name_of(path):
+    parts = path.relative_to(SOURCE.parent).with_suffix("").parts
+    return ".".join(part for part in parts if part != "__init__")
+
+
+def imports_of(path):
+    """Every module that a file imports, inside functions too."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found.add(node.module)
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+def rooms_of(path):
+    return {name.split(".")[1] for name in imports_of(path) if name.startswith("seq2seq.")}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_a_room_imports_from_lower_floors_and_itself_only(path):
+    room = (*name_of(path).split("."), "")[1]
+    if not room:
+        return
+    for other in rooms_of(path):
+        assert other == room or FLOORS[other] < FLOORS[room], f"{room} imports {other}"
+    assert not BLIND.get(room, set()) & (rooms_of(path) | imports_of(path))
+
+
+def test_no_module_is_part_of_a_cycle():
+    graph = {
+        name_of(path): {name for name in imports_of(path) if name.startswith("seq2seq.")}
+        for path in MODULES
+    }
+    done, open_path = set(), []
+
+    def visit(name):
+        assert name not in open_path, f"cycle: {[*open_path, name]}"
+        if name in graph and name not in done:
+            open_path.append(name)
+            for other in sorted(graph[name]):
+                visit(other)
+            open_path.pop()
+            done.add(name)
+
+    for name in graph:
+        visit(name)
+
+
+@pytest.mark.parametrize("path", sorted(SOURCE.rglob("__init__.py")), ids=name_of)
+def test_an_init_is_a_docstring_only(path):
+    statements = ast.parse(path.read_text("utf-8")).body
+    assert len(statements) == 1
+    assert ast.get_docstring(ast.parse(path.read_text("utf-8")))
+
+
+def calls(path, name):
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == name:
+            yield node
+
+
+def test_torch_load_is_called_in_one_place_and_only_for_weights():
+    found = {path: list(calls(path, "torch.load")) for path in [*MODULES, *PROGRAMS]}
+    places = [name_of(path) for path, nodes in found.items() if nodes]
+    assert places == ["seq2seq.application.checkpoint"]
+    for nodes in found.values():
+        for node in nodes:
+            assert "weights_only=True" in ast.unparse(node)
+
+
+def test_no_configuration_names_something_to_import():
+    for path in (ROOT / "conf").rglob("*.yaml"):
+        assert "_target_" not in path.read_text("utf-8"), path
+    for path in [*MODULES, *PROGRAMS]:
+        assert "hydra.utils" not in imports_of(path), path
+        assert "instantiate" not in path.read_text("utf-8"), path
+
+
+def test_only_build_and_the_schema_read_config():
+    readers = {name_of(path) for path in MODULES if "seq2seq.config" in imports_of(path)}
+    assert {name.split(".")[1] for name in readers} <= {"application"}
+
+
+def test_every_config_field_is_read_by_the_application():
+    text = "".join(path.read_text("utf-8") for path in (SOURCE / "application").rglob("*.py"))
+    for key in known_keys():
+        leaf = key.rpartition(".")[2]
+        assert f".{leaf}" in text, f"{key} is never read"
+
+
+def test_schema_fields_have_no_default_values():
+    def check(schema):
+        for described in fields(schema):
+            assert described.default is described.default_factory, described.name
+            if isinstance(described.type, type) and is_dataclass(described.type):
+                check(described.type)
+
+    check(Config)
+
+
+def test_torchtext_is_imported_in_one_file():
+    users = [
+        path.name for path in MODULES if any(n.startswith("torchtext") for n in imports_of(path))
+    ]
+    assert users == ["torchtext_adapter.py"]
+
+
+def light_imports(path, seen):
+    """Modules that load when a module does, imports inside functions left out."""
+    if path in seen:
+        return set()
+    seen.add(path)
+    found = set()
+    for node in ast.parse(path.read_text("utf-8")).body:
+        for name in imports_of_statement(node):
+            found.add(name.split(".")[0])
+            own = SOURCE.parent / Path(*name.split(".")).with_suffix(".py")
+            if own.is_file():
+                found |= light_imports(own, seen)
+    return found
+
+
+def imports_of_statement(node):
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        return [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+    return []
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.name)
+def test_programs_refuse_wrong_input_before_anything_heavy_loads(path):
+    assert not light_imports(path, set()) & {"torch", "lightning", "torchtext", "tensorboard"}
+
+
+def functions():
+    """Lines of every function, its docstring left out."""
+    for path in [*MODULES, *PROGRAMS]:
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.FunctionDef):
+                body = node.body[1:] if ast.get_docstring(node) else node.body
+                length = body[-1].end_lineno - body[0].lineno + 1 if body else 0
+                yield f"{path.name}:{node.name}", length
+
+
+def test_functions_are_small():
+    lengths = dict(functions())
+    assert sorted(lengths.values())[len(lengths) // 2] <= 8
+    assert not {name: length for name, length in lengths.items() if length > 45}
+
+
+def test_files_stay_readable():
+    long = {path.name: len(path.read_text("utf-8").splitlines()) for path in MODULES}
+    del long["config.py"]  # the schema: a list, read by looking things up
+    assert not {name: length for name, length in long.items() if length > 270}
+
+
+def test_identifiers_use_the_fields_words():
+    for path in [*MODULES, *PROGRAMS]:
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            name = getattr(node, "id", None) or getattr(node, "arg", None) or ""
+            parts = name.split("_") if isinstance(name, str) else []
+            assert not {"src", "trg", "tgt"} & set(parts), f"{path.name}: {name}"
