@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from lightning.pytorch import LightningModule, Trainer
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from seq2seq.application.run import run
@@ -121,14 +122,27 @@ def test_an_interrupted_run_continues_to_the_same_weights(
 
 
 def test_listening_for_signals_ends_with_training(finished_run, tiny, tmp_path):
-    before = signal.getsignal(signal.SIGTERM)
+    numbers = (signal.SIGTERM, signal.SIGINT)
+    before = [signal.getsignal(number) for number in numbers]
     run(tiny("trainer.max_steps=1"), tmp_path / "run")
-    assert signal.getsignal(signal.SIGTERM) is before
+    assert [signal.getsignal(number) for number in numbers] == before
     listener = StopOnSignal(tmp_path / "last.ckpt")
-    listener.on_train_start(None, None)
-    assert signal.getsignal(signal.SIGTERM) == listener._receive
-    listener.teardown(None, None, "fit")
-    assert signal.getsignal(signal.SIGTERM) is before
+    hook = (Trainer(logger=False, enable_checkpointing=False), LightningModule())
+    listener.on_train_start(*hook)
+    assert [signal.getsignal(number) for number in numbers] == [listener._receive] * 2
+    listener.on_exception(*hook, KeyboardInterrupt())
+    assert [signal.getsignal(number) for number in numbers] == before
+
+
+def test_a_bound_on_steps_ends_with_a_validation(tiny, tmp_path):
+    metrics = run(tiny("trainer.max_steps=3"), tmp_path / "run")
+    assert metrics["num_steps"] == 3
+    assert [event.step for event in events_of(tmp_path / "run").Scalars("validation/bleu")] == [3]
+
+
+def test_training_shorter_than_the_validation_interval_still_gives_a_model(tiny, tmp_path):
+    metrics = run(tiny("trainer.validate_every=5"), tmp_path / "run")
+    assert metrics["num_epochs"] == 2
 
 
 def test_a_warm_start_begins_with_the_weights_and_vocabulary_of_another_run(

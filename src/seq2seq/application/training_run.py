@@ -120,7 +120,12 @@ def _train(config: Config, prepared: PreparedRun, run_dir: Path) -> dict[str, An
     with warnings.catch_warnings():
         # Lightning 2.6 on torch 2.13 warns about its own use of torch's tree functions
         warnings.filterwarnings("ignore", message=r".*LeafSpec", category=FutureWarning)
+        # nor is a folder of checkpoints to continue from a surprise
+        warnings.filterwarnings("ignore", message=r"Checkpoint directory .* is not empty")
         trainer.fit(module, data, ckpt_path=last if last.exists() else None, weights_only=True)
+    best = run_dir / "checkpoints" / "best.ckpt"
+    if not best.exists():  # trainer.validate_every is longer than the training
+        trainer.save_checkpoint(best)
     return {"num_epochs": trainer.current_epoch, "num_steps": trainer.global_step}
 
 

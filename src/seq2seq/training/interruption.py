@@ -1,4 +1,4 @@
-"""Ends training cleanly when the user or the machine asks for it."""
+"""Ends training cleanly before its last epoch: at a step, or when somebody asks for it."""
 
 import signal
 from pathlib import Path
@@ -9,6 +9,24 @@ import lightning.pytorch as pl
 from lightning.pytorch.callbacks import Callback
 
 from seq2seq.errors import TrainingInterrupted
+
+
+class StopAtStep(Callback):
+    """Ends training after a number of optimiser steps, with a validation.
+
+    (Lightning's own bound leaves the validation out.)
+
+    Args:
+        max_steps: the number of steps.
+    """
+
+    def __init__(self, max_steps: int) -> None:
+        self._max_steps = max_steps
+
+    def on_train_batch_end(self, trainer: pl.Trainer, *_: Any) -> None:
+        """Ask the trainer to stop."""
+        if trainer.global_step >= self._max_steps:
+            trainer.should_stop = True
 
 
 class StopOnSignal(Callback):
@@ -53,6 +71,17 @@ class StopOnSignal(Callback):
         trainer.save_checkpoint(self._checkpoint)
         raise TrainingInterrupted(self._received, self._checkpoint)
 
-    def teardown(self, trainer: pl.Trainer, pl_module: pl.LightningModule, stage: str) -> None:  # noqa: ARG002
+    # not in teardown: by then Lightning has put back its own handlers
+
+    def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:  # noqa: ARG002
+        """Stop listening."""
+        self._restore_handlers()
+
+    def on_exception(
+        self,
+        trainer: pl.Trainer,  # noqa: ARG002
+        pl_module: pl.LightningModule,  # noqa: ARG002
+        exception: BaseException,  # noqa: ARG002
+    ) -> None:
         """Stop listening."""
         self._restore_handlers()

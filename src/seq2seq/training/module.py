@@ -103,6 +103,8 @@ class TranslationModule(pl.LightningModule):
         if sums is None:
             return
         seconds = time.perf_counter() - self._train_since
+        # "step" is where Lightning's logger puts the values; its own count lags behind by one
+        self.log("step", float(self.global_step + 1))
         for name, value in sums.metrics().items():
             self.log(f"train/{name}", value)
         self.log("train/gradient_norm", gradient_norm)
@@ -126,6 +128,7 @@ class TranslationModule(pl.LightningModule):
         """Log the scores of the whole split."""
         if self._validation_sums is None:
             return
+        self.log("step", float(self.global_step))
         for name, value in self._validation_sums.metrics().items():
             self.log(f"validation/{name}", value)
         indices = list(self.translations)

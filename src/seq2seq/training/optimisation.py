@@ -52,7 +52,7 @@ class Optimisation:
     def build_step_schedule(self, optimiser: Optimizer) -> LambdaLR:
         """Warm-up, then constant or cosine, by optimiser steps."""
         # a lambda, which LambdaLR leaves out of checkpoints, and not a method, which it pickles
-        return LambdaLR(optimiser, lambda step: self.rate_fraction(step))
+        return LambdaLR(optimiser, lambda step: self.rate_fraction(step))  # noqa: PLW0108
 
     def build_plateau_schedule(self, optimiser: Optimizer) -> ReduceLROnPlateau:
         """Lower the rate where the monitored metric stops improving."""

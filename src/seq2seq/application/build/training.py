@@ -14,7 +14,7 @@ from seq2seq.model.seq2seq import Seq2Seq
 from seq2seq.tensorboard.callbacks import AttentionHeatmaps, TranslationSamples
 from seq2seq.text.bucketing import BatchSize, shuffled_order, sorted_order
 from seq2seq.text.datamodule import TranslationData
-from seq2seq.training.interruption import StopOnSignal
+from seq2seq.training.interruption import StopAtStep, StopOnSignal
 from seq2seq.training.module import TranslationModule
 from seq2seq.training.optimisation import Optimisation
 from seq2seq.training.progress import ProgressReport
@@ -91,7 +91,6 @@ def build_trainer(
         devices=config.device.devices,
         precision=PRECISIONS[config.device.precision.value],  # type: ignore[arg-type]
         max_epochs=config.trainer.max_epochs,
-        max_steps=config.trainer.max_steps or -1,
         accumulate_grad_batches=config.trainer.accumulate,
         check_val_every_n_epoch=config.trainer.validate_every,
         log_every_n_steps=1,  # the module itself logs at its interval
@@ -122,6 +121,8 @@ def _callbacks(
     ]
     if config.trainer.early_stopping is not None:
         callbacks.append(EarlyStopping(monitor, mode=mode, patience=config.trainer.early_stopping))
+    if config.trainer.max_steps is not None:
+        callbacks.append(StopAtStep(config.trainer.max_steps))
     checkpoints = ModelCheckpoint(**_checkpoint_options(run_dir, monitor, mode))
     return [*callbacks, checkpoints, StopOnSignal(run_dir / "checkpoints" / "last.ckpt")]
 

@@ -162,9 +162,13 @@ class NounPhrases:
             contents=(phrase.contents[0], owner.contents[0], *phrase.contents[1:]),
         )
 
-    def predicate(self, kind: str, *, compared: bool = False) -> Adjective:
-        """An adjective that can be said of a kind of nouns."""
-        fitting = [a for a in self._adjectives[kind] if a.comparative or not compared]
+    def predicate(self, kind: str, subject: Phrase, *, compared: bool = False) -> Adjective:
+        """An adjective that can be said of a subject of a kind, other than those it has."""
+        fitting = [
+            adjective
+            for adjective in self._adjectives[kind]
+            if (adjective.comparative or not compared) and adjective.source not in subject.contents
+        ]
         return self.choice(fitting)
 
 
