@@ -28,7 +28,7 @@ train: $(STAMP) ## train the default experiment (ARGS="key=value …" to change 
 
 .PHONY: tensorboard
 tensorboard: $(STAMP) ## look at all runs in the browser
-	$(BIN)/tensorboard --logdir runs --host 127.0.0.1 $(ARGS)
+	$(BIN)/tensorboard --logdir runs --host 127.0.0.1 --samples_per_plugin images=1000 $(ARGS)
 
 .PHONY: check
 check: $(STAMP) ## format check, lint and type check

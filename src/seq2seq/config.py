@@ -69,10 +69,11 @@ class Schedule(Enum):
 
 
 class Monitor(Enum):
-    """Validation metrics that choose the best model."""
+    """What chooses the model that is kept: a validation metric, or being the last."""
 
     loss = "loss"
     bleu = "bleu"
+    last = "last"
 
 
 @dataclass(kw_only=True, slots=True)
@@ -97,6 +98,7 @@ class DataConfig:
     target_language: str = setting("language code of the target")
     tokenizer: TokenizerConfig
     max_length: int | None = setting("longer pairs are dropped", low=1, unit="tokens")
+    truncate: bool = setting("cut the sentences of longer pairs instead of dropping them")
     limit: int | None = setting("use only the first pairs of each split", low=2, unit="pairs")
     overfit: bool = setting("validate and test on the training pairs")
 
@@ -154,6 +156,20 @@ class Multi30kConfig(DataConfig):
     """`data=multi30k`: the published files of Multi30k, task 1."""
 
     root: str = setting("folder that holds train.en.gz, val.en.gz, test_2016_flickr.en.gz, …")
+
+    def __post_init__(self) -> None:
+        DataConfig.__post_init__(self)
+
+
+@dataclass(kw_only=True, slots=True)
+class TatoebaConfig(DataConfig):
+    """`data=tatoeba`: a tab-separated file of pairs."""
+
+    file: str = setting("file with source and target in its first two columns, plain or .gz")
+    train_pairs: int | None = setting("training pairs; null: all others", low=1, unit="pairs")
+    validation_pairs: int = setting("validation pairs", low=1, unit="pairs")
+    test_pairs: int = setting("test pairs", low=0, unit="pairs")
+    in_order: bool = setting("training, validation, test in the order of the file, not at random")
 
     def __post_init__(self) -> None:
         DataConfig.__post_init__(self)
@@ -235,7 +251,7 @@ class TrainerConfig:
     accumulate: int = setting("batches per optimiser step", low=1)
     gradient_clip: float | None = setting("greatest norm of the gradient", low=1e-6)
     validate_every: int = setting("between two validations", low=1, unit="epochs")
-    monitor: Monitor = setting("validation metric of the best model: loss or bleu")
+    monitor: Monitor = setting("what chooses the model that is kept: loss, bleu or last")
     early_stopping: int | None = setting(
         "stop after so many without progress", low=1, unit="validations"
     )
@@ -247,6 +263,10 @@ class TrainerConfig:
             raise InputError(
                 "trainer.batch_sentences and trainer.batch_tokens are both null: "
                 "bound the batch by one of them, for example trainer.batch_sentences=128"
+            )
+        if self.monitor is Monitor.last and self.early_stopping is not None:
+            raise InputError(
+                "trainer.early_stopping needs a metric: set trainer.monitor=loss or bleu"
             )
 
 
@@ -307,6 +327,7 @@ DATA_SCHEMAS: dict[str, type[DataConfig]] = {
     "grammar": GrammarConfig,
     "parallel": ParallelConfig,
     "multi30k": Multi30kConfig,
+    "tatoeba": TatoebaConfig,
 }
 
 

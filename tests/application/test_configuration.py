@@ -53,6 +53,7 @@ REFUSED = {
     "data=parallel": "data.source_language is needed",
     "data.train.source=x": "data.train.source: the chosen data has no such key",
     "optim.schedule=plateau": "set optim.warmup_steps=0",
+    "recipe=textbook trainer.early_stopping=1": "set trainer.monitor=loss or bleu",
     "trainer.batch_sentences=null": "trainer.batch_sentences and trainer.batch_tokens are both",
 }
 
@@ -60,7 +61,7 @@ REFUSED = {
 @pytest.mark.parametrize(("override", "message"), REFUSED.items())
 def test_wrong_overrides_are_refused_in_one_line(configured, override, message):
     with pytest.raises((InputError, *CONFIG_ERRORS)) as caught:
-        configured(override)
+        configured(*override.split())
     said = str(caught.value) if isinstance(caught.value, InputError) else explain(caught.value)
     assert message in said
     assert "\n" not in said
@@ -90,9 +91,14 @@ def test_the_nearest_key_is_found_by_spelling_leaf_and_initials():
     assert nearest("zzz", known_keys()) == []
 
 
-def test_a_recipe_sets_only_model_optim_and_trainer():
+def test_a_recipe_sets_nothing_but_the_model_and_its_training():
     for path in (CONF / "recipe").glob("*.yaml"):
-        assert yaml.safe_load(path.read_text("utf-8")).keys() <= {"model", "optim", "trainer"}
+        assert yaml.safe_load(path.read_text("utf-8")).keys() <= {
+            "model",
+            "attention",
+            "optim",
+            "trainer",
+        }
 
 
 @pytest.mark.parametrize(

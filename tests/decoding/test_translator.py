@@ -74,6 +74,11 @@ def test_one_translation_for_each_sentence_in_order_and_blank_for_blank(folder):
         )
 
 
+def test_unknown_tokens_are_named(folder):
+    translator = Translator.load(folder)
+    assert translator.unknown_tokens("a strange b word") == ["strange", "word"]
+
+
 def test_streaming_gives_the_same_as_translating_at_once(folder, monkeypatch):
     translator = Translator.load(folder)
     sentences = [TEXT[index % 3][: 1 + index % 13] for index in range(23)]

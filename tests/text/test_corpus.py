@@ -3,7 +3,14 @@ import gzip
 import pytest
 
 from seq2seq.errors import InputError
-from seq2seq.text.corpus import SentencePair, drop_blank, read_lines, read_parallel, split_off
+from seq2seq.text.corpus import (
+    SentencePair,
+    drop_blank,
+    hold_out,
+    read_lines,
+    read_parallel,
+    read_tab_separated,
+)
 
 
 def written(folder, content, name="text.en"):
@@ -75,9 +82,24 @@ def test_blank_pairs_are_dropped():
 
 def test_a_split_keeps_every_pair_once_and_no_source_on_both_sides():
     pairs = [SentencePair(str(index // 2), str(index)) for index in range(40)]
-    rest, held_out = split_off(pairs, 0.25, seed=3)
+    rest, held_out = hold_out(pairs, 10, seed=3)
     assert sorted(rest + held_out, key=lambda pair: int(pair.target)) == pairs
     assert not {pair.source for pair in rest} & {pair.source for pair in held_out}
     assert len(held_out) == 10
-    assert split_off(pairs, 0.25, seed=3) == (rest, held_out)
-    assert split_off(pairs, 0.25, seed=4) != (rest, held_out)
+    assert hold_out(pairs, 10, seed=3) == (rest, held_out)
+    assert hold_out(pairs, 10, seed=4) != (rest, held_out)
+
+
+def test_holding_out_everything_is_refused():
+    with pytest.raises(InputError, match="too few to hold out 5"):
+        hold_out([SentencePair("a", str(index)) for index in range(9)], 5, seed=1)
+
+
+def test_tab_separated_pairs_ignore_further_columns(tmp_path):
+    path = written(tmp_path, b"Go.\tVa !\tCC-BY\nHi.\tSalut.\n")
+    assert read_tab_separated(path) == [SentencePair("Go.", "Va !"), SentencePair("Hi.", "Salut.")]
+
+
+def test_a_line_without_a_tab_is_refused_with_its_number(tmp_path):
+    path = written(tmp_path, b"a\tb\nalone\n")
+    assert f"{path}, line 2: no tab" in refusal(read_tab_separated, path)

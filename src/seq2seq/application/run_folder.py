@@ -7,7 +7,7 @@ from pathlib import Path
 
 from seq2seq.config import Config
 
-NOT_IN_NAME = ("experiment", "name", "runs_dir", "data.root")
+NOT_IN_NAME = ("experiment", "name", "runs_dir", "data.root", "data.file")
 """Overrides that place a run rather than change it."""
 
 MAX_LENGTH = 120

@@ -13,7 +13,7 @@ from seq2seq.decoding.greedy import Hypothesis, greedy_search
 from seq2seq.decoding.model_folder import TranslationModel, load_model_folder
 from seq2seq.text.batch import SourceBatch
 from seq2seq.text.bucketing import BatchSize, sorted_order
-from seq2seq.text.vocabulary import END
+from seq2seq.text.vocabulary import END, UNKNOWN_ID
 
 WINDOW = 2048
 """Sentences that are read ahead and sorted by length before they are cut into batches."""
@@ -98,6 +98,12 @@ class Translator:
         iterator = iter(lines)
         while window := list(islice(iterator, WINDOW)):
             yield from self.translate(window)
+
+    def unknown_tokens(self, sentence: str) -> list[str]:
+        """Tokens of a source sentence that the vocabulary lacks; the model reads ``<unk>``."""
+        tokens = self._source_codec.tokenizer.tokens(sentence)
+        ids = self._source_codec.vocabulary.ids(tokens)
+        return [token for token, index in zip(tokens, ids, strict=True) if index == UNKNOWN_ID]
 
     def _translation(self, source_ids: list[int], hypothesis: Hypothesis) -> Translation:
         return Translation(

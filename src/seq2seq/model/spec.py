@@ -70,8 +70,9 @@ def build_seq2seq(spec: ModelSpec) -> Seq2Seq:
 
 def _embedding(vocabulary_size: int, spec: ModelSpec) -> nn.Embedding:
     embedding = nn.Embedding(vocabulary_size, spec.embedding_size, padding_idx=spec.padding_id)
-    nn.init.normal_(embedding.weight, std=spec.embedding_size**-0.5)
-    embedding.weight.data[spec.padding_id].zero_()
+    if spec.tying != "none":  # as the output layer, unit variance would give logits of size sqrt(E)
+        nn.init.normal_(embedding.weight, std=spec.embedding_size**-0.5)
+        embedding.weight.data[spec.padding_id].zero_()
     return embedding
 
 

@@ -3,6 +3,7 @@
 import gzip
 import random
 import zlib
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -81,7 +82,7 @@ def _nearest_existing(path: Path) -> str:
     folder = path.parent
     if not folder.is_dir():
         return f"nor does its folder; the working folder is {Path.cwd()}"
-    names = sorted(entry.name for entry in folder.iterdir())[:6]
+    names = sorted(entry.name for entry in folder.iterdir() if entry.name[0] != ".")[:6]
     return f"{folder} holds {', '.join(names) or 'nothing'}"
 
 
@@ -106,21 +107,46 @@ def drop_blank(pairs: Sequence[SentencePair]) -> list[SentencePair]:
     return [pair for pair in pairs if pair.source.strip() and pair.target.strip()]
 
 
-def split_off(
-    pairs: Sequence[SentencePair], fraction: float, seed: int
-) -> tuple[list[SentencePair], list[SentencePair]]:
-    """Split pairs at random into (the rest, `fraction` of them), at least one on each side.
-
-    All pairs of one source sentence go to the same side.
+def read_tab_separated(path: Path) -> list[SentencePair]:
+    """Read a file with source and target in the first two columns, as Tatoeba's pairs are served.
 
     Raises:
-        InputError: there are fewer than two different source sentences.
+        InputError: the file cannot be read, or a line has one column only.
     """
-    sources = sorted({pair.source for pair in pairs})
-    if len(sources) < 2:
-        raise InputError("the training files hold fewer than two different source sentences")
+    pairs = []
+    for number, line in enumerate(read_lines(path), start=1):
+        columns = line.split("\t")
+        if len(columns) < 2:
+            raise InputError(
+                f"{path}, line {number}: no tab: give source and target separated by a tab"
+            )
+        pairs.append(SentencePair(columns[0], columns[1]))
+    return pairs
+
+
+def hold_out(
+    pairs: Sequence[SentencePair], count: int, seed: int
+) -> tuple[list[SentencePair], list[SentencePair]]:
+    """Split pairs at random into (the rest, `count` of them or a few more).
+
+    All pairs of one source sentence go to the same side. Each side gets one at least.
+
+    Raises:
+        InputError: there are too few different source sentences.
+    """
+    sizes = Counter(pair.source for pair in pairs)
+    sources = sorted(sizes)
     random.Random(seed).shuffle(sources)
-    count = min(max(round(fraction * len(sources)), 1), len(sources) - 1)
-    held_out = set(sources[:count])
+    held_out: set[str] = set()
+    num_held_out = 0
+    for source in sources:
+        if held_out and num_held_out >= count:
+            break
+        held_out.add(source)
+        num_held_out += sizes[source]
+    if len(held_out) >= len(sources):
+        raise InputError(
+            f"{len(pairs):,} training pairs are too few to hold out {max(count, 1):,} of them"
+        )
     rest = [pair for pair in pairs if pair.source not in held_out]
     return rest, [pair for pair in pairs if pair.source in held_out]

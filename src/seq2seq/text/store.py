@@ -74,11 +74,17 @@ def encode_split(
     source_codec: TextCodec,
     target_codec: TextCodec,
     max_length: int | None,
+    truncate: bool,
 ) -> EncodedSplit:
-    """Turn pairs into ids; blank pairs and pairs with a side over `max_length` tokens go."""
+    """Turn pairs into ids.
+
+    Blank pairs are dropped. Pairs with a side over `max_length` tokens are dropped too, or cut to
+    that length where `truncate` is set.
+    """
     filled = drop_blank(pairs)
-    sources = [source_codec.encode(pair.source) for pair in filled]
-    targets = [target_codec.encode(pair.target) for pair in filled]
+    cut = max_length if truncate else None
+    sources = [source_codec.encode(pair.source)[:cut] for pair in filled]
+    targets = [target_codec.encode(pair.target)[:cut] for pair in filled]
     kept = [
         index
         for index, (source, target) in enumerate(zip(sources, targets, strict=True))

@@ -9,10 +9,17 @@ from seq2seq.config import (
     GrammarConfig,
     Multi30kConfig,
     ParallelConfig,
+    TatoebaConfig,
     ValidationFilesConfig,
 )
 from seq2seq.errors import InputError
-from seq2seq.text.corpus import ParallelCorpus, SentencePair, read_parallel, split_off
+from seq2seq.text.corpus import (
+    ParallelCorpus,
+    SentencePair,
+    hold_out,
+    read_parallel,
+    read_tab_separated,
+)
 from seq2seq.text.grammar.grammar import load_grammar
 
 PROJECT_ROOT = Path(__file__).resolve().parents[4]
@@ -45,6 +52,8 @@ def _read(data: DataConfig, seed: int) -> ParallelCorpus:
             return _parallel(data, seed)
         case Multi30kConfig():
             return _multi30k(data)
+        case TatoebaConfig():
+            return _tatoeba(data, seed)
     raise TypeError(f"no corpus for {type(data).__name__}")
 
 
@@ -83,7 +92,7 @@ def _validation(
         )
     if data.fraction is None:
         return train, validation
-    return split_off(train, data.fraction, seed)
+    return hold_out(train, round(data.fraction * len(train)), seed)
 
 
 def _file_pair(key: str, files: FilePairConfig) -> list[SentencePair]:
@@ -94,6 +103,21 @@ def _file_pair(key: str, files: FilePairConfig) -> list[SentencePair]:
         missing = "source" if files.source is None else "target"
         raise InputError(f"{key}.{missing} is needed: give both files or neither")
     return read_parallel(Path(files.source), Path(files.target))
+
+
+def _tatoeba(data: TatoebaConfig, seed: int) -> ParallelCorpus:
+    """Held out at random, or, in the order of the file, what follows the training pairs."""
+    pairs = read_tab_separated(Path(data.file))
+    if data.in_order:
+        if data.train_pairs is None:
+            raise InputError("data.train_pairs is needed with data.in_order=true")
+        first, second = data.train_pairs, data.train_pairs + data.validation_pairs
+        return ParallelCorpus(
+            pairs[:first], pairs[first:second], pairs[second : second + data.test_pairs]
+        )
+    rest, validation = hold_out(pairs, data.validation_pairs, seed)
+    rest, test = hold_out(rest, data.test_pairs, seed) if data.test_pairs else (rest, [])
+    return ParallelCorpus(rest[: data.train_pairs], validation, test)
 
 
 def _multi30k(data: Multi30kConfig) -> ParallelCorpus:

@@ -46,6 +46,7 @@ def encode_corpus(
             source_codec=source_codec,
             target_codec=target_codec,
             max_length=config.data.max_length,
+            truncate=config.data.truncate,
         )
         require_pairs(name, split)
         return split

@@ -40,9 +40,10 @@ def build_data(config: Config, corpus: EncodedCorpus) -> TranslationData:
 
 
 def _monitor(config: Config) -> tuple[str, str]:
-    """The monitored metric, and whether it should be small or large."""
-    mode = "min" if config.trainer.monitor is Monitor.loss else "max"
-    return f"validation/{config.trainer.monitor.value}", mode
+    """The metric that progress is seen in, and whether it should be small or large."""
+    if config.trainer.monitor is Monitor.bleu:
+        return "validation/bleu", "max"
+    return "validation/loss", "min"
 
 
 def total_steps(config: Config, batches_per_epoch: int) -> int:
@@ -123,11 +124,12 @@ def _callbacks(
         callbacks.append(EarlyStopping(monitor, mode=mode, patience=config.trainer.early_stopping))
     if config.trainer.max_steps is not None:
         callbacks.append(StopAtStep(config.trainer.max_steps))
-    checkpoints = ModelCheckpoint(**_checkpoint_options(run_dir, monitor, mode))
+    kept = None if config.trainer.monitor is Monitor.last else monitor
+    checkpoints = ModelCheckpoint(**_checkpoint_options(run_dir, kept, mode))
     return [*callbacks, checkpoints, StopOnSignal(run_dir / "checkpoints" / "last.ckpt")]
 
 
-def _checkpoint_options(run_dir: Path, monitor: str, mode: str) -> dict[str, Any]:
+def _checkpoint_options(run_dir: Path, monitor: str | None, mode: str) -> dict[str, Any]:
     return {
         "dirpath": run_dir / "checkpoints",
         "filename": "best",
