@@ -169,7 +169,9 @@ def test_a_signal_ends_training_with_a_checkpoint_and_the_command_continues(tmp_
     assert f"continuing from {last}" in continued.stdout.decode()
 
 
-@pytest.mark.parametrize("name", ["train.py", "scripts/translate.py", "scripts/evaluate.py"])
+@pytest.mark.parametrize(
+    "name", ["train.py", "scripts/translate.py", "scripts/evaluate.py", "scripts/textbook.py"]
+)
 def test_help_loads_nothing_heavy(name):
     code = (
         "import runpy, sys; sys.argv = [sys.argv[1], '--help']\n"
@@ -205,6 +207,24 @@ def test_multi30k_trains_and_translates(real_data, tmp_path):
     lines = b"A man sleeps.\nTwo dogs play.\n"
     out = program("scripts/translate.py", str(tmp_path / "baseline" / "multi30k"), stdin=lines)
     assert out.stdout.count(b"\n") == 2
+
+
+def test_the_textbook_experiment_translates_the_textbooks_sentences(real_data, tmp_path):
+    file = f"data.file={real_data}/tatoeba/fra.txt"
+    done = program("train.py", "experiment=textbook", file, f"runs_dir={tmp_path}", "device=cpu")
+    assert done.returncode == 0, done.stderr.decode()
+    picture = tmp_path / "attention.png"
+    run_dir = tmp_path / "textbook" / "device=cpu"
+    said = program("scripts/textbook.py", str(run_dir), "--output", str(picture)).stdout.decode()
+    scores = [float(line.split("BLEU ")[1].split()[0]) for line in said.splitlines()[:4]]
+    assert sum(score == 1 for score in scores) >= 3, said
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_textbook_script_names_unknown_words(trained, tmp_path):
+    picture = str(tmp_path / "attention.png")
+    said = program("scripts/textbook.py", str(trained[0]), "--output", picture).stdout.decode()
+    assert "unknown: i, lost" in said
 
 
 def test_make_lists_its_targets():

@@ -91,14 +91,9 @@ def test_the_nearest_key_is_found_by_spelling_leaf_and_initials():
     assert nearest("zzz", known_keys()) == []
 
 
-def test_a_recipe_sets_nothing_but_the_model_and_its_training():
+def test_a_recipe_sets_only_model_optim_and_trainer():
     for path in (CONF / "recipe").glob("*.yaml"):
-        assert yaml.safe_load(path.read_text("utf-8")).keys() <= {
-            "model",
-            "attention",
-            "optim",
-            "trainer",
-        }
+        assert yaml.safe_load(path.read_text("utf-8")).keys() <= {"model", "optim", "trainer"}
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,92 @@
+import sys
+from dataclasses import fields, is_dataclass
+
+import pytest
+
+from seq2seq.application.build.corpus import build_corpus
+from seq2seq.application.run import run
+from seq2seq.application.run_folder import run_folder
+from seq2seq.config import Config
+
+
+def schemas_of(config):
+    yield config
+    for described in fields(config):
+        value = getattr(config, described.name)
+        if is_dataclass(value):
+            yield from schemas_of(value)
+
+
+@pytest.fixture
+def reads(monkeypatch):
+    """Watches which fields of a configuration the application reads."""
+    seen = set()
+
+    def watch(config):
+        for schema in {type(section) for section in schemas_of(config)}:
+
+            def recording(self, name, schema=schema):
+                reader = sys._getframe(1).f_globals["__name__"]
+                if reader.startswith("seq2seq.application"):
+                    seen.add((schema, name))
+                return object.__getattribute__(self, name)
+
+            monkeypatch.setattr(schema, "__getattribute__", recording)
+        return seen
+
+    return watch
+
+
+def unread(config, seen):
+    return {
+        f"{type(section).__name__}.{described.name}"
+        for section in schemas_of(config)
+        for described in fields(section)
+        if (type(section), described.name) not in seen
+    }
+
+
+def test_a_run_reads_every_field_of_its_configuration(tiny, tmp_path, reads):
+    config = tiny("trainer.max_steps=2", "device.threads=1")
+    seen = reads(config)
+    run(config, tmp_path / "run")
+    run_folder(config, [])
+    assert not unread(config, seen)
+
+
+@pytest.mark.parametrize("data", ["parallel", "multi30k", "tatoeba"])
+def test_every_corpus_reads_every_field_of_its_own(configured, tmp_path, reads, data):
+    for name in ("pairs", "a", "b", "c"):
+        (tmp_path / name).write_text("one\tun\ntwo\tdeux\nthree\ttrois\n")
+    for split in ("train", "val", "test_2016_flickr"):
+        for language in ("en", "de"):
+            (tmp_path / f"{split}.{language}").write_text("a\nb\n")
+    overrides = {
+        "parallel": [
+            "data.source_language=en",
+            "data.target_language=fr",
+            f"data.train.source={tmp_path}/a",
+            f"data.train.target={tmp_path}/b",
+            "data.validation.fraction=0.3",
+        ],
+        "multi30k": [f"data.root={tmp_path}"],
+        "tatoeba": [
+            f"data.file={tmp_path}/pairs",
+            "data.validation_pairs=1",
+            "data.test_pairs=1",
+            "data.in_order=true",
+            "data.train_pairs=1",
+        ],
+    }[data]
+    config = configured(f"data={data}", *overrides)
+    seen = reads(config)
+    build_corpus(config.data, config.seed)
+    own = {name for name in unread(config, seen) if name.startswith(type(config.data).__name__)}
+    # these belong to every corpus, and the run above reads them
+    shared = {"source_language", "target_language", "tokenizer", "max_length", "truncate"}
+    assert {name.partition(".")[2] for name in own} <= shared
+
+
+def test_a_field_that_nothing_reads_is_found(tiny, reads):
+    config = tiny()
+    assert f"{Config.__name__}.seed" in unread(config, reads(config))
