@@ -19,7 +19,7 @@ def weights_of(run_dir, name="last"):
 
 
 def events_of(run_dir):
-    events = EventAccumulator(str(run_dir / "tensorboard"), size_guidance={"images": 0})
+    events = EventAccumulator(str(run_dir), size_guidance={"images": 0})
     events.Reload()
     return events
 
@@ -38,12 +38,12 @@ def finished_run(tiny, finished, capsys):
 
 
 def test_a_run_leaves_config_checkpoints_events_metrics_and_model(finished_run):
-    names = {path.name for path in finished_run.iterdir()}
+    names = {path.name.split(".tfevents")[0] for path in finished_run.iterdir()}
     assert names == {
         "config.yaml",
         "tokenizer",
         "checkpoints",
-        "tensorboard",
+        "events.out",
         "model",
         "metrics.json",
     }

@@ -120,8 +120,8 @@ def test_unroll_has_the_gradients_of_step_repeated(model, batch):
         torch.testing.assert_close(found[name], gradient, rtol=1e-9, atol=1e-12)
 
 
-def test_the_query_is_the_state_before_the_step(batch):
-    model = model_of()
+def test_the_query_is_the_top_layers_state_before_the_step(batch):
+    model = model_of(num_layers=2)
     memory = encoded(model, batch.source)
     tokens = batch.target_input[:, 0]
     _, _, weights = model.decoder.step(tokens, memory.initial_state, memory)

@@ -19,8 +19,8 @@ def run(config: Config, run_dir: Path) -> Metrics:
     """Train a model, export it, and score it on the test split.
 
     A run that is finished is not repeated; one that was interrupted continues. Leaves in
-    `run_dir`: ``config.yaml``, ``tokenizer/``, ``checkpoints/``, ``tensorboard/``, ``model/`` and
-    ``metrics.json``.
+    `run_dir`: ``config.yaml``, ``tokenizer/``, ``checkpoints/``, TensorBoard events, ``model/``
+    and ``metrics.json``.
 
     Args:
         config: everything that decides the run.

@@ -59,9 +59,8 @@ class ProgressReport(Callback):
         self._console.print(
             f"epoch {trainer.current_epoch + 1:>3}/{trainer.max_epochs}  "
             f"step {trainer.global_step:>6}  "
-            f"train loss {metrics.get('train/loss', float('nan')):.3f}  "
-            f"validation loss {metrics['validation/loss']:.3f}  "
-            f"perplexity {metrics['validation/perplexity']:.2f}  "
+            f"loss {metrics.get('train/loss', float('nan')):.3f}, "
+            f"validation {metrics['validation/loss']:.3f}  "
             f"BLEU {metrics['validation/bleu']:.1f}  "
             f"{metrics.get('train/tokens_per_second', 0):,.0f} tokens/s  "
             f"{self._remaining(trainer.global_step)} left",

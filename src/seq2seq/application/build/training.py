@@ -6,12 +6,12 @@ from typing import Any
 import lightning.pytorch as pl
 import torch
 from lightning.pytorch.callbacks import Callback, EarlyStopping, ModelCheckpoint
-from lightning.pytorch.loggers import TensorBoardLogger
 
 from seq2seq.application.build.text import EncodedCorpus
 from seq2seq.config import Config, Monitor
 from seq2seq.model.seq2seq import Seq2Seq
 from seq2seq.tensorboard.callbacks import AttentionHeatmaps, TranslationSamples
+from seq2seq.tensorboard.event_log import EventLog
 from seq2seq.text.bucketing import BatchSize, shuffled_order, sorted_order
 from seq2seq.text.datamodule import TranslationData
 from seq2seq.training.interruption import StopAtStep, StopOnSignal
@@ -96,7 +96,7 @@ def build_trainer(
         check_val_every_n_epoch=config.trainer.validate_every,
         log_every_n_steps=1,  # the module itself logs at its interval
         num_sanity_val_steps=0,
-        logger=TensorBoardLogger(run_dir, name="tensorboard", version=""),
+        logger=EventLog(run_dir),
         callbacks=_callbacks(config, run_dir, corpus, num_steps),
         enable_progress_bar=False,  # ours is among the callbacks
         enable_model_summary=False,
