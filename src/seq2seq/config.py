@@ -4,7 +4,6 @@ Hydra checks names and types against these classes, on the command line and insi
 the ranges are checked when the composed configuration becomes an object.
 """
 
-import math
 from dataclasses import Field, dataclass, field, fields, is_dataclass
 from enum import Enum
 from typing import Any
@@ -316,8 +315,8 @@ def check_ranges(section: str, values: Any) -> None:
 
 def _check_range(key: str, value: float, described: "Field[Any]") -> None:
     low, high = described.metadata["low"], described.metadata["high"]
-    within = (low is None or value >= low) and (high is None or value <= high)
-    if within and not math.isnan(value):
+    # NaN is neither above nor below anything, and so refused by every bound
+    if (low is None or value >= low) and (high is None or value <= high):
         return
     bounds = f"at least {low:g}" if high is None else f"from {low:g} to {high:g}"
     raise InputError(f"{key}={value} is out of range: {described.metadata['meaning']}, {bounds}")
