@@ -37,5 +37,5 @@ check: $(STAMP) ## format check, lint and type check
 	$(BIN)/mypy
 
 .PHONY: test
-test: check ## all checks and the whole test suite (ARGS="--real-data DIR" for real corpora)
+test: check ## all checks and the whole test suite (ARGS="--real-data=DIR" for real corpora)
 	$(BIN)/python -m pytest $(ARGS)

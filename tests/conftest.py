@@ -23,7 +23,7 @@ def pytest_addoption(parser):
 def real_data(request):
     folder = request.config.getoption("--real-data")
     if folder is None:
-        pytest.skip("needs --real-data DIR")
+        pytest.skip("needs --real-data=DIR")
     return folder.resolve()
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 from lightning.pytorch import LightningModule, Trainer
+from safetensors.torch import load_file
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from seq2seq.application.run import run
@@ -77,6 +78,15 @@ def test_tensorboard_has_scalars_config_samples_and_one_heatmap_tag_a_sentence(f
     assert {"config/text_summary", "validation/samples/text_summary"} <= set(
         events.Tags()["tensors"]
     )
+
+
+def test_the_exported_model_is_the_best_one_not_the_last(tiny, tmp_path):
+    run_dir = tmp_path / "run"
+    run(tiny("optim.learning_rate=0.5", "trainer.max_epochs=4", "trainer.monitor=bleu"), run_dir)
+    best, last = weights_of(run_dir, "best"), weights_of(run_dir)
+    exported = load_file(run_dir / "model" / "model.safetensors")
+    assert any(not torch.equal(best[name], last[name]) for name in best)
+    assert all(torch.equal(exported[name], best[f"model.{name}"]) for name in exported)
 
 
 def test_a_finished_run_is_not_repeated(finished_run, tiny, capsys, monkeypatch):

@@ -26,6 +26,7 @@ def test_the_formula_is_that_of_the_textbook():
 
 
 def test_a_repeated_word_counts_as_often_as_the_reference_has_it():
+    assert bleu("a a b", "a a c") == pytest.approx((2 / 3) ** 0.5 * 0.5**0.25)
     assert bleu("a b a b a b", "a b c d e f") == pytest.approx((2 / 6) ** 0.5 * (1 / 5) ** 0.25)
 
 
