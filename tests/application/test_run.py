@@ -131,6 +131,27 @@ def test_an_interrupted_run_continues_to_the_same_weights(
     assert all(torch.equal(expected[name], found[name]) for name in expected)
 
 
+def test_a_crashed_run_continues_from_its_last_epoch_to_the_same_weights(
+    tiny, tmp_path, finished_run, monkeypatch
+):
+    training_step = TranslationModule.training_step
+
+    def crashing_step(self, batch, batch_index):
+        if self.global_step == 12:
+            raise RuntimeError("the power went out")
+        return training_step(self, batch, batch_index)
+
+    monkeypatch.setattr(TranslationModule, "training_step", crashing_step)
+    with pytest.raises(RuntimeError, match="power"):
+        run(tiny(), tmp_path / "run")
+    last = tmp_path / "run" / "checkpoints" / "last.ckpt"
+    assert torch.load(last, weights_only=True)["global_step"] == 8
+    monkeypatch.setattr(TranslationModule, "training_step", training_step)
+    run(tiny(), tmp_path / "run")
+    expected, found = weights_of(finished_run), weights_of(tmp_path / "run")
+    assert all(torch.equal(expected[name], found[name]) for name in expected)
+
+
 def test_listening_for_signals_ends_with_training(finished_run, tiny, tmp_path):
     numbers = (signal.SIGTERM, signal.SIGINT)
     before = [signal.getsignal(number) for number in numbers]

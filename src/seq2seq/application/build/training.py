@@ -1,7 +1,6 @@
 """Everything Lightning needs for a run."""
 
 from pathlib import Path
-from typing import Any
 
 import lightning.pytorch as pl
 import torch
@@ -124,18 +123,24 @@ def _callbacks(
         callbacks.append(EarlyStopping(monitor, mode=mode, patience=config.trainer.early_stopping))
     if config.trainer.max_steps is not None:
         callbacks.append(StopAtStep(config.trainer.max_steps))
+    return [
+        *callbacks,
+        *_checkpoints(config, run_dir / "checkpoints"),
+        StopOnSignal(run_dir / "checkpoints" / "last.ckpt"),
+    ]
+
+
+def _checkpoints(config: Config, folder: Path) -> list[Callback]:
+    """The best model by validation, and the last of every epoch.
+
+    (Lightning's own `save_last` writes only when there is a new best.)
+    """
+    monitor, mode = _monitor(config)
     kept = None if config.trainer.monitor is Monitor.last else monitor
-    checkpoints = ModelCheckpoint(**_checkpoint_options(run_dir, kept, mode))
-    return [*callbacks, checkpoints, StopOnSignal(run_dir / "checkpoints" / "last.ckpt")]
-
-
-def _checkpoint_options(run_dir: Path, monitor: str | None, mode: str) -> dict[str, Any]:
-    return {
-        "dirpath": run_dir / "checkpoints",
-        "filename": "best",
-        "monitor": monitor,
-        "mode": mode,
-        "save_top_k": 1,
-        "save_last": True,
-        "enable_version_counter": False,
-    }
+    best = ModelCheckpoint(
+        folder, filename="best", monitor=kept, mode=mode, enable_version_counter=False
+    )
+    last = ModelCheckpoint(
+        folder, filename="last", save_on_train_epoch_end=True, enable_version_counter=False
+    )
+    return [best, last]
