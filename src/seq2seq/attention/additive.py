@@ -21,7 +21,7 @@ CHUNK_ELEMENTS = 2**22
 """Elements of the largest (B, queries of a chunk, K, A) tensor: 16 MB in float32."""
 
 
-def additive_attention(  # noqa: PLR0917 - six tensors of one formula, in its order
+def additive_attention(
     queries: Float[Tensor, "B Q q"],
     keys: Float[Tensor, "B K k"],
     values: Float[Tensor, "B K v"],

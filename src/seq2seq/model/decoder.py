@@ -7,6 +7,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from seq2seq.attention.pooling import Attention
+from seq2seq.attention.scores import AdditiveScore
+from seq2seq.model.fused_unroll import AttentionWeights, fused_unroll
 from seq2seq.model.gru import GRULayer
 from seq2seq.model.memory import Memory, State
 from seq2seq.model.readout import Readout
@@ -112,6 +114,39 @@ class BahdanauDecoder(nn.Module):
 
     def unroll(self, target_input: Int[Tensor, "B T"], memory: Memory) -> Unrolled:
         """Teacher forcing: `step` over all of `target_input`, from the initial state.
+
+        With additive attention it is one fused operation, which is faster and keeps less; with
+        any other score, or dropout on the attention weights, it is `unroll_stepwise`.
+        """
+        if not isinstance(self.attention.score, AdditiveScore) or self.attention.dropout.p:
+            return self.unroll_stepwise(target_input, memory)
+        embedded = self.dropout(self.embedding(target_input))
+        top, context, weights = fused_unroll(
+            self.first_layer.input_gates(embedded),
+            memory.states,
+            memory.projected_keys,
+            memory.source_is_token,
+            memory.initial_state,
+            AttentionWeights(
+                query=self.attention.score.query_projection.weight,
+                score=self.attention.score.score_weight,
+                context=self.context_gates.weight,
+            ),
+            [self.first_layer, *self.upper_layers],
+            [self._input_mask(embedded) for _ in self.upper_layers],
+        )
+        features = self.dropout(self.readout(top, context, embedded))
+        return Unrolled(features, weights)
+
+    def _input_mask(self, embedded: Float[Tensor, "B T E"]) -> Float[Tensor, "B T H"] | None:
+        """Dropout of the input of an upper layer, for all steps; None where there is none."""
+        if not self.training or not self.dropout.p:
+            return None
+        hidden_size = self.first_layer.state_gates.in_features
+        return self.dropout(embedded.new_ones(*embedded.shape[:2], hidden_size))
+
+    def unroll_stepwise(self, target_input: Int[Tensor, "B T"], memory: Memory) -> Unrolled:
+        """The same by a loop over the steps, for any score.
 
         What does not depend on the state (embeddings and their share of the gates, the readout)
         is computed for all steps at once.
