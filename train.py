@@ -7,7 +7,7 @@ import hydra
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
-from seq2seq.application.config_errors import CONFIG_ERRORS, as_config, explain
+from seq2seq.application.config_errors import CONFIG_ERRORS, as_config, check_overrides, explain
 from seq2seq.application.run import run
 from seq2seq.application.run_folder import run_folder
 from seq2seq.config import register_schema
@@ -47,7 +47,10 @@ def main() -> int:
         statuses.append(train(composed))
 
     try:
+        check_overrides(sys.argv[1:])
         task()
+    except InputError as error:
+        return refuse(str(error))
     except CONFIG_ERRORS as error:
         return refuse(explain(error))
     return max(statuses, default=0)

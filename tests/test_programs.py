@@ -114,6 +114,8 @@ def test_evaluate_agrees_with_the_score_of_training(trained, tmp_path, grammar):
 
 
 WRONG = {
+    "no key": (["=3"], "'=3' has no key: write key=value"),
+    "unwritable folder": (["runs_dir=/proc/here"], "/proc/here/baseline/default cannot be made"),
     "misspelt key": (["optim.learning_rat=1"], "did you mean optim.learning_rate?"),
     "out of range": (["model.dropout=2"], "model.dropout=2.0 is out of range"),
     "missing files": (["data=multi30k", "data.root=absent"], "absent/train.en.gz does not exist"),

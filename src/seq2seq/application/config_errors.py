@@ -2,7 +2,7 @@
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from hydra.errors import (
     ConfigCompositionException,
@@ -43,6 +43,17 @@ def as_config(composed: DictConfig) -> Config:
     if not isinstance(config, Config):
         raise TypeError(f"composed a {type(config).__name__}: the root config must begin at schema")
     return config
+
+
+def check_overrides(arguments: Sequence[str]) -> None:
+    """Refuse overrides that Hydra would stumble over: those without a key.
+
+    Raises:
+        InputError: an argument has no key before its ``=``.
+    """
+    for argument in arguments:
+        if argument.startswith("="):
+            raise InputError(f"{argument!r} has no key: write key=value")
 
 
 def explain(error: Exception) -> str:

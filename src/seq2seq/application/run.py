@@ -10,6 +10,7 @@ from omegaconf import OmegaConf
 
 from seq2seq.application.build.corpus import build_corpus
 from seq2seq.config import Config
+from seq2seq.errors import InputError
 
 Metrics = dict[str, Any]
 """What ``metrics.json`` holds: scores by split, then facts of the run."""
@@ -39,6 +40,7 @@ def run(config: Config, run_dir: Path) -> Metrics:
         print(summary(finished, run_dir))
         return finished
     started = time.monotonic()
+    make_folder(run_dir)
     corpus = build_corpus(config.data, config.seed)
 
     # torch and Lightning load only for a corpus that can be read
@@ -51,6 +53,23 @@ def run(config: Config, run_dir: Path) -> Metrics:
     write_text(run_dir / "metrics.json", json.dumps(metrics, indent=1))
     print(summary(metrics, run_dir))
     return metrics
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder, with those above it.
+
+    Raises:
+        InputError: it cannot be made, or not written to.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        writable = os.access(path, os.W_OK)
+    except OSError as error:
+        raise InputError(
+            f"{path} cannot be made ({error.strerror}): set runs_dir to a folder of yours"
+        ) from error
+    if not writable:
+        raise InputError(f"{path} cannot be written to: set runs_dir to a folder of yours")
 
 
 def read_metrics(run_dir: Path) -> Metrics | None:
