@@ -122,7 +122,7 @@ WRONG = {
     "missing value": (["data=parallel"], "data.source_language is needed"),
     "unknown score": (
         ["attention.score=adition", "data.train_pairs=20"],
-        "did you mean 'additive'?",
+        "did you mean additive?",
     ),
 }
 

@@ -54,6 +54,7 @@ def package(tmp_path, monkeypatch):
     for group, entries in project["project"]["entry-points"].items():
         lines += [f"[{group}]", *(f"{entry} = {value}" for entry, value in entries.items())]
     (information / "entry_points.txt").write_text("\n".join(lines) + "\n", "utf-8")
+    monkeypatch.delitem(sys.modules, module, raising=False)  # other tests have a namesake
     monkeypatch.syspath_prepend(site)
     yield module
     sys.modules.pop(module, None)

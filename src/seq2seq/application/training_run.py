@@ -11,7 +11,7 @@ import torch
 from omegaconf import OmegaConf
 
 from seq2seq.application.build.device import build_device
-from seq2seq.application.build.model import build_model, build_spec
+from seq2seq.application.build.model import build_model, build_spec, check_score
 from seq2seq.application.build.text import EncodedCorpus, build_codecs, encode_corpus
 from seq2seq.application.checkpoint import load_model_weights
 from seq2seq.config import Config
@@ -43,6 +43,7 @@ def prepare(config: Config, corpus: ParallelCorpus, run_dir: Path) -> PreparedRu
     Raises:
         InputError: options do not go with each other, the corpus or this machine.
     """
+    check_score(config.attention.score)
     device = build_device(config.device)
     start = None if config.init_from is None else load_model_folder(Path(config.init_from))
     encoded = encode_corpus(config, corpus, _codecs(config, corpus, start, run_dir))

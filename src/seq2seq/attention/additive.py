@@ -13,8 +13,8 @@ import torch
 import torch.nn.functional as F  # noqa: N812 - the name everybody knows it by
 from jaxtyping import Bool, Float
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
+from seq2seq.attention.derivatives import refuse_second_derivative
 from seq2seq.attention.masking import Lengths, attention_weights
 
 CHUNK_ELEMENTS = 2**22
@@ -75,7 +75,7 @@ def additive_scores(
 
     A single query (a decoder's step) and small inputs go through the plain expression, which
     keeps (B, Q, K, A) for the backward pass. Everything else keeps the arguments only, and can be
-    differentiated once.
+    differentiated once; a second derivative is refused.
 
     Args:
         queries: projected queries W_q q.
@@ -105,9 +105,7 @@ def _chunked_scores(device_type: str) -> Any:
         """w^T tanh(q + k), a few queries at a time; keeps its arguments only."""
 
         forward = staticmethod(torch.amp.custom_fwd(_forward, device_type=device_type))
-        backward = staticmethod(
-            torch.amp.custom_bwd(once_differentiable(_backward), device_type=device_type)
-        )
+        backward = staticmethod(torch.amp.custom_bwd(_backward, device_type=device_type))
 
     return ChunkedScores
 
@@ -120,6 +118,7 @@ def _forward(ctx: Any, queries: Tensor, keys: Tensor, weight: Tensor, chunk: int
 
 
 def _backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+    refuse_second_derivative("additive scoring of many queries")
     return (*_score_gradients(gradient, *ctx.saved_tensors, chunk=ctx.chunk), None)
 
 

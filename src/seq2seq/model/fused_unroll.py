@@ -14,8 +14,9 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.amp import custom_bwd, custom_fwd
-from torch.autograd.function import once_differentiable
 
+from seq2seq.attention.derivatives import refuse_second_derivative
+from seq2seq.model.fused_layer import LayerPass
 from seq2seq.model.gru import GRULayer
 
 
@@ -83,57 +84,6 @@ def fused_unroll(
     )
 
 
-class _Layer:
-    """One layer during a pass: its parameters, and what backward needs of every step."""
-
-    def __init__(self, initial: Tensor, parameters: Sequence[Any], steps: int) -> None:
-        self.weight, self.bias, self.input_weight, self.input_bias, mask = parameters
-        self.mask = None if mask is None else mask.transpose(0, 1)
-        batch_size, hidden_size = initial.shape
-        self.states = initial.new_empty(steps + 1, batch_size, hidden_size)
-        self.states[0] = initial
-        self.reset_update = initial.new_empty(steps, batch_size, 2 * hidden_size)
-        self.candidate = initial.new_empty(steps, batch_size, hidden_size)
-        self.state_candidate = initial.new_empty(steps, batch_size, hidden_size)
-
-    def inputs(self, below: Tensor, step: int | slice) -> Tensor:
-        """The new states of the layer below, as this layer sees them."""
-        return below if self.mask is None else below * self.mask[step]
-
-    def advance(self, step: int, input_gates: Tensor, state_gates: Tensor) -> None:
-        """The GRU equations, see `GRULayer`."""
-        size = self.candidate.shape[-1]
-        gates = self.reset_update[step]
-        torch.add(input_gates[:, : 2 * size], state_gates[:, : 2 * size], out=gates).sigmoid_()
-        reset, update = gates[:, :size], gates[:, size:]
-        self.state_candidate[step] = state_gates[:, 2 * size :]
-        candidate = self.candidate[step]
-        torch.addcmul(input_gates[:, 2 * size :], reset, self.state_candidate[step], out=candidate)
-        # tanh(x) = 2 sigmoid(2 x) - 1, which is several times as fast on a CPU
-        candidate.mul_(2).sigmoid_().mul_(2).sub_(1)
-        torch.lerp(candidate, self.states[step], update, out=self.states[step + 1])
-
-    def retreat(self, step: int, gradient: Tensor, of_input: Tensor, of_state: Tensor) -> Tensor:
-        """Gradients of the input's and the state's gates, from that of the new state.
-
-        They are written into `of_input` and `of_state`; the direct share of the old state's
-        gradient is returned.
-        """
-        size = self.candidate.shape[-1]
-        reset, update = self.reset_update[step].split(size, dim=-1)
-        candidate, previous = self.candidate[step], self.states[step]
-        kept = gradient * update
-        of_candidate = (gradient - kept) * (1 - candidate * candidate)
-        of_input[:, 2 * size :] = of_candidate
-        torch.mul(of_candidate, reset, out=of_state[:, 2 * size :])
-        of_reset = of_candidate * self.state_candidate[step] * reset * (1 - reset)
-        of_update = (previous - candidate) * kept * (1 - update)
-        for gates in (of_input, of_state):
-            gates[:, :size] = of_reset
-            gates[:, size : 2 * size] = of_update
-        return kept
-
-
 class _Pass:
     """A forward pass, kept for its backward pass. All steps first: (T, B, …)."""
 
@@ -149,7 +99,7 @@ class _Pass:
         self.context_weight = context
         steps, batch_size = self.token_gates.shape[:2]
         self.layers = [
-            _Layer(others[place], others[num_layers + 5 * place :][:5], steps)
+            LayerPass(others[place], others[num_layers + 5 * place :][:5], steps)
             for place in range(num_layers)
         ]
         self.num_hidden = query.shape[0]
@@ -296,6 +246,7 @@ def _forward(ctx: Any, *tensors: Any) -> tuple[Tensor, ...]:
 
 
 def _backward(ctx: Any, *gradients: Tensor) -> tuple[Any, ...]:
+    refuse_second_derivative("the fused unroll of the decoder")
     steps_first = [gradient.transpose(0, 1).contiguous() for gradient in gradients]
     return tuple(ctx.unrolled.backward(*steps_first))
 
@@ -310,6 +261,6 @@ def _function(device_type: str) -> Any:
         forward = staticmethod(
             custom_fwd(_forward, device_type=device_type, cast_inputs=torch.float32)
         )
-        backward = staticmethod(custom_bwd(once_differentiable(_backward), device_type=device_type))
+        backward = staticmethod(custom_bwd(_backward, device_type=device_type))
 
     return FusedUnroll

@@ -1,5 +1,8 @@
 """The model that a configuration describes."""
 
+import difflib
+
+from seq2seq.attention.registry import score_names
 from seq2seq.config import Config
 from seq2seq.errors import InputError
 from seq2seq.model.seq2seq import Seq2Seq
@@ -25,6 +28,20 @@ def build_spec(config: Config, source: Vocabulary, target: Vocabulary) -> ModelS
         attention_size=config.attention.hidden_size,
         attention_dropout=config.attention.dropout,
     )
+
+
+def check_score(name: str) -> None:
+    """Refuse an unknown scoring function before the corpus is tokenised.
+
+    Raises:
+        InputError: no such score is registered.
+    """
+    if name not in score_names():
+        near = difflib.get_close_matches(name, score_names())
+        hint = f", did you mean {' or '.join(near)}?" if near else ""
+        raise InputError(
+            f"attention.score={name}: no such score{hint}; there are {', '.join(score_names())}"
+        )
 
 
 def build_model(spec: ModelSpec) -> Seq2Seq:
