@@ -188,3 +188,14 @@ def test_products_keep_no_vector_per_pair(score):
     with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
         score(queries, keys)
     assert max(sizes) <= keys.numel()
+
+
+def test_additive_sizes_may_be_given_by_place_or_by_name_and_the_hidden_one_must_be():
+    by_place, by_name = (
+        AdditiveScore(4, 3, 5),
+        AdditiveScore(query_size=4, key_size=3, hidden_size=5),
+    )
+    shapes = [[tuple(p.shape) for p in score.parameters()] for score in (by_place, by_name)]
+    assert shapes[0] == shapes[1] == [(5,), (5, 4), (5, 3)]
+    with pytest.raises(TypeError, match="needs a hidden_size"):
+        AdditiveScore(4, 3)

@@ -51,15 +51,24 @@ class AdditiveScore(nn.Module):
     Args:
         query_size: size of a query; None to take it from the first queries seen.
         key_size: size of a key; None to take it from the first keys seen.
-        hidden_size: size A of the hidden layer.
+        hidden_size: size A of the hidden layer. It must be given; it is optional in the
+            signature only to come after the two sizes that are.
+
+    Raises:
+        TypeError: there is no hidden size.
     """
 
     needs_equal_sizes = False
 
     def __init__(
-        self, query_size: int | None = None, key_size: int | None = None, *, hidden_size: int
+        self,
+        query_size: int | None = None,
+        key_size: int | None = None,
+        hidden_size: int | None = None,
     ) -> None:
         super().__init__()
+        if hidden_size is None:
+            raise TypeError("AdditiveScore needs a hidden_size")
         self.query_projection = _projection(query_size, hidden_size)
         self.key_projection = _projection(key_size, hidden_size)
         self.score_weight = nn.Parameter(torch.empty(hidden_size))
