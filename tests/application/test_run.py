@@ -89,6 +89,14 @@ def test_the_exported_model_is_the_best_one_not_the_last(tiny, tmp_path):
     assert all(torch.equal(exported[name], best[f"model.{name}"]) for name in exported)
 
 
+def test_the_last_model_is_exported_where_validation_does_not_choose(tiny, tmp_path):
+    run_dir = tmp_path / "run"
+    run(tiny("optim.learning_rate=0.5", "trainer.max_epochs=4", "trainer.monitor=last"), run_dir)
+    assert [path.name for path in (run_dir / "checkpoints").iterdir()] == ["last.ckpt"]
+    last, exported = weights_of(run_dir), load_file(run_dir / "model" / "model.safetensors")
+    assert all(torch.equal(exported[name], last[f"model.{name}"]) for name in exported)
+
+
 def test_a_finished_run_is_not_repeated(finished_run, tiny, capsys, monkeypatch):
     monkeypatch.setattr("seq2seq.application.run.build_corpus", lambda *_: pytest.fail("ran again"))
     assert run(tiny(), finished_run) == json.loads((finished_run / "metrics.json").read_text())

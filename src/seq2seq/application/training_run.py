@@ -89,7 +89,7 @@ def train_and_score(config: Config, prepared: PreparedRun, run_dir: Path) -> dic
         TrainingInterrupted: a signal stopped the training.
     """
     facts = _train(config, prepared, run_dir)
-    load_model_weights(run_dir / "checkpoints" / "best.ckpt", prepared.exported.model)
+    load_model_weights(_kept_checkpoint(run_dir / "checkpoints"), prepared.exported.model)
     save_model_folder(run_dir / "model", prepared.exported)
     translator = Translator.load(run_dir / "model", device=str(prepared.device))
     splits = {"validation": prepared.corpus.validation.pairs, "test": prepared.corpus.test}
@@ -124,10 +124,13 @@ def _train(config: Config, prepared: PreparedRun, run_dir: Path) -> dict[str, An
         # nor is a folder of checkpoints to continue from a surprise
         warnings.filterwarnings("ignore", message=r"Checkpoint directory .* is not empty")
         trainer.fit(module, data, ckpt_path=last if last.exists() else None, weights_only=True)
-    best = run_dir / "checkpoints" / "best.ckpt"
-    if not best.exists():  # trainer.validate_every is longer than the training
-        trainer.save_checkpoint(best)
     return {"num_epochs": trainer.current_epoch, "num_steps": trainer.global_step}
+
+
+def _kept_checkpoint(folder: Path) -> Path:
+    """The best checkpoint; the last where none was chosen by a validation."""
+    best = folder / "best.ckpt"
+    return best if best.exists() else folder / "last.ckpt"
 
 
 def _score(translator: Translator, pairs: Sequence[SentencePair]) -> dict[str, Any]:

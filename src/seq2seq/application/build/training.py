@@ -131,16 +131,17 @@ def _callbacks(
 
 
 def _checkpoints(config: Config, folder: Path) -> list[Callback]:
-    """The best model by validation, and the last of every epoch.
+    """The best model by validation, if validation chooses it, and the last of every epoch.
 
     (Lightning's own `save_last` writes only when there is a new best.)
     """
-    monitor, mode = _monitor(config)
-    kept = None if config.trainer.monitor is Monitor.last else monitor
-    best = ModelCheckpoint(
-        folder, filename="best", monitor=kept, mode=mode, enable_version_counter=False
-    )
     last = ModelCheckpoint(
         folder, filename="last", save_on_train_epoch_end=True, enable_version_counter=False
+    )
+    if config.trainer.monitor is Monitor.last:
+        return [last]
+    monitor, mode = _monitor(config)
+    best = ModelCheckpoint(
+        folder, filename="best", monitor=monitor, mode=mode, enable_version_counter=False
     )
     return [best, last]
