@@ -9,20 +9,16 @@ from pathlib import Path
 
 import pytest
 
+from tests.tiny import SMALL_CORPUS, SMALL_MODEL
+
 ROOT = Path(__file__).parents[1]
 
 TINY = [
     "data.train_pairs=300",
-    "data.validation_pairs=20",
-    "data.test_pairs=20",
-    "model.embedding_size=8",
-    "model.encoder_hidden_size=6",
-    "model.decoder_hidden_size=12",
-    "attention.hidden_size=6",
-    "trainer.batch_sentences=16",
+    *SMALL_CORPUS,
+    *SMALL_MODEL,
     "trainer.max_epochs=1",
     "tensorboard.heatmaps=1",
-    "device=cpu",
 ]
 
 
@@ -122,7 +118,7 @@ WRONG = {
     "missing value": (["data=parallel"], "data.source_language is needed"),
     "unknown score": (
         ["attention.score=adition", "data.train_pairs=20"],
-        "did you mean additive?",
+        "did you mean 'additive'?",
     ),
 }
 

@@ -5,23 +5,18 @@ from hydra import compose, initialize_config_dir
 
 from seq2seq.application.config_errors import as_config
 from seq2seq.config import register_schema
+from tests.tiny import SMALL_CORPUS, SMALL_MODEL
 
 CONF = Path(__file__).parents[2] / "conf"
 
 TINY = [
     "data.train_pairs=120",
-    "data.validation_pairs=20",
-    "data.test_pairs=20",
-    "model.embedding_size=8",
-    "model.encoder_hidden_size=6",
-    "model.decoder_hidden_size=12",
-    "attention.hidden_size=6",
-    "trainer.batch_sentences=16",
+    *SMALL_CORPUS,
+    *SMALL_MODEL,
     "trainer.max_epochs=2",
     "trainer.log_every=3",
     "optim.warmup_steps=2",
     "tensorboard.heatmaps=2",
-    "device=cpu",
 ]
 
 

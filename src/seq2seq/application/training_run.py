@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from omegaconf import OmegaConf
 
 from seq2seq.application.build.device import build_device
 from seq2seq.application.build.model import build_model, build_spec, check_score
@@ -106,15 +105,14 @@ def _train(config: Config, prepared: PreparedRun, run_dir: Path) -> dict[str, An
         build_trainer,
         total_steps,
     )
-
-    logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
     from seq2seq.tensorboard.callbacks import log_config  # noqa: PLC0415
 
+    logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
     data = build_data(config, prepared.corpus)
     num_steps = total_steps(config, len(data.train_dataloader()))
     module = build_module(config, prepared.exported.model, prepared.corpus, num_steps)
     trainer = build_trainer(config, run_dir, prepared.corpus, prepared.device, num_steps)
-    log_config(trainer, OmegaConf.to_yaml(OmegaConf.structured(config)))
+    log_config(trainer, (run_dir / "config.yaml").read_text(encoding="utf-8"))
     last = run_dir / "checkpoints" / "last.ckpt"
     if last.exists():
         print(f"continuing from {last}")

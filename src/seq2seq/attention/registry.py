@@ -39,6 +39,16 @@ def score_names() -> list[str]:
     return sorted(_BUILT_IN.keys() | metadata.entry_points(group=ENTRY_POINT_GROUP).names)
 
 
+def require_score(name: str) -> None:
+    """Check that `build_score` knows a name. Imports no other package.
+
+    Raises:
+        ValueError: the name is unknown; the message has the nearest ones.
+    """
+    if name not in score_names():
+        raise ValueError(_unknown_name(name))
+
+
 def build_score(name: str, *, query_size: int, key_size: int, hidden_size: int) -> Score:
     """A new score.
 

@@ -1,6 +1,8 @@
 """Bahdanau decoder: a GRU that looks at the source through attention at every step."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -25,6 +27,10 @@ class Unrolled:
 
     features: Float[Tensor, "B T R"]
     weights: Float[Tensor, "B T S"]
+
+
+Recurrence = Callable[[Tensor, Memory], tuple[Tensor, Tensor, Tensor]]
+"""(token gates, memory) -> top states, contexts and attention weights of every step."""
 
 
 class BahdanauDecoder(nn.Module):
@@ -115,44 +121,51 @@ class BahdanauDecoder(nn.Module):
     def unroll(self, target_input: Int[Tensor, "B T"], memory: Memory) -> Unrolled:
         """Teacher forcing: `step` over all of `target_input`, from the initial state.
 
-        With additive attention it is one fused operation, which is faster and keeps less; with
-        any other score, or dropout on the attention weights, it is `unroll_stepwise`.
+        With additive attention the recurrence is one fused operation, which keeps less for the
+        backward pass; with any other score, or dropout on the attention weights, it is
+        `unroll_stepwise`.
         """
-        if not isinstance(self.attention.score, AdditiveScore) or self.attention.dropout.p:
+        score = self.attention.score
+        if not isinstance(score, AdditiveScore) or self.attention.dropout.p:
             return self.unroll_stepwise(target_input, memory)
+        return self._unroll(target_input, memory, partial(self._fused, score))
+
+    def unroll_stepwise(self, target_input: Int[Tensor, "B T"], memory: Memory) -> Unrolled:
+        """The same by a loop over the steps, for any score."""
+        return self._unroll(target_input, memory, self._loop)
+
+    def _unroll(self, target_input: Tensor, memory: Memory, recurrence: Recurrence) -> Unrolled:
+        """What does not depend on the state is computed for all steps at once."""
         embedded = self.dropout(self.embedding(target_input))
-        top, context, weights = fused_unroll(
-            self.first_layer.input_gates(embedded),
+        top, context, weights = recurrence(self.first_layer.input_gates(embedded), memory)
+        return Unrolled(self.dropout(self.readout(top, context, embedded)), weights)
+
+    def _fused(
+        self, score: AdditiveScore, token_gates: Tensor, memory: Memory
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        return fused_unroll(
+            token_gates,
             memory.states,
             memory.projected_keys,
             memory.source_is_token,
             memory.initial_state,
             AttentionWeights(
-                query=self.attention.score.query_projection.weight,
-                score=self.attention.score.score_weight,
+                query=score.query_projection.weight,
+                score=score.score_weight,
                 context=self.context_gates.weight,
             ),
             [self.first_layer, *self.upper_layers],
-            [self._input_mask(embedded) for _ in self.upper_layers],
+            [self._input_mask(token_gates) for _ in self.upper_layers],
         )
-        features = self.dropout(self.readout(top, context, embedded))
-        return Unrolled(features, weights)
 
-    def _input_mask(self, embedded: Float[Tensor, "B T E"]) -> Float[Tensor, "B T H"] | None:
+    def _input_mask(self, token_gates: Float[Tensor, "B T G"]) -> Float[Tensor, "B T H"] | None:
         """Dropout of the input of an upper layer, for all steps; None where there is none."""
         if not self.training or not self.dropout.p:
             return None
         hidden_size = self.first_layer.state_gates.in_features
-        return self.dropout(embedded.new_ones(*embedded.shape[:2], hidden_size))
+        return self.dropout(token_gates.new_ones(*token_gates.shape[:2], hidden_size))
 
-    def unroll_stepwise(self, target_input: Int[Tensor, "B T"], memory: Memory) -> Unrolled:
-        """The same by a loop over the steps, for any score.
-
-        What does not depend on the state (embeddings and their share of the gates, the readout)
-        is computed for all steps at once.
-        """
-        embedded = self.dropout(self.embedding(target_input))
-        token_gates = self.first_layer.input_gates(embedded)
+    def _loop(self, token_gates: Tensor, memory: Memory) -> tuple[Tensor, Tensor, Tensor]:
         state = memory.initial_state
         tops, contexts, weights = [], [], []
         for gates in token_gates.unbind(dim=1):
@@ -160,9 +173,7 @@ class BahdanauDecoder(nn.Module):
             tops.append(state[-1])
             contexts.append(context)
             weights.append(step_weights)
-        top, context = torch.stack(tops, dim=1), torch.stack(contexts, dim=1)
-        features = self.dropout(self.readout(top, context, embedded))
-        return Unrolled(features, torch.stack(weights, dim=1))
+        return torch.stack(tops, dim=1), torch.stack(contexts, dim=1), torch.stack(weights, dim=1)
 
     def _advance(
         self, token_gates: Tensor, state: State, memory: Memory

@@ -1,8 +1,6 @@
 """The model that a configuration describes."""
 
-import difflib
-
-from seq2seq.attention.registry import score_names
+from seq2seq.attention.registry import require_score
 from seq2seq.config import Config
 from seq2seq.errors import InputError
 from seq2seq.model.seq2seq import Seq2Seq
@@ -36,12 +34,10 @@ def check_score(name: str) -> None:
     Raises:
         InputError: no such score is registered.
     """
-    if name not in score_names():
-        near = difflib.get_close_matches(name, score_names())
-        hint = f", did you mean {' or '.join(near)}?" if near else ""
-        raise InputError(
-            f"attention.score={name}: no such score{hint}; there are {', '.join(score_names())}"
-        )
+    try:
+        require_score(name)
+    except ValueError as error:
+        raise InputError(f"attention.score: {error}") from error
 
 
 def build_model(spec: ModelSpec) -> Seq2Seq:

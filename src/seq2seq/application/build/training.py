@@ -106,7 +106,6 @@ def _callbacks(
     config: Config, run_dir: Path, corpus: EncodedCorpus, num_steps: int
 ) -> list[Callback]:
     monitor, mode = _monitor(config)
-    # the scores come first: what they log is what the checkpoint and the stopping look at
     callbacks: list[Callback] = [
         RandomState(),
         ProgressReport(total_steps=num_steps),
