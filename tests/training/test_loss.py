@@ -5,6 +5,7 @@ import torch
 from torch import nn
 from torch.nn.functional import cross_entropy
 
+from seq2seq.training import cross_entropy as chunked
 from seq2seq.training.loss import token_cross_entropy
 
 
@@ -21,6 +22,13 @@ def sums_of(example, label_smoothing=0.0):
     return token_cross_entropy(features, output, targets, is_token, label_smoothing=label_smoothing)
 
 
+@pytest.fixture(params=[1, 3, 256], ids=lambda rows: f"{rows}-rows-at-a-time")
+def chunk_rows(request, monkeypatch):
+    monkeypatch.setattr(chunked, "LEAST_ROWS", request.param)
+    monkeypatch.setattr(chunked, "CHUNK_ELEMENTS", 1)
+
+
+@pytest.mark.usefixtures("chunk_rows")
 @pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.7])
 def test_sums_equal_torchs_own_cross_entropy(example, smoothing):
     features, output, targets, is_token = example
@@ -31,6 +39,41 @@ def test_sums_equal_torchs_own_cross_entropy(example, smoothing):
     torch.testing.assert_close(sums.nll, cross_entropy(logits, kept, reduction="sum"))
     assert sums.num_correct == (logits.argmax(-1) == kept).sum()
     assert sums.num_tokens == 8
+
+
+@pytest.mark.usefixtures("chunk_rows")
+@pytest.mark.parametrize("smoothing", [0.0, 0.3])
+def test_gradients_equal_those_of_torchs_own_cross_entropy(example, smoothing):
+    features, output, targets, is_token = example
+    inputs = [features, *output.parameters()]
+    found = torch.autograd.grad(3 * sums_of(example, smoothing).smoothed, inputs)
+    logits = output(features[is_token])
+    loss = cross_entropy(logits, targets[is_token], reduction="sum", label_smoothing=smoothing)
+    for gradient, expected in zip(found, torch.autograd.grad(3 * loss, inputs), strict=True):
+        torch.testing.assert_close(gradient, expected)
+
+
+def test_no_tensor_holds_all_logits(monkeypatch):
+    monkeypatch.setattr(chunked, "LEAST_ROWS", 2)
+    monkeypatch.setattr(chunked, "CHUNK_ELEMENTS", 1)
+    features, output = torch.randn(1, 40, 4, requires_grad=True), nn.Linear(4, 1000)
+    is_token = torch.ones(1, 40, dtype=torch.bool)
+    with torch.profiler.profile(profile_memory=True) as profile:
+        sums = token_cross_entropy(
+            features, output, torch.zeros(1, 40).long(), is_token, label_smoothing=0.0
+        )
+        sums.smoothed.backward()
+    largest = max(event.self_cpu_memory_usage for event in profile.events())
+    assert largest < 40 * 1000 * 4 / 2
+
+
+def test_very_unlikely_targets_have_finite_loss():
+    features, output = torch.tensor([[[1000.0]]]), nn.Linear(1, 2)
+    output.weight.data, output.bias.data = torch.tensor([[1.0], [-1.0]]), torch.zeros(2)
+    sums = token_cross_entropy(
+        features, output, torch.ones(1, 1).long(), torch.ones(1, 1).bool(), label_smoothing=0.0
+    )
+    assert sums.nll == 2000
 
 
 def test_means_are_exact_over_ragged_batches(example):
@@ -59,3 +102,14 @@ def test_half_precision_logits_are_summed_in_float32(example):
         features.bfloat16(), output.bfloat16(), targets, is_token, label_smoothing=0.1
     )
     assert sums.nll.dtype == sums.smoothed.dtype == torch.float32
+
+
+def test_autocast_takes_its_products_and_keeps_the_softmax_in_float32(example):
+    features, output, targets, is_token = example
+    single = (features.float(), output.float(), targets, is_token)
+    exact = sums_of(single, 0.1).smoothed
+    with torch.autocast("cpu", torch.bfloat16):
+        rounded = sums_of(single, 0.1).smoothed
+    assert rounded.dtype == torch.float32
+    assert rounded != exact
+    torch.testing.assert_close(rounded, exact, rtol=1e-2, atol=0)

@@ -9,11 +9,13 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from seq2seq.attention.pooling import Attention
-from seq2seq.attention.scores import AdditiveScore
-from seq2seq.model.fused_unroll import AttentionWeights, fused_unroll
+from seq2seq.attention.scores import AdditiveScore, BilinearScore, DotScore, ScaledDotScore
+from seq2seq.model.dropout import Dropout
 from seq2seq.model.gru import GRULayer
 from seq2seq.model.memory import Memory, State
 from seq2seq.model.readout import Readout
+from seq2seq.model.unroll.decoder import AdditiveAttention, DotAttention, unroll_decoder
+from seq2seq.model.unroll.steps import Steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +32,7 @@ class Unrolled:
 
 
 Recurrence = Callable[[Tensor, Memory], tuple[Tensor, Tensor, Tensor]]
-"""(token gates, memory) -> top states, contexts and attention weights of every step."""
+"""(token gates, memory) -> top states, contexts and attention weights of every token."""
 
 
 class BahdanauDecoder(nn.Module):
@@ -72,7 +74,7 @@ class BahdanauDecoder(nn.Module):
         self.attention = attention
         self.readout = readout
         self.output = output
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.key_projection = (
             nn.Identity() if key_size is None else nn.Linear(memory_size, key_size, bias=False)
         )
@@ -118,62 +120,99 @@ class BahdanauDecoder(nn.Module):
         features = self.dropout(self.readout(state[-1], context, embedded))
         return self.output(features), state, weights
 
-    def unroll(self, target_input: Int[Tensor, "B T"], memory: Memory) -> Unrolled:
+    def unroll(
+        self,
+        target_input: Int[Tensor, "B T"],
+        memory: Memory,
+        target_lengths: Int[Tensor, " B"] | None = None,
+    ) -> Unrolled:
         """Teacher forcing: `step` over all of `target_input`, from the initial state.
 
-        With additive attention the recurrence is one fused operation, which keeps less for the
-        backward pass; with any other score, or dropout on the attention weights, it is
+        With additive, dot, scaled dot and bilinear attention the recurrence is one fused
+        operation; with any other score, or dropout on the attention weights, it is
         `unroll_stepwise`.
+
+        Args:
+            target_input: ids of the previous target tokens.
+            memory: the encoded source sentences.
+            target_lengths: number of real tokens of each target sentence, at least 1: no work goes
+                into the others, and their features and weights are zero. None for all.
         """
-        score = self.attention.score
-        if not isinstance(score, AdditiveScore) or self.attention.dropout.p:
+        attention = None if self.attention.dropout.p else self._fused_attention()
+        if attention is None:
             return self.unroll_stepwise(target_input, memory)
-        return self._unroll(target_input, memory, partial(self._fused, score))
+        lengths = target_lengths
+        if lengths is None:
+            lengths = torch.full_like(target_input[:, 0], target_input.shape[1])
+        steps = Steps(lengths, target_input.shape[1])
+        features, weights = self._unroll(
+            steps.pack(target_input),
+            memory.select(steps.order),
+            partial(self._fused, attention, steps),
+        )
+        return Unrolled(steps.unpack(features), steps.unpack(weights))
+
+    def _fused_attention(self) -> AdditiveAttention | DotAttention | None:
+        """The score as the fused operation knows it; None for one that it does not know."""
+        score, hidden_size = self.attention.score, self.first_layer.state_gates.in_features
+        # a subclass may compute something else: the types must be the same
+        if type(score) is AdditiveScore:
+            return AdditiveAttention(score.query_projection.weight, score.score_weight)
+        if type(score) is ScaledDotScore:
+            return DotAttention(hidden_size**-0.5)
+        if type(score) in (DotScore, BilinearScore):
+            return DotAttention(1.0)
+        return None
 
     def unroll_stepwise(self, target_input: Int[Tensor, "B T"], memory: Memory) -> Unrolled:
-        """The same by a loop over the steps, for any score."""
-        return self._unroll(target_input, memory, self._loop)
+        """The same by a loop over the steps, for any score; padding is computed like tokens."""
+        features, weights = self._unroll(target_input.T, memory, self._loop)
+        return Unrolled(features.transpose(0, 1), weights.transpose(0, 1))
 
-    def _unroll(self, target_input: Tensor, memory: Memory, recurrence: Recurrence) -> Unrolled:
-        """What does not depend on the state is computed for all steps at once."""
-        embedded = self.dropout(self.embedding(target_input))
+    def _unroll(
+        self, tokens: Tensor, memory: Memory, recurrence: Recurrence
+    ) -> tuple[Tensor, Tensor]:
+        """Features and weights. What does not depend on the state is computed all at once."""
+        embedded = self.dropout(self.embedding(tokens))
         top, context, weights = recurrence(self.first_layer.input_gates(embedded), memory)
-        return Unrolled(self.dropout(self.readout(top, context, embedded)), weights)
+        return self.dropout(self.readout(top, context, embedded)), weights
 
     def _fused(
-        self, score: AdditiveScore, token_gates: Tensor, memory: Memory
+        self,
+        attention: AdditiveAttention | DotAttention,
+        steps: Steps,
+        token_gates: Float[Tensor, "N G"],
+        memory: Memory,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        return fused_unroll(
+        return unroll_decoder(
             token_gates,
             memory.states,
             memory.projected_keys,
             memory.source_is_token,
             memory.initial_state,
-            AttentionWeights(
-                query=score.query_projection.weight,
-                score=score.score_weight,
-                context=self.context_gates.weight,
-            ),
+            attention,
+            self.context_gates.weight,
             [self.first_layer, *self.upper_layers],
             [self._input_mask(token_gates) for _ in self.upper_layers],
+            steps,
         )
 
-    def _input_mask(self, token_gates: Float[Tensor, "B T G"]) -> Float[Tensor, "B T H"] | None:
-        """Dropout of the input of an upper layer, for all steps; None where there is none."""
+    def _input_mask(self, token_gates: Float[Tensor, "N G"]) -> Float[Tensor, "N H"] | None:
+        """Dropout of the input of an upper layer, for all tokens; None where there is none."""
         if not self.training or not self.dropout.p:
             return None
         hidden_size = self.first_layer.state_gates.in_features
-        return self.dropout(token_gates.new_ones(*token_gates.shape[:2], hidden_size))
+        return self.dropout(token_gates.new_ones(len(token_gates), hidden_size))
 
     def _loop(self, token_gates: Tensor, memory: Memory) -> tuple[Tensor, Tensor, Tensor]:
         state = memory.initial_state
         tops, contexts, weights = [], [], []
-        for gates in token_gates.unbind(dim=1):
+        for gates in token_gates.unbind():
             state, context, step_weights = self._advance(gates, state, memory)
             tops.append(state[-1])
             contexts.append(context)
             weights.append(step_weights)
-        return torch.stack(tops, dim=1), torch.stack(contexts, dim=1), torch.stack(weights, dim=1)
+        return torch.stack(tops), torch.stack(contexts), torch.stack(weights)
 
     def _advance(
         self, token_gates: Tensor, state: State, memory: Memory

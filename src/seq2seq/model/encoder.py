@@ -5,11 +5,17 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from seq2seq.model.dropout import Dropout
+from seq2seq.model.unroll.recurrence import unroll_layer
+from seq2seq.model.unroll.steps import Steps
+
 
 class GRUEncoder(nn.Module):
     """Embeds source tokens and runs a GRU over them (Cho et al. 2014).
 
-    The sequences are packed, so that padding changes neither outputs nor states.
+    Padding changes neither outputs nor states. The parameters are those of `torch.nn.GRU`, which
+    also computes on a GPU; elsewhere its layers run as the operation of
+    `seq2seq.model.unroll.recurrence`, which is faster there.
 
     Args:
         embedding: source embedding (V, E).
@@ -30,7 +36,7 @@ class GRUEncoder(nn.Module):
     ) -> None:
         super().__init__()
         self.embedding = embedding
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.gru = nn.GRU(
             embedding.embedding_dim,
             hidden_size,
@@ -54,16 +60,50 @@ class GRUEncoder(nn.Module):
             The outputs of the top layer, zero on padding, and the final state of each layer (both
             directions joined).
         """
-        embedded = self.dropout(self.embedding(source))
+        encode = self._packed if source.is_cuda else self._unrolled
+        outputs, final_states = encode(source, source_lengths)
+        return self.dropout(outputs), final_states
+
+    def _packed(self, source: Tensor, lengths: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """By the GPU's own library."""
         packed = pack_padded_sequence(
-            embedded, source_lengths.cpu(), batch_first=True, enforce_sorted=False
+            self.dropout(self.embedding(source)),
+            lengths.cpu(),
+            batch_first=True,
+            enforce_sorted=False,
         )
         outputs, final = self.gru(packed)
         memory, _ = pad_packed_sequence(outputs, batch_first=True, total_length=source.shape[1])
-        return self.dropout(memory), self._final_states(final)
-
-    def _final_states(self, final: Tensor) -> tuple[Tensor, ...]:
         # nn.GRU's states are the one tensor with the batch second: (layers x directions, B, H)
-        directions = 2 if self.gru.bidirectional else 1
-        by_layer = final.unflatten(0, (self.gru.num_layers, directions))
-        return tuple(torch.cat(list(layer), dim=-1) for layer in by_layer)
+        by_layer = final.unflatten(0, (self.gru.num_layers, -1))
+        return memory, tuple(torch.cat(list(layer), dim=-1) for layer in by_layer)
+
+    def _unrolled(self, source: Tensor, lengths: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """Layer by layer, tokens packed."""
+        steps = Steps(lengths, source.shape[1])
+        outputs = self.embedding(steps.pack(source))
+        final_states = []
+        for layer in range(self.gru.num_layers):
+            outputs, final = self._layer(layer, self.dropout(outputs), steps)
+            final_states.append(final)
+        return steps.unpack(outputs), tuple(final_states)
+
+    def _layer(self, layer: int, inputs: Tensor, steps: Steps) -> tuple[Tensor, Tensor]:
+        """Outputs (N, M) and final state (B, M) of one layer."""
+        outputs = self._direction(f"l{layer}", inputs, steps)
+        final = steps.last(outputs)
+        if not self.gru.bidirectional:
+            return outputs, final
+        backwards = self._direction(f"l{layer}_reverse", steps.reverse(inputs), steps)
+        final = torch.cat([final, steps.last(backwards)], dim=-1)
+        return torch.cat([outputs, steps.reverse(backwards)], dim=-1), final
+
+    def _direction(self, name: str, inputs: Tensor, steps: Steps) -> Tensor:
+        """States of one direction of a layer, from its first token to its last."""
+        weight, bias, input_weight, input_bias = (
+            getattr(self.gru, f"{kind}_{name}")
+            for kind in ("weight_hh", "bias_hh", "weight_ih", "bias_ih")
+        )
+        gates = nn.functional.linear(inputs, input_weight, input_bias)
+        initial = weight.new_zeros(steps.counts[0], weight.shape[1])
+        return unroll_layer(gates, initial, weight, bias, steps)

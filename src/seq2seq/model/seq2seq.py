@@ -2,8 +2,8 @@
 
 Dimension letters, used in every shape of this project: `B` batch, `S` source length, `T` target
 length, `E` embedding, `H` decoder hidden, `M` memory size, `A` attention size, `L` layers,
-`V` vocabulary, `K` beam, `R` features before the output layer. In attention: `Q` queries,
-`K` keys.
+`V` vocabulary, `K` beam, `R` features before the output layer, `N` real tokens of a batch (packed,
+see `seq2seq.model.unroll.steps`). In attention: `Q` queries, `K` keys.
 """
 
 import torch
@@ -39,10 +39,14 @@ class Seq2Seq(nn.Module):
         source_lengths: Int[Tensor, " B"],
         source_is_token: Bool[Tensor, "B S"],
         target_input: Int[Tensor, "B T"],
+        target_lengths: Int[Tensor, " B"] | None = None,
     ) -> Unrolled:
-        """Teacher forcing: features and attention weights of every target position."""
+        """Teacher forcing: features and attention weights of every target position.
+
+        With `target_lengths` they are zero on padding, and cost nothing there.
+        """
         memory = self.encode(source, source_lengths, source_is_token)
-        return self.decoder.unroll(target_input, memory)
+        return self.decoder.unroll(target_input, memory, target_lengths)
 
     @property
     def device(self) -> torch.device:

@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass
 
-import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
+
+from seq2seq.training.cross_entropy import vocabulary_cross_entropy
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +15,7 @@ class LossSums:
     Attributes:
         nll: negative log-likelihood in nats, unsmoothed.
         smoothed: cross-entropy against the smoothed labels: what training minimises.
-        num_correct: tokens that the model ranks first.
+        num_correct: tokens that the model ranks first, alone or not.
         num_tokens: real tokens.
     """
 
@@ -57,23 +58,18 @@ def token_cross_entropy(
 ) -> LossSums:
     """Cross-entropy of the target tokens.
 
-    With label smoothing eps, the label is (1 - eps) on the target and eps / V on every token
-    (Szegedy et al. 2016).
-
     Args:
         features: of every target position.
         output: turns features into logits.
         targets: token ids.
         is_token: False on padding, which does not count.
-        label_smoothing: eps.
+        label_smoothing: see `vocabulary_cross_entropy`.
     """
-    logits = output(features[is_token])
-    kept = targets[is_token]
-    log_probabilities = torch.log_softmax(logits.float() if logits.itemsize < 4 else logits, dim=-1)
-    nll = -log_probabilities.gather(1, kept.unsqueeze(1)).sum()
-    smoothed = nll
-    if label_smoothing:
-        uniform = -log_probabilities.mean(dim=-1).sum()
-        smoothed = (1 - label_smoothing) * nll + label_smoothing * uniform
-    num_correct = (logits.detach().argmax(dim=-1) == kept).sum()
+    nll, smoothed, num_correct = vocabulary_cross_entropy(
+        features[is_token],
+        output.weight,
+        output.bias,
+        targets[is_token],
+        label_smoothing=label_smoothing,
+    )
     return LossSums(nll, smoothed, num_correct, is_token.sum())

@@ -63,7 +63,9 @@ class TranslationModule(pl.LightningModule):
     def teacher_forced(self, batch: Batch) -> Unrolled:
         """Features and attention of a batch."""
         source = batch.source
-        return self.model(source.ids, source.lengths, source.is_token, batch.target_input)
+        return self.model(
+            source.ids, source.lengths, source.is_token, batch.target_input, batch.target_lengths
+        )
 
     def _shared_step(self, batch: Batch) -> LossSums:
         return token_cross_entropy(

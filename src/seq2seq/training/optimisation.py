@@ -46,7 +46,7 @@ class Optimisation:
     def build_optimiser(self, parameters: Iterable[nn.Parameter]) -> Optimizer:
         """The optimiser over some parameters."""
         return OPTIMISERS[self.optimiser](
-            parameters, lr=self.learning_rate, weight_decay=self.weight_decay
+            parameters, lr=self.learning_rate, weight_decay=self.weight_decay, fused=True
         )
 
     def build_step_schedule(self, optimiser: Optimizer) -> LambdaLR:

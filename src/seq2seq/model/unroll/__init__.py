@@ -1,0 +1,1 @@
+"""Recurrences over whole sentences as single operations with their own backward pass."""

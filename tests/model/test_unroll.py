@@ -1,0 +1,225 @@
+import pytest
+import torch
+from torch.autograd import gradcheck
+
+from seq2seq.model.gru import GRULayer
+from seq2seq.model.unroll.attention import SAFE_EXPONENT
+from seq2seq.model.unroll.decoder import AdditiveAttention, DotAttention, unroll_decoder
+from seq2seq.model.unroll.recurrence import unroll_layer
+from seq2seq.model.unroll.steps import Steps
+from tests.models import model_of
+
+SHAPES = [{"num_layers": 1}, {"num_layers": 3, "bidirectional": False, "encoder_hidden_size": 6}]
+FUSED = ["additive", "dot", "scaled_dot", "bilinear"]
+
+
+def run(model, batch, method):
+    """Features, weights, and the gradient of every parameter for a mixed loss of both."""
+    model.zero_grad()
+    source = batch.source
+    memory = model.encode(source.ids, source.lengths, source.is_token)
+    result = getattr(model.decoder, method)(batch.target_input, memory)
+    generator = torch.Generator().manual_seed(3)
+    loss = sum(
+        (output * torch.rand(output.shape, generator=generator, dtype=output.dtype)).sum()
+        for output in (result.features, result.weights)
+    )
+    loss.backward()
+    gradients = {name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None}
+    return result, gradients
+
+
+@pytest.mark.parametrize("readout", [None, 5])
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: f"{shape['num_layers']}-layers")
+@pytest.mark.parametrize("score", FUSED)
+def test_the_fused_pass_equals_the_stepwise_one_with_every_gradient(batch, score, shape, readout):
+    model = model_of(**shape, score=score, readout_size=readout)
+    fused, fused_gradients = run(model, batch, "unroll")
+    stepwise, stepwise_gradients = run(model, batch, "unroll_stepwise")
+    torch.testing.assert_close(fused.features, stepwise.features, rtol=0, atol=1e-12)
+    torch.testing.assert_close(fused.weights, stepwise.weights, rtol=0, atol=1e-12)
+    assert fused_gradients.keys() == stepwise_gradients.keys()
+    for name, gradient in stepwise_gradients.items():
+        torch.testing.assert_close(fused_gradients[name], gradient, rtol=1e-9, atol=1e-12)
+
+
+def test_float32_is_as_exact_as_the_loop(batch):
+    shape = {"num_layers": 2, "bidirectional": False, "encoder_hidden_size": 6}
+    _, exact = run(model_of(**shape), batch, "unroll_stepwise")
+    single = model_of(**shape).float()
+    (_, fused), (_, stepwise) = run(single, batch, "unroll"), run(single, batch, "unroll_stepwise")
+    for name, gradient in exact.items():
+        error, of_loop = (
+            float((found[name] - gradient).abs().max() / gradient.abs().max())
+            for found in (fused, stepwise)
+        )
+        assert error <= max(1e-5, 2 * of_loop), name
+
+
+def test_queries_and_keys_too_large_for_exponentials_are_exact_too(batch):
+    model = model_of()
+    projection = model.decoder.attention.score.query_projection
+    projection.weight.data *= 1000
+    memory = model.encode(batch.source.ids, batch.source.lengths, batch.source.is_token)
+    queries = projection(model.decoder.unroll(batch.target_input, memory).features)
+    assert queries.abs().max() > SAFE_EXPONENT > memory.projected_keys.abs().max()
+    fused, stepwise = run(model, batch, "unroll"), run(model, batch, "unroll_stepwise")
+    torch.testing.assert_close(fused[0].weights, stepwise[0].weights, rtol=0, atol=1e-12)
+    for name, gradient in stepwise[1].items():
+        torch.testing.assert_close(fused[1][name], gradient, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("score", ["additive", "scaled_dot"])
+def test_with_lengths_tokens_are_as_without_and_padding_is_zero(batch, score):
+    model = model_of(score=score, num_layers=2)
+    source, is_token = batch.source, batch.target_is_token
+    memory = model.encode(source.ids, source.lengths, source.is_token)
+
+    def gradients(result):
+        loss = (result.features[is_token] ** 2).sum() + (result.weights[is_token] ** 2).sum()
+        used = [p for name, p in model.decoder.named_parameters() if "output" not in name]
+        return torch.autograd.grad(loss, used, retain_graph=True)
+
+    whole = model.decoder.unroll(batch.target_input, memory)
+    packed = model.decoder.unroll(batch.target_input, memory, batch.target_lengths)
+    torch.testing.assert_close(packed.features[is_token], whole.features[is_token])
+    torch.testing.assert_close(packed.weights[is_token], whole.weights[is_token])
+    assert not packed.features[~is_token].any()
+    assert not packed.weights[~is_token].any()
+    assert not is_token.all()
+    for found, expected in zip(gradients(packed), gradients(whole), strict=True):
+        torch.testing.assert_close(found, expected)
+
+
+def operands(num_layers, masked, dot=False):
+    torch.manual_seed(1)
+    positions, hidden, memory, size = 4, 3, 2, 3 if dot else 5
+    steps = Steps(torch.tensor([2, 3, 3]), 3)
+    layers = [GRULayer(hidden, hidden).double() for _ in range(num_layers)]
+
+    def leaf(*shape):
+        return torch.randn(*shape, dtype=torch.float64, requires_grad=True)
+
+    tensors = [
+        leaf(steps.num_tokens, 3 * hidden),
+        leaf(3, positions, memory),
+        leaf(3, positions, size),
+        leaf(size, hidden),
+        leaf(size),
+        leaf(3 * hidden, memory),
+        *(leaf(3, hidden) for _ in layers),
+    ]
+    is_token = torch.arange(positions) < torch.tensor([[4], [2], [1]])
+    masks = [
+        torch.randint(0, 2, (steps.num_tokens, hidden)).double() if masked else None
+        for _ in layers[1:]
+    ]
+
+    def operation(gates, states, keys, query, score, context, *initial):
+        attention = DotAttention(0.7) if dot else AdditiveAttention(query, score)
+        return unroll_decoder(
+            gates, states, keys, is_token, initial, attention, context, layers, masks, steps
+        )
+
+    return operation, tensors, layers, masks
+
+
+@pytest.mark.parametrize("dot", [False, True])
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("num_layers", [1, 2])
+def test_the_gradients_are_those_of_finite_differences(num_layers, masked, dot):
+    operation, tensors, _, _ = operands(num_layers, masked, dot)
+    assert gradcheck(operation, tensors)
+
+
+def test_the_layers_own_gradients_are_those_of_finite_differences():
+    operation, tensors, layers, _ = operands(2, masked=True)
+    parameters = [*layers[0].state_gates.parameters(), *layers[1].parameters()]
+    constants = [tensor.detach() for tensor in tensors]
+
+    def of_parameters(*_):
+        return operation(*constants)
+
+    assert gradcheck(of_parameters, parameters)
+
+
+def test_a_layers_gradients_are_those_of_finite_differences():
+    torch.manual_seed(2)
+    steps = Steps(torch.tensor([1, 4, 2]), 5)
+    shapes = [(steps.num_tokens, 9), (3, 3), (9, 3), (9,)]
+    tensors = [torch.randn(*s, dtype=torch.float64, requires_grad=True) for s in shapes]
+    assert gradcheck(lambda *tensors: unroll_layer(*tensors, steps), tensors)
+
+
+def test_a_layer_is_a_gru_cell_repeated():
+    torch.manual_seed(2)
+    cell = torch.nn.GRUCell(2, 3)
+    inputs, state, steps = torch.randn(4, 2), torch.zeros(1, 3), Steps(torch.tensor([4]), 4)
+    gates = inputs @ cell.weight_ih.T + cell.bias_ih
+    states = unroll_layer(gates, state, cell.weight_hh, cell.bias_hh, steps)
+    for row, expected in zip(inputs, states, strict=True):
+        state = cell(row.unsqueeze(0), state)
+        torch.testing.assert_close(state[0], expected)
+
+
+def test_packing_keeps_real_tokens_and_unpacking_puts_them_back():
+    lengths, padded = torch.tensor([2, 4, 1]), torch.arange(1, 16).view(3, 5)
+    steps = Steps(lengths, 5)
+    assert steps.counts == [3, 2, 1, 1]
+    assert steps.pack(padded).tolist() == [6, 1, 11, 7, 2, 8, 9]
+    is_token = torch.arange(5) < lengths[:, None]
+    assert torch.equal(steps.unpack(steps.pack(padded)), padded * is_token)
+    assert torch.equal(steps.unpack_ordered(steps.pack(padded)), (padded * is_token)[[1, 0, 2]])
+    assert steps.last(steps.pack(padded)).tolist() == [2, 9, 11]
+    assert steps.unpack(steps.reverse(steps.pack(padded))).tolist() == [
+        [2, 1, 0, 0, 0],
+        [9, 8, 7, 6, 0],
+        [11, 0, 0, 0, 0],
+    ]
+
+
+def test_a_dropout_mask_multiplies_the_input_of_the_layer_above():
+    operation, tensors, _, masks = operands(2, masked=True)
+    with_mask = operation(*tensors)[0]
+    masks[0].fill_(1)
+    assert not torch.equal(operation(*tensors)[0], with_mask)
+    masks[0].fill_(0)
+    silent = operation(*tensors)[0]
+    tensors[0].data += 1  # reaches the top layer through the attention's query alone
+    torch.testing.assert_close(operation(*tensors)[0], silent)
+
+
+def test_no_activation_of_steps_times_positions_times_hidden_size_is_kept(batch):
+    kept = []
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: kept.append(t.shape) or t, lambda t: t):
+        model = model_of(attention_size=7)
+        run(model, batch, "unroll")
+    steps, positions = batch.target_input.shape[1], batch.source.ids.shape[1]
+    assert not [shape for shape in kept if shape[1:] == (steps, positions, 7)]
+    assert not [shape for shape in kept if shape[-2:] == (positions, 7) and len(shape) > 3]
+
+
+@pytest.mark.parametrize("changes", [{"score": "gaussian"}, {"attention_dropout": 0.1}])
+def test_what_the_fused_pass_does_not_know_goes_step_by_step(batch, changes, monkeypatch):
+    model = model_of(**changes)
+    called = []
+    original = model.decoder.unroll_stepwise
+    monkeypatch.setattr(
+        model.decoder, "unroll_stepwise", lambda *a: called.append(1) or original(*a)
+    )
+    run(model, batch, "unroll")
+    assert called == [1]
+
+
+@pytest.mark.parametrize("score", ["additive", "scaled_dot"])
+@pytest.mark.parametrize(
+    "shape", [{"bidirectional": False, "encoder_hidden_size": 6}, {"decoder_hidden_size": 7}]
+)
+def test_mixed_precision_is_near_float32_with_states_and_softmax_in_it(batch, shape, score):
+    model = model_of(num_layers=2, score=score, **shape).float()
+    _, exact = run(model, batch, "unroll")
+    with torch.autocast("cpu", torch.bfloat16):
+        result, gradients = run(model, batch, "unroll")
+    assert result.weights.dtype == torch.float32
+    for name, gradient in exact.items():
+        assert (gradients[name] - gradient).abs().max() <= 0.1 * gradient.abs().max() + 1e-3, name
