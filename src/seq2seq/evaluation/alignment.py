@@ -1,0 +1,192 @@
+"""Word alignments: from attention weights, of words made of subwords, and their error rate.
+
+Weights have a row for each target token and a column for each source token, as in `Hypothesis` and
+`Unrolled`. Links are (source word index, target word index) pairs, counted from 0.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+import numpy.typing as npt
+
+from seq2seq.text.vocabulary import BEGIN, END, PADDING
+
+Links = frozenset[tuple[int, int]]
+Floats = npt.NDArray[np.float64]
+
+UNWORDED = frozenset({BEGIN, END, PADDING})
+"""Tokens that are part of no word. (``<unk>`` stands for a word.)"""
+
+SPACE_MARK = "\u2581"
+"""How SentencePiece writes a space; the first piece of every sentence begins with it."""
+
+
+class Symmetrisation(Enum):
+    """How the links of a model and of one in the other direction are made one set."""
+
+    intersection = "intersection"
+    union = "union"
+
+
+@dataclass(frozen=True, slots=True)
+class GoldAlignment:
+    """What annotators link.
+
+    Attributes:
+        sure: links that an alignment must have.
+        possible: links that it may have, the sure ones included (Och and Ney 2003).
+    """
+
+    sure: Links
+    possible: Links
+
+    @classmethod
+    def from_links(
+        cls, links: Sequence[tuple[int, int]], only_possible: Sequence[tuple[int, int]] = ()
+    ) -> "GoldAlignment":
+        """All links, and those of them that are possible, not sure."""
+        return cls(frozenset(links) - frozenset(only_possible), frozenset(links))
+
+
+@dataclass(frozen=True, slots=True)
+class AlignmentCounts:
+    """Counts over one sentence pair or many, which add up.
+
+    Attributes:
+        num_links: |A|, links found.
+        num_sure: |S|, sure links of the gold alignment.
+        num_found_sure: |A ∩ S|.
+        num_found_possible: |A ∩ P|.
+    """
+
+    num_links: int = 0
+    num_sure: int = 0
+    num_found_sure: int = 0
+    num_found_possible: int = 0
+
+    @classmethod
+    def of(cls, links: Links, gold: GoldAlignment) -> "AlignmentCounts":
+        """Compare the links of a sentence pair with gold."""
+        return cls(
+            len(links), len(gold.sure), len(links & gold.sure), len(links & gold.possible)
+        )
+
+    def __add__(self, other: "AlignmentCounts") -> "AlignmentCounts":
+        return AlignmentCounts(
+            self.num_links + other.num_links,
+            self.num_sure + other.num_sure,
+            self.num_found_sure + other.num_found_sure,
+            self.num_found_possible + other.num_found_possible,
+        )
+
+    @property
+    def precision(self) -> float:
+        """|A ∩ P| / |A|; 1 where no link is found."""
+        return self.num_found_possible / self.num_links if self.num_links else 1.0
+
+    @property
+    def recall(self) -> float:
+        """|A ∩ S| / |S|; 1 where there is none to find."""
+        return self.num_found_sure / self.num_sure if self.num_sure else 1.0
+
+    @property
+    def error_rate(self) -> float:
+        """AER = 1 - (|A ∩ S| + |A ∩ P|) / (|A| + |S|) of Och and Ney (2003); 0 is perfect."""
+        total = self.num_links + self.num_sure
+        return 1 - (self.num_found_sure + self.num_found_possible) / total if total else 0.0
+
+    def metrics(self) -> dict[str, float]:
+        """The three measures by name."""
+        return {"aer": self.error_rate, "precision": self.precision, "recall": self.recall}
+
+
+def argmax_links(weights: npt.ArrayLike) -> Links:
+    """Link each target word to the source word that it attends to most."""
+    matrix = np.asarray(weights)
+    if not matrix.shape[1]:
+        return frozenset()
+    return frozenset((int(column), row) for row, column in enumerate(matrix.argmax(axis=1)))
+
+
+def threshold_links(weights: npt.ArrayLike, threshold: float) -> Links:
+    """Link each target word to every source word with at least that weight."""
+    rows, columns = np.nonzero(np.asarray(weights) >= threshold)
+    return frozenset(zip(columns.tolist(), rows.tolist(), strict=True))
+
+
+def reversed_links(links: Links) -> Links:
+    """The links of a model from target to source, as links from source to target."""
+    return frozenset((source, target) for target, source in links)
+
+
+def symmetrised(forward: Links, backward: Links, method: Symmetrisation) -> Links:
+    """The links of both directions in one set, see Och and Ney (2003).
+
+    Args:
+        forward: links of a model from source to target.
+        backward: those of a model from target to source, `reversed_links` applied.
+        method: only the links of both, or those of either.
+    """
+    if method is Symmetrisation.intersection:
+        return forward & backward
+    return forward | backward
+
+
+def word_indices(tokens: Sequence[str]) -> list[int | None]:
+    """Which word each token belongs to, counted from 0; None for ``<eos>`` and its like.
+
+    SentencePiece's pieces belong to the words that white space separates; otherwise each token is a
+    word.
+    """
+    if not tokens or not tokens[0].startswith(SPACE_MARK):
+        is_start = [token not in UNWORDED for token in tokens]
+    else:
+        is_start = [_starts_word(tokens, place) for place in range(len(tokens))]
+    # blank pieces before the first word count as part of it
+    numbers = np.maximum(np.cumsum(is_start, dtype=np.int64) - 1, 0).tolist()
+    return [
+        None if token in UNWORDED else number for token, number in zip(tokens, numbers, strict=True)
+    ]
+
+
+def _starts_word(pieces: Sequence[str], place: int) -> bool:
+    """Whether the first character that is no space of a word is in this piece."""
+    visible = pieces[place].lstrip(SPACE_MARK)
+    if not visible or pieces[place] in UNWORDED:
+        return False
+    before = pieces[place - 1] if place else SPACE_MARK
+    return pieces[place] != visible or before.endswith(SPACE_MARK)
+
+
+def merge_words(
+    weights: npt.ArrayLike,
+    source_words: Sequence[int | None],
+    target_words: Sequence[int | None],
+) -> Floats:
+    """Weights between words, from weights between tokens.
+
+    The columns of a source word's tokens are summed, the rows of a target word's tokens averaged, so
+    that the mass of each row, and thus a row's sum of 1, is kept. Tokens without a word are left
+    out.
+
+    Args:
+        weights: (target tokens, source tokens); further rows and columns, as of padding, are ignored.
+        source_words: the word of each source token, see `word_indices`.
+        target_words: the word of each target token.
+
+    Returns:
+        (target words, source words).
+    """
+    matrix = np.asarray(weights, dtype=np.float64)[: len(target_words), : len(source_words)]
+    sums = _membership(target_words) @ matrix @ _membership(source_words).T
+    sizes = _membership(target_words).sum(axis=1, keepdims=True)
+    return sums / np.maximum(sizes, 1)
+
+
+def _membership(words: Sequence[int | None]) -> Floats:
+    """(words, tokens): 1 where the token is part of the word."""
+    numbers = np.array([-1 if word is None else word for word in words], dtype=np.int64)
+    num_words = int(numbers.max(initial=-1)) + 1
+    return (np.arange(num_words)[:, None] == numbers).astype(np.float64)
