@@ -82,7 +82,9 @@ def test_tensorboard_has_scalars_config_samples_and_one_heatmap_tag_a_sentence(f
 
 def test_the_exported_model_is_the_best_one_not_the_last(tiny, tmp_path):
     run_dir = tmp_path / "run"
-    run(tiny("optim.learning_rate=0.5", "trainer.max_epochs=4"), run_dir)
+    # training that diverges from the first validation on
+    diverging = ["optim.learning_rate=0.5", "optim.schedule=constant"]
+    run(tiny(*diverging, "trainer.max_epochs=4"), run_dir)
     best, last = weights_of(run_dir, "best"), weights_of(run_dir)
     exported = load_file(run_dir / "model" / "model.safetensors")
     assert any(not torch.equal(best[name], last[name]) for name in best)

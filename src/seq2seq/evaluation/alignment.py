@@ -4,6 +4,7 @@ Weights have a row for each target token and a column for each source token, as 
 `Unrolled`. Links are (source word index, target word index) pairs, counted from 0.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -21,6 +22,9 @@ UNWORDED = frozenset({BEGIN, END, PADDING})
 
 SPACE_MARK = "\u2581"
 """How SentencePiece writes a space; the first piece of every sentence begins with it."""
+
+_BYTE = re.compile(r"<0x[0-9A-F]{2}>")
+"""A byte of a character that SentencePiece's vocabulary lacks."""
 
 
 class Symmetrisation(Enum):
@@ -134,30 +138,40 @@ def symmetrised(forward: Links, backward: Links, method: Symmetrisation) -> Link
     return forward | backward
 
 
-def word_indices(tokens: Sequence[str]) -> list[int | None]:
-    """Which word each token belongs to, counted from 0; None for ``<eos>`` and its like.
+def word_indices(tokens: Sequence[str], words: Sequence[str] | None = None) -> list[int | None]:
+    """Which word each token belongs to, counted from 0: the one that its first character is in.
 
-    SentencePiece's pieces belong to the words that white space separates; otherwise each token is a
-    word.
+    None for ``<eos>`` and its like.
+
+    Args:
+        tokens: words, or SentencePiece's pieces, as a tokenizer gives them.
+        words: the words of the same text in the same letter case, however split; None for the words
+            that white space separates if the tokens are pieces, and for the tokens themselves if
+            not.
     """
-    if not tokens or not tokens[0].startswith(SPACE_MARK):
-        is_start = [token not in UNWORDED for token in tokens]
-    else:
-        is_start = [_starts_word(tokens, place) for place in range(len(tokens))]
-    # blank pieces before the first word count as part of it
-    numbers = np.maximum(np.cumsum(is_start, dtype=np.int64) - 1, 0).tolist()
+    ends = np.cumsum([_num_bytes(word) for word in (_own_words(tokens) if words is None else words)])
+    sizes = [0 if token in UNWORDED else _num_bytes(token) for token in tokens]
+    starts = np.cumsum(sizes) - sizes
+    # a blank piece after the last word counts as part of it
+    numbers = np.minimum(np.searchsorted(ends, starts, side="right"), len(ends) - 1).tolist()
     return [
-        None if token in UNWORDED else number for token, number in zip(tokens, numbers, strict=True)
+        None if token in UNWORDED or not len(ends) else number
+        for token, number in zip(tokens, numbers, strict=True)
     ]
 
 
-def _starts_word(pieces: Sequence[str], place: int) -> bool:
-    """Whether the first character that is no space of a word is in this piece."""
-    visible = pieces[place].lstrip(SPACE_MARK)
-    if not visible or pieces[place] in UNWORDED:
-        return False
-    before = pieces[place - 1] if place else SPACE_MARK
-    return pieces[place] != visible or before.endswith(SPACE_MARK)
+def _own_words(tokens: Sequence[str]) -> list[str]:
+    kept = [token for token in tokens if token not in UNWORDED]
+    if not kept or not kept[0].startswith(SPACE_MARK):
+        return kept
+    return "".join(_BYTE.sub("x", piece) for piece in kept).replace(SPACE_MARK, " ").split()
+
+
+def _num_bytes(token: str) -> int:
+    """UTF-8 bytes of a token, spaces left out; a piece such as <0xE2> is one byte."""
+    if _BYTE.fullmatch(token):
+        return 1
+    return len("".join(token.replace(SPACE_MARK, " ").split()).encode())
 
 
 def merge_words(
