@@ -73,9 +73,7 @@ class AlignmentCounts:
     @classmethod
     def of(cls, links: Links, gold: GoldAlignment) -> "AlignmentCounts":
         """Compare the links of a sentence pair with gold."""
-        return cls(
-            len(links), len(gold.sure), len(links & gold.sure), len(links & gold.possible)
-        )
+        return cls(len(links), len(gold.sure), len(links & gold.sure), len(links & gold.possible))
 
     def __add__(self, other: "AlignmentCounts") -> "AlignmentCounts":
         return AlignmentCounts(
@@ -149,7 +147,9 @@ def word_indices(tokens: Sequence[str], words: Sequence[str] | None = None) -> l
             that white space separates if the tokens are pieces, and for the tokens themselves if
             not.
     """
-    ends = np.cumsum([_num_bytes(word) for word in (_own_words(tokens) if words is None else words)])
+    ends = np.cumsum(
+        [_num_bytes(word) for word in (_own_words(tokens) if words is None else words)]
+    )
     sizes = [0 if token in UNWORDED else _num_bytes(token) for token in tokens]
     starts = np.cumsum(sizes) - sizes
     # a blank piece after the last word counts as part of it
@@ -181,12 +181,11 @@ def merge_words(
 ) -> Floats:
     """Weights between words, from weights between tokens.
 
-    The columns of a source word's tokens are summed, the rows of a target word's tokens averaged, so
-    that the mass of each row, and thus a row's sum of 1, is kept. Tokens without a word are left
-    out.
+    The columns of a source word's tokens are summed, the rows of a target word's tokens averaged,
+    so that a row keeps its mass. Tokens without a word are left out.
 
     Args:
-        weights: (target tokens, source tokens); further rows and columns, as of padding, are ignored.
+        weights: (target tokens, source tokens); further rows and columns are ignored.
         source_words: the word of each source token, see `word_indices`.
         target_words: the word of each target token.
 

@@ -1,7 +1,7 @@
 """The Pharaoh format of word alignments: a line for each sentence pair, a link ``i-j`` each.
 
-``i`` is the source word, ``j`` the target word, both counted from 0. In gold alignments ``i-j`` is a
-sure link, and ``i?j`` or ``ipj`` a possible one. A blank line is a pair without links.
+``i`` is the source word, ``j`` the target word, both counted from 0. In gold alignments ``i-j`` is
+a sure link, and ``i?j`` or ``ipj`` a possible one. A blank line is a pair without links.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""What a validation measures of the attention: its health, and its alignments where gold is known."""
+"""What a validation measures of the attention: its health, and its alignment error rate."""
 
 from functools import cached_property
 

@@ -138,8 +138,7 @@ class TranslationModule(pl.LightningModule):
         self.log("step", float(self.global_step))
         for name, value in self._validation_sums.metrics().items():
             self.log(f"validation/{name}", value)
-        for name, value in self._attention_measures.metrics().items():
-            self.log(name, value)
+        self.log_dict(self._attention_measures.metrics())
         indices = list(self.translations)
         card = score_card(
             [self.translations[index] for index in indices],
