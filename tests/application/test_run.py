@@ -64,12 +64,25 @@ def test_tensorboard_has_scalars_config_samples_and_one_heatmap_tag_a_sentence(f
         for split in ("train", "validation")
         for name in ("loss", "perplexity", "accuracy")
     } | {
+        *(
+            f"attention/{name}"
+            for name in (
+                "entropy",
+                "padding_mass",
+                "eos_mass",
+                "peak",
+                "unattended",
+                "monotonicity",
+            )
+        ),
+        *(f"alignment/{name}" for name in ("aer", "precision", "recall")),
         "validation/bleu",
         "train/learning_rate",
         "train/gradient_norm",
         "train/tokens_per_second",
     }
     assert scalars <= set(events.Tags()["scalars"])
+    assert [event.value for event in events.Scalars("attention/padding_mass")] == [0, 0]
     assert set(events.Tags()["images"]) == {"attention/0", "attention/1"}
     images = events.Images("attention/0")
     assert [image.step for image in images] == [8, 16]

@@ -24,9 +24,12 @@ class AttentionWatch(Callback):
         self._has_warned = False
 
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:  # noqa: ARG002
-        """Judge."""
+        """Judge the scores that were just logged."""
+        self.judge(float(trainer.callback_metrics["attention/entropy"]))
+
+    def judge(self, entropy: float) -> None:
+        """Count a validation, and print the line where it is due."""
         self._num_validations += 1
-        entropy = float(trainer.callback_metrics["attention/entropy"])
         if entropy > UNIFORM_ENTROPY and self._num_validations >= WARM_UP and not self._has_warned:
             self._has_warned = True
             print(
