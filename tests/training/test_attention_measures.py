@@ -3,12 +3,13 @@ from dataclasses import replace
 import pytest
 import torch
 
+from seq2seq.decoding.aligner import token_words
 from seq2seq.evaluation.alignment import AlignmentCounts, GoldAlignment, argmax_links
 from seq2seq.text.batch import Batch
 from seq2seq.text.codec import CodecSettings, train_codecs
 from seq2seq.text.store import encode_split
 from seq2seq.text.words import split_words
-from seq2seq.training.attention_measures import AttentionMeasures, token_words
+from seq2seq.training.attention_measures import AttentionMeasures
 from seq2seq.training.attention_watch import UNIFORM_ENTROPY, AttentionWatch
 
 
@@ -17,16 +18,17 @@ def pairs(grammar):
     return grammar.sample(60, 1, "train")
 
 
+def trained_codecs(pairs, folder, tokenizer):
+    settings = CodecSettings(tokenizer, lowercase=True, joint=False, min_frequency=1, max_size=600)
+    sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
+    return train_codecs(
+        settings, sources=sources, targets=targets, languages=("en", "fr"), folder=folder
+    )
+
+
 @pytest.fixture(params=["word", "unigram"])
 def codecs(request, pairs, tmp_path):
-    settings = CodecSettings(request.param, True, False, 1, 600)
-    return train_codecs(
-        settings,
-        sources=[pair.source for pair in pairs],
-        targets=[pair.target for pair in pairs],
-        languages=("en", "fr"),
-        folder=tmp_path,
-    )
+    return trained_codecs(pairs, tmp_path, request.param)
 
 
 def encoded(pairs, codecs, max_length=None):
@@ -101,13 +103,24 @@ def test_without_gold_there_is_health_only(pairs, codecs):
     assert {name.split("/")[0] for name in measured(split, codecs, range(5))} == {"attention"}
 
 
-def test_sentences_that_were_cut_are_measured_as_far_as_they_go(pairs, codecs):
-    split = encoded(pairs, codecs, max_length=3)
+def test_sentences_that_were_cut_are_measured_as_far_as_they_go(pairs, tmp_path):
+    codecs = trained_codecs(pairs, tmp_path, "word")
+    diagonal = tuple((place, place) for place in range(3))
+    split = encoded([replace(pair, alignment=diagonal, possible=()) for pair in pairs], codecs, 3)
     batch = Batch.from_split(split, range(60))
-    weights = torch.rand(60, *batch.target_input.shape[1:], batch.source.ids.shape[1])
+    # most weight is on <eos>, which is the fourth token now, not the fourth word
+    weights = torch.tensor([0.4, 0.0, 0.0, 0.6]).repeat(60, 4, 1)
+    weights[:, 1, :3], weights[:, 2, :3] = torch.eye(3)[1] * 0.4, torch.eye(3)[2] * 0.4
     measures = AttentionMeasures(split, *codecs)
-    measures.add(weights.softmax(dim=2), batch)
-    assert 0 < measures.metrics()["alignment/aer"] <= 1
+    measures.add(weights, batch)
+    assert measures.metrics()["alignment/aer"] == 0
+
+
+def test_tokens_find_their_words_where_lower_case_is_shorter(pairs, codecs):
+    tokens = codecs[0].tokenizer.tokens("Aẞẞẞẞẞ b")
+    found = token_words(codecs[0], "Aẞẞẞẞẞ b", ["Aẞẞẞẞẞ", "b"])
+    assert len(found) == len(tokens)
+    assert (found[0], found[-1]) == (0, 1)
 
 
 def watched(watch, *entropies):

@@ -43,14 +43,26 @@ def word_attention(
     return [
         merge_words(
             translation.weights.numpy(),
-            _word_of_each_token(exported.source_codec, pair.source) if translation.text else [],
-            _word_of_each_token(exported.target_codec, pair.target) if translation.text else [],
+            _spaced(exported.source_codec, pair.source) if translation.text else [],
+            _spaced(exported.target_codec, pair.target) if translation.text else [],
         )
         for pair, translation in zip(pairs, forced, strict=True)
     ]
 
 
-def _word_of_each_token(codec: TextCodec, text: str) -> list[int | None]:
+def _spaced(codec: TextCodec, text: str) -> list[int | None]:
+    return token_words(codec, text, text.split())
+
+
+def token_words(codec: TextCodec, text: str, words: Sequence[str]) -> list[int | None]:
+    """The word of each token of a sentence, see `word_indices`; ``<eos>`` is not among them.
+
+    Args:
+        codec: splits the sentence into tokens.
+        text: the sentence.
+        words: its words, however split.
+    """
     tokenizer = codec.tokenizer
-    words = text.lower().split() if tokenizer.lowercase else text.split()
-    return word_indices(tokenizer.tokens(text), words)
+    # lower-casing may change the length of a word
+    cased = [word.lower() for word in words] if tokenizer.lowercase else words
+    return word_indices(tokenizer.tokens(text), cased)

@@ -6,12 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
+from seq2seq.decoding.aligner import token_words
 from seq2seq.evaluation.alignment import (
     AlignmentCounts,
     GoldAlignment,
     argmax_links,
     merge_words,
-    word_indices,
 )
 from seq2seq.evaluation.attention_health import HealthSums, health_sums
 from seq2seq.text.batch import Batch
@@ -88,10 +88,3 @@ class AttentionMeasures:
             for index, pair in enumerate(self._split.pairs)
             if pair.alignment is not None
         }
-
-
-def token_words(codec: TextCodec, text: str, words: list[str]) -> WordNumbers:
-    """The word of each token of a sentence, ``<eos>`` not among them."""
-    tokenizer = codec.tokenizer
-    cased = [word.lower() for word in words] if tokenizer.lowercase else words
-    return word_indices(tokenizer.tokens(text), cased)
