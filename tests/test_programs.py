@@ -2,6 +2,7 @@
 
 import json
 import os
+import runpy
 import signal
 import subprocess
 import sys
@@ -144,14 +145,16 @@ def test_align_prints_a_line_of_links_a_pair_and_the_error_rate(trained, paralle
     assert done.stderr.decode().startswith(f"AER {counts.error_rate:.3f}   precision ")
 
 
-def test_align_takes_the_links_of_both_directions(trained, parallel):
+def test_align_takes_the_links_of_both_directions(trained, parallel, monkeypatch, capsys):
     # the model as its own reverse: any model will do
     both = ["--reverse", str(trained[0])]
     files = parallel[:4]
 
     def links(*options):
-        out = program("scripts/align.py", str(trained[0]), *files, *options).stdout.decode()
-        return [parse_gold(line).sure for line in out.split("\n")[:-1]]
+        monkeypatch.setattr(sys, "argv", ["align.py", str(trained[0]), *files, *options])
+        with pytest.raises(SystemExit, match="0"):
+            runpy.run_path(str(ROOT / "scripts" / "align.py"), run_name="__main__")
+        return [parse_gold(line).sure for line in capsys.readouterr().out.split("\n")[:-1]]
 
     forward = links()
     columns = zip(
