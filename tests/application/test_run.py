@@ -103,7 +103,6 @@ def test_tensorboard_has_scalars_config_samples_and_one_heatmap_tag_a_sentence(f
 
 def test_a_heatmap_shows_the_forced_attention_with_run_step_and_score(finished_run):
     exported = load_model_folder(finished_run)
-    source, target = exported.source_codec, exported.target_codec
     pair = load_grammar(CONF.parent / "data" / "grammar").sample(20, 1, "validation")[0]
     (forced,) = force_translate(
         exported,
@@ -113,8 +112,8 @@ def test_a_heatmap_shows_the_forced_attention_with_run_step_and_score(finished_r
     )
     expected = render_attention(
         forced.weights.numpy(),
-        [*source.tokenizer.tokens(pair.source), "<eos>"],
-        [*target.tokenizer.tokens(pair.target), "<eos>"],
+        forced.source_tokens,
+        forced.target_tokens,
         title=f"run  step 16  score {forced.score:.2f}",
     )
     logged = Image.open(
