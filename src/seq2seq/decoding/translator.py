@@ -9,7 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from seq2seq.decoding.greedy import Hypothesis, greedy_search
+from seq2seq.decoding.greedy import greedy_search
+from seq2seq.decoding.hypothesis import Hypothesis
 from seq2seq.decoding.model_folder import TranslationModel, load_model_folder
 from seq2seq.text.batch import SourceBatch
 from seq2seq.text.bucketing import BatchSize, sorted_order
