@@ -89,6 +89,14 @@ class TokenizerConfig:
         check_ranges("data.tokenizer", self)
 
 
+class LengthPenaltyName(Enum):
+    """What the log-probability of a translation is divided by."""
+
+    none = "none"
+    average = "average"
+    gnmt = "gnmt"
+
+
 @dataclass(kw_only=True, slots=True)
 class DataConfig:
     """`data`: what every corpus has."""
@@ -270,6 +278,18 @@ class TrainerConfig:
 
 
 @dataclass(kw_only=True, slots=True)
+class DecodingConfig:
+    """`decoding`: the search by which the finished model is scored, besides greedy search."""
+
+    beam: int = setting("hypotheses that beam search follows; 1: greedy alone", low=1, high=100)
+    length_penalty: LengthPenaltyName = setting("none, average or gnmt")
+    alpha: float = setting("exponent of the gnmt penalty", low=0, high=10)
+
+    def __post_init__(self) -> None:
+        check_ranges("decoding", self)
+
+
+@dataclass(kw_only=True, slots=True)
 class TensorBoardConfig:
     """`tensorboard`."""
 
@@ -295,6 +315,7 @@ class Config:
     device: DeviceConfig
     optim: OptimConfig
     trainer: TrainerConfig
+    decoding: DecodingConfig
     tensorboard: TensorBoardConfig
 
     def __post_init__(self) -> None:

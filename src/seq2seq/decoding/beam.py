@@ -9,7 +9,7 @@ A hypothesis leaves the beam once it cannot be among the `num_best` any more. A 
 only falls, and the penalty divides it by something that only grows with the length. So nothing
 that begins with a hypothesis of log-probability s can rank above s over the penalty of the
 greatest length. Where that does not exceed the `num_best`-th best finished hypothesis, it leaves.
-It is below all hypotheses of its step that may yet be ranked, so they lose nothing by it. A
+It is below all hypotheses of its step that may yet be ranked: they lose nothing by it. A
 sentence without hypotheses leaves the batch.
 """
 
@@ -27,6 +27,9 @@ from seq2seq.text.batch import SourceBatch
 from seq2seq.text.vocabulary import BEGIN_ID, END_ID, PADDING_ID
 
 NO_PENALTY = LengthPenalty()
+
+GROUP = 64
+"""Neighbouring logits whose maximum is taken first when the largest are looked for."""
 
 
 @torch.no_grad()
@@ -147,7 +150,7 @@ class _Search:
         normalisers = logits.logsumexp(dim=-1, keepdim=True)
         forbid(logits, self._step < self._least[self.sentences])
         self._prefixes.force(logits, self.sentences, self._step)
-        best, ids = logits.topk(min(self._size, logits.shape[-1]), dim=-1)
+        best, ids = largest(logits, min(self._size, logits.shape[-1]))
         candidates = (self._scores.unsqueeze(2) + best - normalisers).flatten(1)
         scores, places = candidates.topk(min(self._size, candidates.shape[1]), dim=1)
         num_free = self._size - self._finished.counts[self.sentences]
@@ -183,6 +186,27 @@ class _Search:
             )
         )
         return [list(islice(hypotheses, count)) for count in found.sum(dim=1).tolist()]
+
+
+def largest(
+    logits: Float[Tensor, "N W V"], count: int
+) -> tuple[Float[Tensor, "N W n"], Int[Tensor, "N W n"]]:
+    """`torch.topk` of the last axis, several times faster where that axis is long.
+
+    The n largest values lie in the n groups of the largest maxima, or behind the last whole group.
+    """
+    num_groups = logits.shape[-1] // GROUP
+    if num_groups <= count:
+        return logits.topk(count)
+    ids = torch.arange(logits.shape[-1], device=logits.device)
+    grouped = logits[..., : num_groups * GROUP].unflatten(-1, (num_groups, GROUP))
+    groups = grouped.amax(dim=-1).topk(count).indices
+    inside = grouped.gather(2, groups.unsqueeze(-1).expand(-1, -1, -1, GROUP)).flatten(2)
+    behind = logits[..., num_groups * GROUP :]
+    values, places = torch.cat([inside, behind], dim=-1).topk(count)
+    ids_behind = ids[num_groups * GROUP :].expand_as(behind)
+    ids_inside = ids[: num_groups * GROUP].view(num_groups, GROUP)[groups].flatten(2)
+    return values, torch.cat([ids_inside, ids_behind], dim=-1).gather(2, places)
 
 
 class _Prefixes:

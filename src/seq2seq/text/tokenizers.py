@@ -66,7 +66,8 @@ class SubwordTokenizer:
     (U+2581, SentencePiece's own space mark, comes back as a space.)
     """
 
-    def __init__(self, model_file: Path, *, lowercase: bool) -> None:
+    def __init__(self, model_file: Path, *, language: str, lowercase: bool) -> None:
+        self.language = language
         self.lowercase = lowercase
         self.model = _load_model(model_file)
         self._split = sentencepiece_splitter(self.model)

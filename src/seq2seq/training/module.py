@@ -8,7 +8,7 @@ import torch
 from torch.optim import Optimizer
 
 from seq2seq.decoding.greedy import greedy_search
-from seq2seq.evaluation.score_card import score_card
+from seq2seq.evaluation.score_card import cased_bleu, chrf
 from seq2seq.model.decoder import Unrolled
 from seq2seq.model.seq2seq import Seq2Seq
 from seq2seq.text.batch import Batch
@@ -132,12 +132,10 @@ class TranslationModule(pl.LightningModule):
         for name, value in self._validation_sums.metrics().items():
             self.log(f"validation/{name}", value)
         indices = list(self.translations)
-        card = score_card(
-            [self.translations[index] for index in indices],
-            [self._validation.pairs[index].target for index in indices],
-        )
-        self.log("validation/bleu", card.bleu)
-        self.log("validation/chrf", card.chrf)
+        hypotheses = [self.translations[index] for index in indices]
+        references = [self._validation.pairs[index].target for index in indices]
+        self.log("validation/bleu", cased_bleu(hypotheses, references))
+        self.log("validation/chrf", chrf(hypotheses, references))
 
     def configure_optimizers(self) -> Any:
         """Optimiser, and a schedule by steps or by validations."""
