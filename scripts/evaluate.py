@@ -20,6 +20,15 @@ if TYPE_CHECKING:
 
 def main() -> int:
     """Translate the source file and score the translations."""
+    arguments = _parser().parse_args()
+    try:
+        return _evaluate(arguments)
+    except InputError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -33,12 +42,7 @@ def main() -> int:
     parser.add_argument("--length-penalty", default="average", help="none, average or gnmt")
     parser.add_argument("--alpha", type=float, default=0.6, help="exponent of the gnmt penalty")
     parser.add_argument("--json", action="store_true", help="print the scores as JSON")
-    arguments = parser.parse_args()
-    try:
-        return _evaluate(arguments)
-    except InputError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    return parser
 
 
 def _evaluate(arguments: argparse.Namespace) -> int:

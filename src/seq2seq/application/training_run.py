@@ -10,7 +10,7 @@ import torch
 
 from seq2seq.application.build.decoding import build_search
 from seq2seq.application.build.device import build_device
-from seq2seq.application.build.model import build_model, build_spec, check_score
+from seq2seq.application.build.model import build_model, build_spec, check_score, load_vectors
 from seq2seq.application.build.text import EncodedCorpus, build_codecs, encode_corpus
 from seq2seq.application.checkpoint import load_model_weights
 from seq2seq.config import Config
@@ -50,6 +50,7 @@ def prepare(config: Config, corpus: ParallelCorpus, run_dir: Path) -> PreparedRu
     torch.manual_seed(config.seed)
     spec = build_spec(config, encoded.source_codec.vocabulary, encoded.target_codec.vocabulary)
     model = build_model(spec)
+    load_vectors(config, model, encoded)
     if start is not None:
         _require_same_sizes(spec, start.spec, Path(config.init_from or ""))
         model.load_state_dict(start.model.state_dict())

@@ -27,6 +27,16 @@ class TextCodec:
         """Token ids of a sentence, without ``<bos>`` and ``<eos>``."""
         return self.vocabulary.ids(self.tokenizer.tokens(text))
 
+    def sample(self, text: str, alpha: float, seed: int) -> list[int]:
+        """Token ids of a sentence split at random, see `SubwordTokenizer.sampled_tokens`.
+
+        Raises:
+            InputError: words cannot be split otherwise.
+        """
+        if not isinstance(self.tokenizer, SubwordTokenizer):
+            raise InputError("data.tokenizer.sampling needs subwords: choose unigram or bpe")
+        return self.vocabulary.ids(self.tokenizer.sampled_tokens(text, alpha, seed))
+
     def decode(self, ids: Iterable[int]) -> str:
         """Text of token ids; the special tokens except ``<unk>`` are left out."""
         kept = [index for index in ids if index >= len(SPECIALS) or index == UNKNOWN_ID]
