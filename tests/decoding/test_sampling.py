@@ -71,7 +71,7 @@ def test_padding_and_begin_are_never_drawn():
         assert not {PADDING_ID, BEGIN_ID} & set(found.ids)
 
 
-@pytest.mark.parametrize("options", [{"temperature": 0.0}, {"temperature": -1}, {"top_k": 0}])
+@pytest.mark.parametrize("options", [{"temperature": 0.0}, {"temperature": -1.0}, {"top_k": 0}])
 def test_values_that_mean_nothing_are_refused(options):
-    with pytest.raises(ValueError, match="temperature is above 0|top-k is at least 1"):
+    with pytest.raises(ValueError, match=r"temperature is above 0|top-k is at least 1"):
         Sampling(**options)

@@ -129,7 +129,7 @@ def test_members_of_an_ensemble_share_their_vocabulary(tmp_path, folder):
 def test_a_translation_begins_with_its_prefix(folder):
     translator = Translator.load(folder)
     prefixed = translator.translate(TEXT, beam=3, prefixes=["c d", "", "g"])
-    assert [t.target_tokens[:2] for t in prefixed][0] == ("c", "d")
+    assert prefixed[0].target_tokens[:2] == ("c", "d")
     assert prefixed[1].text == translator.translate(TEXT, beam=3)[1].text
     assert prefixed[2].target_tokens[0] == "g"
 
@@ -163,7 +163,7 @@ def test_an_alignment_leaves_the_ends_out():
         ({"beam": 2, "num_best": 3}, "3 best of a beam of 2"),
         ({"beam": 2, "sampling": {}}, "not a beam of 2"),
         ({"beam": 1, "length_penalty": "mean"}, "no length penalty 'mean'"),
-        ({"beam": 1, "sampling": {"temperature": 0}}, "temperature"),
+        ({"beam": 1, "sampling": {"temperature": 0.0}}, "temperature"),
     ],
 )
 def test_options_that_do_not_go_together_are_refused(options, message):
