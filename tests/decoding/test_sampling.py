@@ -75,3 +75,9 @@ def test_padding_and_begin_are_never_drawn():
 def test_values_that_mean_nothing_are_refused(options):
     with pytest.raises(ValueError, match=r"temperature is above 0|top-k is at least 1"):
         Sampling(**options)
+
+
+@pytest.mark.parametrize("uniform", [0.0, 1.0 - 2**-24])
+def test_a_token_of_no_probability_is_not_drawn_at_the_ends_either(uniform):
+    logits = torch.tensor([[-torch.inf, 1.0, 2.0, -torch.inf]])
+    assert int(draw(logits, torch.tensor([uniform]), Sampling())) in {1, 2}
