@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from seq2seq.errors import InputError
 
 if TYPE_CHECKING:
-    from seq2seq.decoding.translator import Translation
+    from seq2seq.decoding.translation import Translation
 
 
 def main() -> int:

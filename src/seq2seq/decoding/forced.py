@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from seq2seq.decoding.greedy import Hypothesis
+from seq2seq.decoding.hypothesis import Hypothesis
 from seq2seq.decoding.model_folder import TranslationModel
-from seq2seq.decoding.translator import EMPTY, Translation
+from seq2seq.decoding.translation import EMPTY, Translation
 from seq2seq.model.seq2seq import Seq2Seq
 from seq2seq.text.batch import Batch
 from seq2seq.text.bucketing import BatchSize, sorted_order

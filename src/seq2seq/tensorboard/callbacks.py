@@ -9,7 +9,7 @@ from lightning.pytorch.loggers import TensorBoardLogger
 from tensorboard.compat.proto.summary_pb2 import Summary
 
 from seq2seq.decoding.forced import force_decode
-from seq2seq.decoding.greedy import Hypothesis
+from seq2seq.decoding.hypothesis import Hypothesis
 from seq2seq.tensorboard.heatmap import attention_title, png_bytes, render_attention
 from seq2seq.text.batch import Batch
 from seq2seq.text.store import EncodedSplit
