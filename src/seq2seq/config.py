@@ -24,6 +24,10 @@ class TokenizerName(Enum):
     """How text is split into tokens."""
 
     word = "word"
+    basic_english = "basic_english"
+    moses = "moses"
+    character = "character"
+    whitespace = "whitespace"
     unigram = "unigram"
     bpe = "bpe"
 
@@ -79,7 +83,8 @@ class Monitor(Enum):
 class TokenizerConfig:
     """`data.tokenizer`."""
 
-    name: TokenizerName = setting("word, or SentencePiece: unigram or bpe")
+    name: TokenizerName = setting("word, basic_english, moses, character, whitespace, unigram, bpe")
+    target_name: TokenizerName | None = setting("another tokenizer for the target; null: the same")
     lowercase: bool = setting("lower-case the text first")
     joint: bool = setting("one vocabulary for both languages")
     min_frequency: int = setting("rarer words become <unk>", low=1)
@@ -87,6 +92,31 @@ class TokenizerConfig:
 
     def __post_init__(self) -> None:
         check_ranges("data.tokenizer", self)
+        _check_tokenizers(self)
+
+
+LEAST_SUBWORDS = 261
+"""The 4 special tokens and the 256 bytes that a SentencePiece vocabulary begins with, and one."""
+
+
+def _check_tokenizers(tokenizer: TokenizerConfig) -> None:
+    """Refuse sizes and tokenizers that do not go together.
+
+    Raises:
+        InputError: naming the keys.
+    """
+    names = {(tokenizer.target_name or tokenizer.name).value, tokenizer.name.value}
+    if tokenizer.joint and len(names) > 1:
+        raise InputError(
+            f"data.tokenizer.joint=true needs one tokenizer, not {' and '.join(sorted(names))}: "
+            "set data.tokenizer.joint=false"
+        )
+    size = tokenizer.max_size
+    if names & {"unigram", "bpe"} and (size is None or size < LEAST_SUBWORDS):
+        raise InputError(
+            f"data.tokenizer.max_size={'null' if size is None else size} does not go with "
+            f"SentencePiece: give at least {LEAST_SUBWORDS}, for example 6000"
+        )
 
 
 @dataclass(kw_only=True, slots=True)

@@ -15,6 +15,9 @@ from seq2seq.text.tokenizers import (
 )
 from seq2seq.text.vocabulary import SPECIALS, UNKNOWN_ID, Vocabulary
 
+SUBWORDS = ("unigram", "bpe")
+"""The tokenizers that SentencePiece trains."""
+
 
 @dataclass(frozen=True, slots=True)
 class TextCodec:
@@ -24,8 +27,12 @@ class TextCodec:
     vocabulary: Vocabulary
 
     def encode(self, text: str) -> list[int]:
-        """Token ids of a sentence, without ``<bos>`` and ``<eos>``."""
-        return self.vocabulary.ids(self.tokenizer.tokens(text))
+        """Token ids of a sentence, without ``<bos>`` and ``<eos>``.
+
+        A special token that is written in the text is a word like any other, and unknown.
+        """
+        ids = self.vocabulary.ids(self.tokenizer.tokens(text))
+        return [index if index >= len(SPECIALS) else UNKNOWN_ID for index in ids]
 
     def decode(self, ids: Iterable[int]) -> str:
         """Text of token ids; the special tokens except ``<unk>`` are left out."""
@@ -38,14 +45,16 @@ class CodecSettings:
     """How to make the codecs of a corpus.
 
     Attributes:
-        tokenizer: ``word``, ``unigram`` or ``bpe``.
+        source_tokenizer: ``unigram``, ``bpe``, or a name in `splitters.SPLITTERS`.
+        target_tokenizer: likewise.
         lowercase: lower-case the text first.
         joint: one vocabulary for both languages.
         min_frequency: words that are rarer become ``<unk>`` (subwords know no rare words).
         max_size: greatest vocabulary size; None for no bound (words only).
     """
 
-    tokenizer: str
+    source_tokenizer: str
+    target_tokenizer: str
     lowercase: bool
     joint: bool
     min_frequency: int
@@ -62,61 +71,64 @@ def train_codecs(
 ) -> tuple[TextCodec, TextCodec]:
     """Make the source and the target codec from the training split, and save them in `folder`."""
     folder.mkdir(parents=True, exist_ok=True)
-    texts: dict[str, Sequence[str]] = (
-        {"source": [*sources, *targets], "target": [*sources, *targets]}
-        if settings.joint
-        else {"source": sources, "target": targets}
-    )
-    if settings.tokenizer == "word":
-        codecs = _word_codecs(settings, texts, languages)
+    tokenizers = (settings.source_tokenizer, settings.target_tokenizer)
+    texts = (sources, targets)
+    if settings.joint:
+        _require_one_tokenizer(tokenizers)
+        texts = ([*sources, *targets], [*sources, *targets])
+    if settings.joint and tokenizers[0] in SUBWORDS:
+        source = _subword_codec_of(settings, tokenizers[0], texts[0], folder / "source.model")
+        codecs = (source, source)
     else:
-        codecs = _subword_codecs(settings, texts, folder)
+        codecs = (
+            _codec(settings, tokenizers[0], texts[0], languages[0], folder / "source.model"),
+            _codec(settings, tokenizers[1], texts[1], languages[1], folder / "target.model"),
+        )
     for side, codec in zip(("source", "target"), codecs, strict=True):
         save_codec(codec, folder, side)
     return codecs
 
 
-def _word_codecs(
-    settings: CodecSettings, texts: dict[str, Sequence[str]], languages: tuple[str, str]
-) -> tuple[TextCodec, TextCodec]:
-    """One word codec a language, with its own tokenizer even where the vocabulary is joint."""
-
-    def make(side: str, language: str) -> TextCodec:
-        tokenizer = WordTokenizer(language=language, lowercase=settings.lowercase)
-        vocabulary = word_vocabulary(
-            tokenizer,
-            texts[side],
-            min_frequency=settings.min_frequency,
-            max_size=settings.max_size,
+def _require_one_tokenizer(names: tuple[str, str]) -> None:
+    if names[0] != names[1]:
+        raise InputError(
+            f"data.tokenizer.joint=true needs one tokenizer, not {names[0]} and {names[1]}: "
+            "set data.tokenizer.joint=false"
         )
-        return TextCodec(tokenizer, vocabulary)
-
-    return make("source", languages[0]), make("target", languages[1])
 
 
-def _subword_codecs(
-    settings: CodecSettings, texts: dict[str, Sequence[str]], folder: Path
-) -> tuple[TextCodec, TextCodec]:
-    """Train SentencePiece on each side, or once on both where the vocabulary is joint."""
+def _codec(
+    settings: CodecSettings, tokenizer: str, texts: Sequence[str], language: str, model: Path
+) -> TextCodec:
+    if tokenizer in SUBWORDS:
+        return _subword_codec_of(settings, tokenizer, texts, model)
+    return _word_codec_of(settings, tokenizer, texts, language)
+
+
+def _word_codec_of(
+    settings: CodecSettings, name: str, texts: Sequence[str], language: str
+) -> TextCodec:
+    """A word codec of one language, also where its vocabulary holds the other's words too."""
+    tokenizer = WordTokenizer(language=language, lowercase=settings.lowercase, name=name)
+    vocabulary = word_vocabulary(
+        tokenizer, texts, min_frequency=settings.min_frequency, max_size=settings.max_size
+    )
+    return TextCodec(tokenizer, vocabulary)
+
+
+def _subword_codec_of(
+    settings: CodecSettings, algorithm: str, texts: Sequence[str], model: Path
+) -> TextCodec:
     if settings.max_size is None:
         raise InputError("data.tokenizer.max_size is needed for SentencePiece: for example 6000")
-
-    def train(side: str) -> bytes:
-        return train_sentencepiece(
-            texts[side],
-            algorithm=settings.tokenizer,
-            vocabulary_size=settings.max_size or 0,
-            lowercase=settings.lowercase,
-        )
-
-    source = train("source")
-    models = {"source": source, "target": source if settings.joint else train("target")}
-    for side, content in models.items():
-        (folder / f"{side}.model").write_bytes(content)
-    return (
-        _subword_codec(folder / "source.model", lowercase=settings.lowercase),
-        _subword_codec(folder / "target.model", lowercase=settings.lowercase),
+    content = train_sentencepiece(
+        texts,
+        algorithm=algorithm,
+        vocabulary_size=settings.max_size,
+        lowercase=settings.lowercase,
     )
+    model.write_bytes(content)
+    return _subword_codec(model, lowercase=settings.lowercase)
 
 
 def _subword_codec(path: Path, *, lowercase: bool) -> TextCodec:
@@ -128,7 +140,10 @@ def save_codec(codec: TextCodec, folder: Path, side: str) -> None:
     """Write ``<side>.json``, and ``<side>.model`` for subwords, into a folder."""
     description: dict[str, Any] = {"lowercase": codec.tokenizer.lowercase}
     if isinstance(codec.tokenizer, WordTokenizer):
-        description |= {"tokenizer": "word", "language": codec.tokenizer.language}
+        description |= {
+            "tokenizer": codec.tokenizer.name,
+            "language": codec.tokenizer.language,
+        }
         description["tokens"] = codec.vocabulary.tokens
     else:
         description["tokenizer"] = "sentencepiece"
@@ -150,7 +165,9 @@ def load_codec(folder: Path, side: str) -> TextCodec:
         if description["tokenizer"] == "sentencepiece":
             return _subword_codec(folder / f"{side}.model", lowercase=description["lowercase"])
         tokenizer = WordTokenizer(
-            language=description["language"], lowercase=description["lowercase"]
+            language=description["language"],
+            lowercase=description["lowercase"],
+            name=description["tokenizer"],
         )
         return TextCodec(tokenizer, Vocabulary(description["tokens"]))
     except (OSError, ValueError, KeyError, TypeError) as error:

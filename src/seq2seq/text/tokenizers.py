@@ -9,11 +9,11 @@ from typing import Protocol, runtime_checkable
 import sentencepiece
 
 from seq2seq.errors import InputError
+from seq2seq.text.splitters import make_splitter
 from seq2seq.text.torchtext_adapter import (
     frequent_tokens,
     load_sentencepiece,
     sentencepiece_splitter,
-    word_splitter,
 )
 from seq2seq.text.vocabulary import (
     BEGIN,
@@ -27,7 +27,6 @@ from seq2seq.text.vocabulary import (
     UNKNOWN_ID,
     Vocabulary,
 )
-from seq2seq.text.words import join_words, split_words
 
 
 @runtime_checkable
@@ -44,20 +43,30 @@ class Tokenizer(Protocol):
 
 
 class WordTokenizer:
-    """Words and punctuation, case kept unless `lowercase`; see `split_words` and `join_words`."""
+    """Words, or characters, by a named splitter; case is kept unless `lowercase`.
 
-    def __init__(self, *, language: str, lowercase: bool) -> None:
+    Args:
+        language: language code, for the rules of splitting and joining.
+        lowercase: lower-case the text first.
+        name: a name in `splitters.SPLITTERS`.
+
+    Raises:
+        InputError: the splitter does not know the language.
+    """
+
+    def __init__(self, *, language: str, lowercase: bool, name: str = "word") -> None:
+        self.name = name
         self.language = language
         self.lowercase = lowercase
-        self._split = word_splitter(split_words)
+        self._splitter = make_splitter(name, language)
 
     def tokens(self, text: str) -> list[str]:
-        """Split a sentence into words and punctuation signs."""
-        return self._split(text.lower() if self.lowercase else text)
+        """Split a sentence."""
+        return self._splitter.split(text.lower() if self.lowercase else text)
 
     def text(self, tokens: Sequence[str]) -> str:
-        """Join words by spaces and punctuation by the rules of the language."""
-        return join_words(tokens, self.language)
+        """Join tokens by the rules of the splitter and the language."""
+        return self._splitter.join(tokens)
 
 
 class SubwordTokenizer:
