@@ -32,6 +32,14 @@ class TokenizerName(Enum):
     bpe = "bpe"
 
 
+class Multi30kTest(Enum):
+    """Test sets of Multi30k."""
+
+    flickr_2016 = "flickr_2016"
+    flickr_2017 = "flickr_2017"
+    coco_2017 = "coco_2017"
+
+
 class Tying(Enum):
     """Which weights are one."""
 
@@ -185,6 +193,9 @@ class Multi30kConfig(DataConfig):
     """`data=multi30k`: the published files of Multi30k, task 1."""
 
     root: str = setting("folder that holds train.en.gz, val.en.gz, test_2016_flickr.en.gz, …")
+    test_set: Multi30kTest = setting("which test set: flickr_2016, flickr_2017 or coco_2017")
+    download: bool = setting("fetch the files that root lacks")
+    address: str = setting("where the published files are fetched")
 
     def __post_init__(self) -> None:
         DataConfig.__post_init__(self)
@@ -194,11 +205,30 @@ class Multi30kConfig(DataConfig):
 class TatoebaConfig(DataConfig):
     """`data=tatoeba`: a tab-separated file of pairs."""
 
-    file: str = setting("file with source and target in its first two columns, plain or .gz")
+    file: str = setting(
+        "source and target in the first two columns; plain, .gz or the .zip as served"
+    )
     train_pairs: int | None = setting("training pairs; null: all others", low=1, unit="pairs")
     validation_pairs: int = setting("validation pairs", low=1, unit="pairs")
     test_pairs: int = setting("test pairs", low=0, unit="pairs")
     in_order: bool = setting("training, validation, test in the order of the file, not at random")
+
+    def __post_init__(self) -> None:
+        DataConfig.__post_init__(self)
+
+
+@dataclass(kw_only=True, slots=True)
+class HubConfig(DataConfig):
+    """`data=hf`: a translation dataset in the format of Hugging Face."""
+
+    dataset: str = setting("name on the hub, or a folder of data files or of save_to_disk")
+    subset: str | None = setting("configuration of the dataset; null: its only one")
+    revision: str | None = setting("commit, tag or branch on the hub; null: the newest")
+    column: str | None = setting("column of the translations; null: each language is a column")
+    train_split: str = setting("name of the training split")
+    validation_split: str | None = setting("name of the validation split")
+    validation_fraction: float | None = setting("training pairs to hold out", low=0, high=0.5)
+    test_split: str | None = setting("name of the test split; null: none")
 
     def __post_init__(self) -> None:
         DataConfig.__post_init__(self)
@@ -357,6 +387,7 @@ DATA_SCHEMAS: dict[str, type[DataConfig]] = {
     "parallel": ParallelConfig,
     "multi30k": Multi30kConfig,
     "tatoeba": TatoebaConfig,
+    "hf": HubConfig,
 }
 
 

@@ -13,7 +13,9 @@ from seq2seq.errors import InputError
 
 CONF = Path(__file__).parents[2] / "conf"
 CHOICES = sorted(
-    f"{path.parent.name}={path.stem}" for path in CONF.glob("*/*.yaml") if path.stem != "parallel"
+    f"{path.parent.name}={path.stem}"
+    for path in CONF.glob("*/*.yaml")
+    if path.stem not in {"parallel", "hf"}
 )
 
 
@@ -151,5 +153,6 @@ def test_corpora_that_cannot_be_are_refused(configured):
         build_corpus(configured("data.source_language=de").data, seed=1)
     with pytest.raises(InputError, match="are both en"):
         build_corpus(configured("data=multi30k", "data.target_language=en").data, seed=1)
-    with pytest.raises(InputError, match=r"train\.en\.gz does not exist"):
-        build_corpus(configured("data=multi30k", "data.root=absent").data, seed=1)
+    absent = ["data.root=absent", "data.download=false"]
+    with pytest.raises(InputError, match=r"data\.root=absent has no train\.en\.gz"):
+        build_corpus(configured("data=multi30k", *absent).data, seed=1)
