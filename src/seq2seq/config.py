@@ -349,6 +349,7 @@ class Config:
     runs_dir: str = setting("folder of all runs")
     seed: int = setting("seed of parameters, dropout and batch order", low=0, high=2**32 - 1)
     init_from: str | None = setting("start from the weights of this run or model folder")
+    check_corpus: bool = setting("print what training would read, and stop")
     data: DataConfig
     model: ModelConfig
     attention: AttentionConfig

@@ -235,3 +235,14 @@ def test_a_model_learns_a_few_pairs_by_heart(tiny, tmp_path):
     rate = ["optim.learning_rate=0.01", "trainer.validate_every=20", "tensorboard.heatmaps=0"]
     metrics = run(tiny(*overrides, *sizes, *rate), tmp_path / "run")
     assert metrics["test"]["bleu"] > 95
+
+
+def test_the_corpus_check_prints_its_report_and_leaves_and_builds_nothing(
+    tiny, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setattr("seq2seq.model.spec.build_seq2seq", lambda *_: pytest.fail("built a model"))
+    assert run(tiny("debug=data"), tmp_path / "run") == {}
+    printed = capsys.readouterr().out
+    for section in ("split", "ratios", "unknown", "repeated", "overlap", "characters", "batches"):
+        assert f"\n{section} " in f"\n{printed}"
+    assert not (tmp_path / "run").exists()
