@@ -134,7 +134,9 @@ class DataConfig:
     source_language: str = setting("language code of the source")
     target_language: str = setting("language code of the target")
     tokenizer: TokenizerConfig
-    max_length: int | None = setting("longer pairs are dropped", low=1, unit="tokens")
+    max_length: int | None = setting(
+        "greatest length; longer pairs are dropped", low=1, unit="tokens"
+    )
     truncate: bool = setting("cut the sentences of longer pairs instead of dropping them")
     limit: int | None = setting("use only the first pairs of each split", low=2, unit="pairs")
     overfit: bool = setting("validate and test on the training pairs")
@@ -170,7 +172,7 @@ class FilePairConfig:
 class ValidationFilesConfig(FilePairConfig):
     """`data.validation`: two files, or a share of the training files."""
 
-    fraction: float | None = setting("share of the training pairs to hold out", low=0, high=0.5)
+    fraction: float | None = setting("share of the training pairs to hold out", low=1e-6, high=0.5)
 
     def __post_init__(self) -> None:
         check_ranges("data.validation", self)
@@ -227,7 +229,9 @@ class HubConfig(DataConfig):
     column: str | None = setting("column of the translations; null: each language is a column")
     train_split: str = setting("name of the training split")
     validation_split: str | None = setting("name of the validation split")
-    validation_fraction: float | None = setting("training pairs to hold out", low=0, high=0.5)
+    validation_fraction: float | None = setting(
+        "share of training pairs to hold out", low=1e-6, high=0.5
+    )
     test_split: str | None = setting("name of the test split; null: none")
 
     def __post_init__(self) -> None:
@@ -243,7 +247,7 @@ class ModelConfig:
     decoder_hidden_size: int = setting("GRU state of the decoder", low=1)
     num_layers: int = setting("GRU layers of encoder and decoder", low=1, high=16)
     bidirectional: bool = setting("the encoder reads both ways")
-    dropout: float = setting("on embeddings, between layers, on outputs", low=0, high=0.95)
+    dropout: float = setting("dropout of embeddings, between layers, of outputs", low=0, high=0.95)
     readout_size: int | None = setting("deep readout; null: score the state itself", low=1)
     tying: Tying = setting("none; output: target embedding = output layer; all: source too")
 
@@ -360,6 +364,25 @@ class Config:
 
     def __post_init__(self) -> None:
         check_ranges("", self)
+        _check_tying(self.model, joint=self.data.tokenizer.joint)
+
+
+def _check_tying(model: ModelConfig, *, joint: bool) -> None:
+    """Refuse weights that cannot be one, before the corpus is read.
+
+    Raises:
+        InputError: naming the keys.
+    """
+    if model.tying is Tying.all and not joint:
+        raise InputError(
+            "model.tying=all needs one vocabulary for both languages: set data.tokenizer.joint=true"
+        )
+    size = model.decoder_hidden_size if model.readout_size is None else model.readout_size
+    if model.tying is not Tying.none and size != model.embedding_size:
+        raise InputError(
+            f"model.tying={model.tying.value} needs outputs of the embedding's size, not {size}: "
+            f"set model.readout_size={model.embedding_size}"
+        )
 
 
 def check_ranges(section: str, values: Any) -> None:
@@ -379,7 +402,7 @@ def _check_range(key: str, value: float, described: "Field[Any]") -> None:
     # NaN is neither above nor below anything, and so refused by every bound
     if (low is None or value >= low) and (high is None or value <= high):
         return
-    bounds = f"at least {low:g}" if high is None else f"from {low:g} to {high:g}"
+    bounds = f"at least {low:.12g}" if high is None else f"from {low:.12g} to {high:.12g}"
     raise InputError(f"{key}={value} is out of range: {described.metadata['meaning']}, {bounds}")
 
 

@@ -47,8 +47,8 @@ def run(config: Config, run_dir: Path) -> Metrics:
         print(summary(finished, run_dir))
         return finished
     started = time.monotonic()
-    make_folder(run_dir)
     corpus = build_corpus(config.data, config.seed)
+    make_folder(run_dir)
 
     # torch and Lightning load only for a corpus that can be read
     from seq2seq.application.training_run import prepare, train_and_score  # noqa: PLC0415

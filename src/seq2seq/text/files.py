@@ -1,5 +1,6 @@
 """The bytes of text files: plain, gzip, or one file of a zip archive. Needs no torch."""
 
+import difflib
 import gzip
 import zipfile
 import zlib
@@ -89,5 +90,8 @@ def _nearest_existing(path: Path) -> str:
     folder = path.parent
     if not folder.is_dir():
         return f"nor does its folder; the working folder is {Path.cwd()}"
-    names = sorted(entry.name for entry in folder.iterdir() if entry.name[0] != ".")[:6]
-    return f"{folder} holds {', '.join(names) or 'nothing'}"
+    names = sorted(entry.name for entry in folder.iterdir() if entry.name[0] != ".")
+    near = difflib.get_close_matches(path.name, names, n=2, cutoff=0.7)
+    if near:
+        return f"did you mean {' or '.join(str(folder / name) for name in near)}?"
+    return f"{folder} holds {', '.join(names[:6]) or 'nothing'}"

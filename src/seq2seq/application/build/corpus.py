@@ -1,5 +1,6 @@
 """The corpus that a configuration names. Imports no torch, so that wrong files are refused fast."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from seq2seq.text.corpus import (
 )
 from seq2seq.text.grammar.grammar import load_grammar
 from seq2seq.text.huggingface import HubDataset, HubSplits
+from seq2seq.text.languages import LETTERS, nearest_language
 from seq2seq.text.multi30k import Selection, missing_files, read_multi30k
 
 PROJECT_ROOT = Path(__file__).resolve().parents[4]
@@ -75,7 +77,22 @@ def _grammar(data: GrammarConfig) -> ParallelCorpus:
     )
 
 
+LANGUAGE_CODE = re.compile(r"[a-z]{2,3}([-_][A-Za-z0-9]+)*")
+
+
+def _check_language_codes(data: DataConfig) -> None:
+    """Refuse what is no language code, such as a language's name."""
+    for key in ("source_language", "target_language"):
+        code = getattr(data, key)
+        if not LANGUAGE_CODE.fullmatch(code):
+            raise InputError(
+                f"data.{key}={code} is no language code{nearest_language(code, LETTERS)}; "
+                "write it as in en, de or pt-BR"
+            )
+
+
 def _parallel(data: ParallelConfig, seed: int) -> ParallelCorpus:
+    _check_language_codes(data)
     train = _file_pair("data.train", data.train)
     test = _file_pair("data.test", data.test)
     if not train:
@@ -106,11 +123,14 @@ def _file_pair(key: str, files: FilePairConfig) -> list[SentencePair]:
     if files.source is None or files.target is None:
         missing = "source" if files.source is None else "target"
         raise InputError(f"{key}.{missing} is needed: give both files or neither")
+    if files.source == files.target:
+        raise InputError(f"{key}.source and {key}.target are both {files.source}: give two files")
     return read_parallel(Path(files.source), Path(files.target))
 
 
 def _tatoeba(data: TatoebaConfig, seed: int) -> ParallelCorpus:
     """Held out at random, or, in the order of the file, what follows the training pairs."""
+    _check_language_codes(data)
     pairs = read_tab_separated(Path(data.file))
     if data.in_order:
         if data.train_pairs is None:
