@@ -15,7 +15,7 @@ from seq2seq.application.run_folder import run_folder
 from seq2seq.config import register_schema
 from seq2seq.errors import InputError, TrainingInterrupted
 
-CONF = Path(__file__).parent / "conf"
+CONF = Path(__file__).resolve().parent / "conf"
 
 
 def train(composed: DictConfig) -> int:
@@ -49,7 +49,7 @@ def main() -> int:
     statuses: list[int] = []
 
     # an exception that left this function would make Hydra print lines of its own
-    @hydra.main(config_path="conf", config_name="config", version_base="1.3")
+    @hydra.main(config_path=str(CONF), config_name="config", version_base="1.3")
     def task(composed: DictConfig) -> None:
         statuses.append(train(composed))
 

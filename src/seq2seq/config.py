@@ -91,7 +91,7 @@ class Monitor(Enum):
 class TokenizerConfig:
     """`data.tokenizer`."""
 
-    name: TokenizerName = setting("word, basic_english, moses, character, whitespace, unigram, bpe")
+    name: TokenizerName = setting("how text is split")
     target_name: TokenizerName | None = setting("another tokenizer for the target; null: the same")
     lowercase: bool = setting("lower-case the text first")
     joint: bool = setting("one vocabulary for both languages")
@@ -195,7 +195,7 @@ class Multi30kConfig(DataConfig):
     """`data=multi30k`: the published files of Multi30k, task 1."""
 
     root: str = setting("folder that holds train.en.gz, val.en.gz, test_2016_flickr.en.gz, …")
-    test_set: Multi30kTest = setting("which test set: flickr_2016, flickr_2017 or coco_2017")
+    test_set: Multi30kTest = setting("the test set, scored at the end")
     download: bool = setting("fetch the files that root lacks")
     address: str = setting("where the published files are fetched")
 
@@ -271,9 +271,9 @@ class AttentionConfig:
 class DeviceConfig:
     """`device`."""
 
-    accelerator: Accelerator = setting("auto, cpu, gpu or mps")
+    accelerator: Accelerator = setting("where to compute")
     devices: int = setting("number of devices", low=1)
-    precision: Precision = setting("fp32, bf16-mixed or fp16-mixed")
+    precision: Precision = setting("number format of the products")
     threads: int | None = setting("CPU threads; null: torch's choice", low=1)
 
     def __post_init__(self) -> None:
@@ -284,11 +284,11 @@ class DeviceConfig:
 class OptimConfig:
     """`optim`."""
 
-    optimiser: OptimiserName = setting("adam, adamw or sgd")
+    optimiser: OptimiserName = setting("optimiser")
     learning_rate: float = setting("greatest learning rate", low=1e-9, high=100)
     weight_decay: float = setting("L2 penalty", low=0, high=10)
     label_smoothing: float = setting("share of the label spread evenly", low=0, high=0.9)
-    schedule: Schedule = setting("constant, cosine or plateau")
+    schedule: Schedule = setting("course of the learning rate")
     warmup_steps: int = setting("linear growth from 0", low=0, unit="optimiser steps")
     final_fraction: float = setting("learning rate at the end of the cosine", low=0, high=1)
     plateau_factor: float = setting("times the rate on a plateau", low=0.01, high=0.99)
@@ -314,7 +314,7 @@ class TrainerConfig:
     accumulate: int = setting("batches per optimiser step", low=1)
     gradient_clip: float | None = setting("greatest norm of the gradient", low=1e-6)
     validate_every: int = setting("between two validations", low=1, unit="epochs")
-    monitor: Monitor = setting("what chooses the model that is kept: loss, bleu or last")
+    monitor: Monitor = setting("what chooses the model that is kept")
     early_stopping: int | None = setting(
         "stop after so many without progress", low=1, unit="validations"
     )

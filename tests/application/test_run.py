@@ -19,6 +19,9 @@ def weights_of(run_dir, name="last"):
     return torch.load(path, weights_only=True)["state_dict"]
 
 
+BUILD_MODEL = "seq2seq.application.build.model.build_seq2seq"
+
+
 def events_of(run_dir):
     events = EventAccumulator(str(run_dir), size_guidance={"images": 0})
     events.Reload()
@@ -240,7 +243,7 @@ def test_a_model_learns_a_few_pairs_by_heart(tiny, tmp_path):
 def test_the_corpus_check_prints_its_report_and_leaves_and_builds_nothing(
     tiny, tmp_path, capsys, monkeypatch
 ):
-    monkeypatch.setattr("seq2seq.model.spec.build_seq2seq", lambda *_: pytest.fail("built a model"))
+    monkeypatch.setattr(BUILD_MODEL, lambda *_: pytest.fail("built a model"))
     assert run(tiny("debug=data"), tmp_path / "run") == {}
     printed = capsys.readouterr().out
     for section in ("split", "ratios", "unknown", "repeated", "overlap", "characters", "batches"):

@@ -98,4 +98,5 @@ def _key_line(key: str) -> str:
     if setting is None:
         raise KeyError(key)
     unit = f" [{setting.unit}]" if setting.unit else ""
+    unit += f": {', '.join(setting.choices)}" if setting.choices else ""
     return f"  {key:<27} {setting.meaning}{unit}"

@@ -73,7 +73,7 @@ def _setting(key: str, described: "Field[Any]") -> Setting:
         meaning=described.metadata["meaning"],
         unit=described.metadata["unit"],
         choices=choices,
-        expected=f"{expected} or null" if NoneType in types else expected,
+        expected=f"{expected}; or null" if NoneType in types else expected,
     )
 
 
@@ -81,8 +81,5 @@ def _range(type_name: str, described: "Field[Any]") -> str:
     low, high = described.metadata["low"], described.metadata["high"]
     if low is None:
         return type_name
-    return (
-        f"{type_name}, {low:.12g} or more"
-        if high is None
-        else f"{type_name}, {low:.12g} to {high:.12g}"
-    )
+    bounds = f"{low:.12g} or more" if high is None else f"{low:.12g} to {high:.12g}"
+    return f"{type_name}, {bounds}"

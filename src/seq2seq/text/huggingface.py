@@ -90,6 +90,9 @@ def _names(texts: Any) -> str:
 
 def _load(dataset: HubDataset) -> Any:
     """A mapping from split to rows."""
+    folder = Path(dataset.name)
+    if dataset.name.startswith((".", "/")) and not folder.is_dir():
+        raise InputError(f"data.dataset={dataset.name}: there is no such folder")
     try:
         import datasets  # noqa: PLC0415 - an optional extra, and slow to import
     except ImportError as error:
@@ -97,9 +100,6 @@ def _load(dataset: HubDataset) -> Any:
             "data=hf needs the package datasets: pip install --constraint constraints.txt "
             "--editable '.[hf]'"
         ) from error
-    folder = Path(dataset.name)
-    if dataset.name.startswith((".", "/")) and not folder.is_dir():
-        raise InputError(f"data.dataset={dataset.name}: there is no such folder")
     try:
         if (folder / "dataset_dict.json").is_file():
             return datasets.load_from_disk(dataset.name)
