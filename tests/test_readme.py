@@ -152,3 +152,13 @@ def test_every_other_command_is_a_target_of_make():
         make, target = command.split()[:2]
         assert make == "make"
         assert f"\n{target}: " in makefile, command
+
+
+def test_the_data_path_names_every_file_of_the_text_room_and_no_other():
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    named = set(re.findall(r"`((?!tests/)\w+/[\w/]+\.py)`", text))
+    source = ROOT / "src" / "seq2seq"
+    for name in named:
+        assert (source / name).is_file(), name
+    for path in (source / "text").glob("*.py"):
+        assert path.name == "__init__.py" or f"text/{path.name}" in named, path.name

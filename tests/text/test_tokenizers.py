@@ -221,8 +221,9 @@ def test_a_saved_codec_is_the_same_codec(tmp_path, changes):
 
 
 def test_a_size_that_does_not_suit_the_text_is_refused(tmp_path):
-    with pytest.raises(InputError, match=r"data\.tokenizer\.max_size=100 does not suit"):
-        trained(tmp_path, tokenizer="unigram", max_size=100)
+    message = r"max_size=270 does not suit this text: its characters alone need 285; give more"
+    with pytest.raises(InputError, match=message):
+        trained(tmp_path, tokenizer="unigram", max_size=270)
 
 
 def test_a_damaged_codec_is_refused_by_name(tmp_path):

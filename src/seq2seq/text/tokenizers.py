@@ -1,6 +1,7 @@
 """Text -> tokens -> text, for words and for SentencePiece subwords."""
 
 import io
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -158,9 +159,19 @@ def train_sentencepiece(
             minloglevel=2,
         )
     except (RuntimeError, OSError) as error:
-        reason = str(error).strip().splitlines()[-1] if str(error).strip() else "no reason given"
-        raise InputError(
-            f"data.tokenizer.max_size={vocabulary_size} does not suit this text ({reason}): "
-            "give another size"
-        ) from error
+        raise InputError(_unsuitable_size(vocabulary_size, str(error))) from error
     return model.getvalue()
+
+
+REQUIRED = re.compile(r"required_chars\. \d+ vs (\d+)")
+"""Where SentencePiece says how many characters and special pieces a text needs."""
+
+
+def _unsuitable_size(size: int, reason: str) -> str:
+    if needed := REQUIRED.search(reason):
+        return (
+            f"data.tokenizer.max_size={size} does not suit this text: "
+            f"its characters alone need {needed[1]}; give more"
+        )
+    last = next(reversed(reason.strip().splitlines()), "no reason given")
+    return f"data.tokenizer.max_size={size} does not suit this text ({last}): give another size"

@@ -1,7 +1,6 @@
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+"""A web server that behaves as badly as a test wants."""
 
-import pytest
+from http.server import BaseHTTPRequestHandler
 
 
 class Files(BaseHTTPRequestHandler):
@@ -40,19 +39,3 @@ class Files(BaseHTTPRequestHandler):
 
     def log_message(self, *arguments):
         pass
-
-
-@pytest.fixture
-def file_server():
-    """A web server on loopback, with the faults that a test gives it."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Files)
-    server.content, server.faults, server.requests = {}, [], []
-    server.released = threading.Event()
-    server.address = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield server
-    server.released.set()
-    server.shutdown()
-    server.server_close()
-    thread.join()
