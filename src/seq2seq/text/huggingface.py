@@ -101,8 +101,6 @@ def _load(dataset: HubDataset) -> Any:
             "--editable '.[hf]'"
         ) from error
     try:
-        if (folder / "dataset_dict.json").is_file():
-            return datasets.load_from_disk(dataset.name)
         return datasets.load_dataset(dataset.name, dataset.subset, revision=dataset.revision)
     except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
         # the cause of a failed reading, where there is one, says more than the failure
