@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from seq2seq.errors import InputError
+from seq2seq.text.splitters import make_splitter
 from seq2seq.text.tokenizers import (
     SubwordTokenizer,
     WordTokenizer,
@@ -72,6 +73,10 @@ def train_codecs(
     """Make the source and the target codec from the training split, and save them in `folder`."""
     folder.mkdir(parents=True, exist_ok=True)
     tokenizers = (settings.source_tokenizer, settings.target_tokenizer)
+    # a language that the second one refuses is refused before the first has read the corpus
+    for name, language in zip(tokenizers, languages, strict=True):
+        if name not in SUBWORDS:
+            make_splitter(name, language)
     texts = (sources, targets)
     if settings.joint:
         _require_one_tokenizer(tokenizers)
