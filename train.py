@@ -2,16 +2,20 @@
 
 import os
 import sys
+from pathlib import Path
 
 import hydra
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
-from seq2seq.application.config_errors import CONFIG_ERRORS, as_config, check_overrides, explain
+from seq2seq.application.config_errors import CONFIG_ERRORS, as_config, check_arguments, explain
+from seq2seq.application.help import help_text
 from seq2seq.application.run import run
 from seq2seq.application.run_folder import run_folder
 from seq2seq.config import register_schema
 from seq2seq.errors import InputError, TrainingInterrupted
+
+CONF = Path(__file__).resolve().parent / "conf"
 
 
 def train(composed: DictConfig) -> int:
@@ -37,17 +41,20 @@ def refuse(message: str) -> int:
 
 def main() -> int:
     """Compose the configuration and run it; wrong input is one line and exit status 2."""
+    if {"-h", "--help"} & set(sys.argv[1:]):
+        print(help_text(CONF), end="")
+        return 0
     os.environ["HYDRA_FULL_ERROR"] = "1"  # errors reach us instead of a shortened traceback
     register_schema()
     statuses: list[int] = []
 
     # an exception that left this function would make Hydra print lines of its own
-    @hydra.main(config_path="conf", config_name="config", version_base="1.3")
+    @hydra.main(config_path=str(CONF), config_name="config", version_base="1.3")
     def task(composed: DictConfig) -> None:
         statuses.append(train(composed))
 
     try:
-        check_overrides(sys.argv[1:])
+        check_arguments(sys.argv[1:], CONF)
         task()
     except InputError as error:
         return refuse(str(error))

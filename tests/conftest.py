@@ -1,7 +1,11 @@
+import threading
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 from jaxtyping import install_import_hook
+
+from tests.file_server import Files
 
 # shapes and types of the rooms that handle tensors are checked while the tests run
 CHECKED = ["attention", "model", "decoding", "training", "text.batch"]
@@ -32,3 +36,19 @@ def grammar():
     from seq2seq.text.grammar.grammar import load_grammar  # noqa: PLC0415 - after the hook
 
     return load_grammar(ROOT / "data" / "grammar")
+
+
+@pytest.fixture
+def file_server():
+    """A web server on loopback, with the faults that a test gives it."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Files)
+    server.content, server.faults, server.requests = {}, [], []
+    server.released = threading.Event()
+    server.address = f"http://127.0.0.1:{server.server_port}"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield server
+    server.released.set()
+    server.shutdown()
+    server.server_close()
+    thread.join()

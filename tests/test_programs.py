@@ -284,7 +284,10 @@ WRONG = {
     "unwritable folder": (["runs_dir=/proc/here"], "/proc/here/baseline/default cannot be made"),
     "misspelt key": (["optim.learning_rat=1"], "did you mean optim.learning_rate?"),
     "out of range": (["model.dropout=2"], "model.dropout=2.0 is out of range"),
-    "missing files": (["data=multi30k", "data.root=absent"], "absent/train.en.gz does not exist"),
+    "missing files": (
+        ["data=multi30k", "data.root=absent", "data.download=false"],
+        "data.root=absent has no train.en.gz",
+    ),
     "missing value": (["data=parallel"], "data.source_language is needed"),
     "unknown score": (
         ["attention.score=adition", "data.train_pairs=20"],

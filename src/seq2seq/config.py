@@ -24,6 +24,10 @@ class TokenizerName(Enum):
     """How text is split into tokens."""
 
     word = "word"
+    basic_english = "basic_english"
+    moses = "moses"
+    character = "character"
+    whitespace = "whitespace"
     unigram = "unigram"
     bpe = "bpe"
 
@@ -33,6 +37,14 @@ class InitialState(Enum):
 
     encoder = "encoder"
     zeros = "zeros"
+
+
+class Multi30kTest(Enum):
+    """Test sets of Multi30k."""
+
+    flickr_2016 = "flickr_2016"
+    flickr_2017 = "flickr_2017"
+    coco_2017 = "coco_2017"
 
 
 class Tying(Enum):
@@ -94,7 +106,8 @@ class Monitor(Enum):
 class TokenizerConfig:
     """`data.tokenizer`."""
 
-    name: TokenizerName = setting("word, or SentencePiece: unigram or bpe")
+    name: TokenizerName = setting("how text is split")
+    target_name: TokenizerName | None = setting("another tokenizer for the target; null: the same")
     lowercase: bool = setting("lower-case the text first")
     joint: bool = setting("one vocabulary for both languages")
     min_frequency: int = setting("rarer words become <unk>", low=1)
@@ -103,11 +116,7 @@ class TokenizerConfig:
 
     def __post_init__(self) -> None:
         check_ranges("data.tokenizer", self)
-        if self.sampling is not None and self.name is TokenizerName.word:
-            raise InputError(
-                f"data.tokenizer.sampling={self.sampling} needs subwords: "
-                "set data.tokenizer.name=unigram or bpe"
-            )
+        _check_tokenizers(self)
 
 
 class LengthPenaltyName(Enum):
@@ -118,6 +127,35 @@ class LengthPenaltyName(Enum):
     gnmt = "gnmt"
 
 
+LEAST_SUBWORDS = 261
+"""The 4 special tokens and the 256 bytes that a SentencePiece vocabulary begins with, and one."""
+
+
+def _check_tokenizers(tokenizer: TokenizerConfig) -> None:
+    """Refuse sizes and tokenizers that do not go together.
+
+    Raises:
+        InputError: naming the keys.
+    """
+    names = {(tokenizer.target_name or tokenizer.name).value, tokenizer.name.value}
+    if tokenizer.joint and len(names) > 1:
+        raise InputError(
+            f"data.tokenizer.joint=true needs one tokenizer, not {' and '.join(sorted(names))}: "
+            "set data.tokenizer.joint=false"
+        )
+    if tokenizer.sampling is not None and not names <= {"unigram", "bpe"}:
+        raise InputError(
+            f"data.tokenizer.sampling={tokenizer.sampling} needs subwords: "
+            "set data.tokenizer.name=unigram or bpe"
+        )
+    size = tokenizer.max_size
+    if names & {"unigram", "bpe"} and (size is None or size < LEAST_SUBWORDS):
+        raise InputError(
+            f"data.tokenizer.max_size={'null' if size is None else size} does not go with "
+            f"SentencePiece: give at least {LEAST_SUBWORDS}, for example 6000"
+        )
+
+
 @dataclass(kw_only=True, slots=True)
 class DataConfig:
     """`data`: what every corpus has."""
@@ -125,7 +163,9 @@ class DataConfig:
     source_language: str = setting("language code of the source")
     target_language: str = setting("language code of the target")
     tokenizer: TokenizerConfig
-    max_length: int | None = setting("longer pairs are dropped", low=1, unit="tokens")
+    max_length: int | None = setting(
+        "greatest length; longer pairs are dropped", low=1, unit="tokens"
+    )
     truncate: bool = setting("cut the sentences of longer pairs instead of dropping them")
     limit: int | None = setting("use only the first pairs of each split", low=2, unit="pairs")
     overfit: bool = setting("validate and test on the training pairs")
@@ -161,7 +201,7 @@ class FilePairConfig:
 class ValidationFilesConfig(FilePairConfig):
     """`data.validation`: two files, or a share of the training files."""
 
-    fraction: float | None = setting("share of the training pairs to hold out", low=0, high=0.5)
+    fraction: float | None = setting("share of the training pairs to hold out", low=1e-6, high=0.5)
 
     def __post_init__(self) -> None:
         check_ranges("data.validation", self)
@@ -184,6 +224,9 @@ class Multi30kConfig(DataConfig):
     """`data=multi30k`: the published files of Multi30k, task 1."""
 
     root: str = setting("folder that holds train.en.gz, val.en.gz, test_2016_flickr.en.gz, …")
+    test_set: Multi30kTest = setting("the test set, scored at the end")
+    download: bool = setting("fetch the files that root lacks")
+    address: str = setting("where the published files are fetched")
 
     def __post_init__(self) -> None:
         DataConfig.__post_init__(self)
@@ -193,11 +236,32 @@ class Multi30kConfig(DataConfig):
 class TatoebaConfig(DataConfig):
     """`data=tatoeba`: a tab-separated file of pairs."""
 
-    file: str = setting("file with source and target in its first two columns, plain or .gz")
+    file: str = setting(
+        "source and target in the first two columns; plain, .gz or the .zip as served"
+    )
     train_pairs: int | None = setting("training pairs; null: all others", low=1, unit="pairs")
     validation_pairs: int = setting("validation pairs", low=1, unit="pairs")
     test_pairs: int = setting("test pairs", low=0, unit="pairs")
     in_order: bool = setting("training, validation, test in the order of the file, not at random")
+
+    def __post_init__(self) -> None:
+        DataConfig.__post_init__(self)
+
+
+@dataclass(kw_only=True, slots=True)
+class HubConfig(DataConfig):
+    """`data=hf`: a translation dataset in the format of Hugging Face."""
+
+    dataset: str = setting("name on the hub, or a folder of data files or of save_to_disk")
+    subset: str | None = setting("configuration of the dataset; null: its only one")
+    revision: str | None = setting("commit, tag or branch on the hub; null: the newest")
+    column: str | None = setting("column of the translations; null: each language is a column")
+    train_split: str = setting("name of the training split")
+    validation_split: str | None = setting("name of the validation split")
+    validation_fraction: float | None = setting(
+        "share of training pairs to hold out", low=1e-6, high=0.5
+    )
+    test_split: str | None = setting("name of the test split; null: none")
 
     def __post_init__(self) -> None:
         DataConfig.__post_init__(self)
@@ -212,7 +276,7 @@ class ModelConfig:
     decoder_hidden_size: int = setting("GRU state of the decoder", low=1)
     num_layers: int = setting("GRU layers of encoder and decoder", low=1, high=16)
     bidirectional: bool = setting("the encoder reads both ways")
-    dropout: float = setting("on embeddings, between layers, on outputs", low=0, high=0.95)
+    dropout: float = setting("dropout of embeddings, between layers, of outputs", low=0, high=0.95)
     readout_size: int | None = setting("deep readout; null: score the state itself", low=1)
     initial_state: InitialState = setting("of the decoder: encoder's final states, or zeros")
     tying: Tying = setting("none; output: target embedding = output layer; all: source too")
@@ -239,9 +303,9 @@ class AttentionConfig:
 class DeviceConfig:
     """`device`."""
 
-    accelerator: Accelerator = setting("auto, cpu, gpu or mps")
+    accelerator: Accelerator = setting("where to compute")
     devices: int = setting("number of devices", low=1)
-    precision: Precision = setting("fp32, bf16-mixed or fp16-mixed")
+    precision: Precision = setting("number format of the products")
     threads: int | None = setting("CPU threads; null: torch's choice", low=1)
 
     def __post_init__(self) -> None:
@@ -252,7 +316,7 @@ class DeviceConfig:
 class OptimConfig:
     """`optim`."""
 
-    optimiser: OptimiserName = setting("adam, adamw or sgd")
+    optimiser: OptimiserName = setting("optimiser")
     learning_rate: float = setting("greatest learning rate", low=1e-9, high=100)
     weight_decay: float = setting("L2 penalty", low=0, high=10)
     label_smoothing: float = setting("share of the label spread evenly", low=0, high=0.9)
@@ -260,7 +324,7 @@ class OptimConfig:
     averaging: Averaging = setting("none, ema or epochs: what is validated and exported")
     ema_decay: float = setting("share of the average kept at each step, with ema", low=0, high=1)
     average_from_epoch: int = setting("first epoch in the mean, with epochs", low=1)
-    schedule: Schedule = setting("constant, cosine or plateau")
+    schedule: Schedule = setting("course of the learning rate")
     warmup_steps: int = setting("linear growth from 0", low=0, unit="optimiser steps")
     final_fraction: float = setting("learning rate at the end of the cosine", low=0, high=1)
     plateau_factor: float = setting("times the rate on a plateau", low=0.01, high=0.99)
@@ -286,7 +350,7 @@ class TrainerConfig:
     accumulate: int = setting("batches per optimiser step", low=1)
     gradient_clip: float | None = setting("greatest norm of the gradient", low=1e-6)
     validate_every: int = setting("between two validations", low=1, unit="epochs")
-    monitor: Monitor = setting("what chooses the model that is kept: loss, bleu or last")
+    monitor: Monitor = setting("what chooses the model that is kept")
     early_stopping: int | None = setting(
         "stop after so many without progress", low=1, unit="validations"
     )
@@ -337,6 +401,7 @@ class Config:
     runs_dir: str = setting("folder of all runs")
     seed: int = setting("seed of parameters, dropout and batch order", low=0, high=2**32 - 1)
     init_from: str | None = setting("start from the weights of this run or model folder")
+    check_corpus: bool = setting("print what training would read, and stop")
     data: DataConfig
     model: ModelConfig
     attention: AttentionConfig
@@ -348,6 +413,25 @@ class Config:
 
     def __post_init__(self) -> None:
         check_ranges("", self)
+        _check_tying(self.model, joint=self.data.tokenizer.joint)
+
+
+def _check_tying(model: ModelConfig, *, joint: bool) -> None:
+    """Refuse weights that cannot be one, before the corpus is read.
+
+    Raises:
+        InputError: naming the keys.
+    """
+    if model.tying is Tying.all and not joint:
+        raise InputError(
+            "model.tying=all needs one vocabulary for both languages: set data.tokenizer.joint=true"
+        )
+    size = model.decoder_hidden_size if model.readout_size is None else model.readout_size
+    if model.tying is not Tying.none and size != model.embedding_size:
+        raise InputError(
+            f"model.tying={model.tying.value} needs outputs of the embedding's size, not {size}: "
+            f"set model.readout_size={model.embedding_size}"
+        )
 
 
 def check_ranges(section: str, values: Any) -> None:
@@ -367,7 +451,7 @@ def _check_range(key: str, value: float, described: "Field[Any]") -> None:
     # NaN is neither above nor below anything, and so refused by every bound
     if (low is None or value >= low) and (high is None or value <= high):
         return
-    bounds = f"at least {low:g}" if high is None else f"from {low:g} to {high:g}"
+    bounds = f"at least {low:.12g}" if high is None else f"from {low:.12g} to {high:.12g}"
     raise InputError(f"{key}={value} is out of range: {described.metadata['meaning']}, {bounds}")
 
 
@@ -376,6 +460,7 @@ DATA_SCHEMAS: dict[str, type[DataConfig]] = {
     "parallel": ParallelConfig,
     "multi30k": Multi30kConfig,
     "tatoeba": TatoebaConfig,
+    "hf": HubConfig,
 }
 
 

@@ -27,6 +27,9 @@ def weights_of(run_dir, name="last"):
     return torch.load(path, weights_only=True)["state_dict"]
 
 
+BUILD_MODEL = "seq2seq.application.build.model.build_seq2seq"
+
+
 def events_of(run_dir):
     events = EventAccumulator(str(run_dir), size_guidance={"images": 0})
     events.Reload()
@@ -282,3 +285,14 @@ def test_a_model_learns_a_few_pairs_by_heart(tiny, tmp_path):
     rate = ["optim.learning_rate=0.01", "trainer.validate_every=20", "tensorboard.heatmaps=0"]
     metrics = run(tiny(*overrides, *sizes, *rate), tmp_path / "run")
     assert metrics["test"]["bleu"] > 95
+
+
+def test_the_corpus_check_prints_its_report_and_leaves_and_builds_nothing(
+    tiny, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setattr(BUILD_MODEL, lambda *_: pytest.fail("built a model"))
+    assert run(tiny("debug=data"), tmp_path / "run") == {}
+    printed = capsys.readouterr().out
+    for section in ("split", "ratios", "unknown", "repeated", "overlap", "characters", "batches"):
+        assert f"\n{section} " in f"\n{printed}"
+    assert not (tmp_path / "run").exists()

@@ -54,8 +54,8 @@ def test_a_run_reads_every_field_of_its_configuration(tiny, tmp_path, reads):
     assert not unread(config, seen)
 
 
-@pytest.mark.parametrize("data", ["parallel", "multi30k", "tatoeba"])
-def test_every_corpus_reads_every_field_of_its_own(configured, tmp_path, reads, data):
+@pytest.mark.parametrize("data", ["parallel", "multi30k", "tatoeba", "hf"])
+def test_every_corpus_reads_every_field_of_its_own(configured, tmp_path, reads, monkeypatch, data):
     for name in ("pairs", "a", "b", "c"):
         (tmp_path / name).write_text("one\tun\ntwo\tdeux\nthree\ttrois\n")
     for split in ("train", "val", "test_2016_flickr"):
@@ -77,7 +77,27 @@ def test_every_corpus_reads_every_field_of_its_own(configured, tmp_path, reads, 
             "data.in_order=true",
             "data.train_pairs=1",
         ],
+        "hf": [
+            f"data.dataset={tmp_path}/hub",
+            "data.source_language=en",
+            "data.target_language=fr",
+            "data.test_split=null",
+            "data.validation_split=null",
+            "data.validation_fraction=0.4",
+        ],
     }[data]
+    if data == "hf":
+        pytest.importorskip("datasets", reason="needs the extra hf")
+        monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path / "cache")
+        (tmp_path / "hub").mkdir()
+        rows = '{"translation": {"en": "a", "fr": "b"}}\n{"translation": {"en": "c", "fr": "d"}}\n'
+        (tmp_path / "hub" / "train.jsonl").write_text(rows)
+    if data == "multi30k":
+        (tmp_path / "val.en").unlink()
+        monkeypatch.setattr(
+            "seq2seq.application.build.download.download_multi30k",
+            lambda *_: (tmp_path / "val.en").write_text("a\nb\n"),
+        )
     config = configured(f"data={data}", *overrides)
     seen = reads(config)
     build_corpus(config.data, config.seed)

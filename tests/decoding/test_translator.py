@@ -22,7 +22,9 @@ TEXT = ["a b c d e f g", "b c", "d e f"]
 
 
 def exported_model(folder, **changes):
-    settings = CodecSettings("word", lowercase=False, joint=True, min_frequency=1, max_size=None)
+    settings = CodecSettings(
+        "word", "word", lowercase=False, joint=True, min_frequency=1, max_size=None
+    )
     codecs = train_codecs(
         settings, sources=TEXT, targets=TEXT, languages=("en", "en"), folder=folder / "codecs"
     )

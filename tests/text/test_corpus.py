@@ -1,4 +1,5 @@
 import gzip
+import zipfile
 
 import pytest
 
@@ -7,6 +8,7 @@ from seq2seq.text.corpus import (
     SentencePair,
     drop_blank,
     hold_out,
+    in_file_order,
     read_lines,
     read_parallel,
     read_tab_separated,
@@ -98,6 +100,72 @@ def test_holding_out_everything_is_refused():
 def test_tab_separated_pairs_ignore_further_columns(tmp_path):
     path = written(tmp_path, b"Go.\tVa !\tCC-BY\nHi.\tSalut.\n")
     assert read_tab_separated(path) == [SentencePair("Go.", "Va !"), SentencePair("Hi.", "Salut.")]
+
+
+ABOUT = ("_about.txt", b"About these files")
+PAIRS = ("fra.txt", b"Go.\tVa !\tCC-BY 2.0 (France) Attribution: #1\n")
+
+
+def zipped(folder, *entries, name="fra-eng.zip"):
+    path = folder / name
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for entry, content in entries:
+            archive.writestr(entry, content)
+    return path
+
+
+def test_the_archive_is_read_as_served_whatever_its_name(tmp_path):
+    for name in ("fra-eng.zip", "pairs.txt"):
+        path = zipped(tmp_path, ABOUT, PAIRS, name=name)
+        assert read_tab_separated(path) == [SentencePair("Go.", "Va !")]
+
+
+def test_no_name_in_an_archive_becomes_a_path(tmp_path):
+    folder = tmp_path / "deep" / "deeper"
+    folder.mkdir(parents=True)
+    path = zipped(folder, ("../../escaped.txt", PAIRS[1]))
+    assert read_tab_separated(path) == [SentencePair("Go.", "Va !")]
+    assert [entry.name for entry in tmp_path.rglob("*") if entry.is_file()] == ["fra-eng.zip"]
+
+
+def test_archives_that_are_not_one_text_are_refused_by_what_they_hold(tmp_path):
+    assert "one .txt file of pairs, but holds _about.txt: unpack" in refusal(
+        read_tab_separated, zipped(tmp_path, ABOUT)
+    )
+    assert "but holds fra.txt, b.txt" in refusal(
+        read_tab_separated, zipped(tmp_path, PAIRS, ("b.txt", b""))
+    )
+
+
+def test_damaged_and_oversized_archives_are_refused(tmp_path, monkeypatch):
+    path = zipped(tmp_path, PAIRS)
+    content = path.read_bytes()
+    path.write_bytes(content[:-30])
+    assert "is a damaged zip archive" in refusal(read_tab_separated, path)
+    path.write_bytes(content.replace(b"Go.", b"No.") if b"Go." in content else content[:60])
+    assert "is a damaged zip archive" in refusal(read_tab_separated, path)
+    encrypted = bytearray(content)
+    for mark, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        encrypted[content.index(mark) + offset] |= 1
+    path.write_bytes(encrypted)
+    assert "is encrypted" in refusal(read_tab_separated, path)
+    path.write_bytes(content)
+    monkeypatch.setattr("seq2seq.text.files.MOST_BYTES", 10)
+    assert "unfolds to more than 10 bytes" in refusal(read_tab_separated, path)
+
+
+def test_an_archive_is_no_text_file(tmp_path):
+    assert "is a zip archive: unpack it" in refusal(read_lines, zipped(tmp_path, PAIRS))
+
+
+def test_splits_in_file_order_hold_no_source_twice():
+    pairs = [SentencePair(str(index // 3), str(index)) for index in range(30)]
+    train, validation, test = in_file_order(pairs, (4, 5, 6))
+    assert [pair.target for pair in train] == ["0", "1", "2", "3"]
+    assert [pair.target for pair in validation] == ["6", "7", "8", "9", "10"]
+    assert [pair.target for pair in test] == ["12", "13", "14", "15", "16", "17"]
+    with pytest.raises(InputError, match="30 pairs are too few for 20 training, 5 validation"):
+        in_file_order(pairs, (20, 5, 6))
 
 
 def test_a_line_without_a_tab_is_refused_with_its_number(tmp_path):

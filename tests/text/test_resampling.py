@@ -16,7 +16,12 @@ PAIRS = [SentencePair(text, text[::-1]) for text in TEXTS]
 @pytest.fixture(params=["unigram", "bpe"])
 def codecs(request, tmp_path):
     settings = CodecSettings(
-        request.param, lowercase=False, joint=False, min_frequency=1, max_size=330
+        request.param,
+        request.param,
+        lowercase=False,
+        joint=False,
+        min_frequency=1,
+        max_size=330,
     )
     targets = [pair.target for pair in PAIRS]
     return train_codecs(
@@ -77,7 +82,9 @@ def test_a_loader_gives_the_sentences_of_its_epoch(codecs):
 
 
 def test_words_cannot_be_sampled(tmp_path):
-    settings = CodecSettings("word", lowercase=False, joint=False, min_frequency=1, max_size=None)
+    settings = CodecSettings(
+        "word", "word", lowercase=False, joint=False, min_frequency=1, max_size=None
+    )
     codec, _ = train_codecs(
         settings, sources=TEXTS, targets=TEXTS, languages=("de", "de"), folder=tmp_path
     )

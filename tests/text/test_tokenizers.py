@@ -1,9 +1,13 @@
+import re
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seq2seq.errors import InputError
 from seq2seq.text.codec import CodecSettings, load_codec, train_codecs
+from seq2seq.text.corpus import read_lines
+from seq2seq.text.splitters import SPLITTERS
 from seq2seq.text.tokenizers import SubwordTokenizer, WordTokenizer, train_sentencepiece
 from seq2seq.text.vocabulary import SPECIALS, UNKNOWN_ID
 
@@ -41,29 +45,124 @@ def test_special_tokens_written_in_a_text_stay_text(subwords):
     assert min(ids) >= len(SPECIALS)
 
 
+ORDINARY = {
+    "word": {
+        "en": [
+            "I don't know, do you?",
+            "The well-known (old) man sleeps.",
+            "It's five o'clock in the dogs' house!",
+        ],
+        "fr": [
+            "L'homme n'est pas là, est-ce qu'il dort ?",
+            "Il dit : « oui » !",
+            "Aujourd'hui, j'ai peur.",
+        ],
+    },
+    "basic_english": {
+        "en": ["i don't know, do you?", "the old (small) man's hat.", "at the dogs' house!"]
+    },
+    "moses": {
+        "en": ["I don't know: the dogs' hat is $5.50 & Mr. Smith's?", 'He says "yes" (I think)!'],
+        "fr": ["L'homme n'est pas là, est-ce qu'il dort ?", "Il dit : « oui » !"],
+        "de": ["Zwei junge Männer sind im Freien, d.h. draußen."],
+        "cs": ["Dva mladí bílí muži jsou venku, např. v lese."],
+    },
+    "character": {"fr": ["L'été,  déjà ?", " 日本 "]},
+    "whitespace": {"en": ["He do n't know , do &quot; you ?"]},
+}
+"""Text that each tokenizer restores exactly."""
+
+
 @pytest.mark.parametrize(
-    ("language", "text"),
+    ("name", "language", "text"),
     [
-        ("en", "I don't know, do you?"),
-        ("en", "The well-known (old) man sleeps."),
-        ("fr", "L'homme n'est pas là, est-ce qu'il dort ?"),
-        ("fr", "Il dit : « oui » !"),
-        ("fr", "Aujourd'hui, j'ai peur."),
+        (name, language, text)
+        for name, languages in ORDINARY.items()
+        for language, texts in languages.items()
+        for text in texts
     ],
 )
-def test_word_tokens_make_ordinary_text_again(language, text):
-    tokenizer = WordTokenizer(language=language, lowercase=False)
+def test_tokens_make_ordinary_text_again(name, language, text):
+    tokenizer = WordTokenizer(language=language, lowercase=False, name=name)
     assert tokenizer.text(tokenizer.tokens(text)) == text
 
 
+WORDS = ["a", "Il", "don't", "can't", "dogs'", "it's", "l'", "5", "-", "(", ")", ",", "!", "?"]
+
+
+@pytest.mark.parametrize("name", SPLITTERS)
+@settings(deadline=None, max_examples=60)
+@given(words=st.lists(st.sampled_from(WORDS)))
+def test_splitting_the_joined_text_gives_the_same_tokens(name, words):
+    tokenizer = WordTokenizer(language="en", lowercase=False, name=name)
+    tokens = tokenizer.tokens(" ".join([*words, "."]))
+    assert tokenizer.tokens(tokenizer.text(tokens)) == tokens
+
+
+@pytest.mark.parametrize(
+    ("name", "language", "least"),
+    [("word", "en", 0.98), ("word", "fr", 0.98), ("word", "de", 0.98)]
+    + [("moses", language, 0.98) for language in ("en", "fr", "de")],
+)
+def test_nearly_every_real_sentence_is_restored_exactly(real_data, name, language, least):
+    tokenizer = WordTokenizer(language=language, lowercase=False, name=name)
+    lines = [line.strip() for line in read_lines(real_data / f"multi30k/val.{language}.gz")]
+    restored = sum(tokenizer.text(tokenizer.tokens(line)) == line for line in lines)
+    assert restored / len(lines) >= least
+
+
+@pytest.mark.parametrize("name", ["character", "whitespace"])
+@given(text=st.text(st.characters(exclude_categories=["Cs"])))
+def test_characters_are_exact_and_white_space_but_for_its_form(name, text):
+    tokenizer = WordTokenizer(language="en", lowercase=False, name=name)
+    expected = text if name == "character" else " ".join(text.split())
+    assert tokenizer.text(tokenizer.tokens(text)) == expected
+
+
+def test_moses_escapes_nothing_and_knows_the_abbreviations_of_its_language():
+    tokens = WordTokenizer(language="cs", lowercase=False, name="moses").tokens("např. A & 'b'.")
+    assert tokens[:3] == ["např.", "A", "&"]
+    assert not [token for token in tokens if token.startswith("&") and len(token) > 1]
+
+
+@pytest.mark.parametrize(
+    ("name", "language", "message"),
+    [
+        ("basic_english", "fr", "basic_english splits English only, not fr: choose word or moses"),
+        ("moses", "french", "moses does not know the language french, did you mean fr?"),
+    ],
+)
+def test_a_tokenizer_refuses_a_language_that_it_does_not_know(name, language, message):
+    with pytest.raises(InputError, match=re.escape(message)):
+        WordTokenizer(language=language, lowercase=False, name=name)
+
+
 def test_lower_casing_is_a_switch():
-    assert WordTokenizer(language="en", lowercase=True).tokens("The CAT") == ["the", "cat"]
-    assert WordTokenizer(language="en", lowercase=False).tokens("The CAT") == ["The", "CAT"]
+    for name in ("word", "moses", "whitespace"):
+        lower = WordTokenizer(language="en", lowercase=True, name=name)
+        assert lower.tokens("The CAT") == ["the", "cat"]
+        kept = WordTokenizer(language="en", lowercase=False, name=name)
+        assert kept.tokens("The CAT") == ["The", "CAT"]
 
 
-def settings_of(**changes):
+def test_a_special_token_written_in_a_text_is_unknown(tmp_path):
+    source, _ = trained(tmp_path, tokenizer="whitespace")
+    assert source.encode("<pad> <eos> <bos> it") == [UNKNOWN_ID] * 3 + source.encode("it")
+
+
+def test_source_and_target_may_have_different_tokenizers(tmp_path):
+    names = {"source_tokenizer": "basic_english", "target_tokenizer": "unigram"}
+    _, target = trained(tmp_path, max_size=320, **names)
+    assert isinstance(target.tokenizer, SubwordTokenizer)
+    assert load_codec(tmp_path, "source").tokenizer.name == "basic_english"
+    with pytest.raises(InputError, match="joint=true needs one tokenizer"):
+        trained(tmp_path, max_size=320, joint=True, **names)
+
+
+def settings_of(tokenizer="word", **changes):
     base = {
-        "tokenizer": "word",
+        "source_tokenizer": tokenizer,
+        "target_tokenizer": tokenizer,
         "lowercase": False,
         "joint": False,
         "min_frequency": 1,
@@ -102,7 +201,16 @@ def test_a_joint_vocabulary_is_one_and_the_same(tmp_path, changes):
     assert (source.vocabulary.tokens == target.vocabulary.tokens) == changes.get("joint", False)
 
 
-@pytest.mark.parametrize("changes", [{}, {"tokenizer": "unigram", "max_size": 320}])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"tokenizer": "unigram", "max_size": 320},
+        {"tokenizer": "moses"},
+        {"tokenizer": "character", "lowercase": True},
+        {"tokenizer": "whitespace"},
+    ],
+)
 def test_a_saved_codec_is_the_same_codec(tmp_path, changes):
     codecs = trained(tmp_path, **changes)
     for side, codec in zip(("source", "target"), codecs, strict=True):
@@ -113,8 +221,9 @@ def test_a_saved_codec_is_the_same_codec(tmp_path, changes):
 
 
 def test_a_size_that_does_not_suit_the_text_is_refused(tmp_path):
-    with pytest.raises(InputError, match=r"data\.tokenizer\.max_size=100 does not suit"):
-        trained(tmp_path, tokenizer="unigram", max_size=100)
+    message = r"max_size=270 does not suit this text: its characters alone need 285; give more"
+    with pytest.raises(InputError, match=message):
+        trained(tmp_path, tokenizer="unigram", max_size=270)
 
 
 def test_a_damaged_codec_is_refused_by_name(tmp_path):

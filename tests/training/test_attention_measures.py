@@ -19,7 +19,9 @@ def pairs(grammar):
 
 
 def trained_codecs(pairs, folder, tokenizer):
-    settings = CodecSettings(tokenizer, lowercase=True, joint=False, min_frequency=1, max_size=600)
+    settings = CodecSettings(
+        tokenizer, tokenizer, lowercase=True, joint=False, min_frequency=1, max_size=600
+    )
     sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
     return train_codecs(
         settings, sources=sources, targets=targets, languages=("en", "fr"), folder=folder

@@ -2,7 +2,8 @@
 
 import difflib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 
 from hydra.errors import (
     ConfigCompositionException,
@@ -11,17 +12,21 @@ from hydra.errors import (
     OverrideParseException,
 )
 from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
+from omegaconf.errors import (
+    InterpolationResolutionError,
+    MissingMandatoryValue,
+    OmegaConfBaseException,
+)
 
+from seq2seq.application.help import choices_of
+from seq2seq.application.reference import Setting, corpora_with, is_section, setting_of
 from seq2seq.config import Config, known_keys
 from seq2seq.errors import InputError
 
 CONFIG_ERRORS = (HydraException, OmegaConfBaseException)
 """What Hydra and OmegaConf raise for a wrong configuration."""
 
-COULD_NOT_OVERRIDE = re.compile(r"Could not override '([^']*)'")
 MERGING_OVERRIDE = re.compile(r"Error merging override (.*)")
-IN_FILE = re.compile(r"In '([^']*)': \w+ raised while composing config:\s*(.*)")
 KEY_NOT_IN = re.compile(r"Key '([^']*)' not in '(\w+)'")
 NO_ATTRIBUTE = re.compile(r"'(\w+)' object has no attribute '([^']*)'")
 
@@ -45,15 +50,77 @@ def as_config(composed: DictConfig) -> Config:
     return config
 
 
-def check_overrides(arguments: Sequence[str]) -> None:
-    """Refuse overrides that Hydra would stumble over: those without a key.
+OPTIONS = {
+    "--help": (),
+    "--hydra-help": (),
+    "--version": (),
+    "--cfg": ("job", "hydra", "all"),
+    "--resolve": (),
+    "--package": (),
+    "--run": (),
+    "--multirun": (),
+    "--shell-completion": (),
+    "--config-path": (),
+    "--config-name": (),
+    "--config-dir": (),
+    "--experimental-rerun": (),
+    "--info": ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath"),
+}
+"""Hydra's options, with their choices where it knows them."""
+
+SHORT_OPTIONS = {
+    "-h": "--help",
+    "-c": "--cfg",
+    "-p": "--package",
+    "-r": "--run",
+    "-m": "--multirun",
+    "-sc": "--shell-completion",
+    "-cp": "--config-path",
+    "-cn": "--config-name",
+    "-cd": "--config-dir",
+    "-i": "--info",
+}
+
+
+NO_CHOICE = re.compile(r"(\w+)=([+-]?[\d.]+|true|false)", re.IGNORECASE)
+"""A value that can name no file of a group; Hydra knows only to raise a `ValueError`."""
+
+
+def check_arguments(arguments: Sequence[str], conf: Path) -> None:
+    """Refuse what Hydra would stumble over, or answer with many lines.
+
+    Args:
+        arguments: of the command line.
+        conf: the folder of the groups.
 
     Raises:
-        InputError: an argument has no key before its ``=``.
+        InputError: an override has no key before its ``=``, or there is no such option or choice.
     """
-    for argument in arguments:
+    for argument, following in zip(arguments, [*arguments[1:], ""], strict=True):
         if argument.startswith("="):
             raise InputError(f"{argument!r} has no key: write key=value")
+        match = NO_CHOICE.fullmatch(argument)
+        if match and (conf / match[1]).is_dir():
+            choices = choices_of(conf, match[1])
+            raise InputError(f"{argument}: no such choice; there are {_list(choices)}")
+        if argument.startswith("-"):
+            option, equals, value = argument.partition("=")
+            _check_option(option, value if equals else following)
+
+
+def _check_option(option: str, value: str) -> None:
+    name = SHORT_OPTIONS.get(option, option)
+    if name not in OPTIONS:
+        raise InputError(
+            f"{option}: there is no such option{_hint(option, OPTIONS)}; "
+            "values are set by key=value, see python train.py --help"
+        )
+    choices = OPTIONS[name]
+    # --info alone means all
+    if choices and value not in choices and (name != "--info" or value):
+        raise InputError(
+            f"{option} {value}: no such choice{_hint(value, choices)}; there are {_list(choices)}"
+        )
 
 
 def explain(error: Exception) -> str:
@@ -66,21 +133,65 @@ def explain(error: Exception) -> str:
         return f"{error.override!r} cannot be read: write key=value, and quote special signs"
     if isinstance(error, ConfigCompositionException):
         return _composition(error)
+    if isinstance(error, InterpolationResolutionError):
+        return f"{error.full_key}: {_first_line(error)}; write the value itself"
     return _first_line(error)
 
 
 def _composition(error: ConfigCompositionException) -> str:
     text = str(error)
-    if match := COULD_NOT_OVERRIDE.search(text):
-        return unknown_key(match[1])
     if match := MERGING_OVERRIDE.search(text):
-        return f"{match[1].strip()}: {_first_line(_root_cause(error))}"
-    if match := IN_FILE.search(text):
-        file, problem = f"conf/{match[1]}.yaml", match[2]
-        if key := KEY_NOT_IN.search(problem):
-            return f"{file}: {unknown_key(key[1])}"
-        return f"{file}: {problem}"
+        return _wrong_value(match[1].strip(), _first_line(_root_cause(error)))
+    for pattern, say in SAYINGS.items():
+        if match := pattern.search(text):
+            return say(match)
     return _first_line(error)
+
+
+def _in_file(match: re.Match[str]) -> str:
+    file, problem = f"conf/{match[1]}.yaml", match[2]
+    if key := KEY_NOT_IN.search(problem):
+        return f"{file}: {unknown_key(key[1])}"
+    return f"{file}: {problem}"
+
+
+def _chosen_twice(match: re.Match[str]) -> str:
+    group = match[1] or match[2]
+    return f"{group} is chosen more than once: write {group}=… once, without +"
+
+
+SAYINGS: dict[re.Pattern[str], Callable[[re.Match[str]], str]] = {
+    re.compile(r"Could not override '([^']*)'"): lambda match: unknown_key(match[1]),
+    re.compile(r"Could not delete from config. '([^']*)'"): lambda match: unknown_key(match[1]),
+    re.compile(r"Ambiguous value for argument '([^']*)'"): lambda match: (
+        f"{match[1]} is several values: write one, or add --multirun to run each of them"
+    ),
+    re.compile(
+        r"(?:^|/)(\w+)@\w+ appears more than once|Multiple values for (?:\S+/)?(\w+)"
+    ): _chosen_twice,
+    re.compile(r"In '([^']*)': \w+ raised while composing config:\s*(.*)"): _in_file,
+}
+"""What Hydra says when it cannot compose, and how to say it."""
+
+
+def _wrong_value(override: str, reason: str) -> str:
+    """Say what a key takes, given an override that it does not."""
+    key, _, value = override.lstrip("+~").partition("=")
+    setting = setting_of(key)
+    if override.startswith("~"):
+        return f"{override}: a key cannot be removed; set it to null where it may be null"
+    if setting is not None:
+        return f"{override} is wrong: {_takes(setting, value)}"
+    if is_section(key):
+        below = [known for known in known_keys() if known.startswith(f"{key}.")]
+        return f"{override}: {key} is a section; set its keys, {_list(below[:4])}…"
+    return f"{override}: {reason}"
+
+
+def _takes(setting: Setting, value: str) -> str:
+    hint = _hint(value, setting.choices)
+    kind = "one of " if setting.choices else ""
+    return f"{setting.key} takes {kind}{setting.expected}{hint}"
 
 
 def _no_such_choice(error: MissingConfigException) -> str:
@@ -94,8 +205,8 @@ def _no_such_choice(error: MissingConfigException) -> str:
 
 def unknown_key(key: str) -> str:
     """Say that a key does not exist, and the nearest that do."""
-    if key in known_keys():
-        return f"{key}: the chosen {key.partition('.')[0]} has no such key; choose another"
+    if corpora := corpora_with(key):
+        return f"{key}: the chosen data has no such key; data={' and data='.join(corpora)} has it"
     return f"{key}: there is no such key{_hint(key, known_keys())}; see python train.py --help"
 
 

@@ -19,7 +19,8 @@ Metrics = dict[str, Any]
 def run(config: Config, run_dir: Path) -> Metrics:
     """Train a model, export it, and score it on the test split.
 
-    A run that is finished is not repeated; one that was interrupted continues. Leaves in
+    A run that is finished is not repeated; one that was interrupted continues. Where the
+    configuration asks for the corpus check only, that is printed and nothing is left. Leaves in
     `run_dir`: ``config.yaml``, ``tokenizer/``, ``checkpoints/``, TensorBoard events, ``model/``
     and ``metrics.json``.
 
@@ -34,14 +35,20 @@ def run(config: Config, run_dir: Path) -> Metrics:
         InputError: the configuration or the corpus is wrong.
         TrainingInterrupted: a signal stopped the training; its checkpoint is written.
     """
+    if config.check_corpus:
+        corpus = build_corpus(config.data, config.seed)
+        from seq2seq.application.corpus_check import check_corpus  # noqa: PLC0415 - torchtext
+
+        print(check_corpus(config, corpus))
+        return {}
     finished = read_metrics(run_dir)
     if finished is not None:
         print(f"{run_dir} is finished; give another name=… to train again")
         print(summary(finished, run_dir))
         return finished
     started = time.monotonic()
-    make_folder(run_dir)
     corpus = build_corpus(config.data, config.seed)
+    make_folder(run_dir)
 
     # torch and Lightning load only for a corpus that can be read
     from seq2seq.application.training_run import prepare, train_and_score  # noqa: PLC0415

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from seq2seq.errors import InputError
+from seq2seq.text.splitters import make_splitter
 from seq2seq.text.tokenizers import (
     SubwordTokenizer,
     WordTokenizer,
@@ -14,6 +15,9 @@ from seq2seq.text.tokenizers import (
     word_vocabulary,
 )
 from seq2seq.text.vocabulary import SPECIALS, UNKNOWN_ID, Vocabulary
+
+SUBWORDS = ("unigram", "bpe")
+"""The tokenizers that SentencePiece trains."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +28,12 @@ class TextCodec:
     vocabulary: Vocabulary
 
     def encode(self, text: str) -> list[int]:
-        """Token ids of a sentence, without ``<bos>`` and ``<eos>``."""
-        return self.vocabulary.ids(self.tokenizer.tokens(text))
+        """Token ids of a sentence, without ``<bos>`` and ``<eos>``.
+
+        A special token that is written in the text is a word like any other, and unknown.
+        """
+        ids = self.vocabulary.ids(self.tokenizer.tokens(text))
+        return [index if index >= len(SPECIALS) else UNKNOWN_ID for index in ids]
 
     def sample(self, text: str, alpha: float, seed: int) -> list[int]:
         """Token ids of a sentence split at random, see `SubwordTokenizer.sampled_tokens`.
@@ -48,14 +56,16 @@ class CodecSettings:
     """How to make the codecs of a corpus.
 
     Attributes:
-        tokenizer: ``word``, ``unigram`` or ``bpe``.
+        source_tokenizer: ``unigram``, ``bpe``, or a name in `splitters.SPLITTERS`.
+        target_tokenizer: likewise.
         lowercase: lower-case the text first.
         joint: one vocabulary for both languages.
         min_frequency: words that are rarer become ``<unk>`` (subwords know no rare words).
         max_size: greatest vocabulary size; None for no bound (words only).
     """
 
-    tokenizer: str
+    source_tokenizer: str
+    target_tokenizer: str
     lowercase: bool
     joint: bool
     min_frequency: int
@@ -72,65 +82,70 @@ def train_codecs(
 ) -> tuple[TextCodec, TextCodec]:
     """Make the source and the target codec from the training split, and save them in `folder`."""
     folder.mkdir(parents=True, exist_ok=True)
-    texts: dict[str, Sequence[str]] = (
-        {"source": [*sources, *targets], "target": [*sources, *targets]}
-        if settings.joint
-        else {"source": sources, "target": targets}
-    )
-    if settings.tokenizer == "word":
-        codecs = _word_codecs(settings, texts, languages)
+    tokenizers = (settings.source_tokenizer, settings.target_tokenizer)
+    # a language that the second one refuses is refused before the first has read the corpus
+    for name, language in zip(tokenizers, languages, strict=True):
+        if name not in SUBWORDS:
+            make_splitter(name, language)
+    texts = (sources, targets)
+    if settings.joint:
+        _require_one_tokenizer(tokenizers)
+        texts = ([*sources, *targets], [*sources, *targets])
+    if settings.joint and tokenizers[0] in SUBWORDS:
+        path = folder / "source.model"
+        source = _subword_codec_of(settings, tokenizers[0], texts[0], languages[0], path)
+        lowercase = settings.lowercase
+        codecs = (source, _subword_codec(path, language=languages[1], lowercase=lowercase))
     else:
-        codecs = _subword_codecs(settings, texts, languages, folder)
+        codecs = (
+            _codec(settings, tokenizers[0], texts[0], languages[0], folder / "source.model"),
+            _codec(settings, tokenizers[1], texts[1], languages[1], folder / "target.model"),
+        )
     for side, codec in zip(("source", "target"), codecs, strict=True):
         save_codec(codec, folder, side)
     return codecs
 
 
-def _word_codecs(
-    settings: CodecSettings, texts: dict[str, Sequence[str]], languages: tuple[str, str]
-) -> tuple[TextCodec, TextCodec]:
-    """One word codec a language, with its own tokenizer even where the vocabulary is joint."""
-
-    def make(side: str, language: str) -> TextCodec:
-        tokenizer = WordTokenizer(language=language, lowercase=settings.lowercase)
-        vocabulary = word_vocabulary(
-            tokenizer,
-            texts[side],
-            min_frequency=settings.min_frequency,
-            max_size=settings.max_size,
+def _require_one_tokenizer(names: tuple[str, str]) -> None:
+    if names[0] != names[1]:
+        raise InputError(
+            f"data.tokenizer.joint=true needs one tokenizer, not {names[0]} and {names[1]}: "
+            "set data.tokenizer.joint=false"
         )
-        return TextCodec(tokenizer, vocabulary)
-
-    return make("source", languages[0]), make("target", languages[1])
 
 
-def _subword_codecs(
-    settings: CodecSettings,
-    texts: dict[str, Sequence[str]],
-    languages: tuple[str, str],
-    folder: Path,
-) -> tuple[TextCodec, TextCodec]:
-    """Train SentencePiece on each side, or once on both where the vocabulary is joint."""
+def _codec(
+    settings: CodecSettings, tokenizer: str, texts: Sequence[str], language: str, model: Path
+) -> TextCodec:
+    if tokenizer in SUBWORDS:
+        return _subword_codec_of(settings, tokenizer, texts, language, model)
+    return _word_codec_of(settings, tokenizer, texts, language)
+
+
+def _word_codec_of(
+    settings: CodecSettings, name: str, texts: Sequence[str], language: str
+) -> TextCodec:
+    """A word codec of one language, also where its vocabulary holds the other's words too."""
+    tokenizer = WordTokenizer(language=language, lowercase=settings.lowercase, name=name)
+    vocabulary = word_vocabulary(
+        tokenizer, texts, min_frequency=settings.min_frequency, max_size=settings.max_size
+    )
+    return TextCodec(tokenizer, vocabulary)
+
+
+def _subword_codec_of(
+    settings: CodecSettings, algorithm: str, texts: Sequence[str], language: str, model: Path
+) -> TextCodec:
     if settings.max_size is None:
         raise InputError("data.tokenizer.max_size is needed for SentencePiece: for example 6000")
-
-    def train(side: str) -> bytes:
-        return train_sentencepiece(
-            texts[side],
-            algorithm=settings.tokenizer,
-            vocabulary_size=settings.max_size or 0,
-            lowercase=settings.lowercase,
-        )
-
-    source = train("source")
-    models = {"source": source, "target": source if settings.joint else train("target")}
-    for side, content in models.items():
-        (folder / f"{side}.model").write_bytes(content)
-    lowercase = settings.lowercase
-    return (
-        _subword_codec(folder / "source.model", language=languages[0], lowercase=lowercase),
-        _subword_codec(folder / "target.model", language=languages[1], lowercase=lowercase),
+    content = train_sentencepiece(
+        texts,
+        algorithm=algorithm,
+        vocabulary_size=settings.max_size,
+        lowercase=settings.lowercase,
     )
+    model.write_bytes(content)
+    return _subword_codec(model, language=language, lowercase=settings.lowercase)
 
 
 def _subword_codec(path: Path, *, language: str, lowercase: bool) -> TextCodec:
@@ -145,7 +160,7 @@ def save_codec(codec: TextCodec, folder: Path, side: str) -> None:
         "language": codec.tokenizer.language,
     }
     if isinstance(codec.tokenizer, WordTokenizer):
-        description["tokenizer"] = "word"
+        description["tokenizer"] = codec.tokenizer.name
         description["tokens"] = codec.vocabulary.tokens
     else:
         description["tokenizer"] = "sentencepiece"
@@ -170,7 +185,9 @@ def load_codec(folder: Path, side: str) -> TextCodec:
         if description["tokenizer"] == "sentencepiece":
             path = folder / f"{side}.model"
             return _subword_codec(path, language=language, lowercase=lowercase)
-        tokenizer = WordTokenizer(language=language, lowercase=lowercase)
+        tokenizer = WordTokenizer(
+            language=language, lowercase=lowercase, name=description["tokenizer"]
+        )
         return TextCodec(tokenizer, Vocabulary(description["tokens"]))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path} is not a vocabulary of this program ({error})") from error

@@ -1,16 +1,15 @@
 """Sentence pairs and the files they are read from. Needs no torch, so that it can refuse early."""
 
-import gzip
 import random
-import zlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from seq2seq.errors import InputError
+from seq2seq.text.files import is_zip, read_bytes, read_zipped_text
 
-GZIP_MAGIC = b"\x1f\x8b"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 Alignment = tuple[tuple[int, int], ...]
@@ -52,7 +51,12 @@ def read_lines(path: Path) -> list[str]:
     Raises:
         InputError: the file is missing, unreadable, empty, damaged, or not UTF-8.
     """
-    content = _read_bytes(path).removeprefix(BYTE_ORDER_MARK)
+    return decode_lines(path, read_bytes(path))
+
+
+def decode_lines(path: Path, content: bytes) -> list[str]:
+    """The lines of a file's content, as `read_lines` gives them."""
+    content = content.removeprefix(BYTE_ORDER_MARK)
     if not content:
         raise InputError(f"{path} is empty: give a file with one sentence a line")
     try:
@@ -65,33 +69,6 @@ def read_lines(path: Path) -> list[str]:
         ) from error
     lines = text.removesuffix("\n").split("\n")
     return [line.removesuffix("\r") for line in lines]
-
-
-def _read_bytes(path: Path) -> bytes:
-    """Whole content of a file, decompressed where its first bytes say gzip, whatever its name."""
-    try:
-        content = path.read_bytes()
-    except FileNotFoundError as error:
-        raise InputError(f"{path} does not exist: {_nearest_existing(path)}") from error
-    except IsADirectoryError as error:
-        raise InputError(f"{path} is a folder: give a text file, plain or .gz") from error
-    except OSError as error:
-        raise InputError(f"{path} cannot be read ({error.strerror}): check it") from error
-    if not content.startswith(GZIP_MAGIC):
-        return content
-    try:
-        return gzip.decompress(content)
-    except (EOFError, OSError, zlib.error) as error:
-        raise InputError(f"{path} is a damaged gzip file ({error}): fetch it again") from error
-
-
-def _nearest_existing(path: Path) -> str:
-    """Say what the user may have meant by a path that is not there."""
-    folder = path.parent
-    if not folder.is_dir():
-        return f"nor does its folder; the working folder is {Path.cwd()}"
-    names = sorted(entry.name for entry in folder.iterdir() if entry.name[0] != ".")[:6]
-    return f"{folder} holds {', '.join(names) or 'nothing'}"
 
 
 def read_parallel(source_path: Path, target_path: Path) -> list[SentencePair]:
@@ -118,11 +95,15 @@ def drop_blank(pairs: Sequence[SentencePair]) -> list[SentencePair]:
 def read_tab_separated(path: Path) -> list[SentencePair]:
     """Read a file with source and target in the first two columns, as Tatoeba's pairs are served.
 
+    Further columns, such as the attribution, are ignored. The archive is read as served, too: a zip
+    with one text file beside its ``_about.txt``; nothing is unpacked.
+
     Raises:
         InputError: the file cannot be read, or a line has one column only.
     """
+    content = read_zipped_text(path) if is_zip(path) else read_bytes(path)
     pairs = []
-    for number, line in enumerate(read_lines(path), start=1):
+    for number, line in enumerate(decode_lines(path, content), start=1):
         columns = line.split("\t")
         if len(columns) < 2:
             raise InputError(
@@ -130,6 +111,33 @@ def read_tab_separated(path: Path) -> list[SentencePair]:
             )
         pairs.append(SentencePair(columns[0], columns[1]))
     return pairs
+
+
+def in_file_order(
+    pairs: Sequence[SentencePair], sizes: tuple[int, int, int]
+) -> tuple[list[SentencePair], list[SentencePair], list[SentencePair]]:
+    """Consecutive splits of the given sizes.
+
+    A later split leaves out the pairs whose source sentence is in an earlier one, and takes the
+    next ones instead.
+
+    Raises:
+        InputError: there are too few pairs.
+    """
+    splits: list[list[SentencePair]] = []
+    seen: set[str] = set()
+    rest = iter(pairs)
+    for size in sizes:
+        new = (pair for pair in rest if pair.source not in seen)
+        split = list(islice(new, size))
+        if len(split) < size:
+            raise InputError(
+                f"{len(pairs):,} pairs are too few for {sizes[0]:,} training, {sizes[1]:,} "
+                f"validation and {sizes[2]:,} test pairs: ask for fewer"
+            )
+        seen |= {pair.source for pair in split}
+        splits.append(split)
+    return splits[0], splits[1], splits[2]
 
 
 def hold_out(

@@ -1,6 +1,7 @@
 """Text -> tokens -> text, for words and for SentencePiece subwords."""
 
 import io
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -9,11 +10,11 @@ from typing import Protocol, runtime_checkable
 import sentencepiece
 
 from seq2seq.errors import InputError
+from seq2seq.text.splitters import make_splitter
 from seq2seq.text.torchtext_adapter import (
     frequent_tokens,
     load_sentencepiece,
     sentencepiece_splitter,
-    word_splitter,
 )
 from seq2seq.text.vocabulary import (
     BEGIN,
@@ -27,7 +28,6 @@ from seq2seq.text.vocabulary import (
     UNKNOWN_ID,
     Vocabulary,
 )
-from seq2seq.text.words import join_words, split_words
 
 
 @runtime_checkable
@@ -44,20 +44,30 @@ class Tokenizer(Protocol):
 
 
 class WordTokenizer:
-    """Words and punctuation, case kept unless `lowercase`; see `split_words` and `join_words`."""
+    """Words, or characters, by a named splitter; case is kept unless `lowercase`.
 
-    def __init__(self, *, language: str, lowercase: bool) -> None:
+    Args:
+        language: language code, for the rules of splitting and joining.
+        lowercase: lower-case the text first.
+        name: a name in `splitters.SPLITTERS`.
+
+    Raises:
+        InputError: the splitter does not know the language.
+    """
+
+    def __init__(self, *, language: str, lowercase: bool, name: str = "word") -> None:
+        self.name = name
         self.language = language
         self.lowercase = lowercase
-        self._split = word_splitter(split_words)
+        self._splitter = make_splitter(name, language)
 
     def tokens(self, text: str) -> list[str]:
-        """Split a sentence into words and punctuation signs."""
-        return self._split(text.lower() if self.lowercase else text)
+        """Split a sentence."""
+        return self._splitter.split(text.lower() if self.lowercase else text)
 
     def text(self, tokens: Sequence[str]) -> str:
-        """Join words by spaces and punctuation by the rules of the language."""
-        return join_words(tokens, self.language)
+        """Join tokens by the rules of the splitter and the language."""
+        return self._splitter.join(tokens)
 
 
 class SubwordTokenizer:
@@ -169,9 +179,19 @@ def train_sentencepiece(
             minloglevel=2,
         )
     except (RuntimeError, OSError) as error:
-        reason = str(error).strip().splitlines()[-1] if str(error).strip() else "no reason given"
-        raise InputError(
-            f"data.tokenizer.max_size={vocabulary_size} does not suit this text ({reason}): "
-            "give another size"
-        ) from error
+        raise InputError(_unsuitable_size(vocabulary_size, str(error))) from error
     return model.getvalue()
+
+
+REQUIRED = re.compile(r"required_chars\. \d+ vs (\d+)")
+"""Where SentencePiece says how many characters and special pieces a text needs."""
+
+
+def _unsuitable_size(size: int, reason: str) -> str:
+    if needed := REQUIRED.search(reason):
+        return (
+            f"data.tokenizer.max_size={size} does not suit this text: "
+            f"its characters alone need {needed[1]}; give more"
+        )
+    last = next(reversed(reason.strip().splitlines()), "no reason given")
+    return f"data.tokenizer.max_size={size} does not suit this text ({last}): give another size"

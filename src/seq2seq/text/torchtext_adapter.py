@@ -19,6 +19,16 @@ def word_splitter(split: Callable[[str], list[str]]) -> Callable[[str], list[str
     return get_tokenizer(split)
 
 
+def basic_english_splitter() -> Callable[[str], list[str]]:
+    """``basic_english``: lower-cased, simple punctuation apart, quotes, colons, semicolons gone."""
+    return get_tokenizer("basic_english")
+
+
+def whitespace_splitter() -> Callable[[str], list[str]]:
+    """The words between white space, as torchtext splits where no tokenizer is named."""
+    return get_tokenizer(None)
+
+
 def frequent_tokens(
     counts: Counter[str],
     *,

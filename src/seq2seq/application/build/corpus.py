@@ -1,5 +1,6 @@
 """The corpus that a configuration names. Imports no torch, so that wrong files are refused fast."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -7,6 +8,7 @@ from seq2seq.config import (
     DataConfig,
     FilePairConfig,
     GrammarConfig,
+    HubConfig,
     Multi30kConfig,
     ParallelConfig,
     TatoebaConfig,
@@ -17,15 +19,17 @@ from seq2seq.text.corpus import (
     ParallelCorpus,
     SentencePair,
     hold_out,
+    in_file_order,
     read_parallel,
     read_tab_separated,
 )
 from seq2seq.text.grammar.grammar import load_grammar
+from seq2seq.text.huggingface import HubDataset, HubSplits
+from seq2seq.text.languages import LETTERS, nearest_language
+from seq2seq.text.multi30k import Selection, missing_files, read_multi30k
 
 PROJECT_ROOT = Path(__file__).resolve().parents[4]
 """The folder of train.py, conf/ and data/."""
-
-MULTI30K_SPLITS = {"train": "train", "validation": "val", "test": "test_2016_flickr"}
 
 
 def build_corpus(data: DataConfig, seed: int) -> ParallelCorpus:
@@ -54,6 +58,8 @@ def _read(data: DataConfig, seed: int) -> ParallelCorpus:
             return _multi30k(data)
         case TatoebaConfig():
             return _tatoeba(data, seed)
+        case HubConfig():
+            return _hub(data, seed)
     raise TypeError(f"no corpus for {type(data).__name__}")
 
 
@@ -71,7 +77,22 @@ def _grammar(data: GrammarConfig) -> ParallelCorpus:
     )
 
 
+LANGUAGE_CODE = re.compile(r"[a-z]{2,3}([-_][A-Za-z0-9]+)*")
+
+
+def _check_language_codes(data: DataConfig) -> None:
+    """Refuse what is no language code, such as a language's name."""
+    for key in ("source_language", "target_language"):
+        code = getattr(data, key)
+        if not LANGUAGE_CODE.fullmatch(code):
+            raise InputError(
+                f"data.{key}={code} is no language code{nearest_language(code, LETTERS)}; "
+                "write it as in en, de or pt-BR"
+            )
+
+
 def _parallel(data: ParallelConfig, seed: int) -> ParallelCorpus:
+    _check_language_codes(data)
     train = _file_pair("data.train", data.train)
     test = _file_pair("data.test", data.test)
     if not train:
@@ -102,42 +123,68 @@ def _file_pair(key: str, files: FilePairConfig) -> list[SentencePair]:
     if files.source is None or files.target is None:
         missing = "source" if files.source is None else "target"
         raise InputError(f"{key}.{missing} is needed: give both files or neither")
+    if files.source == files.target:
+        raise InputError(f"{key}.source and {key}.target are both {files.source}: give two files")
     return read_parallel(Path(files.source), Path(files.target))
 
 
 def _tatoeba(data: TatoebaConfig, seed: int) -> ParallelCorpus:
     """Held out at random, or, in the order of the file, what follows the training pairs."""
+    _check_language_codes(data)
     pairs = read_tab_separated(Path(data.file))
     if data.in_order:
         if data.train_pairs is None:
             raise InputError("data.train_pairs is needed with data.in_order=true")
-        first, second = data.train_pairs, data.train_pairs + data.validation_pairs
-        return ParallelCorpus(
-            pairs[:first], pairs[first:second], pairs[second : second + data.test_pairs]
-        )
+        sizes = (data.train_pairs, data.validation_pairs, data.test_pairs)
+        return ParallelCorpus(*in_file_order(pairs, sizes))
     rest, validation = hold_out(pairs, data.validation_pairs, seed)
     rest, test = hold_out(rest, data.test_pairs, seed) if data.test_pairs else (rest, [])
+    if data.train_pairs is not None and data.train_pairs > len(rest):
+        raise InputError(
+            f"data.train_pairs={data.train_pairs}: {data.file} leaves {len(rest):,} pairs for "
+            "training: ask for fewer, or set data.train_pairs=null"
+        )
     return ParallelCorpus(rest[: data.train_pairs], validation, test)
 
 
 def _multi30k(data: Multi30kConfig) -> ParallelCorpus:
-    if data.source_language == data.target_language:
+    """The files of `root`; those that are not there are fetched first."""
+    root = Path(data.root)
+    selection = Selection(data.source_language, data.target_language, data.test_set.value)
+    missing = missing_files(root, selection)
+    if missing and data.download:
+        # not imported by users of other corpora
+        from seq2seq.application.build.download import download_multi30k  # noqa: PLC0415
+
+        download_multi30k(data.address, root, missing)
+    elif missing:
         raise InputError(
-            f"data.source_language and data.target_language are both {data.source_language}: "
-            "set data.target_language to another of en, de, fr, cs"
+            f"data.root={root} has no {missing[0]}.gz: give the folder of the published files, or "
+            "set data.download=true"
         )
-    splits = {
-        name: read_parallel(
-            _multi30k_file(data.root, stem, data.source_language),
-            _multi30k_file(data.root, stem, data.target_language),
-        )
-        for name, stem in MULTI30K_SPLITS.items()
-    }
-    return ParallelCorpus(**splits)
+    return read_multi30k(root, selection)
 
 
-def _multi30k_file(root: str, stem: str, language: str) -> Path:
-    """The published file, or the same decompressed."""
-    plain = Path(root) / f"{stem}.{language}"
-    zipped = plain.with_name(plain.name + ".gz")
-    return plain if plain.exists() and not zipped.exists() else zipped
+def _hub(data: HubConfig, seed: int) -> ParallelCorpus:
+    if (data.validation_split is None) == (data.validation_fraction is None):
+        raise InputError(
+            "data.validation_split and data.validation_fraction: give one of them, for example "
+            "data.validation_split=validation, and set the other to null"
+        )
+    splits = HubSplits(
+        HubDataset(
+            name=data.dataset,
+            subset=data.subset,
+            revision=data.revision,
+            column=data.column,
+            languages=(data.source_language, data.target_language),
+        )
+    )
+    train = splits.pairs("data.train_split", data.train_split)
+    test = [] if data.test_split is None else splits.pairs("data.test_split", data.test_split)
+    if data.validation_split is not None:
+        validation = splits.pairs("data.validation_split", data.validation_split)
+    else:
+        count = round((data.validation_fraction or 0) * len(train))
+        train, validation = hold_out(train, count, seed)
+    return ParallelCorpus(train, validation, test)

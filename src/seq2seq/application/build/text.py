@@ -66,7 +66,8 @@ def build_codecs(
     """Train the tokenizers on the training split and keep them in `folder`."""
     pairs = drop_blank(corpus.train)
     settings = CodecSettings(
-        tokenizer=data.tokenizer.name.value,
+        source_tokenizer=data.tokenizer.name.value,
+        target_tokenizer=(data.tokenizer.target_name or data.tokenizer.name).value,
         lowercase=data.tokenizer.lowercase,
         joint=data.tokenizer.joint,
         min_frequency=data.tokenizer.min_frequency,

@@ -1,0 +1,43 @@
+"""The corpus check: what training would read, and what is odd about it. No model is built."""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from seq2seq.application.build.text import build_codecs
+from seq2seq.config import Config
+from seq2seq.text.bucketing import BatchSize, shuffled_order
+from seq2seq.text.corpus import ParallelCorpus
+from seq2seq.text.inspection_report import inspection_report
+from seq2seq.text.store import encode_split, require_pairs
+
+
+def check_corpus(config: Config, corpus: ParallelCorpus) -> str:
+    """Tokenise a corpus as training would, and describe it.
+
+    Raises:
+        InputError: options do not go with the corpus, or no training pair is left.
+    """
+    with TemporaryDirectory() as folder:
+        codecs = build_codecs(config.data, corpus, Path(folder))
+    named = {"train": corpus.train, "validation": corpus.validation, "test": corpus.test}
+    splits = {
+        name: encode_split(
+            pairs,
+            source_codec=codecs[0],
+            target_codec=codecs[1],
+            max_length=config.data.max_length,
+            truncate=config.data.truncate,
+        )
+        for name, pairs in named.items()
+        if pairs
+    }
+    require_pairs("training", splits["train"])
+    order = shuffled_order(
+        splits["train"].source.lengths,
+        splits["train"].target.lengths,
+        BatchSize(sentences=config.trainer.batch_sentences, tokens=config.trainer.batch_tokens),
+        seed=config.seed,
+        epoch=0,
+    )
+    languages = (config.data.source_language, config.data.target_language)
+    return inspection_report(splits, codecs=codecs, languages=languages, order=order)

@@ -1,0 +1,85 @@
+"""What the schema says of a key, in words: for messages, help and documentation."""
+
+from collections.abc import Iterator
+from dataclasses import Field, dataclass, fields, is_dataclass
+from enum import EnumMeta
+from types import NoneType
+from typing import Any, get_args
+
+from seq2seq.config import DATA_SCHEMAS, Config
+
+TYPE_NAMES = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One key of the configuration.
+
+    Attributes:
+        key: such as ``optim.learning_rate``.
+        meaning: what it means.
+        unit: of the value; empty where it has none.
+        choices: names that the value is one of; empty where it is free.
+        expected: the values it takes, in words.
+    """
+
+    key: str
+    meaning: str
+    unit: str
+    choices: tuple[str, ...]
+    expected: str
+
+
+def settings_of(schema: type, prefix: str = "") -> Iterator[Setting]:
+    """The keys of a section, those of its sections included."""
+    for described in fields(schema):
+        key = f"{prefix}{described.name}"
+        if isinstance(described.type, type) and is_dataclass(described.type):
+            yield from settings_of(described.type, f"{key}.")
+        else:
+            yield _setting(key, described)
+
+
+def setting_of(key: str) -> Setting | None:
+    """The setting of a key, of whichever corpus; None where there is none."""
+    schemas = [settings_of(Config)]
+    schemas += [settings_of(schema, "data.") for schema in DATA_SCHEMAS.values()]
+    return next((found for settings in schemas for found in settings if found.key == key), None)
+
+
+def corpora_with(key: str) -> list[str]:
+    """Names of the corpora that have a key."""
+    return [
+        name
+        for name, schema in DATA_SCHEMAS.items()
+        if key in {setting.key for setting in settings_of(schema, "data.")}
+    ]
+
+
+def is_section(key: str) -> bool:
+    """Whether a key has keys below it."""
+    schemas = [settings_of(Config)]
+    schemas += [settings_of(schema, "data.") for schema in DATA_SCHEMAS.values()]
+    return any(found.key.startswith(f"{key}.") for settings in schemas for found in settings)
+
+
+def _setting(key: str, described: "Field[Any]") -> Setting:
+    types = get_args(described.type) or (described.type,)
+    plain = next(kind for kind in types if kind is not NoneType)
+    choices = tuple(plain.__members__) if isinstance(plain, EnumMeta) else ()
+    expected = ", ".join(choices) or _range(TYPE_NAMES[plain], described)
+    return Setting(
+        key=key,
+        meaning=described.metadata["meaning"],
+        unit=described.metadata["unit"],
+        choices=choices,
+        expected=f"{expected}; or null" if NoneType in types else expected,
+    )
+
+
+def _range(type_name: str, described: "Field[Any]") -> str:
+    low, high = described.metadata["low"], described.metadata["high"]
+    if low is None:
+        return type_name
+    bounds = f"{low:.12g} or more" if high is None else f"{low:.12g} to {high:.12g}"
+    return f"{type_name}, {bounds}"

@@ -1,0 +1,167 @@
+"""Fetching a file of known checksum: resumable, retried, whole or not at all. Needs no torch."""
+
+import hashlib
+import http.client
+import os
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from seq2seq.errors import InputError
+
+CHUNK = 1 << 16
+"""Bytes between two reports of progress."""
+
+TEMPORARY = {408, 425, 429, 500, 502, 503, 504}
+"""Answers of a server that may be different a moment later."""
+
+Progress = Callable[[int, int | None], None]
+"""Told the bytes that are there, and how many there will be where the server says so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checksum:
+    """What a file must hash to.
+
+    Attributes:
+        algorithm: a name in `hashlib`, such as ``sha256``.
+        digest: hexadecimal.
+    """
+
+    algorithm: str
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How hard to try.
+
+    Attributes:
+        attempts: tries before giving up.
+        pause: seconds before the second try; doubled before each further one.
+        timeout: seconds without a byte after which a try has failed.
+    """
+
+    attempts: int = 4
+    pause: float = 0.5
+    timeout: float = 30.0
+
+
+class _EndedEarlyError(OSError):
+    """The connection closed before the announced end."""
+
+
+def download(
+    address: str, target: Path, checksum: Checksum, *, progress: Progress, patience: Patience
+) -> None:
+    """Fetch `address` to `target`.
+
+    The bytes gather in ``.<name>.part`` beside the target, which takes the target's name when it
+    is whole and its checksum is right. A part that an earlier attempt or program left is continued
+    where the server can do that.
+
+    Raises:
+        InputError: the address cannot be fetched, or is not the file of this checksum.
+    """
+    if urlsplit(address).scheme not in {"https", "http"}:
+        raise InputError(f"{address} is no address to fetch from: give one that begins https://")
+    left, part = _places(target)
+    if left.exists():
+        left.replace(part)  # ours alone now, should another program fetch the same file
+    try:
+        _gather(address, part, checksum, progress, patience)
+        part.replace(target)
+    finally:
+        if part.exists():
+            part.replace(left)
+
+
+def _places(target: Path) -> tuple[Path, Path]:
+    """Where a part waits to be continued, and where this program works on it."""
+    return (
+        target.with_name(f".{target.name}.part"),
+        target.with_name(f".{target.name}.part-{os.getpid()}"),
+    )
+
+
+def _gather(
+    address: str, part: Path, checksum: Checksum, progress: Progress, patience: Patience
+) -> None:
+    """Try until the part is whole and right."""
+    pause, continued = patience.pause, part.exists()
+    for attempt in range(1, patience.attempts + 1):
+        try:
+            _append(address, part, progress, patience.timeout)
+            break
+        except (OSError, http.client.HTTPException) as error:
+            lasting = isinstance(error, urllib.error.HTTPError) and error.code not in TEMPORARY
+            if lasting or attempt == patience.attempts:
+                raise InputError(_not_fetched(address, error, attempt)) from error
+        time.sleep(pause)
+        pause *= 2
+    found = _digest(part, checksum.algorithm)
+    if found == checksum.digest:
+        return
+    part.unlink()
+    if not continued:
+        raise InputError(
+            f"{address}: its {checksum.algorithm.upper()} is {found}, expected {checksum.digest}: "
+            "nothing of it is kept; check the address, or what stands between you and it"
+        )
+    # what was there before may be to blame: once more from the beginning
+    _gather(address, part, checksum, progress, patience)
+
+
+def _not_fetched(address: str, error: Exception, attempts: int) -> str:
+    reason = getattr(error, "reason", None) or str(error) or type(error).__name__
+    if isinstance(error, urllib.error.HTTPError):
+        reason = f"{error.code} {error.reason}"
+    elif isinstance(reason, OSError):
+        reason = reason.strerror or str(reason)
+    tried = f" after {attempts} attempts" if attempts > 1 else ""
+    return f"{address} cannot be fetched{tried} ({reason}): check the network and the address"
+
+
+def _append(address: str, part: Path, progress: Progress, timeout: float) -> None:
+    """Fetch what the part lacks, or the whole file where the server cannot continue."""
+    start = part.stat().st_size if part.exists() else 0
+    request = urllib.request.Request(address)
+    if start:
+        request.add_header("Range", f"bytes={start}-")
+    try:
+        with urllib.request.urlopen(request, timeout=timeout) as response:
+            continues = response.status == http.HTTPStatus.PARTIAL_CONTENT
+            begins = response.headers.get("Content-Range", "").startswith(f"bytes {start}-")
+            _receive(response, part, start if continues and begins else 0, progress)
+    except urllib.error.HTTPError as error:
+        error.close()
+        if error.code != http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE or not start:
+            raise
+        # nothing is missing, or the part is no beginning of this file: the checksum will tell
+
+
+def _receive(
+    response: http.client.HTTPResponse, part: Path, start: int, progress: Progress
+) -> None:
+    length = response.headers.get("Content-Length", "")
+    total = start + int(length) if length.isdigit() else None
+    have = start
+    with part.open("r+b" if start else "wb") as file:
+        file.seek(start)
+        while chunk := response.read1(CHUNK):
+            file.write(chunk)
+            have += len(chunk)
+            progress(have, total)
+        file.flush()
+        os.fsync(file.fileno())
+    if total is not None and have < total:
+        raise _EndedEarlyError(f"the connection ended after {have:,} of {total:,} bytes")
+
+
+def _digest(path: Path, algorithm: str) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, algorithm).hexdigest()

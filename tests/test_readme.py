@@ -1,0 +1,164 @@
+"""Every command of the README, run as it stands but for the size of what it does."""
+
+import gzip
+import re
+import shlex
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import train
+from tests.tiny import SMALL_MODEL
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text("utf-8")
+
+SHRUNK = [
+    *[override for override in SMALL_MODEL if not override.startswith("device")],
+    "data.limit=40",
+    "trainer.max_steps=2",
+    "tensorboard.heatmaps=1",
+]
+OF_GRAMMAR = ["data.train_pairs=40", "data.validation_pairs=5", "data.test_pairs=5"]
+OF_TATOEBA = ["data.validation_pairs=5", "data.test_pairs=5"]
+
+ELSEWHERE = {
+    "python scripts/kernel_regression.py": "test_kernel_regression_program.py",
+    "python train.py --help": "test_documentation.py",
+}
+"""Commands that another test runs."""
+
+
+def commands():
+    """The lines of every shell block, comments left out, continued lines joined."""
+    for block in re.findall(r"```sh\n(.*?)```", README, flags=re.DOTALL):
+        for line in block.replace("\\\n", " ").splitlines():
+            command = " ".join(line.partition(" #")[0].split())
+            if command:
+                yield command
+
+
+TRAINING = [command for command in commands() if command.startswith("python train.py")]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, grammar):
+    """A working folder with all that the README's commands name."""
+    folder = tmp_path_factory.mktemp("readme")
+    pairs = grammar.sample(700, 1, "train")
+    sides = {"en": [pair.source for pair in pairs], "fr": [pair.target for pair in pairs]}
+    files = folder / "FOLDER"
+    for language, sentences in sides.items():
+        text = "".join(f"{sentence}\n" for sentence in sentences)
+        (folder / f"train.{language}").write_text(text)
+        (folder / f"test.{language}").write_text("".join(f"{s}\n" for s in sentences[:5]))
+        for root in (files, folder / "data" / "multi30k"):
+            root.mkdir(parents=True, exist_ok=True)
+            for split in ("train", "val", "test_2016_flickr"):
+                (root / f"{split}.{language}.gz").write_bytes(gzip.compress(text.encode()))
+    (folder / "sentences.txt").write_text("I see it.\n")
+    table = "".join(f"{pair.source}\t{pair.target}\tCC-BY\n" for pair in pairs)
+    (files / "fra.txt").write_text(table)
+    with zipfile.ZipFile(files / "fra-eng.zip", "w") as archive:
+        archive.writestr("fra.txt", table)
+        archive.writestr("_about.txt", "about")
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def here(request, monkeypatch):
+    monkeypatch.chdir(request.getfixturevalue("folder"))
+    monkeypatch.setenv("HYDRA_FULL_ERROR", "1")
+    monkeypatch.setenv("HF_DATASETS_CACHE", "cache")
+
+
+def shrunk(command):
+    """Arguments of a training command, made small by further overrides."""
+    arguments = [argument.replace("device=gpu", "device=cpu") for argument in command.split()[2:]]
+    if any(argument.startswith("experiment=") for argument in arguments):
+        return [*arguments, *SHRUNK]
+    data = next((a.partition("=")[2] for a in arguments if a.startswith("data=")), "grammar")
+    sizes = {"grammar": OF_GRAMMAR, "tatoeba": OF_TATOEBA}.get(data, [])
+    vocabulary = [] if data == "grammar" else ["data.tokenizer.max_size=400"]
+    return [*arguments, *SHRUNK, *sizes, *vocabulary]
+
+
+@pytest.fixture(scope="module")
+def baseline(folder):
+    """`make train`: the run that the later commands use."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.chdir(folder)
+        patched.setenv("HYDRA_FULL_ERROR", "1")
+        patched.setattr(sys, "argv", ["train.py", *shrunk("python train.py"), "name=default"])
+        assert train.main() == 0
+    return folder / "runs" / "baseline" / "default"
+
+
+@pytest.mark.parametrize("command", TRAINING)
+def test_training_commands_train(baseline, command, monkeypatch, capsys):
+    if "data=hf" in command:
+        hub = pytest.importorskip("datasets", reason="needs the extra hf")
+        monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", baseline / "cache")
+        hub.disable_progress_bars()
+        command = command.replace("FOLDER", "HUB")  # a folder of nothing else
+        jsonl_splits(Path("HUB"))
+    monkeypatch.setattr(sys, "argv", ["train.py", *shrunk(command)])
+    status = train.main()
+    printed = capsys.readouterr()
+    assert status == 0, printed.err
+    assert "batches" in printed.out if "debug=data" in command else "results " in printed.out
+
+
+def jsonl_splits(folder):
+    folder.mkdir()
+    rows = "".join(
+        f'{{"translation": {{"en": "a {word}", "fr": "un {word}"}}}}\n' for word in "bcdefgh" * 9
+    )
+    for split in ("train", "validation", "test"):
+        (folder / f"{split}.jsonl").write_text(rows)
+
+
+@pytest.mark.parametrize(
+    "command", [command for command in commands() if command.startswith("python scripts/")]
+)
+def test_commands_on_a_trained_model_answer(baseline, command):
+    if command in ELSEWHERE:
+        assert (ROOT / "tests" / ELSEWHERE[command]).is_file()
+        return
+    program = command.replace("python scripts", f"{shlex.quote(sys.executable)} {ROOT}/scripts")
+    done = subprocess.run(
+        program, shell=True, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "BLEU" in done.stdout or Path("translations.txt").read_text().count("\n") == 1
+
+
+def test_the_example_in_python_translates(baseline, capsys):
+    example = next(
+        block for block in re.findall(r"```python\n(.*?)```", README, re.DOTALL) if "Tran" in block
+    )
+    exec(compile(example, "README.md", "exec"), {})
+    assert len(capsys.readouterr().out.splitlines()) >= 2
+
+
+def test_every_other_command_is_a_target_of_make():
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    others = [c for c in commands() if not c.startswith(("python train.py", "python scripts/"))]
+    assert others
+    for command in others:
+        make, target = command.split()[:2]
+        assert make == "make"
+        assert f"\n{target}: " in makefile, command
+
+
+def test_the_data_path_names_every_file_of_the_text_room_and_no_other():
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    named = set(re.findall(r"`((?!tests/)\w+/[\w/]+\.py)`", text))
+    source = ROOT / "src" / "seq2seq"
+    for name in named:
+        assert (source / name).is_file(), name
+    for path in (source / "text").glob("*.py"):
+        assert path.name == "__init__.py" or f"text/{path.name}" in named, path.name

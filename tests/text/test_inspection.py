@@ -1,0 +1,116 @@
+import numpy as np
+import pytest
+
+from seq2seq.text.codec import CodecSettings, train_codecs
+from seq2seq.text.corpus import SentencePair
+from seq2seq.text.inspection import (
+    Overlap,
+    Repetition,
+    overlap,
+    ratio_outliers,
+    repetition,
+    unknown_tokens,
+    unusual_characters,
+)
+from seq2seq.text.inspection_report import inspection_report
+from seq2seq.text.store import encode_split
+
+USUAL = [SentencePair("a b c d e f", "u v w x y z")] * 8
+LONG = SentencePair("a " * 40, "u v w x")
+LONGER = SentencePair("a b c", "u " * 90)
+
+
+@pytest.fixture
+def codecs(tmp_path):
+    settings = CodecSettings(
+        source_tokenizer="word",
+        target_tokenizer="word",
+        lowercase=False,
+        joint=False,
+        min_frequency=1,
+        max_size=None,
+    )
+    pairs = [*USUAL, LONG]
+    return train_codecs(
+        settings,
+        sources=[pair.source for pair in pairs],
+        targets=[pair.target for pair in pairs],
+        languages=("en", "fr"),
+        folder=tmp_path,
+    )
+
+
+def encoded(codecs, pairs):
+    return encode_split(
+        pairs, source_codec=codecs[0], target_codec=codecs[1], max_length=None, truncate=False
+    )
+
+
+def test_outliers_are_the_pairs_off_the_usual_ratio_the_worst_first(codecs):
+    outliers = ratio_outliers(encoded(codecs, [*USUAL, LONG, LONGER]))
+    assert [outlier.pair for outlier in outliers] == [LONGER, LONG]
+    assert (outliers[0].source_length, outliers[0].target_length) == (3, 90)
+
+
+def test_a_language_that_is_always_longer_has_no_outliers(codecs):
+    assert ratio_outliers(encoded(codecs, [SentencePair("a b", "u " * 12)] * 9)) == []
+    assert ratio_outliers(encoded(codecs, [])) == []
+
+
+def test_unknown_tokens_are_counted_by_what_they_are(codecs):
+    assert unknown_tokens(codecs[0], ["a new b", "new newer"]) == {"new": 2, "newer": 1}
+
+
+def test_repeated_pairs_and_ambiguous_sources_are_counted_apart():
+    pairs = [SentencePair(*text) for text in ("ax", "ax", "ax", "ay", "bz", "bz")]
+    assert repetition(pairs) == Repetition(pairs=3, ambiguous=1)
+
+
+def test_overlap_counts_whole_pairs_and_sources():
+    train = [SentencePair("a", "x"), SentencePair("b", "y")]
+    other = [SentencePair("a", "x"), SentencePair("b", "z"), SentencePair("c", "y")]
+    assert overlap(train, other) == Overlap(pairs=1, sources=2)
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "unusual"),
+    [
+        ("en", "A plain text, isn't it? “Yes” — 5 €", ""),
+        ("en", "café", "é"),
+        ("fr", "L'été à Noël, ŒUVRE ça", ""),
+        ("fr", "mañana", "ñ"),
+        ("de", "Größe, ÄRGER", ""),
+        ("cs", "příliš žluťoučký kůň", ""),
+        ("ru", "Привет привет p", "p"),
+        ("ja", "これはテストです日本語 a", "a"),
+        ("fr-CA", "été", ""),
+        ("en", "a\u200bb\x00c\ufffdd\ue000", "\u200b\x00\ufffd\ue000"),
+        ("en", "раypal", "ра"),
+    ],
+)
+def test_unusual_characters_are_found_by_language(language, text, unusual):
+    assert set(unusual_characters([text], language)) == set(unusual)
+
+
+def test_the_report_has_every_section_and_shows_what_cannot_be_seen(codecs):
+    train = encoded(codecs, [*USUAL, LONG, LONGER, SentencePair("a\u200b b", "u")])
+    validation = encoded(codecs, USUAL[:1])
+    report = inspection_report(
+        {"train": train, "validation": validation},
+        codecs=codecs,
+        languages=("en", "fr"),
+        order=[np.arange(9), np.arange(9, 11)],
+    )
+    said = [line.strip() for line in report.splitlines()]
+    for line in (
+        "ratios      train: 2 of 11 pairs differ in length more than 3 times as usual",
+        "3 : 90 tokens  'a b c' | 'u u u u u u u u u u u u u u u u u u u u u u u u u u u u u …",
+        "unknown     train source: 1 unknown tokens, 1 different: U+200B ZERO WIDTH SPACE 1",
+        "repeated    train: pairs that repeat another 7, sources with several translations 0",
+        "overlap     validation: pairs that are in train 1, pairs whose source is 1, of 1",
+        "characters  source (en): 1 unusual: U+200B ZERO WIDTH SPACE 1",
+        "batches     batch 1: 9 pairs, padded to 41 source and 7 target tokens; "
+        "padding 73.7% source, 3.2% target",
+        "2 batches of 2 to 9 pairs; padding 72.1% source, 37.1% target",
+    ):
+        assert line in said, report
