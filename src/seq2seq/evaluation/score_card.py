@@ -38,6 +38,11 @@ class ScoreCard:
         )
 
 
+def sentence_bleu_score(hypothesis: str, reference: str) -> float:
+    """BLEU of one sentence, 0 to 100, smoothed, over the orders that its length allows."""
+    return BLEU(effective_order=True).sentence_score(hypothesis, [reference]).score
+
+
 def score_card(hypotheses: Sequence[str], references: Sequence[str]) -> ScoreCard:
     """Score translations against one reference each.
 

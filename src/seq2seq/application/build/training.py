@@ -9,8 +9,10 @@ from lightning.pytorch.callbacks import Callback, EarlyStopping, ModelCheckpoint
 from seq2seq.application.build.text import EncodedCorpus
 from seq2seq.config import Config, Monitor
 from seq2seq.model.seq2seq import Seq2Seq
-from seq2seq.tensorboard.callbacks import AttentionHeatmaps, TranslationSamples
-from seq2seq.tensorboard.event_log import EventLog
+from seq2seq.decoding.greedy import greedy_search
+from seq2seq.tensorboard.attention_panel import choose_panel
+from seq2seq.tensorboard.callbacks import AttentionHeatmaps, AttentionRecords, TranslationSamples
+from seq2seq.tensorboard.event_log import EventLog, SessionStart
 from seq2seq.text.bucketing import BatchSize, shuffled_order, sorted_order
 from seq2seq.text.datamodule import TranslationData
 from seq2seq.training.interruption import StopAtStep, StopOnSignal
@@ -108,6 +110,7 @@ def _callbacks(
     monitor, mode = _monitor(config)
     callbacks: list[Callback] = [
         RandomState(),
+        SessionStart(),
         ProgressReport(total_steps=num_steps),
         TranslationSamples(corpus.validation, count=config.tensorboard.samples),
         AttentionHeatmaps(
@@ -117,6 +120,7 @@ def _callbacks(
             count=config.tensorboard.heatmaps,
             title=run_dir.name,
         ),
+        _records(config, corpus),
     ]
     if config.trainer.early_stopping is not None:
         callbacks.append(EarlyStopping(monitor, mode=mode, patience=config.trainer.early_stopping))
@@ -127,6 +131,24 @@ def _callbacks(
         *_checkpoints(config, run_dir / "checkpoints"),
         StopOnSignal(run_dir / "checkpoints" / "last.ckpt"),
     ]
+
+
+def _records(config: Config, corpus: EncodedCorpus) -> AttentionRecords:
+    """Attention of the panel: teacher-forced, and of every search that is named here."""
+    panel = choose_panel(
+        corpus.validation,
+        source_codec=corpus.source_codec,
+        target_codec=corpus.target_codec,
+        first=config.tensorboard.panel.first,
+        indices=config.tensorboard.panel.indices,
+        texts=config.tensorboard.panel.texts,
+    )
+    return AttentionRecords(
+        panel,
+        source_codec=corpus.source_codec,
+        target_codec=corpus.target_codec,
+        searches={"greedy": lambda model, source: [[h] for h in greedy_search(model, source)]},
+    )
 
 
 def _checkpoints(config: Config, folder: Path) -> list[Callback]:

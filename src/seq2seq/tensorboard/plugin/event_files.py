@@ -6,6 +6,7 @@ from typing import Any
 
 from tensorboard.backend.event_processing.data_provider import MultiplexerDataProvider
 from tensorboard.backend.event_processing.plugin_event_multiplexer import EventMultiplexer
+from tensorboard.context import RequestContext
 
 from seq2seq.errors import InputError
 from seq2seq.tensorboard.plugin import views
@@ -27,7 +28,8 @@ def read_log_folder(folder: Path, *, name: str | None = None) -> dict[str, Any]:
     multiplexer.AddRunsFromDirectory(str(folder))
     multiplexer.Reload()
     provider = MultiplexerDataProvider(multiplexer, str(folder))
-    index = views.index(provider, "")
+    context = RequestContext()
+    index = views.index(provider, context)
     found = [
         (described["run"], tag["tag"]) for described in index["runs"] for tag in described["tags"]
     ]
@@ -36,7 +38,7 @@ def read_log_folder(folder: Path, *, name: str | None = None) -> dict[str, Any]:
             f"{folder} holds no attention records: give the folder of a run that was trained with "
             "tensorboard.panel, or a model and --input FILE"
         )
-    all_views = [views.view(provider, "", run, tag) for run, tag in found]
+    all_views = [views.view(provider, context, run, tag) for run, tag in found]
     own = name or folder.resolve().name
     for described in (*index["runs"], *filter(None, all_views)):
         if described["run"] == ".":

@@ -53,8 +53,8 @@ class AttentionPlugin(TBPlugin):
     def _index(self, request: Request) -> Response:
         content = views.index(
             self._provider,
-            plugin_util.experiment_id(request.environ),
             plugin_util.context(request.environ),
+            plugin_util.experiment_id(request.environ),
         )
         return http_util.Respond(request, content, "application/json")
 
@@ -65,10 +65,10 @@ class AttentionPlugin(TBPlugin):
             return _refused(request, 400, "give one run and one tag")
         content = views.view(
             self._provider,
-            plugin_util.experiment_id(request.environ),
+            plugin_util.context(request.environ),
             run[0],
             tag[0],
-            plugin_util.context(request.environ),
+            plugin_util.experiment_id(request.environ),
         )
         if content is None:
             return _refused(request, 404, "there is no such run and tag")

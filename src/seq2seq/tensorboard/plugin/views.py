@@ -10,6 +10,7 @@ import re
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
+from tensorboard.context import RequestContext
 from tensorboard.data.provider import DataProvider, RunTagFilter, TensorDatum
 
 from seq2seq.tensorboard.colours import LEVELS, PALETTE, difference_colours
@@ -31,9 +32,9 @@ KINDS = ("forced", "greedy", "beam")
 Json = dict[str, Any]
 
 
-def index(provider: DataProvider, experiment_id: str, ctx: Any = None) -> Json:
+def index(provider: DataProvider, context: RequestContext, experiment_id: str = "") -> Json:
     """All runs with their sentences, kinds and ranks, and the colours to draw with."""
-    series = provider.list_tensors(ctx, experiment_id=experiment_id, plugin_name=PLUGIN_NAME)
+    series = provider.list_tensors(context, experiment_id=experiment_id, plugin_name=PLUGIN_NAME)
     runs, problems = [], []
     for run in sorted(series, key=natural):
         tags = []
@@ -57,7 +58,7 @@ def index(provider: DataProvider, experiment_id: str, ctx: Any = None) -> Json:
 
 
 def view(
-    provider: DataProvider, experiment_id: str, run: str, tag: str, ctx: Any = None
+    provider: DataProvider, context: RequestContext, run: str, tag: str, experiment_id: str = ""
 ) -> Json | None:
     """All steps of one tag of one run, the later of two records of one step.
 
@@ -65,7 +66,7 @@ def view(
         None where there is no such tag.
     """
     found = provider.read_tensors(
-        ctx,
+        context,
         experiment_id=experiment_id,
         plugin_name=PLUGIN_NAME,
         downsample=ALL_STEPS,

@@ -3,13 +3,17 @@
 import { colourOf, draw, legend } from "./paint.js";
 import { FONT, isSpecial, labelOf, widest, widthOf } from "./tokens.js";
 
-const LARGEST_CELL = 36;
+const LARGEST_CELL = 40;
+const COMFORTABLE_CELL = 22;
+const TILTED_CELL = 20;
+const OVERHANG = 36;
 const SMALLEST_CELL = 13;
 const TILT = Math.PI / 3;
 const GAP = 9;
 const LEGEND_HEIGHT = 42;
 
-// chart = {source, target, values (row by row), signed, links, theme}; room = pixels across.
+// chart = {source, target, values (row by row), signed, links, theme}; room = {width, height} that
+// the matrix should keep to, as long as its tokens stay legible.
 export function matrixChart(chart, room) {
   const layout = matrixLayout(chart, room);
   const { cell, left, top, width, height, font } = layout;
@@ -43,10 +47,14 @@ export function matrixChart(chart, room) {
 function matrixLayout(chart, room) {
   const columns = chart.source.length;
   const rows = chart.target.length;
-  const guess = Math.floor((room - widest(chart.target, 13) - 60) / columns);
-  const cell = Math.max(SMALLEST_CELL, Math.min(LARGEST_CELL, guess));
+  const beside = room.width - widest(chart.target, 13) - 2 * GAP;
+  const upright = Math.floor(beside / columns);
+  const across = upright < TILTED_CELL ? upright : Math.floor((beside - OVERHANG) / columns);
+  const down = Math.floor((room.height - widest(chart.source, 13) - LEGEND_HEIGHT - 20) / rows);
+  const wanted = Math.min(across, Math.max(COMFORTABLE_CELL, down));
+  const cell = Math.max(SMALLEST_CELL, Math.min(LARGEST_CELL, wanted));
   const font = Math.max(10, Math.min(14, Math.round(cell * 0.62)));
-  const tilt = cell >= 20 ? TILT : Math.PI / 2;
+  const tilt = cell >= TILTED_CELL ? TILT : Math.PI / 2;
   const left = Math.ceil(widest(chart.target, font)) + GAP + 4;
   const longest = widest(chart.source, font);
   const top = Math.ceil(longest * Math.sin(tilt)) + font + GAP;

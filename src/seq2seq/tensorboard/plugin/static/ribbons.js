@@ -14,6 +14,7 @@ export function ribbonChart(chart, room) {
   const layout = ribbonLayout(chart, room);
   const { width, height, font } = layout;
   const ribbons = ribbonPaths(chart, layout);
+  const gold = goldLines(chart, layout);
   const sides = [
     ...chart.source.map((token, column) => sideLabel(token, "column", column, chart, layout)),
     ...chart.target.map((token, row) => sideLabel(token, "row", row, chart, layout)),
@@ -22,7 +23,7 @@ export function ribbonChart(chart, room) {
     "svg",
     { width, height, viewBox: `0 0 ${width} ${height}`, "font-family": FONT, "font-size": font },
     draw("g", { class: "ribbons" }, ...ribbons.map(({ path }) => path)),
-    goldLines(chart, layout),
+    gold,
     ...sides,
   );
   return {
@@ -36,6 +37,7 @@ export function ribbonChart(chart, room) {
         const isIt = !focus || (within(focus.row, row) && within(focus.column, column));
         path.setAttribute("opacity", isIt ? (focus ? Math.min(1, opacity + 0.2) : opacity) : 0.05);
       }
+      gold.setAttribute("opacity", focus ? 0.35 : 1);
       emphasise(node, focus);
     },
     anchor: ({ row, column }) => ({
@@ -47,11 +49,11 @@ export function ribbonChart(chart, room) {
 
 function ribbonLayout(chart, room) {
   const lines = Math.max(chart.source.length, chart.target.length);
-  const line = Math.max(SHORTEST_LINE, Math.min(TALLEST_LINE, Math.floor(640 / lines)));
+  const line = Math.max(SHORTEST_LINE, Math.min(TALLEST_LINE, Math.floor((room.height - 2 * PAD) / lines)));
   const font = Math.max(11, Math.min(14, Math.round(line * 0.62)));
   const left = Math.ceil(widest(chart.source, font)) + 2 * PAD;
   const side = Math.ceil(widest(chart.target, font)) + 2 * PAD;
-  const between = Math.max(120, Math.min(380, room - left - side));
+  const between = Math.max(120, Math.min(380, room.width - left - side));
   const start = (count) => PAD + ((lines - count) * line) / 2 + line / 2;
   return {
     line,

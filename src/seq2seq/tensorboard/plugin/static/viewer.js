@@ -13,6 +13,8 @@ import { labelOf } from "./tokens.js";
 
 const POLL_SECONDS = 10;
 const REPLAY_SECONDS = 6;
+const NARROW = 820; // as in viewer.css
+const ASIDE = 264 + 40 + 32; // with the gap and the edges, as there
 
 const NOTHING = [
   "No attention has been recorded in this log folder yet.",
@@ -84,7 +86,7 @@ class Viewer {
     this.root.replaceChildren(this.node);
     this.stage.addEventListener("pointerleave", () => this.pinned || this.point(null));
     document.addEventListener("keydown", (event) => this.key(event));
-    new ResizeObserver(() => this.shown && this.paint()).observe(this.stage);
+    addEventListener("resize", () => this.shown && this.paint());
   }
 
   async begin() {
@@ -213,7 +215,7 @@ class Viewer {
     this.paintTheme();
     this.paintControls();
     this.tools.hidden = false;
-    const figures = this.figures(this.theme, this.stage.clientWidth);
+    const figures = this.figures(this.theme, this.room());
     this.charts = figures.map(({ chart }) => chart);
     this.stage.replaceChildren(...figures.map((figure) => this.framed(figure)));
     this.point(this.focus);
@@ -253,6 +255,15 @@ class Viewer {
     return "";
   }
 
+  // What is left of the window beside the figures and below the controls.
+  room() {
+    const isNarrow = innerWidth <= NARROW;
+    return {
+      width: Math.max(240, this.root.clientWidth - (isNarrow ? 32 : ASIDE)),
+      height: Math.max(360, innerHeight - this.tools.offsetHeight - 90),
+    };
+  }
+
   // What is drawn: one chart, or two and their difference.
   figures(theme, room) {
     const { shown, state } = this;
@@ -263,25 +274,26 @@ class Viewer {
     }));
     if (shown.length > 1 && sameTokens(shown[0].frame, shown[1].frame)) {
       const [first, second] = shown.map(({ frame }) => frame);
-      drawn.push({ title: "A − B", note: "blue: A looks there more; orange: B does", data: { ...first, values: differenceOf(first, second), signed: true } });
+      drawn.push({ title: "A − B", note: "blue: more in A, orange: more in B", data: { ...first, values: differenceOf(first, second), signed: true } });
     }
     const makeChart = state.view === "matrix" ? matrixChart : ribbonChart;
-    const share = Math.floor((room - 28 * (drawn.length - 1)) / drawn.length) - 4;
+    const share = { ...room, width: Math.floor((room.width - 28 * (drawn.length - 1)) / drawn.length) };
     return drawn.map(({ title, note, data }) => {
       const { source, target, values, signed } = data;
       const links = state.gold === "on" ? data.links : null;
-      return { title, note, data, chart: makeChart({ source, target, values, signed, links, theme }, share) };
+      return { title, note, data, share: share.width, chart: makeChart({ source, target, values, signed, links, theme }, share) };
     });
   }
 
   note(frame) {
     const { sentence, kind, rank, ranks } = this.selection;
+    const step = `step ${frame.step.toLocaleString("en")}`;
     const hypothesis = ranks.length > 1 ? ` ${rank + 1}` : "";
     const score = frame.score === null ? "" : `, log-probability ${formatNumber(frame.score, 2)}`;
-    return `${sentence}, ${kindName(kind)}${hypothesis}, step ${frame.step.toLocaleString("en")}${score}`;
+    return this.shown.length > 1 ? `${step}${score}` : `${sentence}, ${kindName(kind)}${hypothesis}, ${step}${score}`;
   }
 
-  framed({ title, note, data, chart }) {
+  framed({ title, note, data, chart, share }) {
     const tip = make("div", { class: "tip", hidden: true });
     const pad = make("div", { class: "pad" }, chart.node, tip);
     const at = (event) => {
@@ -295,7 +307,9 @@ class Viewer {
       this.point(focus);
     });
     chart.tell = (focus) => tell(tip, chart, focus, data);
-    return make("figure", {}, make("figcaption", {}, make("b", {}, title), make("span", {}, note)), pad);
+    const caption = make("figcaption", {}, make("b", {}, title), make("span", {}, note));
+    caption.style.maxWidth = `${Math.max(share, chart.width)}px`;
+    return make("figure", {}, caption, pad);
   }
 
   point(focus) {
@@ -362,7 +376,7 @@ class Viewer {
   // Files are for paper: always in light colours, and without what is pointed at.
   picture() {
     const theme = themeOf(false, this.index);
-    return composedPicture(this.figures(theme, this.stage.clientWidth), theme);
+    return composedPicture(this.figures(theme, this.room()), theme);
   }
 
   fileName(ending) {
