@@ -69,16 +69,16 @@ def _wait_until_read(provider):
     """The fast loader reads in the background: until nothing changes any more."""
     before, quiet = None, 0
     for _ in range(100):
-        now = [
+        now = {
             (run, tag, series.max_step)
             for plugin in provider.list_plugins(CONTEXT, experiment_id="")
             for run, tags in provider.list_tensors(
                 CONTEXT, experiment_id="", plugin_name=plugin
             ).items()
             for tag, series in tags.items()
-        ]
+        }
         quiet = quiet + 1 if now == before else 0
         before = now
-        if quiet >= 5:
+        if now and quiet >= 3:
             return
         time.sleep(0.05)
