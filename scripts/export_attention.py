@@ -19,7 +19,9 @@ def main() -> int:
     )
     parser.add_argument("folder", type=Path, help="a run folder, or an exported model/ folder")
     parser.add_argument("--input", type=Path, help="text file to translate, one sentence a line")
-    parser.add_argument("-o", "--output", type=Path, default=Path("attention.html"), help="the page")
+    parser.add_argument(
+        "-o", "--output", type=Path, default=Path("attention.html"), help="the page"
+    )
     arguments = parser.parse_args()
     try:
         return _export(arguments.folder, arguments.input, arguments.output)
@@ -35,7 +37,9 @@ def _export(folder: Path, source: Path | None, output: Path) -> int:
     try:
         output.write_text(content, encoding="utf-8")
     except OSError as error:
-        raise InputError(f"{output} cannot be written ({error.strerror}): give another -o") from error
+        raise InputError(
+            f"{output} cannot be written ({error.strerror}): give another -o"
+        ) from error
     print(f"{output}  {output.stat().st_size / 1e6:.1f} MB")
     return 0
 

@@ -46,7 +46,9 @@ def provider_of(loader, flags):
 @contextmanager
 def _data_server(flags):
     """The process behind the fast loader, started as TensorBoard starts it."""
-    kept = ",".join(f"{name}={number or 'all'}" for name, number in flags.samples_per_plugin.items())
+    kept = ",".join(
+        f"{name}={number or 'all'}" for name, number in flags.samples_per_plugin.items()
+    )
     with TemporaryDirectory() as folder:
         port_file = Path(folder) / "port"
         arguments = [

@@ -114,7 +114,9 @@ class AttentionRecords(Callback):
         everyone = list(range(len(self._panel)))
         batch = Batch.from_split(self._panel.split, everyone).to(pl_module.device)
         found = {"forced": [[forced] for forced in _forced(pl_module, batch)]}
-        found |= {kind: search(pl_module.model, batch.source) for kind, search in self._searches.items()}
+        found |= {
+            kind: search(pl_module.model, batch.source) for kind, search in self._searches.items()
+        }
         for kind, lists in found.items():
             for index, hypotheses in enumerate(lists):
                 if kind == "forced" and not self._panel.split.pairs[index].target:

@@ -64,7 +64,7 @@ export function menu(text, entries) {
 // A slider over recorded steps, with a line above it.
 export function stepSlider(label, onStep) {
   const range = make("input", { type: "range", min: 0, step: 1, "aria-label": label, oninput: () => onStep(Number(range.value)) });
-  const above = make("div", { class: "above" });
+  const above = make("div", { class: "above", title: "entropy over the steps" });
   const said = make("output", { class: "step" });
   const node = make("div", { class: "steps" }, make("div", { class: "track" }, above, range), said);
   return {

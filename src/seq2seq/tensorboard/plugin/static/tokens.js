@@ -24,8 +24,9 @@ export function isSpecial(token) {
   return SPECIAL.test(token);
 }
 
+// As wide as in bold, in which the token under the pointer is set.
 export function widthOf(text, size) {
-  pencil.font = `${size}px ${FONT}`;
+  pencil.font = `bold ${size}px ${FONT}`;
   return pencil.measureText(text).width;
 }
 
@@ -33,9 +34,11 @@ export function widest(tokens, size) {
   return tokens.reduce((width, token) => Math.max(width, widthOf(labelOf(token), size)), 0);
 }
 
-// Subwords that mark the beginning of a word by ▁ are joined as the text was.
+// Without special tokens at its ends. Subwords that mark the beginning of a word by ▁ are joined as
+// the text was.
 export function sentenceOf(tokens) {
-  const kept = tokens.filter((token) => !isSpecial(token));
+  const isWord = (token) => !isSpecial(token);
+  const kept = tokens.slice(tokens.findIndex(isWord), tokens.findLastIndex(isWord) + 1);
   const subwords = kept.some((token) => token.startsWith("▁"));
   return subwords ? kept.join("").replaceAll("▁", " ").trim() : kept.join(" ");
 }
