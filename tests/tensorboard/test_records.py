@@ -26,8 +26,10 @@ from seq2seq.tensorboard.record_format import (
 )
 from seq2seq.tensorboard.records import log_attention
 
-SOURCE = "The red cat does not see the small black bird . <eos>".split()
-TARGET = "Le chat rouge ne voit pas le petit oiseau noir dans le jardin <eos>".split()
+SOURCE_TEXT = "The red cat does not see the small black bird ."
+TARGET_TEXT = "Le chat rouge ne voit pas le petit oiseau noir dans le jardin"
+SOURCE = (*SOURCE_TEXT.split(), "<eos>")
+TARGET = (*TARGET_TEXT.split(), "<eos>")
 
 
 def weights_of(rows, columns, seed=0):
@@ -70,7 +72,7 @@ def test_weights_come_back_within_the_documented_error(tmp_path, dtype):
     )
     record = record_in(value)
     assert step == 7
-    assert (record.source, record.target) == (tuple(SOURCE), tuple(TARGET))
+    assert (record.source, record.target) == (SOURCE, TARGET)
     assert (record.score, record.bleu, record.alignment) == (-3.5, 41.0, ((0, 0), (1, 2)))
     error = np.abs(record.weights / 65535 - weights.detach().double().numpy())
     assert error.max() <= 1 / 131070 + 1e-12

@@ -113,7 +113,9 @@ class AttentionRecords(Callback):
             return
         everyone = list(range(len(self._panel)))
         batch = Batch.from_split(self._panel.split, everyone).to(pl_module.device)
-        found = {"forced": [[forced] for forced in _forced(pl_module, batch)]}
+        found: dict[str, Sequence[Sequence[Hypothesis]]] = {
+            "forced": [[forced] for forced in _forced(pl_module, batch)]
+        }
         found |= {
             kind: search(pl_module.model, batch.source) for kind, search in self._searches.items()
         }

@@ -22,8 +22,8 @@ class EventLog(TensorBoardLogger):
 class SessionStart(Callback):
     """Where training continues, TensorBoard forgets what was written after the checkpoint.
 
-    (A run that crashed had gone on after it, and will log the same steps again.) A new run says that
-    it starts, too, because the first start that TensorBoard reads erases nothing.
+    (A run that crashed had gone on after it, and will log the same steps again.) A new run says
+    that it starts, too, because the first start that TensorBoard reads erases nothing.
     """
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:  # noqa: ARG002

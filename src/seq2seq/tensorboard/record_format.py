@@ -1,4 +1,4 @@
-"""The attention record, version 1: weights, tokens and scores of one sentence in a few hundred bytes.
+"""The attention record, version 1: weights, tokens and scores of a sentence in few bytes.
 
     b"ATTN", the version as one byte, then by zlib:
     length of the header in bytes (uint32, little-endian)

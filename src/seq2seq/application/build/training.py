@@ -8,8 +8,8 @@ from lightning.pytorch.callbacks import Callback, EarlyStopping, ModelCheckpoint
 
 from seq2seq.application.build.text import EncodedCorpus
 from seq2seq.config import Config, Monitor
-from seq2seq.model.seq2seq import Seq2Seq
 from seq2seq.decoding.greedy import greedy_search
+from seq2seq.model.seq2seq import Seq2Seq
 from seq2seq.tensorboard.attention_panel import choose_panel
 from seq2seq.tensorboard.callbacks import AttentionHeatmaps, AttentionRecords, TranslationSamples
 from seq2seq.tensorboard.event_log import EventLog, SessionStart

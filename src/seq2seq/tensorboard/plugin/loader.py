@@ -47,9 +47,9 @@ class AttentionPlugin(TBPlugin):
     def get_plugin_apps(self) -> dict[str, Callable[..., Any]]:
         """Routes below ``data/plugin/attention``."""
         static = {f"/{name}": _static(name) for name in STATIC_FILES}
-        return static | {"/index": self._index, "/view": self._view}
+        data = {"/index": self._index, "/view": self._view}
+        return static | {path: Request.application(answer) for path, answer in data.items()}
 
-    @Request.application
     def _index(self, request: Request) -> Response:
         content = views.index(
             self._provider,
@@ -58,7 +58,6 @@ class AttentionPlugin(TBPlugin):
         )
         return http_util.Respond(request, content, "application/json")
 
-    @Request.application
     def _view(self, request: Request) -> Response:
         run, tag = request.args.getlist("run"), request.args.getlist("tag")
         if not all(len(name) == 1 and len(name[0]) <= MAX_NAME_LENGTH for name in (run, tag)):
@@ -78,12 +77,11 @@ class AttentionPlugin(TBPlugin):
 def _static(name: str) -> Callable[..., Any]:
     """The route of one file of the viewer."""
 
-    @Request.application
     def serve(request: Request) -> Response:
         content_type = "text/css" if name.endswith(".css") else "text/javascript"
         return http_util.Respond(request, static_file(name), content_type)
 
-    return serve
+    return Request.application(serve)
 
 
 def _refused(request: Request, code: int, message: str) -> Response:
