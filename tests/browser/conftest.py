@@ -131,10 +131,11 @@ def open_page(chromium):
         )
         contexts.append(context)
         context.on("request", note)
+        context.on("response", lambda answer: errors.extend(_refusals(answer)))
         page = context.new_page()
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.on("dialog", lambda dialog: errors.append(f"dialog: {dialog.message}"))
-        page.on("console", lambda m: m.type == "error" and errors.append(m.text))
+        page.on("console", lambda message: errors.extend(_complaints(message)))
         page.goto(url)
         return page
 
@@ -143,6 +144,18 @@ def open_page(chromium):
         context.close()
     assert not errors
     assert hosts <= {"127.0.0.1"}
+
+
+def _refusals(answer):
+    """Answers of the tab's own routes that are none."""
+    if answer.status >= 400 and "/plugin/attention/" in answer.url:
+        yield f"{answer.status} {answer.url}"
+
+
+def _complaints(message):
+    """What a page says is wrong. (TensorBoard itself lacks an icon.)"""
+    if message.type == "error" and not message.text.startswith("Failed to load resource"):
+        yield message.text
 
 
 @pytest.fixture

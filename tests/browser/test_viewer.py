@@ -202,8 +202,12 @@ def test_everything_is_reached_by_keys(open_tab, data):
     page.keyboard.press("k")
     expect(caption).to_contain_text("attention/0, greedy")
     page.keyboard.press("k")
-    page.keyboard.press("ArrowLeft")
+    page.keyboard.press(",")
     expect(caption).to_contain_text(f"step {view['frames'][-2]['step']:,}")
+    tab.locator("aside").click()
+    page.keyboard.press("ArrowLeft")
+    expect(caption).to_contain_text(f"step {view['frames'][-3]['step']:,}")
+    page.keyboard.press("ArrowRight")
     page.keyboard.press("v")
     expect(tab.locator(".ribbons")).to_be_visible()
     page.keyboard.press("v")
@@ -259,11 +263,11 @@ def test_a_view_is_exported_as_picture_drawing_and_data(open_tab, data, tmp_path
 
 def test_hostile_tokens_are_text(open_tab, tmp_path):
     page, tab = open_tab(run="hostile")
-    assert labels(tab, "row") == list(HOSTILE)
+    assert labels(tab, "row") == [text.replace(" ", "␣") for text in HOSTILE]
     assert tab.locator("b", has_text="bold").count() == 0
     assert tab.locator("main img, main script").count() == 0
     point_at(tab, "row", 1)
-    expect(tab.locator(".weights h3 bdi")).to_have_text(HOSTILE[1])
+    expect(tab.locator(".weights h3 bdi")).to_have_text(HOSTILE[1].replace(" ", "␣"))
     drawing = ElementTree.parse(downloaded(page, tab, "SVG", tmp_path))
     names = {element.tag.rpartition("}")[2] for element in drawing.iter()}
     assert names <= {"svg", "rect", "g", "path", "text"}
@@ -324,7 +328,7 @@ def test_the_page_shows_the_same_from_disk(open_page, log_folder, data, tmp_path
     expect(page.locator("figure svg")).to_be_visible()
     assert labels(page, "row") == data["additive", TAG]["targets"][0]
     page.get_by_label("run", exact=True).select_option("hostile")
-    expect(page.locator("text[data-row='1']")).to_have_text(HOSTILE[1])
+    expect(page.locator("text[data-row='3']")).to_have_text(HOSTILE[3])
     assert downloaded(page, page, "PNG", tmp_path).read_bytes().startswith(b"\x89PNG")
     assert page.url.endswith("#run=hostile")
 

@@ -55,9 +55,10 @@ export function menu(text, entries) {
     make("button", { type: "button", onclick: () => { close(); act(); } }, name),
   );
   node.append(make("div", {}, ...buttons));
-  node.addEventListener("focusout", (event) => {
-    if (!node.contains(event.relatedTarget)) setTimeout(close, 150);
+  node.addEventListener("focusout", ({ relatedTarget }) => {
+    if (relatedTarget && !node.contains(relatedTarget)) close();
   });
+  document.addEventListener("pointerdown", ({ target }) => node.contains(target) || close());
   return { node };
 }
 

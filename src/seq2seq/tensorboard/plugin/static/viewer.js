@@ -27,6 +27,7 @@ log_attention(writer, "attention/0", weights, source_tokens, target_tokens, step
 const KEYS = [
   ["← →", "step back and forth; inside a chart, move"],
   ["↑ ↓", "inside a chart, move"],
+  [", .", "step back and forth, everywhere"],
   ["space", "replay training"],
   ["n p", "next, previous sentence"],
   ["k", "next kind"],
@@ -361,6 +362,8 @@ class Viewer {
     const acts = {
       ArrowLeft: () => this.goTo(place - 1),
       ArrowRight: () => this.goTo(place + 1),
+      ",": () => this.goTo(place - 1),
+      ".": () => this.goTo(place + 1),
       " ": () => this.replay(),
       n: () => this.change({ sentence: next(selection.sentences, selection.sentence), rank: null }),
       p: () => this.change({ sentence: next(selection.sentences, selection.sentence, -1), rank: null }),
