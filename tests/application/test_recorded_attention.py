@@ -62,6 +62,7 @@ def test_greedy_records_are_the_translation_with_its_score_and_bleu(views, folde
     last = view["frames"][-1]
     (translation,) = Translator.load(folder).translate(["The cat sleeps."])
     assert view["targets"][last["target"]] == translation.target_tokens
+    assert views["attention/0/greedy"]["alignments"] == [None], "gold is of the reference"
     assert last["score"] == pytest.approx(translation.score, abs=1e-3)
     np.testing.assert_allclose(weights_of(view, last), translation.weights.numpy(), atol=1e-4)
     assert 0 <= last["bleu"] <= 100

@@ -66,26 +66,22 @@ def test_a_text_without_a_source_is_refused(choose, text):
         choose(texts=[text])
 
 
-PAIR = SentencePair("The cat sleeps.", "Le chat dort.", alignment=((0, 0), (1, 1), (2, 2), (3, 3)))
+PAIR = SentencePair("Do not wait.", "N'attends pas.", ((0, 0), (1, 0), (1, 2), (2, 1), (3, 3)))
 
 
 def test_gold_links_of_words_are_the_alignment():
-    words = (["The", "cat", "sleeps", "."], ["Le", "<unk>", "dort", "."])
+    words = (["Do", "<unk>", "wait", "."], ["N'", "attends", "pas", "."])
     assert gold_links(PAIR, *words) == PAIR.alignment
 
 
 def test_every_part_of_a_word_has_the_links_of_the_word():
-    source = ["▁The", "▁c", "at", "▁sleep", "s", "."]
-    target = ["▁Le", "▁chat", "▁", "dort", "."]
+    source = ["▁Do", "▁no", "t", "▁wait", "."]
+    target = ["▁N", "'", "attend", "s", "▁", "pas", "."]
     links = gold_links(PAIR, source, target)
     assert {(source[s], target[t]) for s, t in links} == {
-        ("▁The", "▁Le"),
-        ("▁c", "▁chat"),
-        ("at", "▁chat"),
-        ("▁sleep", "▁"),
-        ("▁sleep", "dort"),
-        ("s", "▁"),
-        ("s", "dort"),
+        *((part, sign) for part in ("▁Do", "▁no", "t") for sign in ("▁N", "'")),
+        *((part, sign) for part in ("▁no", "t") for sign in ("▁", "pas")),
+        *(("▁wait", part) for part in ("attend", "s")),
         (".", "."),
     }
 

@@ -24,7 +24,7 @@ from seq2seq.tensorboard.plugin.views import natural
 from seq2seq.tensorboard.records import log_attention
 from tests.loaders import LOADERS, PLUGINS, flags_of, provider_of
 
-NUM_STEPS = 40
+NUM_STEPS = 600
 """More than TensorBoard keeps of a tag that it does not know."""
 
 HOSTILE = ["<script>alert(1)</script>", "</script>", "<!--", "<img src=x onerror=alert(2)>"]

@@ -112,6 +112,12 @@ def test_rows_need_not_sum_to_one(tmp_path):
     assert record_in(value).weights.tolist() == [[65535, 65535], [0, 0]]
 
 
+def test_a_perfect_score_may_be_a_rounding_error_above_its_range(tmp_path):
+    _, value = logged(tmp_path, "s", [[1.002]], ["a"], ["b"], 1, bleu=100.00000000000004)
+    record = record_in(value)
+    assert (record.bleu, record.weights.item()) == (100, 65535)
+
+
 def test_tokens_are_kept_whatever_they_are(tmp_path):
     tokens = ["<script>", "", " ", "绿茶", "الشاي", "\ud800", "x" * 2000]
     _, value = logged(tmp_path, "s", np.zeros((1, 7)), tokens, ["\u2028"], 1)
@@ -128,7 +134,7 @@ WRONG = {
     "no tokens": ({"weights": np.zeros((1, 0)), "source_tokens": []}, "source_tokens must be 1 to"),
     "text for tokens": ({"source_tokens": "a"}, "source_tokens must be 1 to"),
     "score": ({"score": float("nan")}, "score=nan must be a number"),
-    "bleu": ({"bleu": 100.5}, "bleu=100.5 must be a number from 0 to 100"),
+    "bleu": ({"bleu": 100.5}, "bleu=100.5 must be a number from 0"),
     "link": ({"alignment": [(0, 1)]}, "link 0-1 is outside 1-1"),
     "kind": ({"kind": "a/b"}, "kind must hold no slash"),
     "rank": ({"rank": -1}, "rank be at least 0"),

@@ -33,7 +33,7 @@ from seq2seq.tensorboard.record_format import (
 MAX_NAME_LENGTH = 200
 _PREVIEW_LENGTH = 120
 _ROUNDING = 0.005
-"""How far weights of 16-bit numbers may stray from 0..1."""
+"""How far weights of 16-bit numbers, and scores, may stray from their range."""
 
 
 def log_attention(
@@ -76,7 +76,8 @@ def log_attention(
         target=_tokens("target", target_tokens),
         weights=quantised(_checked(weights, len(target_tokens), len(source_tokens))),
         score=None if score is None else _finite("score", score),
-        bleu=None if bleu is None else _finite("bleu", bleu, 0, 100),
+        # sacreBLEU's sums are a rounding error above 100 for a perfect translation
+        bleu=None if bleu is None else min(100.0, _finite("bleu", bleu, 0, 100 + _ROUNDING)),
         alignment=None
         if alignment is None
         else checked_links(
