@@ -167,7 +167,7 @@ def screenshot(request, tmp_path):
         path = folder / f"{name}.png"
         page.screenshot(path=path)
         with Image.open(path) as picture:
-            picture.convert("RGB").quantize(128, dither=Image.Dither.NONE).save(path, optimize=True)
+            picture.convert("RGB").quantize(256, dither=Image.Dither.NONE).save(path, optimize=True)
         assert path.stat().st_size <= MAX_SCREENSHOT
 
     return take

@@ -68,7 +68,7 @@ class Viewer {
       ["PNG", () => this.exportPng()],
       ["SVG", () => this.exportSvg()],
       ["JSON", () => this.exportJson()],
-      ["copy link", () => navigator.clipboard?.writeText(this.host.link())],
+      ["copy link", () => this.copyLink()],
     ]);
     this.play = make("button", { type: "button", class: "play", title: "Replay training (space)", "aria-label": "replay", onclick: () => this.replay() }, "▶");
     this.steps = stepSlider("step", (place) => this.goTo(place));
@@ -395,6 +395,17 @@ class Viewer {
     download(this.fileName("png"), await pngBlob(this.picture()), "image/png");
   }
 
+  // Without a clipboard, as on a page that is not served securely, the link itself is shown.
+  async copyLink() {
+    const link = this.host.link();
+    try {
+      await navigator.clipboard.writeText(link);
+      this.say("The link is copied.");
+    } catch {
+      this.say(link);
+    }
+  }
+
   exportJson() {
     download(this.fileName("json"), jsonText(this.selection, this.shown), "application/json");
   }
@@ -417,7 +428,8 @@ function tell(tip, chart, focus, { source, target, values, signed }) {
     make("b", {}, signed && weight > 0 ? `+${number}` : number),
   );
   const { x, y } = chart.anchor(focus);
-  tip.style.left = `${x + 8}px`;
+  const rightmost = tip.parentElement.clientWidth - tip.offsetWidth;
+  tip.style.left = `${Math.max(0, Math.min(x + 8, rightmost))}px`;
   tip.style.top = `${y - 8}px`;
 }
 
