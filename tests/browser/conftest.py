@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import numpy as np
 import pytest
 from PIL import Image
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import expect, sync_playwright
 from torch.utils.tensorboard import SummaryWriter
 
 from seq2seq.tensorboard.plugin.event_files import read_log_folder
@@ -31,6 +31,8 @@ TINY = [
     "tensorboard.panel.first=4",
 ]
 MAX_SCREENSHOT = 150_000
+
+expect.set_options(timeout=20_000)  # a busy machine is no failure
 
 
 def pytest_addoption(parser):
@@ -129,6 +131,7 @@ def open_page(chromium):
         context = chromium.new_context(
             viewport={"width": 1280, "height": 800}, accept_downloads=True, **options
         )
+        context.set_default_timeout(90_000)
         contexts.append(context)
         context.on("request", note)
         context.on("response", lambda answer: errors.extend(_refusals(answer)))
