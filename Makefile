@@ -30,6 +30,11 @@ train: $(STAMP) ## train the default experiment (ARGS="key=value …" to change 
 tensorboard: $(STAMP) ## look at all runs in the browser
 	$(BIN)/tensorboard --logdir runs --host 127.0.0.1 --samples_per_plugin images=1000 $(ARGS)
 
+.PHONY: browser
+browser: $(STAMP) ## drive the Attention tab in chromium (docs/viewing.md)
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[browser]'
+	$(BIN)/python -m pytest tests/browser $(ARGS)
+
 .PHONY: check
 check: $(STAMP) ## format check, lint and type check
 	$(BIN)/ruff format --check .

@@ -279,6 +279,46 @@ def test_plot_attention_refuses_wrong_input_in_one_line(trained, tmp_path, argum
     assert done.stderr.count(b"\n") == 1
 
 
+def test_attention_of_a_run_and_of_a_translated_file_becomes_a_page(trained, tmp_path):
+    run_dir, _ = trained
+    text = tmp_path / "text.en"
+    text.write_text("The cat sleeps.\n\n</script><script>alert(1)</script>\n", "utf-8")
+    page = tmp_path / "page.html"
+    for source in ([], ["--input", str(text)]):
+        done = program("scripts/export_attention.py", str(run_dir), *source, "-o", str(page))
+        assert done.returncode == 0, done.stderr.decode()
+        content = page.read_text("utf-8")
+        assert ('"kind": "forced"' in content) is (not source)
+        assert '"kind": "greedy"' in content
+        assert content.count("</script>") == 2
+
+
+def test_attention_of_a_translated_file_goes_into_tensorboard(trained, tmp_path):
+    text = tmp_path / "text.en"
+    text.write_text("The cat sleeps.\n\nI see it.\n", "utf-8")
+    arguments = ["--input", str(text), "--logdir", str(tmp_path / "logs")]
+    done = program("scripts/log_attention.py", str(trained[0] / "model"), *arguments)
+    assert done.returncode == 0, done.stderr.decode()
+    assert done.stdout.decode().startswith("2 sentences recorded\n")
+    assert len(list((tmp_path / "logs").glob("events.out.tfevents.*"))) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["scripts/export_attention.py", "absent"], "absent is no folder"),
+        (["scripts/export_attention.py", "."], ". holds no attention records"),
+        (["scripts/export_attention.py", ".", "--input", "absent"], "absent does not exist"),
+        (["scripts/log_attention.py", ".", "--input", "absent"], "absent does not exist"),
+    ],
+)
+def test_attention_programs_refuse_wrong_input_in_one_line(arguments, message, tmp_path):
+    done = program(*arguments, cwd=tmp_path)
+    assert done.returncode == 2, done.stderr.decode()
+    assert done.stderr.decode().startswith(f"error: {message}")
+    assert done.stderr.count(b"\n") == 1
+
+
 WRONG = {
     "no key": (["=3"], "'=3' has no key: write key=value"),
     "unwritable folder": (["runs_dir=/proc/here"], "/proc/here/baseline/default cannot be made"),
@@ -349,6 +389,8 @@ def test_a_signal_ends_training_with_a_checkpoint_and_the_command_continues(tmp_
         "scripts/textbook.py",
         "scripts/align.py",
         "scripts/plot_attention.py",
+        "scripts/log_attention.py",
+        "scripts/export_attention.py",
     ],
 )
 def test_help_loads_nothing_heavy(name):

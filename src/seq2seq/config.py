@@ -382,9 +382,26 @@ class DecodingConfig:
 
 
 @dataclass(kw_only=True, slots=True)
+class PanelConfig:
+    """`tensorboard.panel`: the sentences whose attention is recorded for the Attention tab."""
+
+    first: int = setting("of the validation split: the first so many", low=0, high=10_000)
+    indices: list[int] = setting("of the validation split: those at these places, from 0")
+    texts: list[str] = setting("sentences of your own: 'source' or 'source ||| target'")
+
+    def __post_init__(self) -> None:
+        check_ranges("tensorboard.panel", self)
+        if min(self.indices, default=0) < 0:
+            raise InputError(
+                f"tensorboard.panel.indices={self.indices} is out of range: places count from 0"
+            )
+
+
+@dataclass(kw_only=True, slots=True)
 class TensorBoardConfig:
     """`tensorboard`."""
 
+    panel: PanelConfig
     heatmaps: int = setting("validation sentences whose attention is drawn", low=0, high=100)
     samples: int = setting("translated validation sentences shown as text", low=0, high=1000)
 

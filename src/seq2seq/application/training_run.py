@@ -118,10 +118,11 @@ def _train(config: Config, prepared: PreparedRun, run_dir: Path) -> dict[str, An
     num_steps = total_steps(config, len(data.train_dataloader()))
     module = build_module(config, prepared.exported.model, prepared.corpus, num_steps)
     trainer = build_trainer(config, run_dir, prepared.corpus, prepared.device, num_steps)
-    log_config(trainer, (run_dir / "config.yaml").read_text(encoding="utf-8"))
     last = run_dir / "checkpoints" / "last.ckpt"
     if last.exists():
         print(f"continuing from {last}")
+    else:
+        log_config(trainer, (run_dir / "config.yaml").read_text(encoding="utf-8"))
     with warnings.catch_warnings():
         # Lightning 2.6 on torch 2.13 warns about its own use of torch's tree functions
         warnings.filterwarnings("ignore", message=r".*LeafSpec", category=FutureWarning)

@@ -36,6 +36,11 @@ class ScoreCard:
         return asdict(self)
 
 
+def sentence_bleu_score(hypothesis: str, reference: str) -> float:
+    """BLEU of one sentence, 0 to 100, smoothed, over the orders that its length allows."""
+    return BLEU(effective_order=True).sentence_score(hypothesis, [reference]).score
+
+
 def score_card(hypotheses: Sequence[str], references: Sequence[str], *, language: str) -> ScoreCard:
     """Score translations against one reference each.
 

@@ -1,6 +1,6 @@
 """What a validation leaves in TensorBoard besides scalars: attention heatmaps and translations."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import lightning.pytorch as pl
@@ -10,10 +10,18 @@ from tensorboard.compat.proto.summary_pb2 import Summary
 
 from seq2seq.decoding.forced import force_decode
 from seq2seq.decoding.hypothesis import Hypothesis
+from seq2seq.evaluation.score_card import sentence_bleu_score
+from seq2seq.model.seq2seq import Seq2Seq
+from seq2seq.tensorboard.attention_panel import AttentionPanel, gold_links
 from seq2seq.tensorboard.heatmap import attention_title, png_bytes, render_attention
-from seq2seq.text.batch import Batch
+from seq2seq.tensorboard.records import log_attention
+from seq2seq.text.batch import Batch, SourceBatch
+from seq2seq.text.codec import TextCodec
 from seq2seq.text.store import EncodedSplit
 from seq2seq.text.vocabulary import END, Vocabulary
+
+PanelSearch = Callable[[Seq2Seq, SourceBatch], Sequence[Sequence[Hypothesis]]]
+"""The n best translations of every sentence of a batch, the best first."""
 
 
 class AttentionHeatmaps(Callback):
@@ -71,6 +79,77 @@ class AttentionHeatmaps(Callback):
             encoded_image_string=png_bytes(image),
         )
         return Summary(value=[Summary.Value(tag=f"attention/{index}", image=encoded)])
+
+
+class AttentionRecords(Callback):
+    """Records the attention of a panel of sentences at every validation, for the Attention tab.
+
+    The kinds are ``forced``, for sentences with a target, and one for each search.
+
+    Args:
+        panel: the sentences.
+        source_codec: names the columns.
+        target_codec: names the rows, and turns hypotheses into text.
+        searches: how to translate, by kind.
+    """
+
+    def __init__(
+        self,
+        panel: AttentionPanel,
+        *,
+        source_codec: TextCodec,
+        target_codec: TextCodec,
+        searches: Mapping[str, PanelSearch],
+    ) -> None:
+        self._panel = panel
+        self._source_codec = source_codec
+        self._target_codec = target_codec
+        self._searches = searches
+
+    def on_validation_end(self, trainer: pl.Trainer, pl_module: Any) -> None:
+        """Record."""
+        if not len(self._panel):
+            return
+        everyone = list(range(len(self._panel)))
+        batch = Batch.from_split(self._panel.split, everyone).to(pl_module.device)
+        found: dict[str, Sequence[Sequence[Hypothesis]]] = {
+            "forced": [[forced] for forced in force_decode(pl_module.model, batch)]
+        }
+        found |= {
+            kind: search(pl_module.model, batch.source) for kind, search in self._searches.items()
+        }
+        for kind, lists in found.items():
+            for index, hypotheses in enumerate(lists):
+                if kind == "forced" and not self._panel.split.pairs[index].target:
+                    continue
+                for rank, hypothesis in enumerate(hypotheses):
+                    self._record(trainer, index, kind, rank, hypothesis)
+
+    def _record(
+        self, trainer: pl.Trainer, index: int, kind: str, rank: int, hypothesis: Hypothesis
+    ) -> None:
+        split = self._panel.split
+        pair = split.pairs[index]
+        source = self._source_codec.vocabulary.words(split.source[index])
+        reference = self._target_codec.vocabulary.words(split.target[index])
+        target = self._target_codec.vocabulary.words(hypothesis.ids)
+        bleu = None
+        if kind != "forced" and pair.target:
+            bleu = sentence_bleu_score(self._target_codec.decode(hypothesis.ids), pair.target)
+        log_attention(
+            _writer(trainer),
+            self._panel.tags[index],
+            hypothesis.weights,
+            [*source, END],
+            target,
+            trainer.global_step,
+            kind=kind,
+            rank=rank,
+            score=hypothesis.score,
+            bleu=bleu,
+            # gold is of the reference: another translation has other words at its places
+            alignment=gold_links(pair, source, reference) if target == [*reference, END] else None,
+        )
 
 
 class TranslationSamples(Callback):

@@ -90,3 +90,17 @@ def ink(coverage: npt.ArrayLike, strength: float = 1.0) -> Pixels:
     """
     share = np.asarray(coverage, dtype=np.float64) / 255 * strength
     return (PAPER + (share * (INKS - 1)).round()).astype(np.uint8)
+
+
+def difference_colours() -> Pixels:
+    """Colours of differences from -1 to 1: vermilion, nothing in the middle, blue.
+
+    An odd number of them, as far apart as those of the colour map, on either side of its paper.
+    """
+    paper, *_ = _ANCHORS
+    sides = [(paper, "f2b48c", "d55e00", "7a2600"), (paper, "8fc3e6", "0072b2", "04304f")]
+    negative, positive = (
+        _srgb(_even_path(oklab([tuple(bytes.fromhex(anchor)) for anchor in side]), LEVELS // 2))
+        for side in sides
+    )
+    return np.concatenate([negative[:0:-1], positive])

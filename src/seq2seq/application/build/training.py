@@ -6,11 +6,20 @@ import lightning.pytorch as pl
 import torch
 from lightning.pytorch.callbacks import Callback, EarlyStopping, ModelCheckpoint
 
+from seq2seq.application.build.decoding import build_search
 from seq2seq.application.build.text import EncodedCorpus
 from seq2seq.config import Averaging, Config, Monitor
+from seq2seq.decoding.beam import beam_search
+from seq2seq.decoding.greedy import greedy_search
 from seq2seq.model.seq2seq import Seq2Seq
-from seq2seq.tensorboard.callbacks import AttentionHeatmaps, TranslationSamples
-from seq2seq.tensorboard.event_log import EventLog
+from seq2seq.tensorboard.attention_panel import choose_panel
+from seq2seq.tensorboard.callbacks import (
+    AttentionHeatmaps,
+    AttentionRecords,
+    PanelSearch,
+    TranslationSamples,
+)
+from seq2seq.tensorboard.event_log import EventLog, SessionStart
 from seq2seq.text.bucketing import BatchSize, shuffled_order, sorted_order
 from seq2seq.text.datamodule import TranslationData
 from seq2seq.text.resampling import Resampling
@@ -129,6 +138,7 @@ def _callbacks(
     monitor, mode = _monitor(config)
     callbacks: list[Callback] = [
         RandomState(),
+        SessionStart(),
         ProgressReport(total_steps=num_steps),
         AttentionWatch(),
         TranslationSamples(corpus.validation, count=config.tensorboard.samples),
@@ -139,6 +149,7 @@ def _callbacks(
             count=config.tensorboard.heatmaps,
             title=run_dir.name,
         ),
+        _records(config, corpus),
     ]
     if config.optim.averaging is not Averaging.none:
         callbacks.append(
@@ -157,6 +168,42 @@ def _callbacks(
         *_checkpoints(config, run_dir / "checkpoints"),
         StopOnSignal(run_dir / "checkpoints" / "last.ckpt"),
     ]
+
+
+def _records(config: Config, corpus: EncodedCorpus) -> AttentionRecords:
+    """Attention of the panel: teacher-forced, and of every search that is named here."""
+    panel = choose_panel(
+        corpus.validation,
+        source_codec=corpus.source_codec,
+        target_codec=corpus.target_codec,
+        first=config.tensorboard.panel.first,
+        indices=config.tensorboard.panel.indices,
+        texts=config.tensorboard.panel.texts,
+    )
+    return AttentionRecords(
+        panel,
+        source_codec=corpus.source_codec,
+        target_codec=corpus.target_codec,
+        searches=_searches(config),
+    )
+
+
+def _searches(config: Config) -> dict[str, PanelSearch]:
+    """The searches whose attention is recorded: greedy, and the beam that scores the model."""
+    searches: dict[str, PanelSearch] = {
+        "greedy": lambda model, source: [[found] for found in greedy_search(model, source)]
+    }
+    search = build_search(config.decoding)
+    if search.beam > 1:
+        searches["beam"] = lambda model, source: beam_search(
+            model,
+            source,
+            size=search.beam,
+            num_best=search.beam,
+            penalty=search.penalty,
+            bounds=search.bounds,
+        )
+    return searches
 
 
 def _checkpoints(config: Config, folder: Path) -> list[Callback]:

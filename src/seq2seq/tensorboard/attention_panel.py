@@ -1,0 +1,132 @@
+"""The fixed panel of sentences whose attention is recorded at every validation."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from seq2seq.errors import InputError
+from seq2seq.text.codec import TextCodec
+from seq2seq.text.corpus import SentencePair
+from seq2seq.text.store import EncodedSplit, TokenStore
+from seq2seq.text.words import split_words
+
+SEPARATOR = "|||"
+"""Between source and target of a sentence that is given as text."""
+
+_MARKS = re.compile(r"[\s▁]+")
+"""White space, and how SentencePiece writes it."""
+
+Links = tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AttentionPanel:
+    """Sentences with the names of their tags. A blank target is none.
+
+    Attributes:
+        tags: one for each sentence.
+        split: the sentences themselves.
+    """
+
+    tags: tuple[str, ...]
+    split: EncodedSplit
+
+    def __len__(self) -> int:
+        return len(self.tags)
+
+
+def choose_panel(
+    validation: EncodedSplit,
+    *,
+    source_codec: TextCodec,
+    target_codec: TextCodec,
+    first: int,
+    indices: Sequence[int],
+    texts: Sequence[str],
+) -> AttentionPanel:
+    """Sentences of the validation split, and sentences given as text.
+
+    Args:
+        validation: the validation split.
+        source_codec: encodes the texts.
+        target_codec: encodes the targets that come with them.
+        first: how many sentences from the beginning of the split.
+        indices: places of further ones, counted from 0.
+        texts: ``source`` or ``source ||| target``.
+
+    Raises:
+        InputError: a place is outside the split, or a text is blank.
+    """
+    places = list(dict.fromkeys([*range(min(first, len(validation))), *indices]))
+    for place in places:
+        if place >= len(validation):
+            raise InputError(
+                f"tensorboard.panel.indices holds {place}, but the validation split has "
+                f"{len(validation):,} pairs: choose among 0 to {len(validation) - 1}"
+            )
+    own = [_pair(text) for text in texts]
+    sources = [validation.source[place] for place in places]
+    targets = [validation.target[place] for place in places]
+    pairs = [validation.pairs[place] for place in places] + own
+    return AttentionPanel(
+        tags=(
+            *(f"attention/{place}" for place in places),
+            *(f"attention/text {number}" for number in range(1, len(own) + 1)),
+        ),
+        split=EncodedSplit(
+            pairs=pairs,
+            source=TokenStore.from_sentences(
+                [*map(list, sources), *(source_codec.encode(pair.source) for pair in own)]
+            ),
+            target=TokenStore.from_sentences(
+                [*map(list, targets), *(target_codec.encode(pair.target) for pair in own)]
+            ),
+            num_blank=0,
+            num_long=0,
+        ),
+    )
+
+
+def _pair(text: str) -> SentencePair:
+    source, _, target = (part.strip() for part in text.partition(SEPARATOR))
+    if not source:
+        raise InputError(
+            f"tensorboard.panel.texts holds {text!r}: give a source sentence, or source "
+            f"{SEPARATOR} target"
+        )
+    return SentencePair(source, target)
+
+
+def gold_links(
+    pair: SentencePair, source_tokens: Sequence[str], target_tokens: Sequence[str]
+) -> Links | None:
+    """The gold alignment of a pair between its tokens; every part of a word has the word's links.
+
+    Returns:
+        None where there is no gold alignment, or the tokens do not spell the words.
+    """
+    if pair.alignment is None:
+        return None
+    sources, targets = _owners(pair.source, source_tokens), _owners(pair.target, target_tokens)
+    if sources is None or targets is None:
+        return None
+    gold = set(pair.alignment)
+    return tuple(
+        (column, row)
+        for column, source in enumerate(sources)
+        for row, target in enumerate(targets)
+        if (source, target) in gold
+    )
+
+
+def _owners(text: str, tokens: Sequence[str]) -> list[int] | None:
+    """The word that each token begins in; None where the letters differ in number."""
+    words = split_words(text)
+    if len(words) == len(tokens):
+        return list(range(len(words)))
+    letters = [number for number, word in enumerate(words) for _ in word]
+    lengths = [len(_MARKS.sub("", token)) for token in tokens]
+    if sum(lengths) != len(letters):
+        return None
+    starts = [sum(lengths[:place]) for place in range(len(tokens))]
+    return [letters[min(start, len(letters) - 1)] for start in starts]

@@ -1,0 +1,36 @@
+"""The viewer's page of a run, or of a model that translates."""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from seq2seq.errors import InputError
+from seq2seq.tensorboard.plugin.event_files import read_log_folder
+from seq2seq.tensorboard.plugin.page import page
+from seq2seq.text.corpus import read_lines
+
+
+def export_run(folder: Path) -> str:
+    """The page of what was recorded in a run folder, or in the runs below a folder.
+
+    Raises:
+        InputError: there is nothing recorded.
+    """
+    if not folder.is_dir():
+        raise InputError(f"{folder} is no folder: give a run folder")
+    return page(read_log_folder(folder), title=f"Attention of {folder.resolve().name}")
+
+
+def export_translations(model: Path, source: Path) -> str:
+    """The page of a model's translations of a text file.
+
+    Raises:
+        InputError: the file or the model is missing, or every line is blank.
+    """
+    lines = read_lines(source)
+    # torch loads only for a file that can be read
+    from seq2seq.tensorboard.log_translations import log_translations  # noqa: PLC0415
+
+    with TemporaryDirectory() as folder:
+        log_translations(Path(folder), model, lines, step=0)
+        data = read_log_folder(Path(folder), name=model.resolve().name)
+    return page(data, title=f"Attention of {model.resolve().name}: {source.name}")

@@ -1,0 +1,94 @@
+"""The viewer's files, and all of them in one HTML page that needs no server."""
+
+import base64
+import hashlib
+import json
+import re
+from importlib.resources import files
+from typing import Any
+
+MODULES = (
+    "tokens.js",
+    "frames.js",
+    "paint.js",
+    "matrix.js",
+    "ribbons.js",
+    "facts.js",
+    "address.js",
+    "exports.js",
+    "controls.js",
+    "state.js",
+    "viewer.js",
+)
+"""Each imports only from those before it."""
+
+STATIC_FILES = (*MODULES, "tab.js", "viewer.css")
+
+_IMPORT = re.compile(r"^import [^;]*;\n", re.MULTILINE)
+_EXPORT = re.compile(r"^export (?=(?:async )?(?:const|function|class) )", re.MULTILINE)
+
+_PAGE = """\
+<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width">
+<title>{title}</title>
+<style>{style}</style>
+</head>
+<body>
+<script type="application/json" id="attention-data">{data}</script>
+<script>{script}</script>
+</body>
+</html>
+"""
+
+
+def static_file(name: str) -> str:
+    """The text of one of `STATIC_FILES`."""
+    return files(__package__).joinpath("static", name).read_text(encoding="utf-8")
+
+
+def page(data: Any, *, title: str) -> str:
+    """The viewer with its data as one HTML file, which asks nobody for anything.
+
+    Its content security policy allows this very script and style and nothing else.
+
+    Args:
+        data: ``{"index": …, "views": [view, …]}``, as `seq2seq.tensorboard.plugin.views` makes.
+        title: of the browser's window.
+    """
+    style = static_file("viewer.css")
+    script = bundle() + "mount(document.body, embeddedSource(), pageHost());\n"
+    policy = (
+        f"default-src 'none'; script-src {_digest(script)}; style-src {_digest(style)}; "
+        "img-src data: blob:; base-uri 'none'; form-action 'none'"
+    )
+    return _PAGE.format(
+        policy=policy,
+        title=_escaped(title),
+        style=style,
+        data=_json(data),
+        script=script,
+    )
+
+
+def bundle() -> str:
+    """All modules as one script: they are written so that their names do not collide."""
+    modules = (_EXPORT.sub("", _IMPORT.sub("", static_file(name))) for name in MODULES)
+    return '"use strict";\n' + "\n".join(modules)
+
+
+def _json(data: Any) -> str:
+    """JSON that cannot end the element it stands in."""
+    return json.dumps(data, allow_nan=False).replace("<", "\\u003c")
+
+
+def _digest(text: str) -> str:
+    """A source of a content security policy: exactly this text."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

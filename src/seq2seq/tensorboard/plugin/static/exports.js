@@ -1,0 +1,70 @@
+// The view as a file: PNG, SVG or JSON.
+
+import { figuresOf } from "./frames.js";
+import { draw } from "./paint.js";
+import { FONT } from "./tokens.js";
+
+const EDGE = 20;
+const TITLE = 44;
+const SHARPNESS = 2; // pixels of the PNG for one of the chart
+
+// figures = [{title, note, chart}, …] side by side.
+export function composedPicture(figures, theme) {
+  let x = EDGE;
+  const height = Math.max(...figures.map(({ chart }) => chart.height)) + TITLE + 2 * EDGE;
+  const parts = figures.flatMap(({ title, note, chart }) => {
+    const node = chart.node.cloneNode(true);
+    node.setAttribute("x", x);
+    node.setAttribute("y", EDGE + TITLE);
+    const line = (text, y, size, fill) => draw("text", { x, y, "font-size": size, fill }, text);
+    const heading = [line(title, EDGE + 12, 14, theme.ink), line(note, EDGE + 30, 12, theme.grey)];
+    x += Math.max(chart.width, 200) + 2 * EDGE;
+    return [...heading, node];
+  });
+  const width = x - EDGE;
+  const paper = draw("rect", { width, height, fill: theme.paper });
+  const frame = { width, height, viewBox: `0 0 ${width} ${height}`, "font-family": FONT };
+  return { node: draw("svg", frame, paper, ...parts), width, height };
+}
+
+export function svgText({ node }) {
+  return new XMLSerializer().serializeToString(node);
+}
+
+export async function pngBlob(picture) {
+  const image = new Image();
+  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svgText(picture))}`;
+  await image.decode();
+  const canvas = document.createElement("canvas");
+  canvas.width = picture.width * SHARPNESS;
+  canvas.height = picture.height * SHARPNESS;
+  canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+  return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
+}
+
+// shown = [{name, run, frame}, …]; weights as rows of the target tokens.
+export function jsonText(selection, shown) {
+  const views = shown.map(({ run, frame }) => {
+    const columns = frame.source.length;
+    const row = (_, place) => Array.from(frame.weights.subarray(place * columns, (place + 1) * columns), (w) => Number(w.toFixed(5)));
+    return {
+      run,
+      step: frame.step,
+      source: frame.source,
+      target: frame.target,
+      weights: frame.target.map(row),
+      alignment: frame.links ?? null,
+      ...figuresOf(frame),
+    };
+  });
+  return JSON.stringify({ sentence: selection.sentence, kind: selection.kind, rank: selection.rank, views }, null, 1);
+}
+
+export function download(name, content, type) {
+  const blob = content instanceof Blob ? content : new Blob([content], { type });
+  const anchor = document.createElement("a");
+  anchor.href = URL.createObjectURL(blob);
+  anchor.download = name.replace(/[^\p{L}\p{N}._-]+/gu, "-");
+  anchor.click();
+  setTimeout(() => URL.revokeObjectURL(anchor.href), 10_000);
+}

@@ -1,0 +1,160 @@
+"""What the viewer asks for: an index of all sentences, and all steps of one of them.
+
+Both are JSON values, made from any of TensorBoard's data providers. A record or a tag that cannot
+be read is left out and named under ``problems``; it never ends in an exception.
+"""
+
+import base64
+import json
+import re
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Any
+
+from tensorboard.context import RequestContext
+from tensorboard.data.provider import DataProvider, RunTagFilter, TensorDatum
+
+from seq2seq.tensorboard.colours import LEVELS, PALETTE, difference_colours
+from seq2seq.tensorboard.record_format import (
+    PLUGIN_NAME,
+    VERSION,
+    AttentionRecord,
+    RecordError,
+    decode_record,
+)
+
+ALL_STEPS = 1_000_000
+"""More than a run has: providers want a bound."""
+
+MAX_PROBLEMS = 20
+KINDS = ("forced", "greedy", "beam")
+"""In the order in which they are offered; others follow."""
+
+Json = dict[str, Any]
+
+
+def index(provider: DataProvider, context: RequestContext, experiment_id: str = "") -> Json:
+    """All runs with their sentences, kinds and ranks, and the colours to draw with."""
+    series = provider.list_tensors(context, experiment_id=experiment_id, plugin_name=PLUGIN_NAME)
+    runs, problems = [], []
+    for run in sorted(series, key=natural):
+        tags = []
+        for tag, described in series[run].items():
+            try:
+                tags.append({"tag": tag, **_description(described.plugin_content)})
+            except RecordError as error:
+                problems.append(f"{run}, {tag}: {error}")
+            else:
+                tags[-1]["max_step"] = described.max_step
+                tags[-1]["wall_time"] = described.max_wall_time
+        if tags:
+            runs.append({"run": run, "tags": sorted(tags, key=_order)})
+    return {
+        "version": VERSION,
+        "runs": runs,
+        "problems": problems[:MAX_PROBLEMS],
+        "colours": [_hexadecimal(colour) for colour in PALETTE[:LEVELS].tolist()],
+        "difference": [_hexadecimal(colour) for colour in difference_colours().tolist()],
+    }
+
+
+def view(
+    provider: DataProvider, context: RequestContext, run: str, tag: str, experiment_id: str = ""
+) -> Json | None:
+    """All steps of one tag of one run, the later of two records of one step.
+
+    Returns:
+        None where there is no such tag.
+    """
+    found = provider.read_tensors(
+        context,
+        experiment_id=experiment_id,
+        plugin_name=PLUGIN_NAME,
+        downsample=ALL_STEPS,
+        run_tag_filter=RunTagFilter(runs=[run], tags=[tag]),
+    )
+    data = found.get(run, {}).get(tag)
+    if data is None:
+        return None
+    records: dict[int, tuple[float, AttentionRecord]] = {}
+    problems = []
+    for datum in data:
+        try:
+            records[datum.step] = (datum.wall_time, decode_record(_content(datum)))
+        except RecordError as error:
+            problems.append(f"step {datum.step}: {error}")
+    return {"run": run, "tag": tag, **_frames(records), "problems": problems[:MAX_PROBLEMS]}
+
+
+def natural(text: str) -> list[tuple[int, int, str]]:
+    """Sorts numbers inside of text by their value."""
+    parts = re.findall(r"[0-9]{1,18}|[^0-9]+|[0-9]+", text)
+    return [(0, int(p), "") if p.isdecimal() and len(p) < 19 else (1, 0, p) for p in parts]
+
+
+def _order(described: Json) -> tuple[Any, ...]:
+    kind = described["kind"]
+    place = KINDS.index(kind) if kind in KINDS else len(KINDS)
+    return natural(described["sentence"]), place, natural(kind), described["rank"]
+
+
+def _description(content: bytes) -> Json:
+    """Sentence, kind, rank and text of a tag."""
+    try:
+        found = json.loads(content.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise RecordError("not written by log_attention") from error
+    if not isinstance(found, dict) or found.get("version") != VERSION:
+        raise RecordError(f"not of version {VERSION}")
+    texts = [found.get(name) for name in ("sentence", "kind", "text")]
+    if not all(isinstance(text, str) for text in texts) or type(found.get("rank")) is not int:
+        raise RecordError("its description is incomplete")
+    return {name: found[name] for name in ("sentence", "kind", "rank", "text")}
+
+
+def _content(datum: TensorDatum) -> bytes:
+    """The one byte string that a record's tensor holds."""
+    if datum.numpy.size != 1 or not isinstance(datum.numpy.item(), bytes):
+        raise RecordError("not an attention record")
+    return datum.numpy.item()
+
+
+def _frames(records: Mapping[int, tuple[float, AttentionRecord]]) -> Json:
+    """Frames in the order of steps; what most of them share, such as tokens, is there once."""
+    sources, targets, alignments = _Table(), _Table(), _Table()
+    frames = [
+        {
+            "step": step,
+            "wall_time": wall_time,
+            "source": sources.place(record.source),
+            "target": targets.place(record.target),
+            "alignment": alignments.place(record.alignment),
+            "score": record.score,
+            "bleu": record.bleu,
+            "weights": base64.b64encode(record.weights.astype("<u2").tobytes()).decode("ascii"),
+        }
+        for step, (wall_time, record) in sorted(records.items())
+    ]
+    return {
+        "sources": sources.values,
+        "targets": targets.values,
+        "alignments": alignments.values,
+        "frames": frames,
+    }
+
+
+class _Table:
+    """Distinct values in the order in which they came."""
+
+    def __init__(self) -> None:
+        self._places: dict[Hashable, int] = {}
+
+    def place(self, value: Hashable) -> int:
+        return self._places.setdefault(value, len(self._places))
+
+    @property
+    def values(self) -> list[Hashable]:
+        return list(self._places)
+
+
+def _hexadecimal(colour: Iterable[int]) -> str:
+    return "#" + bytes(colour).hex()

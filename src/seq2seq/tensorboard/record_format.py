@@ -1,0 +1,190 @@
+"""The attention record, version 1: weights, tokens and scores of a sentence in few bytes.
+
+    b"ATTN", the version as one byte, then by zlib:
+    length of the header in bytes (uint32, little-endian)
+    header: JSON in UTF-8 with the keys source, target, score, bleu, alignment
+    weights: the high bytes of all of them, row by row, then their low bytes
+
+A weight w is stored as the integer nearest to 65535 w, so that it is off by 1 / 131070 at most
+(7.7e-6). High and low bytes lie apart because the high ones compress well. Reading checks
+everything and runs nothing: a hostile record is a `RecordError`. Needs no torch.
+"""
+
+import json
+import math
+import struct
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+MAGIC = b"ATTN"
+VERSION = 1
+PLUGIN_NAME = "attention"
+
+MAX_TOKENS = 2048
+"""Of either side."""
+MAX_TOKEN_LENGTH = 1000
+"""Characters of one token."""
+
+_SCALE = 65535
+_LENGTH = struct.Struct("<I")
+_MAX_HEADER = 2 * MAX_TOKENS * (6 * MAX_TOKEN_LENGTH + 24)
+_MAX_CONTENT = _LENGTH.size + _MAX_HEADER + 2 * MAX_TOKENS**2
+_KEYS = {"source", "target", "score", "bleu", "alignment"}
+
+Weights = npt.NDArray[np.uint16]
+Links = tuple[tuple[int, int], ...]
+
+
+class RecordError(ValueError):
+    """Bytes that are not an attention record of this version."""
+
+
+@dataclass(frozen=True, slots=True)
+class AttentionRecord:
+    """What is known of one sentence at one step.
+
+    Attributes:
+        source: tokens of the columns.
+        target: tokens of the rows.
+        weights: attention weights times 65535 (target, source).
+        score: natural log-probability of the target tokens.
+        bleu: of this translation, 0 to 100.
+        alignment: gold links (source place, target place) in tokens; None where there is no gold.
+    """
+
+    source: tuple[str, ...]
+    target: tuple[str, ...]
+    weights: Weights
+    score: float | None = None
+    bleu: float | None = None
+    alignment: Links | None = None
+
+
+def quantised(weights: npt.ArrayLike) -> Weights:
+    """Integers 0..65535 of weights in 0..1."""
+    return (np.asarray(weights, dtype=np.float64) * _SCALE).round().astype(np.uint16)
+
+
+def encode_record(record: AttentionRecord) -> bytes:
+    """The bytes of a record."""
+    header = json.dumps(
+        {
+            "source": record.source,
+            "target": record.target,
+            "score": record.score,
+            "bleu": record.bleu,
+            "alignment": record.alignment,
+        },
+        ensure_ascii=False,
+        allow_nan=False,
+        separators=(",", ":"),
+    ).encode()
+    high, low = np.divmod(record.weights, 256)
+    planes = np.stack([high, low]).astype(np.uint8).tobytes()
+    content = _LENGTH.pack(len(header)) + header + planes
+    return MAGIC + bytes([VERSION]) + zlib.compress(content, 9)
+
+
+def decode_record(content: bytes) -> AttentionRecord:
+    """Read the bytes of a record.
+
+    Raises:
+        RecordError: they are not what `encode_record` writes.
+    """
+    unpacked = _unpacked(content)
+    (length,) = _LENGTH.unpack_from(unpacked)
+    header, planes = unpacked[_LENGTH.size :][:length], unpacked[_LENGTH.size + length :]
+    described = _json(header)
+    if not isinstance(described, dict) or set(described) != _KEYS:
+        raise RecordError(f"the header must have the keys {', '.join(sorted(_KEYS))}")
+    source, target = _tokens(described["source"]), _tokens(described["target"])
+    size = len(source) * len(target)
+    if len(planes) != 2 * size:
+        raise RecordError(f"{len(planes)} bytes of weights for {len(target)} by {len(source)}")
+    high, low = np.frombuffer(planes, np.uint8).reshape(2, len(target), len(source))
+    return AttentionRecord(
+        source=source,
+        target=target,
+        weights=high.astype(np.uint16) * 256 + low,
+        score=_number(described["score"], -math.inf, math.inf),
+        bleu=_number(described["bleu"], 0, 100),
+        alignment=_links(described["alignment"], len(source), len(target)),
+    )
+
+
+def _unpacked(content: bytes) -> bytes:
+    """What is inside, of the size that a record can have at most."""
+    if content[: len(MAGIC)] != MAGIC:
+        raise RecordError("not an attention record")
+    if content[len(MAGIC) :][:1] != bytes([VERSION]):
+        raise RecordError(f"a record of another version than {VERSION}")
+    stream = zlib.decompressobj()
+    try:
+        unpacked = stream.decompress(content[len(MAGIC) + 1 :], _MAX_CONTENT)
+    except zlib.error as error:
+        raise RecordError(f"damaged: {error}") from error
+    if not stream.eof or stream.unused_data or len(unpacked) < _LENGTH.size:
+        raise RecordError("too short or too long")
+    return unpacked
+
+
+def _json(content: bytes) -> Any:
+    def refuse(constant: str) -> NoReturn:
+        raise ValueError(f"{constant} is no number")
+
+    try:
+        return json.loads(content.decode("utf-8"), parse_constant=refuse)
+    except (ValueError, RecursionError) as error:
+        raise RecordError(f"the header is no JSON: {error}") from error
+
+
+def _tokens(found: Any) -> tuple[str, ...]:
+    if not isinstance(found, list) or not 1 <= len(found) <= MAX_TOKENS:
+        raise RecordError(f"tokens must be a list of 1 to {MAX_TOKENS}")
+    if not all(isinstance(token, str) and len(token) <= MAX_TOKEN_LENGTH for token in found):
+        raise RecordError(f"a token must be text of at most {MAX_TOKEN_LENGTH} characters")
+    if any(token != printable(token) for token in found):
+        raise RecordError("a token holds half a surrogate pair")
+    return tuple(found)
+
+
+def _number(found: Any, low: float, high: float) -> float | None:
+    if found is None:
+        return None
+    if isinstance(found, bool) or not isinstance(found, int | float):
+        raise RecordError("score and bleu must be numbers")
+    if not (low <= found <= high and abs(found) <= 1e300):
+        raise RecordError("score or bleu is out of range")
+    return float(found)
+
+
+def _links(found: Any, num_source: int, num_target: int) -> Links | None:
+    if found is None:
+        return None
+    if not isinstance(found, list) or len(found) > num_source * num_target:
+        raise RecordError("alignment must be a list of links")
+    return checked_links(found, num_source, num_target)
+
+
+def checked_links(links: Iterable[Sequence[int]], num_source: int, num_target: int) -> Links:
+    """Sorted links, each once.
+
+    Raises:
+        RecordError: one is no pair of places within the sentence pair.
+    """
+    for link in links:
+        if not isinstance(link, list | tuple) or [type(place) for place in link] != [int, int]:
+            raise RecordError("a link must be two whole numbers")
+        if not (0 <= link[0] < num_source and 0 <= link[1] < num_target):
+            raise RecordError(f"link {link[0]}-{link[1]} is outside {num_source}-{num_target}")
+    return tuple(sorted({(source, target) for source, target in links}))
+
+
+def printable(token: str) -> str:
+    """A token as UTF-8 can hold it: half a surrogate pair becomes U+FFFD."""
+    return token.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -1,0 +1,154 @@
+"""Puts attention into TensorBoard, from any PyTorch model: `log_attention`. Imports no torch.
+
+One tag holds one sentence in one kind (``forced``, ``greedy``, ``beam``, or your own, such as
+``layer 2 head 5``) and rank, and one record (`seq2seq.tensorboard.record_format`) for each step.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from tensorboard.compat.proto.summary_pb2 import (
+    DATA_CLASS_TENSOR,
+    Summary,
+    SummaryMetadata,
+)
+from tensorboard.compat.proto.tensor_pb2 import TensorProto
+from tensorboard.compat.proto.types_pb2 import DT_STRING
+
+from seq2seq.tensorboard.record_format import (
+    MAX_TOKEN_LENGTH,
+    MAX_TOKENS,
+    PLUGIN_NAME,
+    VERSION,
+    AttentionRecord,
+    checked_links,
+    encode_record,
+    printable,
+    quantised,
+)
+
+MAX_NAME_LENGTH = 200
+_PREVIEW_LENGTH = 120
+_ROUNDING = 0.005
+"""How far weights of 16-bit numbers, and scores, may stray from their range."""
+
+
+def log_attention(
+    writer: Any,
+    tag: str,
+    weights: Any,
+    source_tokens: Sequence[str],
+    target_tokens: Sequence[str],
+    step: int,
+    *,
+    kind: str = "forced",
+    rank: int = 0,
+    score: float | None = None,
+    bleu: float | None = None,
+    alignment: Iterable[Sequence[int]] | None = None,
+) -> None:
+    """Write the attention of one sentence at one step for the Attention tab.
+
+    Args:
+        writer: a ``torch.utils.tensorboard.SummaryWriter``.
+        tag: names the sentence, the same at every step.
+        weights: attention weights in 0..1, an array or a tensor on any device, one row for each
+            target token. Rows need not sum to 1.
+        source_tokens: labels of the columns.
+        target_tokens: labels of the rows.
+        step: the training step.
+        kind: where the target tokens come from, or which weights of several these are.
+        rank: place of a hypothesis in an n-best list, 0 the best.
+        score: natural log-probability of the target tokens.
+        bleu: of this translation, 0 to 100.
+        alignment: gold links (source place, target place), counted from 0 in tokens.
+
+    Raises:
+        ValueError: weights and tokens disagree in number, a weight is no number or outside 0..1,
+            or something is too long for a record.
+    """
+    name = _tag(tag, kind, rank)
+    record = AttentionRecord(
+        source=_tokens("source", source_tokens),
+        target=_tokens("target", target_tokens),
+        weights=quantised(_checked(weights, len(target_tokens), len(source_tokens))),
+        score=None if score is None else _finite("score", score),
+        # sacreBLEU's sums are a rounding error above 100 for a perfect translation
+        bleu=None if bleu is None else min(100.0, _finite("bleu", bleu, 0, 100 + _ROUNDING)),
+        alignment=None
+        if alignment is None
+        else checked_links(
+            [[int(place) for place in link] for link in alignment],
+            len(source_tokens),
+            len(target_tokens),
+        ),
+    )
+    metadata = SummaryMetadata(
+        plugin_data=SummaryMetadata.PluginData(
+            plugin_name=PLUGIN_NAME, content=_description(tag, kind, rank, record.source)
+        ),
+        data_class=DATA_CLASS_TENSOR,
+    )
+    tensor = TensorProto(dtype=DT_STRING, string_val=[encode_record(record)])
+    summary = Summary(value=[Summary.Value(tag=name, metadata=metadata, tensor=tensor)])
+    writer.file_writer.add_summary(summary, step)
+
+
+def _tag(tag: str, kind: str, rank: int) -> str:
+    """The full tag of a sentence in one kind."""
+    for name, value in (("tag", tag), ("kind", kind)):
+        if not value.strip() or len(value) > MAX_NAME_LENGTH:
+            raise ValueError(f"{name} must be text of 1 to {MAX_NAME_LENGTH} characters")
+    if "/" in kind or rank < 0:
+        raise ValueError(f"kind must hold no slash and rank be at least 0, got {kind!r}, {rank}")
+    return f"{tag}/{kind}/{rank}" if rank else f"{tag}/{kind}"
+
+
+def _tokens(side: str, tokens: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(tokens, str) or not 1 <= len(tokens) <= MAX_TOKENS:
+        raise ValueError(f"{side}_tokens must be 1 to {MAX_TOKENS} tokens")
+    return tuple(_shortened(printable(token)) for token in tokens)
+
+
+def _shortened(token: str) -> str:
+    if len(token) <= MAX_TOKEN_LENGTH:
+        return token
+    return token[: MAX_TOKEN_LENGTH - 1] + "…"
+
+
+def _checked(weights: Any, num_target: int, num_source: int) -> npt.NDArray[np.float64]:
+    """Weights of a tensor or an array, of the shape that the tokens say."""
+    if hasattr(weights, "detach"):  # bfloat16 and other devices are no arrays
+        weights = weights.detach().cpu().double()
+    matrix = np.asarray(weights, dtype=np.float64)
+    if matrix.shape != (num_target, num_source):
+        raise ValueError(
+            f"weights of shape {matrix.shape} do not fit {num_target} target tokens by "
+            f"{num_source} source tokens"
+        )
+    if not ((matrix >= -_ROUNDING) & (matrix <= 1 + _ROUNDING)).all():
+        raise ValueError(f"weights must lie in 0..1, got {matrix.min()} to {matrix.max()}")
+    return matrix.clip(0, 1)
+
+
+def _finite(name: str, value: float, low: float = -1e300, high: float = 1e300) -> float:
+    if not low <= float(value) <= high:
+        raise ValueError(f"{name}={value} must be a number from {low:g} to {high:g}")
+    return float(value)
+
+
+def _description(tag: str, kind: str, rank: int, source: Sequence[str]) -> bytes:
+    """What the index of the tab knows of a tag without reading its records."""
+    text = " ".join(source)
+    preview = text if len(text) <= _PREVIEW_LENGTH else f"{text[: _PREVIEW_LENGTH - 1]}…"
+    description = {
+        "version": VERSION,
+        "sentence": printable(tag),
+        "kind": printable(kind),
+        "rank": rank,
+        "text": preview,
+    }
+    return json.dumps(description, ensure_ascii=False, separators=(",", ":")).encode()

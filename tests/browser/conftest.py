@@ -1,0 +1,176 @@
+"""A real browser on a real TensorBoard. Run by `make browser`; see docs/viewing.md."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import numpy as np
+import pytest
+from PIL import Image
+from playwright.sync_api import expect, sync_playwright
+from torch.utils.tensorboard import SummaryWriter
+
+from seq2seq.tensorboard.plugin.event_files import read_log_folder
+from seq2seq.tensorboard.records import log_attention
+
+ROOT = Path(__file__).parents[2]
+RUNS = ("additive", "scaled_dot")
+HOSTILE = ("<script>alert(1)</script>", "<img src=x onerror=alert(2)>", '"><b>bold</b>', "</svg>")
+TINY = [
+    "debug=fast",
+    "device=cpu",
+    "data.validation_pairs=8",
+    "data.test_pairs=2",
+    "trainer.max_epochs=4",
+    "trainer.batch_sentences=16",
+    "tensorboard.panel.first=4",
+]
+MAX_SCREENSHOT = 150_000
+
+expect.set_options(timeout=20_000)  # a busy machine is no failure
+
+
+def pytest_addoption(parser):
+    parser.addoption("--chromium", default=shutil.which("chromium"), help="the browser to drive")
+    parser.addoption(
+        "--log-folder",
+        type=Path,
+        help="folder with the runs additive and scaled_dot to look at; two tiny ones are trained "
+        "without",
+    )
+    parser.addoption("--screenshots", type=Path, help="folder to put the pictures of docs/ into")
+
+
+@pytest.fixture(scope="session")
+def trained(request, tmp_path_factory):
+    """The folder of two runs of train.py."""
+    given = request.config.getoption("--log-folder")
+    if given is not None:
+        return given
+    folder = tmp_path_factory.mktemp("runs")
+    for name in RUNS:
+        command = [sys.executable, "train.py", *TINY, f"attention={name}", f"name={name}"]
+        subprocess.run([*command, f"runs_dir={folder}"], cwd=ROOT, check=True, capture_output=True)
+    return folder / "baseline"
+
+
+@pytest.fixture(scope="session")
+def log_folder(trained, tmp_path_factory):
+    """Their event files, and beside them a run with hostile tokens and one that grows."""
+    folder = tmp_path_factory.mktemp("logs")
+    for name in RUNS:
+        (folder / name).mkdir()
+        for file in (trained / name).glob("events.out.tfevents.*"):
+            shutil.copy(file, folder / name)
+    with SummaryWriter(str(folder / "hostile")) as writer:
+        log_attention(writer, "attention/0", np.eye(4), HOSTILE, HOSTILE, 1)
+    with SummaryWriter(str(folder / "wide")) as writer:
+        tokens = [f"token{number}" for number in range(60)]
+        log_attention(writer, "long", np.eye(60), tokens, tokens, 1)
+        scripts = [*"我喜欢喝绿茶。", "أحب", "الشاي", "שלום"]
+        log_attention(writer, "scripts", np.eye(10), scripts, scripts, 1)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def data(log_folder):
+    """What the records hold, read without TensorBoard: view of (run, tag)."""
+    views = json.loads(json.dumps(read_log_folder(log_folder)["views"]))
+    return {(view["run"], view["tag"]): view for view in views}
+
+
+@contextmanager
+def tensorboard(folder, *arguments):
+    """TensorBoard on a folder; gives its address."""
+    command = [sys.executable, "-m", "tensorboard.main", "--logdir", str(folder)]
+    options = ["--host", "127.0.0.1", "--port", "0", "--reload_interval", "1", *arguments]
+    with subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True) as process:
+        try:
+            for line in process.stderr:
+                if found := re.search(r"http://127\.0\.0\.1:\d+/\S*", line):
+                    yield found[0]
+                    break
+        finally:
+            process.terminate()
+
+
+@pytest.fixture(scope="session")
+def address(log_folder):
+    with tensorboard(log_folder) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def chromium(request):
+    path = request.config.getoption("--chromium")
+    if path is None:
+        pytest.exit("no chromium found: install it, or give --chromium=PATH", 2)
+    with sync_playwright() as playwright:
+        # the sandbox needs rights that containers often lack; only our own pages are opened
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def open_page(chromium):
+    """Opens addresses; afterwards, nothing may have gone wrong and no request left the machine."""
+    contexts, errors, hosts = [], [], set()
+
+    def note(request):
+        parts = urlsplit(request.url)
+        if parts.scheme not in ("data", "blob", "file"):
+            hosts.add(parts.hostname)
+
+    def open_at(url, **options):
+        context = chromium.new_context(
+            viewport={"width": 1280, "height": 800}, accept_downloads=True, **options
+        )
+        context.set_default_timeout(90_000)
+        contexts.append(context)
+        context.on("request", note)
+        context.on("response", lambda answer: errors.extend(_refusals(answer)))
+        page = context.new_page()
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.on("dialog", lambda dialog: errors.append(f"dialog: {dialog.message}"))
+        page.on("console", lambda message: errors.extend(_complaints(message)))
+        page.goto(url)
+        return page
+
+    yield open_at
+    for context in contexts:
+        context.close()
+    assert not errors
+    assert hosts <= {"127.0.0.1"}
+
+
+def _refusals(answer):
+    """Answers of the tab's own routes that are none."""
+    if answer.status >= 400 and "/plugin/attention/" in answer.url:
+        yield f"{answer.status} {answer.url}"
+
+
+def _complaints(message):
+    """What a page says is wrong. (TensorBoard itself lacks an icon.)"""
+    if message.type == "error" and not message.text.startswith("Failed to load resource"):
+        yield message.text
+
+
+@pytest.fixture
+def screenshot(request, tmp_path):
+    """Keeps a picture in the folder that is asked for, small enough for the repository."""
+    folder = request.config.getoption("--screenshots") or tmp_path
+
+    def take(page, name):
+        path = folder / f"{name}.png"
+        page.screenshot(path=path)
+        with Image.open(path) as picture:
+            picture.convert("RGB").quantize(256, dither=Image.Dither.NONE).save(path, optimize=True)
+        assert path.stat().st_size <= MAX_SCREENSHOT
+
+    return take

@@ -1,0 +1,105 @@
+"""Which sentences are recorded, and their gold links."""
+
+import pytest
+
+from seq2seq.errors import InputError
+from seq2seq.tensorboard.attention_panel import choose_panel, gold_links
+from seq2seq.text.codec import CodecSettings, train_codecs
+from seq2seq.text.corpus import SentencePair
+from seq2seq.text.store import encode_split
+
+
+@pytest.fixture(scope="module")
+def choose(grammar, tmp_path_factory):
+    pairs = grammar.sample(200, 1, "train")
+    settings = CodecSettings(
+        source_tokenizer="word",
+        target_tokenizer="word",
+        lowercase=False,
+        joint=False,
+        min_frequency=1,
+        max_size=None,
+    )
+    source_codec, target_codec = train_codecs(
+        settings,
+        sources=[pair.source for pair in pairs],
+        targets=[pair.target for pair in pairs],
+        languages=("en", "fr"),
+        folder=tmp_path_factory.mktemp("codecs"),
+    )
+    codecs = {"source_codec": source_codec, "target_codec": target_codec}
+    validation = encode_split(pairs[:5], **codecs, max_length=None, truncate=False)
+
+    def chosen(first=0, indices=(), texts=()):
+        return choose_panel(validation, **codecs, first=first, indices=indices, texts=texts)
+
+    return chosen
+
+
+def test_the_panel_is_the_first_then_the_named_then_the_texts_each_once(choose):
+    panel = choose(2, [4, 1, 4], ["The cat sleeps. ||| Le chat dort.", "I see it."])
+    assert panel.tags == (
+        "attention/0",
+        "attention/1",
+        "attention/4",
+        "attention/text 1",
+        "attention/text 2",
+    )
+    assert len(panel) == len(panel.split.source) == len(panel.split.target) == 5
+    assert panel.split.pairs[3] == SentencePair("The cat sleeps.", "Le chat dort.")
+    assert panel.split.pairs[4] == SentencePair("I see it.", "")
+    assert len(panel.split.source[3]) == 4
+    assert len(panel.split.target[4]) == 0
+
+
+def test_a_panel_is_no_larger_than_the_split(choose):
+    assert len(choose(100)) == 5
+
+
+def test_a_panel_may_be_empty(choose):
+    assert len(choose()) == 0
+
+
+def test_a_place_outside_the_split_is_refused(choose):
+    with pytest.raises(InputError, match=r"holds 5, but the validation split has 5 pairs"):
+        choose(0, [5])
+
+
+@pytest.mark.parametrize("text", ["", "  ", "||| Le chat dort."])
+def test_a_text_without_a_source_is_refused(choose, text):
+    with pytest.raises(InputError, match="give a source sentence"):
+        choose(texts=[text])
+
+
+PAIR = SentencePair("Do not wait.", "N'attends pas.", ((0, 0), (1, 0), (1, 2), (2, 1), (3, 3)))
+
+
+def test_gold_links_of_words_are_the_alignment():
+    words = (["Do", "<unk>", "wait", "."], ["N'", "attends", "pas", "."])
+    assert gold_links(PAIR, *words) == PAIR.alignment
+
+
+def test_every_part_of_a_word_has_the_links_of_the_word():
+    source = ["▁Do", "▁no", "t", "▁wait", "."]
+    target = ["▁N", "'", "attend", "s", "▁", "pas", "."]
+    links = gold_links(PAIR, source, target)
+    assert {(source[s], target[t]) for s, t in links} == {
+        *((part, sign) for part in ("▁Do", "▁no", "t") for sign in ("▁N", "'")),
+        *((part, sign) for part in ("▁no", "t") for sign in ("▁", "pas")),
+        *(("▁wait", part) for part in ("attend", "s")),
+        (".", "."),
+    }
+
+
+def test_there_are_no_links_where_tokens_spell_something_else_or_nothing_is_known():
+    assert gold_links(PAIR, ["▁The", "<0xE2>", "x"], ["Le"]) is None
+    assert gold_links(SentencePair("a", "b"), ["a"], ["b"]) is None
+
+
+def test_gold_links_join_the_words_that_the_grammar_links(grammar):
+    for pair in grammar.sample(50, 3, "train"):
+        source = ["▁" + word for word in pair.source.split()]
+        target = ["▁" + word for word in pair.target.split()]
+        links = gold_links(pair, source, target)
+        assert links
+        assert {s for s, _ in links} <= set(range(len(source)))

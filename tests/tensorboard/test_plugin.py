@@ -1,0 +1,338 @@
+"""The Attention tab as TensorBoard serves it, with both of its loaders, and the page without."""
+
+import base64
+import json
+import re
+from importlib.metadata import entry_points
+
+import numpy as np
+import pytest
+from tensorboard.backend.application import TensorBoardWSGIApp
+from tensorboard.compat.proto.event_pb2 import Event
+from tensorboard.compat.proto.summary_pb2 import Summary, SummaryMetadata
+from tensorboard.compat.proto.tensor_pb2 import TensorProto
+from torch.utils.tensorboard import SummaryWriter
+from werkzeug.test import Client
+
+from seq2seq.errors import InputError
+from seq2seq.tensorboard.colours import difference_colours, oklab
+from seq2seq.tensorboard.export import export_run
+from seq2seq.tensorboard.plugin.event_files import read_log_folder
+from seq2seq.tensorboard.plugin.loader import AttentionLoader
+from seq2seq.tensorboard.plugin.page import MODULES, STATIC_FILES, bundle, page, static_file
+from seq2seq.tensorboard.plugin.views import natural
+from seq2seq.tensorboard.records import log_attention
+from tests.loaders import LOADERS, PLUGINS, flags_of, provider_of
+
+NUM_STEPS = 600
+"""More than TensorBoard keeps of a tag that it does not know."""
+
+HOSTILE = ["<script>alert(1)</script>", "</script>", "<!--", "<img src=x onerror=alert(2)>"]
+
+
+@pytest.fixture(scope="module")
+def log_folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("logs")
+    for run in ("one", "two"):
+        with SummaryWriter(str(folder / run)) as writer:
+            for step in range(1, NUM_STEPS + 1):
+                weights = np.array([[step / NUM_STEPS, 0.0]])
+                log_attention(writer, "attention/0", weights, ["a", "b"], ["c"], step)
+            for rank in (1, 0):
+                log_attention(
+                    writer, "attention/10", weights, ["a", "b"], ["c"], 3, kind="beam", rank=rank
+                )
+            log_attention(writer, "attention/2", np.eye(4), HOSTILE, HOSTILE, 5, kind="greedy")
+            writer.add_scalar("loss", 1.0, 1)
+    return folder
+
+
+@pytest.fixture(scope="module", params=LOADERS)
+def serve(request):
+    """Starts TensorBoard's own application on a log folder."""
+    providers = []
+
+    def start(folder, *arguments):
+        flags = flags_of(folder, *arguments)
+        manager = provider_of(request.param, flags)
+        providers.append(manager)
+        return Client(TensorBoardWSGIApp(flags, PLUGINS, manager.__enter__()))
+
+    yield start
+    for manager in providers:
+        manager.__exit__(None, None, None)
+
+
+@pytest.fixture(scope="module")
+def client(serve, log_folder):
+    return serve(log_folder)
+
+
+ROUTE = "/data/plugin/attention"
+
+
+def view(client, run="one", tag="attention/0/forced", **more):
+    return client.get(f"{ROUTE}/view", query_string={"run": run, "tag": tag, **more})
+
+
+def weights_in(view, frame):
+    weights = np.frombuffer(base64.b64decode(frame["weights"]), "<u2") / 65535
+    target, source = view["targets"][frame["target"]], view["sources"][frame["source"]]
+    return weights.reshape(len(target), len(source))
+
+
+def test_tensorboard_finds_the_tab_by_its_entry_point():
+    (found,) = entry_points(group="tensorboard_plugins", name="attention")
+    assert found.load() is AttentionLoader
+
+
+def test_the_tab_is_listed_and_active_where_there_are_records(client):
+    listing = client.get("/data/plugins_listing").json
+    assert listing["attention"]["enabled"]
+    assert listing["attention"]["tab_name"] == "Attention"
+    assert listing["attention"]["loading_mechanism"]["module_path"].endswith("/tab.js")
+
+
+def test_the_index_names_runs_sentences_kinds_and_ranks_in_order(client):
+    index = client.get(f"{ROUTE}/index").json
+    assert [run["run"] for run in index["runs"]] == ["one", "two"]
+    tags = index["runs"][0]["tags"]
+    assert [tag["tag"] for tag in tags] == [
+        "attention/0/forced",
+        "attention/2/greedy",
+        "attention/10/beam",
+        "attention/10/beam/1",
+    ]
+    assert tags[3] | {"wall_time": 0} == {
+        "tag": "attention/10/beam/1",
+        "sentence": "attention/10",
+        "kind": "beam",
+        "rank": 1,
+        "text": "a b",
+        "max_step": 3,
+        "wall_time": 0,
+    }
+    assert index["problems"] == []
+    assert len(index["colours"]) == 192
+
+
+def test_every_step_is_kept_without_flags(client):
+    answer = view(client).json
+    assert [frame["step"] for frame in answer["frames"]] == list(range(1, NUM_STEPS + 1))
+    assert answer["sources"] == [["a", "b"]]
+    for frame in answer["frames"]:
+        expected = [[frame["step"] / NUM_STEPS, 0]]
+        np.testing.assert_allclose(weights_in(answer, frame), expected, atol=1e-5)
+
+
+def test_a_bound_of_the_user_is_respected(serve, log_folder):
+    bounded = serve(log_folder, "--samples_per_plugin=attention=5")
+    assert len(view(bounded).json["frames"]) == 5
+
+
+def test_a_path_prefix_moves_every_route(serve, log_folder):
+    moved = serve(log_folder, "--path_prefix=/some/where")
+    for route in ("index", "tab.js", "viewer.css"):
+        assert moved.get(f"/some/where{ROUTE}/{route}").status_code == 200
+    assert moved.get(f"{ROUTE}/index").status_code == 404
+
+
+@pytest.mark.parametrize("name", STATIC_FILES)
+def test_the_files_of_the_viewer_are_served_as_what_they_are(client, name):
+    answer = client.get(f"{ROUTE}/{name}")
+    assert answer.status_code == 200
+    kind = "text/css" if name.endswith("css") else "text/javascript"
+    assert answer.mimetype == kind
+    assert answer.text == static_file(name)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "../loader.py",
+        "..%2floader.py",
+        "%2e%2e/loader.py",
+        "%2e%2e%2f%2e%2e%2frecords.py",
+        "..\\loader.py",
+        "..%5cloader.py",
+        "static/../../loader.py",
+        "./tab.js/../../loader.py",
+        "//etc/passwd",
+        "%2fetc%2fpasswd",
+        "tab.js%00",
+        "TAB.JS",
+        "loader.py",
+        "",
+    ],
+)
+def test_a_hostile_path_is_not_found(client, path):
+    assert client.get(f"{ROUTE}/{path}").status_code == 404
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "",
+        "run=one",
+        "tag=attention/0/forced",
+        "run=one&run=two&tag=attention/0/forced",
+        "run=one&tag=a&tag=b",
+        "run=" + "a" * 5000 + "&tag=b",
+    ],
+    ids=["nothing", "no tag", "no run", "two runs", "two tags", "long"],
+)
+def test_bad_parameters_are_refused(client, query):
+    assert client.get(f"{ROUTE}/view?{query}").status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("run", "tag"), [("three", "attention/0/forced"), ("one", "loss"), ("../one", "x"), ("", "")]
+)
+def test_what_is_not_there_is_not_found(client, run, tag):
+    assert view(client, run, tag).status_code == 404
+
+
+def test_a_token_that_is_markup_is_served_as_json_text(client):
+    answer = view(client, tag="attention/2/greedy")
+    assert answer.mimetype == "application/json"
+    assert answer.json["targets"] == [HOSTILE]
+
+
+def broken_value(content, name):
+    data = SummaryMetadata.PluginData(plugin_name="attention", content=content)
+    return Summary.Value(
+        tag=name,
+        metadata=SummaryMetadata(plugin_data=data, data_class=2),
+        tensor=TensorProto(dtype=7, string_val=[b"garbage"]),
+    )
+
+
+@pytest.fixture(scope="module")
+def broken_folder(tmp_path_factory):
+    """Good records beside a foreign tag, a broken record, and files that are no event files."""
+    folder = tmp_path_factory.mktemp("broken")
+    with SummaryWriter(str(folder / "run")) as writer:
+        log_attention(writer, "good", [[1.0]], ["a"], ["b"], 1)
+        good = b'{"version":1,"sentence":"s","kind":"k","rank":0,"text":""}'
+        values = [
+            broken_value(b"\x00foreign", "foreign"),
+            broken_value(b'{"version":9}', "later"),
+            broken_value(b'{"version":1}', "incomplete"),
+            broken_value(good, "damaged"),
+        ]
+        writer.file_writer.add_event(Event(summary=Summary(value=values)), 1)
+    (folder / "other").mkdir()
+    (folder / "other" / "events.out.tfevents.1.host").write_bytes(b"\x00\x01 no event file")
+    (folder / "events.out.tfevents.2.host").write_bytes(b"")
+    return folder
+
+
+def test_broken_and_foreign_logs_are_named_and_the_rest_is_shown(serve, broken_folder):
+    broken = serve(broken_folder)
+    index = broken.get(f"{ROUTE}/index").json
+    (run,) = index["runs"]
+    assert [tag["tag"] for tag in run["tags"]] == ["good/forced", "damaged"]
+    problems = " ".join(index["problems"])
+    for tag in ("foreign", "later", "incomplete"):
+        assert f"run, {tag}: not" in problems or f"run, {tag}: its" in problems
+    assert len(view(broken, "run", "good/forced").json["frames"]) == 1
+    damaged = view(broken, "run", "damaged").json
+    assert damaged["frames"] == []
+    assert damaged["problems"] == ["step 1: not an attention record"]
+
+
+def test_a_folder_without_records_has_an_empty_index(serve, tmp_path):
+    with SummaryWriter(str(tmp_path)) as writer:
+        writer.add_scalar("loss", 1.0, 1)
+    empty = serve(tmp_path)
+    assert empty.get(f"{ROUTE}/index").json["runs"] == []
+    assert not empty.get("/data/plugins_listing").json["attention"]["enabled"]
+
+
+def test_the_later_of_two_records_of_a_step_counts(serve, tmp_path):
+    with SummaryWriter(str(tmp_path)) as writer:
+        for weight in (0.25, 0.75):
+            log_attention(writer, "s", [[weight]], ["a"], ["b"], 1)
+    answer = view(serve(tmp_path), ".", "s/forced").json
+    assert [weights_in(answer, frame).item() for frame in answer["frames"]] == [
+        pytest.approx(0.75, abs=1e-5)
+    ]
+
+
+def test_sentences_are_in_the_order_of_their_numbers():
+    assert sorted(["a10", "a9", "b1", "a", "9" * 30], key=natural) == [
+        "9" * 30,
+        "a",
+        "a9",
+        "a10",
+        "b1",
+    ]
+
+
+def test_the_page_holds_what_the_tab_would_show(client, log_folder):
+    content = export_run(log_folder)
+    (text,) = re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', content, re.DOTALL)
+    data = json.loads(text)
+    index = client.get(f"{ROUTE}/index").json
+    assert {run["run"] for run in data["index"]["runs"]} == {run["run"] for run in index["runs"]}
+    served = view(client).json
+    (embedded,) = (
+        v for v in data["views"] if (v["run"], v["tag"]) == ("one", "attention/0/forced")
+    )
+    assert embedded["frames"] == served["frames"]
+
+
+def test_tokens_cannot_end_the_data_of_the_page(log_folder):
+    content = page(read_log_folder(log_folder), title="</title><script>alert(3)</script>")
+    assert content.count("</script>") == 2
+    assert content.count("<script") == 2
+    assert "<!--" not in content
+    assert "onerror" in content
+
+
+def test_the_page_asks_nobody_and_allows_no_other_script(log_folder):
+    content = export_run(log_folder)
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', content)[1]
+    assert policy.startswith("default-src 'none'; script-src 'sha256-")
+    assert "unsafe" not in policy
+    assert not re.search(r"(src|href)=", content.split("<body>")[0])
+    assert set(re.findall(r"https?://[^\s\"'`]+", content)) == {"http://www.w3.org/2000/svg"}
+
+
+def test_the_modules_fit_into_one_script():
+    script = bundle()
+    assert not re.search(r"^(import|export)\b", script, re.MULTILINE)
+    names = re.findall(r"^(?:async )?(?:function|const|class|let) (\w+)", script, re.MULTILINE)
+    assert len(names) == len(set(names)), "two modules declare the same name"
+
+
+def test_a_module_imports_only_from_those_before_it():
+    for place, name in enumerate(MODULES):
+        imported = re.findall(r'from "\./([^"]+)"', static_file(name))
+        assert set(imported) <= set(MODULES[:place]), name
+
+
+def test_no_module_parses_text_as_markup():
+    for name in STATIC_FILES:
+        assert not re.search(
+            r"(inner|outer)HTML|insertAdjacentHTML|document\.write|DOMParser|\beval\b|new Function",
+            static_file(name),
+        ), name
+
+
+def test_a_folder_without_records_is_no_page(tmp_path):
+    with pytest.raises(InputError, match="holds no attention records"):
+        export_run(tmp_path)
+
+
+def test_difference_colours_grow_darker_evenly_on_both_sides_of_the_middle():
+    colours = difference_colours()
+    assert len(colours) % 2 == 1
+    middle = len(colours) // 2
+    lightness = oklab(colours)[:, 0]
+    assert lightness.argmax() == middle
+    steps = np.linalg.norm(np.diff(oklab(colours), axis=0), axis=1)
+    for side in (steps[:middle], steps[middle:]):
+        assert side.max() < 1.5 * side.mean()
+    orange, blue = oklab(colours[[0, -1]])
+    assert orange[2] > 0 > blue[2]
