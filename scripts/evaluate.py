@@ -1,22 +1,26 @@
-"""Score a model: python scripts/evaluate.py MODEL_OR_RUN_DIR --source FILE --reference FILE"""
+"""Score a model: python scripts/evaluate.py MODEL_OR_RUN_DIR --source FILE --reference FILE
+
+With several models it scores their ensemble. Scores of greedy search and of beam search, BLEU by
+source length and by unknown words.
+"""
 
 import argparse
 import json
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from seq2seq.errors import InputError
+
+if TYPE_CHECKING:
+    from seq2seq.decoding.scoring import Scored
+    from seq2seq.decoding.translator import Translator
+    from seq2seq.text.corpus import SentencePair
 
 
 def main() -> int:
     """Translate the source file and score the translations."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("model", type=Path, help="a run folder, or an exported model/ folder")
-    parser.add_argument("--source", type=Path, required=True, help="text, plain or .gz")
-    parser.add_argument("--reference", type=Path, required=True, help="its translation")
-    parser.add_argument("--device", default="cpu", help="cpu, cuda or mps (default: cpu)")
-    parser.add_argument("--json", action="store_true", help="print the scores as JSON")
-    arguments = parser.parse_args()
+    arguments = _parser().parse_args()
     try:
         return _evaluate(arguments)
     except InputError as error:
@@ -24,19 +28,66 @@ def main() -> int:
         return 2
 
 
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "model", type=Path, nargs="+", help="a run folder, or an exported model/ folder"
+    )
+    parser.add_argument("--source", type=Path, required=True, help="text, plain or .gz")
+    parser.add_argument("--reference", type=Path, required=True, help="its translation")
+    parser.add_argument("--device", default="cpu", help="cpu, cuda or mps (default: cpu)")
+    parser.add_argument("--beam", type=int, default=5, help="hypotheses; 1: greedy alone")
+    parser.add_argument("--length-penalty", default="average", help="none, average or gnmt")
+    parser.add_argument("--alpha", type=float, default=0.6, help="exponent of the gnmt penalty")
+    parser.add_argument("--json", action="store_true", help="print the scores as JSON")
+    return parser
+
+
 def _evaluate(arguments: argparse.Namespace) -> int:
     from seq2seq.text.corpus import read_parallel  # noqa: PLC0415 - after --help
 
     pairs = read_parallel(arguments.source, arguments.reference)
 
-    from seq2seq.decoding.translator import Translator  # noqa: PLC0415 - torch, after the files
-    from seq2seq.evaluation.score_card import score_card  # noqa: PLC0415
+    from seq2seq.decoding.scoring import as_metrics, score_searches  # noqa: PLC0415 - torch
+    from seq2seq.decoding.search import search_from_options  # noqa: PLC0415
+    from seq2seq.decoding.translator import Translator  # noqa: PLC0415
 
-    translator = Translator.load(arguments.model, device=arguments.device)
-    translations = translator.translate([pair.source for pair in pairs])
-    card = score_card([t.text for t in translations], [pair.target for pair in pairs])
-    print(json.dumps(card.as_dict()) if arguments.json else card.table())
+    search = search_from_options(
+        beam=arguments.beam, length_penalty=arguments.length_penalty, alpha=arguments.alpha
+    )
+    translator = Translator.load(*arguments.model, device=arguments.device)
+    scored = score_searches(translator, pairs, search)
+    if arguments.json:
+        print(json.dumps(as_metrics(scored)))
+    else:
+        print(_tables(translator, pairs, scored))
     return 0
+
+
+def _tables(
+    translator: "Translator", pairs: "list[SentencePair]", scored: "dict[str, Scored]"
+) -> str:
+    from seq2seq.evaluation.buckets import (  # noqa: PLC0415 - after --help
+        bucket_table,
+        by_source_length,
+        by_unknown_words,
+    )
+    from seq2seq.evaluation.score_card import score_table  # noqa: PLC0415
+
+    name, last = list(scored.items())[-1]
+    sources, references = [pair.source for pair in pairs], [pair.target for pair in pairs]
+    num_unknown = [len(translator.unknown_tokens(source)) for source in sources]
+    lengths = by_source_length(sources, last.texts, references)
+    tables = [
+        score_table({title: each.card for title, each in scored.items()}),
+        bucket_table(f"source words ({name})", lengths),
+    ]
+    if any(num_unknown):
+        unknown = by_unknown_words(num_unknown, last.texts, references)
+        tables.append(bucket_table(f"unknown words ({name})", unknown))
+    return "\n\n".join(tables)
 
 
 if __name__ == "__main__":

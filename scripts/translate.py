@@ -1,27 +1,28 @@
 """Translate lines: python scripts/translate.py MODEL_OR_RUN_DIR < source.txt > translation.txt
 
-One line out for each line in, in order; a blank line gives a blank line.
+One line out for each line in, in order; a blank line gives a blank line. On a terminal it asks for
+sentences, and draws the attention below each translation.
 """
 
 import argparse
+import json
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from seq2seq.errors import InputError
+
+if TYPE_CHECKING:
+    from seq2seq.decoding.search import Search
+    from seq2seq.decoding.translation import Translation
+    from seq2seq.decoding.translator import Translator
 
 
 def main() -> int:
     """Translate standard input."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("model", type=Path, help="a run folder, or an exported model/ folder")
-    parser.add_argument("--device", default="cpu", help="cpu, cuda or mps (default: cpu)")
-    parser.add_argument(
-        "--batch-tokens", type=int, default=4096, metavar="N", help="padded batch size at most"
-    )
-    arguments = parser.parse_args()
+    arguments = _parser().parse_args()
     try:
         return _translate(arguments)
     except InputError as error:
@@ -34,22 +35,105 @@ def main() -> int:
         return 130
 
 
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add = parser.add_argument
+    add("model", type=Path, help="a run folder, or an exported model/ folder")
+    add("--ensemble", type=Path, nargs="+", default=[], metavar="MODEL", help="average with these")
+    add("--beam", type=int, default=5, metavar="K", help="hypotheses; 1: greedy (default: 5)")
+    add("--n-best", type=int, default=1, metavar="N", help="print so many, at most the beam")
+    add("--length-penalty", default="average", help="none, average or gnmt (default: average)")
+    add("--alpha", type=float, default=0.6, help="exponent of the gnmt penalty (default: 0.6)")
+    add("--min-length", type=float, default=0.0, metavar="R", help="tokens for a source token")
+    add("--max-length", type=float, default=2.0, metavar="R", help="the same, and 10 more")
+    add("--sample", action="store_true", help="draw every token at random instead")
+    add("--temperature", type=float, default=1.0, help="of sampling (default: 1.0)")
+    add("--top-k", type=int, metavar="K", help="sample among the likeliest K tokens only")
+    add("--seed", type=int, default=1, help="of sampling (default: 1)")
+    add("--replace-unknown", action="store_true", help="<unk> becomes the source word attended to")
+    add("--json", action="store_true", help="a JSON object a line: tokens, score, attention, …")
+    add("--device", default="cpu", help="cpu, cuda or mps (default: cpu)")
+    add("--batch-tokens", type=int, default=4096, metavar="N", help="padded batch size at most")
+    return parser
+
+
 def _translate(arguments: argparse.Namespace) -> int:
     from seq2seq.decoding.translator import Translator  # noqa: PLC0415 - torch, after --help
 
+    search = _search(arguments)
     translator = Translator.load(
-        arguments.model, device=arguments.device, max_tokens=arguments.batch_tokens
+        arguments.model,
+        *arguments.ensemble,
+        device=arguments.device,
+        max_tokens=arguments.batch_tokens,
     )
-    for translation in translator.stream(_lines()):
-        sys.stdout.buffer.write(f"{translation.text}\n".encode())
+    if sys.stdin.isatty() and sys.stdout.isatty():
+        return _converse(translator, search, replace_unknown=arguments.replace_unknown)
+    found = translator.stream(_lines(), search=search, replace_unknown=arguments.replace_unknown)
+    for number, translations in enumerate(found, start=1):
+        for rank, translation in enumerate(translations, start=1):
+            line = _line(arguments, number, rank, translation)
+            sys.stdout.buffer.write(f"{line}\n".encode())
     sys.stdout.buffer.flush()
     return 0
+
+
+def _search(arguments: argparse.Namespace) -> "Search":
+    from seq2seq.decoding.lengths import LengthBounds  # noqa: PLC0415 - torch, after --help
+    from seq2seq.decoding.search import search_from_options  # noqa: PLC0415
+
+    names = ("temperature", "top_k", "seed")
+    return search_from_options(
+        beam=1 if arguments.sample else arguments.beam,
+        num_best=arguments.n_best,
+        length_penalty=arguments.length_penalty,
+        alpha=arguments.alpha,
+        bounds=LengthBounds(min_factor=arguments.min_length, max_factor=arguments.max_length),
+        sampling={n: getattr(arguments, n) for n in names} if arguments.sample else None,
+    )
+
+
+def _line(arguments: argparse.Namespace, number: int, rank: int, translation: "Translation") -> str:
+    """What is printed of a translation."""
+    if arguments.json:
+        facts = {"line": number, "rank": rank} | translation.as_dict()
+        return json.dumps(facts, ensure_ascii=False)
+    if arguments.n_best == 1:
+        return translation.text
+    return f"{number} ||| {translation.text} ||| {translation.score:.4f}"
 
 
 def _lines() -> Iterator[str]:
     r"""Lines of standard input; they end at \n only, and bytes that are not UTF-8 are marked."""
     for line in sys.stdin.buffer:
         yield line.decode("utf-8", errors="replace").rstrip("\r\n")
+
+
+def _converse(translator: "Translator", search: "Search", *, replace_unknown: bool) -> int:
+    """Ask for sentences until the input ends."""
+    from seq2seq.tensorboard.terminal import draw_attention  # noqa: PLC0415 - after --help
+
+    print("A sentence, or Ctrl-D to leave.")
+    while (line := _asked()) is not None:
+        (translations,) = translator.translate_n_best(
+            [line], search=search, replace_unknown=replace_unknown
+        )
+        for best in translations:
+            print(f"{best.text}   ({best.score:.2f})")
+            width = shutil.get_terminal_size().columns
+            weights = best.weights.tolist()
+            print(draw_attention(weights, best.source_tokens, best.target_tokens, width=width))
+    print()
+    return 0
+
+
+def _asked() -> str | None:
+    try:
+        return input("> ")
+    except EOFError:
+        return None
 
 
 if __name__ == "__main__":

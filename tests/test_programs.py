@@ -1,7 +1,10 @@
 """The programs as a user starts them."""
 
+import contextlib
 import json
 import os
+import pty
+import runpy
 import signal
 import subprocess
 import sys
@@ -103,10 +106,72 @@ def test_evaluate_agrees_with_the_score_of_training(trained, tmp_path, grammar):
     files = ["--source", str(source), "--reference", str(reference)]
     scores = json.loads(program("scripts/evaluate.py", str(run_dir), *files, "--json").stdout)
     expected = json.loads((run_dir / "metrics.json").read_text())["test"]
-    assert scores == {name: expected[name] for name in scores}
+    assert scores == expected
+    assert scores["beam"].keys() == scores.keys() - {"beam"}
     table = program("scripts/evaluate.py", str(run_dir), *files).stdout.decode()
     assert f"{expected['bleu']:.2f}" in table
-    assert "tok:13a" in table
+    assert f"{expected['beam']['bleu_moses']:.2f}" in table
+    assert all(word in table for word in ("tok:13a", "beam 5", "source words", "unknown words"))
+
+
+def test_translate_gives_json_n_best_samples_and_ensembles(trained):
+    def said(*options):
+        lines = b"The cat sleeps.\n\nI see it.\n"
+        done = program("scripts/translate.py", str(trained[0]), *options, stdin=lines)
+        assert done.returncode == 0, done.stderr.decode()
+        return done.stdout.decode().splitlines()
+
+    plain = said()
+    facts = [json.loads(line) for line in said("--json")]
+    assert [fact["translation"] for fact in facts] == plain
+    for fact in facts:
+        assert len(fact["attention"]) == len(fact["target_tokens"])
+        assert all(len(row) == len(fact["source_tokens"]) for row in fact["attention"])
+    n_best = [line.split(" ||| ") for line in said("--n-best", "3")]
+    assert [number for number, *_ in n_best] == ["1", "1", "1", "2", "3", "3", "3"]
+    assert [n_best[0][1], n_best[3][1], n_best[4][1]] == plain
+    drawn = ["--sample", "--top-k", "9", "--temperature", "2"]
+    assert said(*drawn) != said(*drawn, "--seed", "2")
+    assert said("--ensemble", str(trained[0] / "model"), "--replace-unknown") == plain
+
+
+def test_translate_asks_on_a_terminal_and_draws_the_attention(trained):
+    reader, writer = pty.openpty()
+    command = [sys.executable, str(ROOT / "scripts" / "translate.py"), str(trained[0])]
+    with subprocess.Popen(command, stdin=writer, stdout=writer, stderr=subprocess.PIPE) as process:
+        os.close(writer)
+        os.write(reader, b"The cat sleeps.\n\x04")
+        shown = b""
+        with contextlib.suppress(OSError):  # how a terminal says that the program has ended
+            while part := os.read(reader, 4096):
+                shown += part
+        assert process.wait(timeout=60) == 0
+    os.close(reader)
+    lines = shown.decode().replace("\r", "").splitlines()
+    heads = [line.split() for line in lines if line.startswith(" ")]
+    assert [(len(head), head[-2:]) for head in heads] == [(5, [".", "<eos>"])]
+    assert any("·" in line or "░" in line for line in lines)
+
+
+def test_the_programs_search_like_the_configuration():
+    from hydra import compose, initialize_config_dir  # noqa: PLC0415 - for this test alone
+
+    from seq2seq.config import register_schema  # noqa: PLC0415
+
+    register_schema()
+    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+        decoding = compose("config").decoding
+    for name in ("translate", "evaluate"):
+        parser = runpy.run_path(str(ROOT / "scripts" / f"{name}.py"))["_parser"]()
+        for option in ("beam", "length_penalty", "alpha"):
+            wanted = decoding[option]
+            assert parser.get_default(option) == getattr(wanted, "value", wanted)
+
+
+def test_translate_refuses_options_that_mean_nothing_in_one_line(trained):
+    done = program("scripts/translate.py", str(trained[0]), "--n-best", "9")
+    assert done.returncode == 2
+    assert done.stderr == b"error: 9 best of a beam of 5: widen the beam\n"
 
 
 WRONG = {

@@ -59,6 +59,14 @@ class OptimiserName(Enum):
     sgd = "sgd"
 
 
+class Averaging(Enum):
+    """Averages of the weights over the course of training."""
+
+    none = "none"
+    ema = "ema"
+    epochs = "epochs"
+
+
 class Schedule(Enum):
     """Courses of the learning rate."""
 
@@ -84,9 +92,23 @@ class TokenizerConfig:
     joint: bool = setting("one vocabulary for both languages")
     min_frequency: int = setting("rarer words become <unk>", low=1)
     max_size: int | None = setting("greatest vocabulary size; null: no bound", low=8)
+    sampling: float | None = setting("strength of subword sampling; null: none", low=0, high=1)
 
     def __post_init__(self) -> None:
         check_ranges("data.tokenizer", self)
+        if self.sampling is not None and self.name is TokenizerName.word:
+            raise InputError(
+                f"data.tokenizer.sampling={self.sampling} needs subwords: "
+                "set data.tokenizer.name=unigram or bpe"
+            )
+
+
+class LengthPenaltyName(Enum):
+    """What the log-probability of a translation is divided by."""
+
+    none = "none"
+    average = "average"
+    gnmt = "gnmt"
 
 
 @dataclass(kw_only=True, slots=True)
@@ -186,6 +208,8 @@ class ModelConfig:
     dropout: float = setting("on embeddings, between layers, on outputs", low=0, high=0.95)
     readout_size: int | None = setting("deep readout; null: score the state itself", low=1)
     tying: Tying = setting("none; output: target embedding = output layer; all: source too")
+    source_vectors: str | None = setting("file of pretrained source vectors; null: none")
+    target_vectors: str | None = setting("file of pretrained target vectors; null: none")
 
     def __post_init__(self) -> None:
         check_ranges("model", self)
@@ -224,6 +248,10 @@ class OptimConfig:
     learning_rate: float = setting("greatest learning rate", low=1e-9, high=100)
     weight_decay: float = setting("L2 penalty", low=0, high=10)
     label_smoothing: float = setting("share of the label spread evenly", low=0, high=0.9)
+    word_dropout: float = setting("share of tokens read as <unk> in training", low=0, high=0.95)
+    averaging: Averaging = setting("none, ema or epochs: what is validated and exported")
+    ema_decay: float = setting("share of the average kept at each step, with ema", low=0, high=1)
+    average_from_epoch: int = setting("first epoch in the mean, with epochs", low=1)
     schedule: Schedule = setting("constant, cosine or plateau")
     warmup_steps: int = setting("linear growth from 0", low=0, unit="optimiser steps")
     final_fraction: float = setting("learning rate at the end of the cosine", low=0, high=1)
@@ -270,6 +298,18 @@ class TrainerConfig:
 
 
 @dataclass(kw_only=True, slots=True)
+class DecodingConfig:
+    """`decoding`: the search by which the finished model is scored, besides greedy search."""
+
+    beam: int = setting("hypotheses that beam search follows; 1: greedy alone", low=1, high=100)
+    length_penalty: LengthPenaltyName = setting("none, average or gnmt")
+    alpha: float = setting("exponent of the gnmt penalty", low=0, high=10)
+
+    def __post_init__(self) -> None:
+        check_ranges("decoding", self)
+
+
+@dataclass(kw_only=True, slots=True)
 class TensorBoardConfig:
     """`tensorboard`."""
 
@@ -295,6 +335,7 @@ class Config:
     device: DeviceConfig
     optim: OptimConfig
     trainer: TrainerConfig
+    decoding: DecodingConfig
     tensorboard: TensorBoardConfig
 
     def __post_init__(self) -> None:

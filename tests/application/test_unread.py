@@ -47,7 +47,7 @@ def unread(config, seen):
 
 
 def test_a_run_reads_every_field_of_its_configuration(tiny, tmp_path, reads):
-    config = tiny("trainer.max_steps=2", "device.threads=1")
+    config = tiny("trainer.max_steps=2", "device.threads=1", "optim.averaging=ema")
     seen = reads(config)
     run(config, tmp_path / "run")
     run_folder(config, [])

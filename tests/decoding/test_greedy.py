@@ -1,7 +1,8 @@
 import pytest
 import torch
 
-from seq2seq.decoding.greedy import greedy_search, length_bounds
+from seq2seq.decoding.greedy import greedy_search
+from seq2seq.decoding.lengths import DEFAULT_BOUNDS
 from seq2seq.text.batch import SourceBatch
 from seq2seq.text.vocabulary import BEGIN_ID, END_ID, PADDING_ID
 from tests.models import model_of
@@ -63,7 +64,7 @@ def test_every_token_is_the_likeliest_and_never_padding_or_begin(model):
 def test_a_hypothesis_ends_at_eos_or_at_its_own_bound(model):
     model.decoder.output.bias.data[END_ID] = -1e9
     for sentence, hypothesis in zip(SENTENCES, translated(model, SENTENCES), strict=True):
-        bound = length_bounds(torch.tensor(len(sentence) + 1))
+        (bound,) = DEFAULT_BOUNDS.greatest(torch.tensor([len(sentence) + 1])).tolist()
         assert len(hypothesis.ids) == len(hypothesis.weights) == bound
         assert hypothesis.weights.shape[1] == len(sentence) + 1
     model.decoder.output.bias.data[END_ID] = 1e9

@@ -9,9 +9,13 @@ from seq2seq.decoding.model_folder import (
     load_model_folder,
     save_model_folder,
 )
+from seq2seq.decoding.sampling import Sampling
+from seq2seq.decoding.search import GREEDY, Search, search_from_options
+from seq2seq.decoding.translation import EMPTY, Translation
 from seq2seq.decoding.translator import Translator
 from seq2seq.errors import InputError
 from seq2seq.text.codec import CodecSettings, train_codecs
+from seq2seq.text.vocabulary import UNKNOWN_ID
 from tests.models import VARIANTS, model_of, spec_of
 
 TEXT = ["a b c d e f g", "b c", "d e f"]
@@ -82,9 +86,94 @@ def test_unknown_tokens_are_named(folder):
 def test_streaming_gives_the_same_as_translating_at_once(folder, monkeypatch):
     translator = Translator.load(folder)
     sentences = [TEXT[index % 3][: 1 + index % 13] for index in range(23)]
-    whole = [t.text for t in translator.translate(sentences)]
-    monkeypatch.setattr("seq2seq.decoding.translator.WINDOW", 5)
-    assert [t.text for t in translator.stream(iter(sentences))] == whole
+    for search in (GREEDY, Search(beam=3, num_best=2), Search(sampling=Sampling(seed=4))):
+        whole = translator.translate_n_best(sentences, search=search)
+        texts = [[t.text for t in translations] for translations in whole]
+        with monkeypatch.context() as patch:
+            patch.setattr("seq2seq.decoding.translator.WINDOW", 5)
+            streamed = translator.stream(iter(sentences), search=search)
+            assert [[t.text for t in translations] for translations in streamed] == texts
+
+
+def test_the_best_of_a_beam_is_what_translate_gives(folder):
+    translator = Translator.load(folder)
+    beams = translator.translate_n_best(TEXT, search=Search(beam=4, num_best=3))
+    best = translator.translate(TEXT, beam=4, return_attention=True)
+    for (first, *others), translation in zip(beams, best, strict=True):
+        assert (first.text, first.score) == (translation.text, translation.score)
+        assert torch.equal(first.weights, translation.weights)
+        assert all(other.score <= first.score for other in others)
+    assert not translator.translate(TEXT, beam=4, return_attention=False)[0].weights.numel()
+
+
+def test_the_same_model_four_times_translates_like_the_model(folder):
+    alone = Translator.load(folder).translate(TEXT, beam=3)
+    fourfold = Translator.load(*[folder] * 4).translate(TEXT, beam=3)
+    for one, other in zip(alone, fourfold, strict=True):
+        assert one.text == other.text
+        assert one.score == pytest.approx(other.score, abs=1e-4)
+        torch.testing.assert_close(one.weights, other.weights, rtol=0, atol=1e-5)
+
+
+def test_members_of_an_ensemble_share_their_vocabulary(tmp_path, folder):
+    other = tmp_path / "other"
+    shutil.copytree(folder, other)
+    description = json.loads((other / "target.json").read_text())
+    tokens = description["tokens"]
+    description["tokens"] = [*tokens[:-2], tokens[-1], tokens[-2]]
+    (other / "target.json").write_text(json.dumps(description))
+    with pytest.raises(InputError, match="model 2 of the ensemble has another target vocab"):
+        Translator.load(folder, other)
+
+
+def test_a_translation_begins_with_its_prefix(folder):
+    translator = Translator.load(folder)
+    prefixed = translator.translate(TEXT, beam=3, prefixes=["c d", "", "g"])
+    assert prefixed[0].target_tokens[:2] == ("c", "d")
+    assert prefixed[1].text == translator.translate(TEXT, beam=3)[1].text
+    assert prefixed[2].target_tokens[0] == "g"
+
+
+def test_an_unknown_word_is_replaced_by_the_source_word_it_attends_to(tmp_path):
+    exported = exported_model(tmp_path)
+    exported.model.decoder.output.bias.data[UNKNOWN_ID] = 1e3
+    save_model_folder(tmp_path / "model", exported)
+    translator = Translator.load(tmp_path / "model")
+    (kept,) = translator.translate(["a strange word"])
+    assert kept.text.startswith("<unk> <unk>")
+    (replaced,) = translator.translate(["a strange word"], replace_unknown=True)
+    words = ["a", "strange", "word"]
+    expected = [words[place] for place, _ in kept.alignment()]
+    assert list(replaced.target_tokens[: len(expected)]) == expected
+    assert replaced.text == " ".join(expected)
+
+
+def test_an_alignment_leaves_the_ends_out():
+    weights = torch.tensor([[0.1, 0.2, 0.7], [0.6, 0.3, 0.1], [0.0, 0.1, 0.9]])
+    found = Translation("x y", ("a", "b", "<eos>"), ("x", "y", "<eos>"), -1.0, weights)
+    assert found.alignment() == [(1, 0), (0, 1)]
+    assert json.loads(json.dumps(found.as_dict()))["alignment"] == [[1, 0], [0, 1]]
+    assert EMPTY.alignment() == []
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"beam": 0}, "widen the beam"),
+        ({"beam": 2, "num_best": 3}, "3 best of a beam of 2"),
+        ({"beam": 2, "sampling": {}}, "not a beam of 2"),
+        ({"beam": 1, "length_penalty": "mean"}, "no length penalty 'mean'"),
+        ({"beam": 1, "sampling": {"temperature": 0.0}}, "temperature"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(options, message):
+    with pytest.raises(InputError, match=message):
+        search_from_options(**options)
+
+
+def test_a_device_that_is_not_there_is_refused(folder):
+    with pytest.raises(InputError, match="device 'xpu:7' is not here"):
+        Translator.load(folder, device="xpu:7")
 
 
 def refused(path, message):

@@ -19,7 +19,7 @@ def subwords(request, tmp_path_factory):
             ENGLISH + FRENCH, algorithm=request.param, vocabulary_size=330, lowercase=False
         )
     )
-    return SubwordTokenizer(path, lowercase=False)
+    return SubwordTokenizer(path, language="en", lowercase=False)
 
 
 @settings(deadline=None, max_examples=150)

@@ -92,10 +92,10 @@ def write_text(path: Path, text: str) -> None:
 def summary(metrics: Metrics, run_dir: Path) -> str:
     """Where the results are, the scores, and what to do next."""
     scores = [
-        f"{split:<11} BLEU {card['bleu']:.1f}   lower-cased {card['bleu_lowercase']:.1f}   "
-        f"chrF {card['chrf']:.1f}   ({card['num_sentences']:,} sentences, greedy)"
+        line
         for split, card in metrics.items()
         if isinstance(card, dict)
+        for line in _score_lines(split, card)
     ]
     seconds = round(metrics["seconds"])
     return "\n".join(
@@ -107,3 +107,15 @@ def summary(metrics: Metrics, run_dir: Path) -> str:
             f"translate   python scripts/translate.py {run_dir} < sentences.txt",
         ]
     )
+
+
+def _score_lines(split: str, card: Metrics) -> list[str]:
+    """The scores of a split: of greedy search and, where there was one, of beam search."""
+    searches = [(split, card, "greedy")]
+    if "beam" in card:
+        searches.append(("", card["beam"], "beam search"))
+    return [
+        f"{title:<11} BLEU {scores['bleu']:.1f}   lower-cased {scores['bleu_lowercase']:.1f}   "
+        f"chrF {scores['chrf']:.1f}   ({scores['num_sentences']:,} sentences, {search})"
+        for title, scores, search in searches
+    ]

@@ -2,25 +2,25 @@
 
 import logging
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from seq2seq.application.build.decoding import build_search
 from seq2seq.application.build.device import build_device
-from seq2seq.application.build.model import build_model, build_spec, check_score
+from seq2seq.application.build.model import build_model, build_spec, check_score, load_vectors
 from seq2seq.application.build.text import EncodedCorpus, build_codecs, encode_corpus
 from seq2seq.application.checkpoint import load_model_weights
 from seq2seq.config import Config
 from seq2seq.decoding.model_folder import TranslationModel, load_model_folder, save_model_folder
+from seq2seq.decoding.scoring import as_metrics, score_searches
 from seq2seq.decoding.translator import Translator
 from seq2seq.errors import InputError
-from seq2seq.evaluation.score_card import score_card
 from seq2seq.model.spec import ModelSpec
 from seq2seq.text.codec import TextCodec
-from seq2seq.text.corpus import ParallelCorpus, SentencePair
+from seq2seq.text.corpus import ParallelCorpus
 from seq2seq.text.report import corpus_report
 
 FREE_TO_CHANGE = {"dropout", "attention_dropout"}
@@ -50,6 +50,7 @@ def prepare(config: Config, corpus: ParallelCorpus, run_dir: Path) -> PreparedRu
     torch.manual_seed(config.seed)
     spec = build_spec(config, encoded.source_codec.vocabulary, encoded.target_codec.vocabulary)
     model = build_model(spec)
+    load_vectors(config, model, encoded)
     if start is not None:
         _require_same_sizes(spec, start.spec, Path(config.init_from or ""))
         model.load_state_dict(start.model.state_dict())
@@ -92,7 +93,12 @@ def train_and_score(config: Config, prepared: PreparedRun, run_dir: Path) -> dic
     save_model_folder(run_dir / "model", prepared.exported)
     translator = Translator.load(run_dir / "model", device=str(prepared.device))
     splits = {"validation": prepared.corpus.validation.pairs, "test": prepared.corpus.test}
-    scores = {name: _score(translator, pairs) for name, pairs in splits.items() if pairs}
+    search = build_search(config.decoding)
+    scores = {
+        name: as_metrics(score_searches(translator, pairs, search))
+        for name, pairs in splits.items()
+        if pairs
+    }
     return scores | facts
 
 
@@ -129,9 +135,3 @@ def _kept_checkpoint(folder: Path) -> Path:
     """The best checkpoint; the last where none was chosen by a validation."""
     best = folder / "best.ckpt"
     return best if best.exists() else folder / "last.ckpt"
-
-
-def _score(translator: Translator, pairs: Sequence[SentencePair]) -> dict[str, Any]:
-    translations = translator.translate([pair.source for pair in pairs])
-    card = score_card([t.text for t in translations], [pair.target for pair in pairs])
-    return card.as_dict() | {"num_sentences": len(pairs)}

@@ -1,103 +1,168 @@
 """Text in, translations with scores and attention out."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
 import numpy as np
 import torch
-from torch import Tensor
 
-from seq2seq.decoding.greedy import Hypothesis, greedy_search
+from seq2seq.decoding.hypothesis import Hypothesis
 from seq2seq.decoding.model_folder import TranslationModel, load_model_folder
+from seq2seq.decoding.search import GREEDY, Search, run_search
+from seq2seq.decoding.translation import EMPTY, Translation
+from seq2seq.errors import InputError
 from seq2seq.text.batch import SourceBatch
 from seq2seq.text.bucketing import BatchSize, sorted_order
-from seq2seq.text.vocabulary import END, UNKNOWN_ID
+from seq2seq.text.codec import TextCodec
+from seq2seq.text.tokenizers import WordTokenizer
+from seq2seq.text.vocabulary import END, UNKNOWN, UNKNOWN_ID
 
 WINDOW = 2048
 """Sentences that are read ahead and sorted by length before they are cut into batches."""
 
 
-@dataclass(frozen=True, slots=True)
-class Translation:
-    """A translated sentence.
-
-    Attributes:
-        text: the translation.
-        source_tokens: tokens of the source, ``<eos>`` included: the columns of `weights`.
-        target_tokens: tokens of the translation, ``<eos>`` included: the rows of `weights`.
-        score: natural log-probability of the target tokens.
-        weights: attention probabilities.
-    """
-
-    text: str
-    source_tokens: tuple[str, ...]
-    target_tokens: tuple[str, ...]
-    score: float
-    weights: Tensor
-
-
-EMPTY = Translation("", (), (), 0.0, torch.zeros(0, 0))
-"""The translation of a blank line."""
-
-
 class Translator:
-    """Translates text with a trained model.
+    """Translates text with a trained model, or with several whose probabilities are averaged.
 
     Args:
-        exported: the model and its codecs.
+        exported: the model, or the members of an ensemble, with their codecs.
         device: where to compute.
         batch_size: bound of a batch.
+
+    Raises:
+        InputError: the members of the ensemble differ in their vocabularies.
     """
 
     def __init__(
         self,
-        exported: TranslationModel,
-        *,
+        *exported: TranslationModel,
         device: torch.device,
         batch_size: BatchSize,
     ) -> None:
-        self._model = exported.model.to(device).eval()
-        self._source_codec = exported.source_codec
-        self._target_codec = exported.target_codec
+        first = exported[0]
+        for place, member in enumerate(exported[1:], start=2):
+            _require_same_tokens("source", place, first.source_codec, member.source_codec)
+            _require_same_tokens("target", place, first.target_codec, member.target_codec)
+        self._models = [member.model.to(device).eval() for member in exported]
+        self._source_codec = first.source_codec
+        self._target_codec = first.target_codec
         self._device = device
         self._batch_size = batch_size
 
     @classmethod
-    def load(cls, path: str | Path, *, device: str = "cpu", max_tokens: int = 4096) -> "Translator":
-        """Load a model folder or a run folder.
+    def load(cls, *paths: str | Path, device: str = "cpu", max_tokens: int = 4096) -> "Translator":
+        """Load a model folder or a run folder, or several of one vocabulary as an ensemble.
 
         Raises:
-            InputError: there is no model of this program.
+            InputError: there is no model of this program, no such device, or the models do not
+                go together.
         """
         return cls(
-            load_model_folder(Path(path)),
-            device=torch.device(device),
+            *(load_model_folder(Path(path)) for path in paths),
+            device=_device(device),
             batch_size=BatchSize(sentences=None, tokens=max_tokens),
         )
 
-    def translate(self, sentences: Sequence[str]) -> list[Translation]:
-        """Translate sentences; a blank one gives a blank translation."""
+    @property
+    def target_language(self) -> str:
+        """Code of the language that is translated into."""
+        return self._target_codec.tokenizer.language
+
+    def translate(
+        self,
+        sentences: Sequence[str],
+        *,
+        beam: int | None = None,
+        search: Search = GREEDY,
+        prefixes: Sequence[str] | None = None,
+        replace_unknown: bool = False,
+        return_attention: bool = True,
+    ) -> list[Translation]:
+        """The best translation of each sentence; a blank one gives a blank translation.
+
+        Args:
+            sentences: text to translate.
+            beam: width of the beam, instead of that of `search`.
+            search: how to search.
+            prefixes: text that each translation has to begin with, blank for none.
+            replace_unknown: put the source word with the greatest attention in the place of each
+                ``<unk>`` (vocabularies of words only).
+            return_attention: whether the translations hold their attention weights; without
+                them they need less memory.
+        """
+        if beam is not None:
+            search = replace(search, beam=beam)
+        search = replace(search, num_best=1)
+        found = self.translate_n_best(
+            sentences, search=search, prefixes=prefixes, replace_unknown=replace_unknown
+        )
+        best = [translations[0] for translations in found]
+        return best if return_attention else [each.without_attention() for each in best]
+
+    def translate_n_best(
+        self,
+        sentences: Sequence[str],
+        *,
+        search: Search,
+        prefixes: Sequence[str] | None = None,
+        replace_unknown: bool = False,
+        first_number: int = 0,
+    ) -> list[list[Translation]]:
+        """The `search.num_best` best translations of each sentence, the best first.
+
+        Args:
+            sentences: text to translate.
+            search: how to search.
+            prefixes: text that each translation has to begin with, blank for none.
+            replace_unknown: see `translate`.
+            first_number: number of the first sentence, from which its random numbers are made.
+
+        Raises:
+            InputError: unknown words cannot be replaced in subwords.
+        """
+        if replace_unknown and not isinstance(self._target_codec.tokenizer, WordTokenizer):
+            raise InputError("unknown words exist in vocabularies of words only, not of subwords")
         encoded = [self._source_codec.encode(sentence) for sentence in sentences]
-        translations = [EMPTY] * len(sentences)
+        starts = None if prefixes is None else [self._target_codec.encode(p) for p in prefixes]
+        translations: list[list[Translation]] = [[EMPTY]] * len(sentences)
+        for indices in self._batches(sentences, encoded):
+            found = run_search(
+                self._models,
+                SourceBatch.from_sentences([encoded[i] for i in indices]).to(self._device),
+                search,
+                numbers=[first_number + i for i in indices],
+                prefixes=None if starts is None else [starts[i] for i in indices],
+            )
+            for index, hypotheses in zip(indices, found, strict=True):
+                words = self._source_codec.tokenizer.tokens(sentences[index])
+                translations[index] = [
+                    self._translation(encoded[index], words if replace_unknown else None, each)
+                    for each in hypotheses
+                ]
+        return translations
+
+    def _batches(self, sentences: Sequence[str], encoded: list[list[int]]) -> list[list[int]]:
+        """Indices of the sentences that are not blank, those of like length together."""
         filled = np.array(
             [index for index, sentence in enumerate(sentences) if sentence.strip()], dtype=np.int64
         )
         lengths = np.array([len(encoded[index]) for index in filled], dtype=np.int64)
-        for batch in sorted_order(lengths, lengths, self._batch_size):
-            indices = filled[batch].tolist()
-            source = SourceBatch.from_sentences([encoded[index] for index in indices])
-            hypotheses = greedy_search(self._model, source.to(self._device))
-            for index, hypothesis in zip(indices, hypotheses, strict=True):
-                translations[index] = self._translation(encoded[index], hypothesis)
-        return translations
+        order = sorted_order(lengths, lengths, self._batch_size)
+        return [filled[batch].tolist() for batch in order]
 
-    def stream(self, lines: Iterable[str]) -> Iterator[Translation]:
+    def stream(
+        self, lines: Iterable[str], *, search: Search = GREEDY, replace_unknown: bool = False
+    ) -> Iterator[list[Translation]]:
         """Translate an endless input in order, a window of lines at a time."""
         iterator = iter(lines)
+        number = 0
         while window := list(islice(iterator, WINDOW)):
-            yield from self.translate(window)
+            yield from self.translate_n_best(
+                window, search=search, replace_unknown=replace_unknown, first_number=number
+            )
+            number += len(window)
 
     def unknown_tokens(self, sentence: str) -> list[str]:
         """Tokens of a source sentence that the vocabulary lacks; the model reads ``<unk>``."""
@@ -105,11 +170,50 @@ class Translator:
         ids = self._source_codec.vocabulary.ids(tokens)
         return [token for token, index in zip(tokens, ids, strict=True) if index == UNKNOWN_ID]
 
-    def _translation(self, source_ids: list[int], hypothesis: Hypothesis) -> Translation:
+    def _translation(
+        self, source_ids: list[int], source_words: list[str] | None, hypothesis: Hypothesis
+    ) -> Translation:
+        """A hypothesis as text; with the source's words, they stand in for the unknown."""
+        tokens = self._target_codec.vocabulary.words(hypothesis.ids)
+        text = self._target_codec.decode(hypothesis.ids)
+        if source_words and UNKNOWN_ID in hypothesis.ids:
+            tokens = _with_source_words(tokens, source_words, hypothesis)
+            text = self._target_codec.tokenizer.text([t for t in tokens if t != END])
         return Translation(
-            text=self._target_codec.decode(hypothesis.ids),
+            text=text,
             source_tokens=(*self._source_codec.vocabulary.words(source_ids), END),
-            target_tokens=tuple(self._target_codec.vocabulary.words(hypothesis.ids)),
+            target_tokens=tuple(tokens),
             score=hypothesis.score,
             weights=hypothesis.weights,
         )
+
+
+def _with_source_words(
+    tokens: list[str], source_words: list[str], hypothesis: Hypothesis
+) -> list[str]:
+    """Each ``<unk>`` replaced by the source word, ``<eos>`` not being one, that it attends to."""
+    nearest = hypothesis.weights[:, : len(source_words)].argmax(dim=1).tolist()
+    return [
+        source_words[place] if token == UNKNOWN else token
+        for token, place in zip(tokens, nearest, strict=True)
+    ]
+
+
+def _require_same_tokens(side: str, place: int, first: TextCodec, other: TextCodec) -> None:
+    if first.vocabulary.tokens != other.vocabulary.tokens:
+        raise InputError(
+            f"model {place} of the ensemble has another {side} vocabulary than the first: "
+            "train its members with one tokenizer, for example with init_from or one data.seed"
+        )
+
+
+def _device(name: str) -> torch.device:
+    """The device of that name.
+
+    Raises:
+        InputError: there is none.
+    """
+    try:
+        return torch.empty(0, device=name).device
+    except (RuntimeError, AssertionError) as error:
+        raise InputError(f"device {name!r} is not here: choose cpu, cuda or mps") from error

@@ -102,9 +102,12 @@ class BahdanauDecoder(nn.Module):
         )
 
     def step(
-        self, tokens: Int[Tensor, " B"], state: State, memory: Memory
-    ) -> tuple[Float[Tensor, "B V"], State, Float[Tensor, "B S"]]:
+        self, tokens: Int[Tensor, " N"], state: State, memory: Memory
+    ) -> tuple[Float[Tensor, "N V"], State, Float[Tensor, "N S"]]:
         """One step: the definition of this decoder.
+
+        A search gives several rows to each sentence, N = B K: those of the first sentence, then
+        those of the second. They share its memory, which is not repeated.
 
         Args:
             tokens: ids of the previous target tokens.
@@ -219,18 +222,18 @@ class BahdanauDecoder(nn.Module):
     ) -> tuple[State, Tensor, Tensor]:
         """Attend with the old state, then advance every layer."""
         context, weights = self.attention(
-            state[-1].unsqueeze(1),
+            state[-1].unflatten(0, (len(memory.states), -1)),
             memory.keys,
             memory.states,
             mask=memory.source_is_token.unsqueeze(1),
             projected_keys=memory.projected_keys,
         )
-        context = context.squeeze(1)
+        context = context.flatten(0, 1)
         gates = token_gates + self.context_gates(context)
         new_state = [self.first_layer.advance(gates, state[0])]
         for layer, previous in zip(self.upper_layers, state[1:], strict=True):
             new_state.append(layer(self.dropout(new_state[-1]), previous))
-        return tuple(new_state), context, weights.squeeze(1)
+        return tuple(new_state), context, weights.flatten(0, 1)
 
 
 def _bridge(memory_size: int, hidden_size: int, num_layers: int) -> nn.ModuleList:

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-State = tuple[Float[Tensor, "B H"], ...]
-"""State of a decoder: one (B, H) tensor a layer, the top layer last."""
+State = tuple[Float[Tensor, "N H"], ...]
+"""State of a decoder: one (N, H) tensor a layer, the top layer last. N = B rows, or several for
+each sentence in a search."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,16 +30,22 @@ class Memory:
     initial_state: State
 
     def select(self, rows: Tensor) -> "Memory":
-        """The memory of some of the sentences, in the order of `rows`."""
+        """The memory of some of the sentences, in the order of `rows`.
+
+        What is one tensor stays one: without projections the keys are the states themselves.
+        """
+        states = self.states[rows]
+        keys = states if self.keys is self.states else self.keys[rows]
+        projected = keys if self.projected_keys is self.keys else self.projected_keys[rows]
         return Memory(
-            states=self.states[rows],
-            keys=self.keys[rows],
-            projected_keys=self.projected_keys[rows],
+            states=states,
+            keys=keys,
+            projected_keys=projected,
             source_is_token=self.source_is_token[rows],
             initial_state=select_state(self.initial_state, rows),
         )
 
 
-def select_state(state: State, rows: Int[Tensor, " N"]) -> tuple[Float[Tensor, "N H"], ...]:
+def select_state(state: State, rows: Int[Tensor, " R"]) -> tuple[Float[Tensor, "R H"], ...]:
     """The state of some of the sentences."""
     return tuple(layer[rows] for layer in state)

@@ -27,6 +27,16 @@ class TextCodec:
         """Token ids of a sentence, without ``<bos>`` and ``<eos>``."""
         return self.vocabulary.ids(self.tokenizer.tokens(text))
 
+    def sample(self, text: str, alpha: float, seed: int) -> list[int]:
+        """Token ids of a sentence split at random, see `SubwordTokenizer.sampled_tokens`.
+
+        Raises:
+            InputError: words cannot be split otherwise.
+        """
+        if not isinstance(self.tokenizer, SubwordTokenizer):
+            raise InputError("data.tokenizer.sampling needs subwords: choose unigram or bpe")
+        return self.vocabulary.ids(self.tokenizer.sampled_tokens(text, alpha, seed))
+
     def decode(self, ids: Iterable[int]) -> str:
         """Text of token ids; the special tokens except ``<unk>`` are left out."""
         kept = [index for index in ids if index >= len(SPECIALS) or index == UNKNOWN_ID]
@@ -70,7 +80,7 @@ def train_codecs(
     if settings.tokenizer == "word":
         codecs = _word_codecs(settings, texts, languages)
     else:
-        codecs = _subword_codecs(settings, texts, folder)
+        codecs = _subword_codecs(settings, texts, languages, folder)
     for side, codec in zip(("source", "target"), codecs, strict=True):
         save_codec(codec, folder, side)
     return codecs
@@ -95,7 +105,10 @@ def _word_codecs(
 
 
 def _subword_codecs(
-    settings: CodecSettings, texts: dict[str, Sequence[str]], folder: Path
+    settings: CodecSettings,
+    texts: dict[str, Sequence[str]],
+    languages: tuple[str, str],
+    folder: Path,
 ) -> tuple[TextCodec, TextCodec]:
     """Train SentencePiece on each side, or once on both where the vocabulary is joint."""
     if settings.max_size is None:
@@ -113,22 +126,26 @@ def _subword_codecs(
     models = {"source": source, "target": source if settings.joint else train("target")}
     for side, content in models.items():
         (folder / f"{side}.model").write_bytes(content)
+    lowercase = settings.lowercase
     return (
-        _subword_codec(folder / "source.model", lowercase=settings.lowercase),
-        _subword_codec(folder / "target.model", lowercase=settings.lowercase),
+        _subword_codec(folder / "source.model", language=languages[0], lowercase=lowercase),
+        _subword_codec(folder / "target.model", language=languages[1], lowercase=lowercase),
     )
 
 
-def _subword_codec(path: Path, *, lowercase: bool) -> TextCodec:
-    tokenizer = SubwordTokenizer(path, lowercase=lowercase)
+def _subword_codec(path: Path, *, language: str, lowercase: bool) -> TextCodec:
+    tokenizer = SubwordTokenizer(path, language=language, lowercase=lowercase)
     return TextCodec(tokenizer, tokenizer.vocabulary())
 
 
 def save_codec(codec: TextCodec, folder: Path, side: str) -> None:
     """Write ``<side>.json``, and ``<side>.model`` for subwords, into a folder."""
-    description: dict[str, Any] = {"lowercase": codec.tokenizer.lowercase}
+    description: dict[str, Any] = {
+        "lowercase": codec.tokenizer.lowercase,
+        "language": codec.tokenizer.language,
+    }
     if isinstance(codec.tokenizer, WordTokenizer):
-        description |= {"tokenizer": "word", "language": codec.tokenizer.language}
+        description["tokenizer"] = "word"
         description["tokens"] = codec.vocabulary.tokens
     else:
         description["tokenizer"] = "sentencepiece"
@@ -147,11 +164,13 @@ def load_codec(folder: Path, side: str) -> TextCodec:
     path = folder / f"{side}.json"
     try:
         description = json.loads(path.read_text(encoding="utf-8"))
+        # folders written before subwords knew their language are English to us
+        language = description.get("language", "en")
+        lowercase = description["lowercase"]
         if description["tokenizer"] == "sentencepiece":
-            return _subword_codec(folder / f"{side}.model", lowercase=description["lowercase"])
-        tokenizer = WordTokenizer(
-            language=description["language"], lowercase=description["lowercase"]
-        )
+            path = folder / f"{side}.model"
+            return _subword_codec(path, language=language, lowercase=lowercase)
+        tokenizer = WordTokenizer(language=language, lowercase=lowercase)
         return TextCodec(tokenizer, Vocabulary(description["tokens"]))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path} is not a vocabulary of this program ({error})") from error

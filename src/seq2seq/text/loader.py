@@ -5,6 +5,7 @@ from typing import Any
 
 from seq2seq.text.batch import Batch
 from seq2seq.text.bucketing import Order
+from seq2seq.text.resampling import Resampling
 from seq2seq.text.store import EncodedSplit
 
 
@@ -19,14 +20,21 @@ class BatchLoader:
         split: the sentences.
         order: the order of the batches in an epoch.
         epoch: tells the current epoch.
+        resampling: draws the subwords of every epoch anew; None to keep them. The order remains
+            that of the usual subwords.
     """
 
     def __init__(
-        self, split: EncodedSplit, order: Callable[[int], Order], epoch: Callable[[], int]
+        self,
+        split: EncodedSplit,
+        order: Callable[[int], Order],
+        epoch: Callable[[], int],
+        resampling: Resampling | None = None,
     ) -> None:
         self._split = split
         self._order = order
         self._epoch = epoch
+        self._resampling = resampling
         self._num_yielded = 0
         self._resume_at = 0
 
@@ -34,12 +42,14 @@ class BatchLoader:
         return len(self._order(self._epoch()))
 
     def __iter__(self) -> Iterator[Batch]:
-        order = self._order(self._epoch())
+        order, split = self._order(self._epoch()), self._split
+        if self._resampling is not None:
+            split = self._resampling.split(split, self._epoch())
         start, self._resume_at = self._resume_at, 0
         self._num_yielded = start
         for sentence_ids in order[start:]:
             self._num_yielded += 1
-            yield Batch.from_split(self._split, sentence_ids.tolist())
+            yield Batch.from_split(split, sentence_ids.tolist())
 
     def state_dict(self) -> dict[str, Any]:
         """How many batches of the current epoch have been given out."""

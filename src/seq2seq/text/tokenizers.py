@@ -66,7 +66,8 @@ class SubwordTokenizer:
     (U+2581, SentencePiece's own space mark, comes back as a space.)
     """
 
-    def __init__(self, model_file: Path, *, lowercase: bool) -> None:
+    def __init__(self, model_file: Path, *, language: str, lowercase: bool) -> None:
+        self.language = language
         self.lowercase = lowercase
         self.model = _load_model(model_file)
         self._split = sentencepiece_splitter(self.model)
@@ -74,6 +75,25 @@ class SubwordTokenizer:
     def tokens(self, text: str) -> list[str]:
         """Split a sentence into pieces."""
         return self._split(text.lower() if self.lowercase else text)
+
+    def sampled_tokens(self, text: str, alpha: float, seed: int) -> list[str]:
+        """Split a sentence in one of many ways, drawn at random; the text is the same again.
+
+        Args:
+            text: the sentence.
+            alpha: unigram: the probabilities of the ways are raised to it and drawn from, 0 being
+                all alike (Kudo 2018). bpe: the probability of leaving out a merge (Provilkov et
+                al. 2020).
+            seed: of the draw.
+        """
+        sentencepiece.set_random_generator_seed(seed)
+        return self.model.encode(
+            text.lower() if self.lowercase else text,
+            out_type=str,
+            enable_sampling=True,
+            alpha=alpha,
+            nbest_size=-1,
+        )
 
     def text(self, tokens: Sequence[str]) -> str:
         """Put pieces together again, exactly."""

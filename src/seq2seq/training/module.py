@@ -8,7 +8,7 @@ import torch
 from torch.optim import Optimizer
 
 from seq2seq.decoding.greedy import greedy_search
-from seq2seq.evaluation.score_card import score_card
+from seq2seq.evaluation.score_card import cased_bleu, chrf
 from seq2seq.model.decoder import Unrolled
 from seq2seq.model.seq2seq import Seq2Seq
 from seq2seq.text.batch import Batch
@@ -16,6 +16,7 @@ from seq2seq.text.codec import TextCodec
 from seq2seq.text.store import EncodedSplit
 from seq2seq.training.loss import LossSums, token_cross_entropy
 from seq2seq.training.optimisation import Optimisation
+from seq2seq.training.word_dropout import drop_words
 
 
 class TranslationModule(pl.LightningModule):
@@ -29,6 +30,7 @@ class TranslationModule(pl.LightningModule):
         model: the model.
         optimisation: optimiser and schedule.
         label_smoothing: see `token_cross_entropy`.
+        word_dropout: see `drop_words`.
         gradient_clip: greatest L2 norm of the gradient; None for no bound.
         log_every: optimiser steps between two logged training values.
         validation: the split whose references the translations are scored against.
@@ -41,6 +43,7 @@ class TranslationModule(pl.LightningModule):
         *,
         optimisation: Optimisation,
         label_smoothing: float,
+        word_dropout: float,
         gradient_clip: float | None,
         log_every: int,
         validation: EncodedSplit,
@@ -50,6 +53,7 @@ class TranslationModule(pl.LightningModule):
         self.model = model
         self._optimisation = optimisation
         self._label_smoothing = label_smoothing
+        self._word_dropout = word_dropout
         self._gradient_clip = gradient_clip
         self._log_every = log_every
         self._validation = validation
@@ -78,6 +82,8 @@ class TranslationModule(pl.LightningModule):
 
     def training_step(self, batch: Batch, batch_index: int) -> torch.Tensor:  # noqa: ARG002
         """Mean smoothed loss of a batch."""
+        if self._word_dropout:
+            batch = drop_words(batch, self._word_dropout)
         sums = self._shared_step(batch)
         detached = sums.detach()
         self._train_sums = self._train_sums + detached if self._train_sums else detached
@@ -134,12 +140,10 @@ class TranslationModule(pl.LightningModule):
         for name, value in self._validation_sums.metrics().items():
             self.log(f"validation/{name}", value)
         indices = list(self.translations)
-        card = score_card(
-            [self.translations[index] for index in indices],
-            [self._validation.pairs[index].target for index in indices],
-        )
-        self.log("validation/bleu", card.bleu)
-        self.log("validation/chrf", card.chrf)
+        hypotheses = [self.translations[index] for index in indices]
+        references = [self._validation.pairs[index].target for index in indices]
+        self.log("validation/bleu", cased_bleu(hypotheses, references))
+        self.log("validation/chrf", chrf(hypotheses, references))
 
     def configure_optimizers(self) -> Any:
         """Optimiser, and a schedule by steps or by validations."""

@@ -1,10 +1,18 @@
 """The model that a configuration describes."""
 
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from seq2seq.application.build.text import EncodedCorpus
 from seq2seq.attention.registry import require_score
 from seq2seq.config import Config
 from seq2seq.errors import InputError
 from seq2seq.model.seq2seq import Seq2Seq
 from seq2seq.model.spec import ModelSpec, build_seq2seq
+from seq2seq.text.codec import TextCodec
+from seq2seq.text.vectors import read_vectors
 from seq2seq.text.vocabulary import PADDING_ID, Vocabulary
 
 
@@ -50,3 +58,29 @@ def build_model(spec: ModelSpec) -> Seq2Seq:
         return build_seq2seq(spec)
     except (ValueError, ImportError, TypeError) as error:
         raise InputError(f"the model cannot be built: {error}") from error
+
+
+def load_vectors(config: Config, model: Seq2Seq, corpus: EncodedCorpus) -> None:
+    """Put pretrained vectors into the embeddings, where the configuration names files.
+
+    Raises:
+        InputError: a file is wrong, or the model begins with weights of its own.
+    """
+    sides = {
+        "source": (config.model.source_vectors, corpus.source_codec, model.encoder.embedding),
+        "target": (config.model.target_vectors, corpus.target_codec, model.decoder.embedding),
+    }
+    for side, (path, codec, embedding) in sides.items():
+        if path is None:
+            continue
+        if config.init_from is not None:
+            raise InputError(f"model.{side}_vectors does not go with init_from: leave one out")
+        print(f"vectors     {_filled(embedding, Path(path), codec)} {side} tokens from {path}")
+
+
+def _filled(embedding: nn.Embedding, path: Path, codec: TextCodec) -> str:
+    """Fill an embedding; returns how many of its rows, as text."""
+    vectors = read_vectors(path, codec.vocabulary, embedding.embedding_dim)
+    with torch.no_grad():
+        embedding.weight[torch.from_numpy(vectors.ids)] = torch.from_numpy(vectors.values)
+    return f"{len(vectors.ids):,} of {len(codec.vocabulary):,}"

@@ -7,12 +7,14 @@ import torch
 from lightning.pytorch.callbacks import Callback, EarlyStopping, ModelCheckpoint
 
 from seq2seq.application.build.text import EncodedCorpus
-from seq2seq.config import Config, Monitor
+from seq2seq.config import Averaging, Config, Monitor
 from seq2seq.model.seq2seq import Seq2Seq
 from seq2seq.tensorboard.callbacks import AttentionHeatmaps, TranslationSamples
 from seq2seq.tensorboard.event_log import EventLog
 from seq2seq.text.bucketing import BatchSize, shuffled_order, sorted_order
 from seq2seq.text.datamodule import TranslationData
+from seq2seq.text.resampling import Resampling
+from seq2seq.training.averaging import WeightAverage
 from seq2seq.training.interruption import StopAtStep, StopOnSignal
 from seq2seq.training.module import TranslationModule
 from seq2seq.training.optimisation import Optimisation
@@ -35,6 +37,19 @@ def build_data(config: Config, corpus: EncodedCorpus) -> TranslationData:
             source_lengths, target_lengths, size, seed=config.seed, epoch=epoch
         ),
         validation_order=lambda _: evaluation_order,
+        resampling=_resampling(config, corpus),
+    )
+
+
+def _resampling(config: Config, corpus: EncodedCorpus) -> Resampling | None:
+    if config.data.tokenizer.sampling is None:
+        return None
+    return Resampling(
+        corpus.source_codec,
+        corpus.target_codec,
+        alpha=config.data.tokenizer.sampling,
+        seed=config.seed,
+        max_length=config.data.max_length,
     )
 
 
@@ -75,6 +90,7 @@ def build_module(
         model,
         optimisation=optimisation,
         label_smoothing=config.optim.label_smoothing,
+        word_dropout=config.optim.word_dropout,
         gradient_clip=config.trainer.gradient_clip,
         log_every=config.trainer.log_every,
         validation=corpus.validation,
@@ -118,6 +134,14 @@ def _callbacks(
             title=run_dir.name,
         ),
     ]
+    if config.optim.averaging is not Averaging.none:
+        callbacks.append(
+            WeightAverage(
+                config.optim.averaging.value,
+                decay=config.optim.ema_decay,
+                first_epoch=config.optim.average_from_epoch,
+            )
+        )
     if config.trainer.early_stopping is not None:
         callbacks.append(EarlyStopping(monitor, mode=mode, patience=config.trainer.early_stopping))
     if config.trainer.max_steps is not None:

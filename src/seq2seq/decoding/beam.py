@@ -1,0 +1,229 @@
+"""Beam search over a batch: the whole beam of every sentence in one step of the decoder.
+
+The rules. At every step the best `size` continuations of a sentence's hypotheses are chosen among
+all hypotheses and tokens, by log-probability. One that ends (by ``<eos>``, or at the greatest
+length) is finished and keeps its place: the beam is narrower by one from then on. Finished
+hypotheses are ranked by their log-probability over the length penalty.
+
+A hypothesis leaves the beam once it cannot be among the `num_best` any more. A log-probability
+only falls, and the penalty divides it by something that only grows with the length. So nothing
+that begins with a hypothesis of log-probability s can rank above s over the penalty of the
+greatest length. Where that does not exceed the `num_best`-th best finished hypothesis, it leaves.
+It is below all hypotheses of its step that may yet be ranked: they lose nothing by it. A
+sentence without hypotheses leaves the batch.
+"""
+
+from itertools import islice
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from seq2seq.decoding.hypothesis import Hypothesis
+from seq2seq.decoding.lengths import DEFAULT_BOUNDS, LengthBounds, LengthPenalty
+from seq2seq.decoding.stepper import Models, Stepper, forbid
+from seq2seq.decoding.trace import Step, Trace
+from seq2seq.text.batch import SourceBatch
+from seq2seq.text.vocabulary import BEGIN_ID, END_ID, PADDING_ID
+
+NO_PENALTY = LengthPenalty()
+
+GROUP = 64
+"""Neighbouring logits whose maximum is taken first when the largest are looked for."""
+
+
+@torch.no_grad()
+def beam_search(
+    models: Models,
+    source: SourceBatch,
+    *,
+    size: int,
+    num_best: int = 1,
+    penalty: LengthPenalty = NO_PENALTY,
+    bounds: LengthBounds = DEFAULT_BOUNDS,
+    prefixes: list[list[int]] | None = None,
+) -> list[list[Hypothesis]]:
+    """Translate a batch.
+
+    Args:
+        models: one model, or the members of an ensemble.
+        source: the sentences.
+        size: hypotheses of a sentence that are followed, K.
+        num_best: hypotheses wanted of each sentence, at most `size`.
+        penalty: how hypotheses of different lengths are compared.
+        bounds: how long they may be.
+        prefixes: target tokens with which the translation of each sentence has to begin.
+
+    Returns:
+        For each sentence its hypotheses, the best first; fewer than `num_best` only where there
+        are no more.
+
+    Raises:
+        ValueError: `num_best` is not between 1 and `size`.
+    """
+    if not 1 <= num_best <= size:
+        raise ValueError(f"{num_best} best of a beam of {size}: give 1 to {size}")
+    search = _Search(
+        models, source, size, num_best, penalty, bounds, prefixes or [[]] * len(source.lengths)
+    )
+    while len(search.sentences):
+        search.advance()
+    return search.best()
+
+
+class _Finished:
+    """The finished hypotheses of every sentence, in K columns and one more for what is none."""
+
+    def __init__(self, num_sentences: int, size: int, like: Tensor) -> None:
+        shape = (num_sentences, size + 1)
+        self.ranks = like.new_full(shape, -torch.inf)
+        self.scores = like.new_zeros(shape)
+        self.lengths = torch.zeros(shape, dtype=torch.long, device=like.device)
+        self.choices = torch.zeros_like(self.lengths)
+        self.counts = torch.zeros_like(self.lengths[:, 0])
+        self._size = size
+
+    def add(
+        self,
+        sentences: Tensor,
+        ended: Bool[Tensor, "N X"],
+        scores: Tensor,
+        ranks: Tensor,
+        step: int,
+    ) -> None:
+        """Put the choices that have ended into the next free columns."""
+        places = self.counts[sentences].unsqueeze(1) + ended.cumsum(dim=1) - 1
+        cells = (sentences.unsqueeze(1), torch.where(ended, places, self._size))
+        self.ranks[cells] = ranks
+        self.scores[cells] = scores
+        self.lengths[cells] = step
+        self.choices[cells] = torch.arange(ended.shape[1], device=ended.device).expand_as(ended)
+        self.counts[sentences] += ended.sum(dim=1)
+
+    def best(self, num_best: int) -> tuple[Float[Tensor, "B n"], Int[Tensor, "B n"]]:
+        """Ranks and columns of the best of each sentence, the best first."""
+        return self.ranks[:, : self._size].topk(num_best)
+
+
+class _Search:
+    """The state of a search; N sentences are still in it, with W hypotheses each."""
+
+    def __init__(
+        self,
+        models: Models,
+        source: SourceBatch,
+        size: int,
+        num_best: int,
+        penalty: LengthPenalty,
+        bounds: LengthBounds,
+        prefixes: list[list[int]],
+    ) -> None:
+        self._size, self._num_best, self._penalty = size, num_best, penalty
+        self._stepper, self._trace = Stepper(models, source), Trace(source.lengths)
+        self._prefixes = _Prefixes(prefixes, source.ids.device)
+        self._least = bounds.least(source.lengths)
+        self._greatest = torch.maximum(bounds.greatest(source.lengths), self._prefixes.lengths + 1)
+        self._step = 0
+        self.sentences = torch.arange(len(source.lengths), device=source.ids.device)
+        self._tokens = torch.full_like(self.sentences, BEGIN_ID).unsqueeze(1)
+        self._origins = torch.zeros_like(self._tokens)
+        self._scores = torch.zeros_like(self._tokens, dtype=self._stepper.dtype)
+        self._finished = _Finished(len(self.sentences), size, self._scores)
+
+    def advance(self) -> None:
+        """One step of all sentences."""
+        self._step += 1
+        logits, weights = self._stepper.advance(self._tokens)
+        scores, parents, tokens = self._continuations(logits)
+        self._trace.record(Step(self.sentences, self._origins, weights, parents, tokens))
+        greatest = self._greatest[self.sentences].unsqueeze(1)
+        ended = ((tokens == END_ID) | (greatest == self._step)) & (scores > -torch.inf)
+        ranks = self._penalty.apply(scores, torch.full_like(tokens, self._step))
+        self._finished.add(self.sentences, ended, scores, ranks, self._step)
+        attainable = self._penalty.apply(scores, greatest)
+        to_beat = self._finished.best(self._num_best)[0][self.sentences, -1:]
+        left = ended | (attainable <= to_beat)
+        self._go_on_with(scores.masked_fill(left, -torch.inf), parents, tokens)
+
+    def _continuations(self, logits: Float[Tensor, "N W V"]) -> tuple[Tensor, Tensor, Tensor]:
+        """Scores, parents and tokens of the best, as many as the beam has free places (N, X)."""
+        normalisers = logits.logsumexp(dim=-1, keepdim=True)
+        forbid(logits, self._step < self._least[self.sentences])
+        self._prefixes.force(logits, self.sentences, self._step)
+        best, ids = largest(logits, min(self._size, logits.shape[-1]))
+        candidates = (self._scores.unsqueeze(2) + best - normalisers).flatten(1)
+        scores, places = candidates.topk(min(self._size, candidates.shape[1]), dim=1)
+        num_free = self._size - self._finished.counts[self.sentences]
+        taken = torch.arange(scores.shape[1], device=scores.device) >= num_free.unsqueeze(1)
+        tokens = ids.flatten(1).gather(1, places)
+        return scores.masked_fill(taken, -torch.inf), places // best.shape[2], tokens
+
+    def _go_on_with(self, scores: Tensor, parents: Tensor, tokens: Tensor) -> None:
+        """Drop the hypotheses of score -inf, in sentences that have them only, and at the end."""
+        num_live = (scores > -torch.inf).sum(dim=1)
+        width = int(num_live.max())
+        kept = None if width and bool(num_live.all()) else num_live.nonzero().squeeze(1)
+        self._scores, self._origins = scores.topk(max(width, 1), dim=1)
+        self._tokens = tokens.gather(1, self._origins)
+        self._stepper.follow(kept, parents.gather(1, self._origins))
+        if kept is not None:
+            self.sentences = self.sentences[kept]
+            self._scores, self._origins = self._scores[kept], self._origins[kept]
+            self._tokens = self._tokens[kept]
+
+    def best(self) -> list[list[Hypothesis]]:
+        """The best finished hypotheses of each sentence."""
+        ranks, columns = self._finished.best(self._num_best)
+        found = ranks > -torch.inf
+        sentences, _ = found.nonzero(as_tuple=True)
+        cells = (sentences, columns[found])
+        hypotheses = iter(
+            self._trace.hypotheses(
+                sentences,
+                self._finished.lengths[cells],
+                self._finished.choices[cells],
+                self._finished.scores[cells],
+            )
+        )
+        return [list(islice(hypotheses, count)) for count in found.sum(dim=1).tolist()]
+
+
+def largest(
+    logits: Float[Tensor, "N W V"], count: int
+) -> tuple[Float[Tensor, "N W n"], Int[Tensor, "N W n"]]:
+    """`torch.topk` of the last axis, several times faster where that axis is long.
+
+    The n largest values lie in the n groups of the largest maxima, or behind the last whole group.
+    """
+    num_groups = logits.shape[-1] // GROUP
+    if num_groups <= count:
+        return logits.topk(count)
+    ids = torch.arange(logits.shape[-1], device=logits.device)
+    grouped = logits[..., : num_groups * GROUP].unflatten(-1, (num_groups, GROUP))
+    groups = grouped.amax(dim=-1).topk(count).indices
+    inside = grouped.gather(2, groups.unsqueeze(-1).expand(-1, -1, -1, GROUP)).flatten(2)
+    behind = logits[..., num_groups * GROUP :]
+    values, places = torch.cat([inside, behind], dim=-1).topk(count)
+    ids_behind = ids[num_groups * GROUP :].expand_as(behind)
+    ids_inside = ids[: num_groups * GROUP].view(num_groups, GROUP)[groups].flatten(2)
+    return values, torch.cat([ids_inside, ids_behind], dim=-1).gather(2, places)
+
+
+class _Prefixes:
+    """Target tokens that the translations have to begin with."""
+
+    def __init__(self, prefixes: list[list[int]], device: torch.device) -> None:
+        self.lengths = torch.tensor([len(prefix) for prefix in prefixes], device=device)
+        self._num_steps = max(map(len, prefixes), default=0)
+        padded = [prefix + [PADDING_ID] * (self._num_steps - len(prefix)) for prefix in prefixes]
+        self._ids = torch.tensor(padded, dtype=torch.long, device=device)
+
+    def force(self, logits: Float[Tensor, "N W V"], sentences: Tensor, step: int) -> None:
+        """Exclude, in place, all but the next token of the prefix from those inside of it."""
+        if step > self._num_steps:
+            return
+        inside = (step <= self.lengths[sentences]).nonzero().squeeze(1)
+        ids = self._ids[sentences[inside], step - 1].view(-1, 1, 1)
+        forced = torch.full_like(logits[inside], -torch.inf)
+        ids = ids.expand(-1, logits.shape[1], 1)
+        logits[inside] = forced.scatter(2, ids, logits[inside].gather(2, ids))

@@ -1,0 +1,20 @@
+"""What a search finds."""
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Hypothesis:
+    """A translation as found by a search.
+
+    Attributes:
+        ids: target token ids, ``<eos>`` included unless the length bound came first.
+        score: natural log-probability of the ids given the source.
+        weights: attention probabilities (len(ids), source length), on the CPU.
+    """
+
+    ids: tuple[int, ...]
+    score: float
+    weights: Tensor

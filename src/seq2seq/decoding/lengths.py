@@ -1,0 +1,78 @@
+"""How long translations may be, and how hypotheses of different lengths are compared."""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LengthBounds:
+    """Least and greatest number of target tokens, relative to the source.
+
+        least = floor(min_factor * source length),
+        greatest = max(1, floor(max_factor * source length) + max_extra)
+
+    Both lengths count ``<eos>``.
+    """
+
+    min_factor: float = 0.0
+    max_factor: float = 2.0
+    max_extra: int = 10
+
+    def least(self, source_lengths: Int[Tensor, " B"]) -> Int[Tensor, " B"]:
+        """Least length of each translation; never above the greatest."""
+        least = (self.min_factor * source_lengths).long()
+        return torch.minimum(least, self.greatest(source_lengths))
+
+    def greatest(self, source_lengths: Int[Tensor, " B"]) -> Int[Tensor, " B"]:
+        """Greatest length of each translation."""
+        return ((self.max_factor * source_lengths).long() + self.max_extra).clamp(min=1)
+
+
+DEFAULT_BOUNDS = LengthBounds()
+
+
+@dataclass(frozen=True, slots=True)
+class LengthPenalty:
+    """What a log-probability is divided by, so that long hypotheses are not at a disadvantage.
+
+    - ``none``: 1
+    - ``average``: the number of tokens l
+    - ``gnmt``: ((5 + l) / 6) ^ alpha (Wu et al. 2016, equation 14, without their coverage term)
+
+    Attributes:
+        name: one of the above.
+        alpha: exponent of ``gnmt``, at least 0: 0 is no penalty.
+
+    Raises:
+        ValueError: no such penalty, or a negative exponent.
+    """
+
+    name: str = "none"
+    alpha: float = 0.6
+
+    def __post_init__(self) -> None:
+        if self.name not in PENALTIES:
+            raise ValueError(f"no length penalty {self.name!r}: choose {', '.join(PENALTIES)}")
+        if not self.alpha >= 0:
+            raise ValueError(f"the exponent of a length penalty is at least 0, not {self.alpha}")
+
+    def apply(
+        self, scores: Float[Tensor, "*shape"], lengths: Int[Tensor, "..."]
+    ) -> Float[Tensor, "*shape"]:
+        """The values by which hypotheses are ranked.
+
+        Args:
+            scores: log-probabilities.
+            lengths: number of tokens, of a shape that broadcasts to the scores.
+        """
+        if self.name == "none":
+            return scores
+        if self.name == "average":
+            return scores / lengths
+        return scores / ((5 + lengths) / 6) ** self.alpha
+
+
+PENALTIES = ("none", "average", "gnmt")

@@ -1,0 +1,51 @@
+"""Translate a test set and score it, greedily and by beam search: for training and the scripts."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from seq2seq.decoding.search import GREEDY, Search
+from seq2seq.decoding.translation import Translation
+from seq2seq.decoding.translator import Translator
+from seq2seq.evaluation.score_card import ScoreCard, score_card
+from seq2seq.text.corpus import SentencePair
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """Translations of a test set by one search, and their scores."""
+
+    translations: list[Translation]
+    card: ScoreCard
+
+    @property
+    def texts(self) -> list[str]:
+        """The translations as text."""
+        return [translation.text for translation in self.translations]
+
+
+def score_searches(
+    translator: Translator, pairs: Sequence[SentencePair], search: Search
+) -> dict[str, Scored]:
+    """Score greedy translations, and those of `search` where it is another search.
+
+    Returns:
+        By name: ``greedy``, then for example ``beam 5``.
+    """
+    searches = {"greedy": GREEDY}
+    if search.beam > 1:
+        searches[f"beam {search.beam}"] = search
+    return {name: _scored(translator, pairs, each) for name, each in searches.items()}
+
+
+def _scored(translator: Translator, pairs: Sequence[SentencePair], search: Search) -> Scored:
+    translations = translator.translate([pair.source for pair in pairs], search=search)
+    references = [pair.target for pair in pairs]
+    texts = [translation.text for translation in translations]
+    return Scored(translations, score_card(texts, references, language=translator.target_language))
+
+
+def as_metrics(scored: dict[str, Scored]) -> dict[str, Any]:
+    """Scores as JSON can hold them: those of greedy search, those of the beam under ``beam``."""
+    greedy, *beams = (each.card.as_dict() for each in scored.values())
+    return greedy | {"beam": beams[0]} if beams else greedy

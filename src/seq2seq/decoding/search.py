@@ -1,0 +1,119 @@
+"""The one door to the searches: how to search, as a value."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from seq2seq.decoding.beam import NO_PENALTY, beam_search
+from seq2seq.decoding.greedy import greedy_search
+from seq2seq.decoding.hypothesis import Hypothesis
+from seq2seq.decoding.lengths import DEFAULT_BOUNDS, LengthBounds, LengthPenalty
+from seq2seq.decoding.sampling import Sampling, sample_search
+from seq2seq.decoding.stepper import Models
+from seq2seq.errors import InputError
+from seq2seq.text.batch import SourceBatch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Search:
+    """How to search for translations.
+
+    Attributes:
+        beam: hypotheses that are followed; 1 is greedy search.
+        num_best: hypotheses wanted of each sentence.
+        penalty: how hypotheses of different lengths are compared.
+        bounds: how long they may be.
+        sampling: draw the tokens instead; None to search.
+
+    Raises:
+        ValueError: the values do not go together.
+    """
+
+    beam: int = 1
+    num_best: int = 1
+    penalty: LengthPenalty = NO_PENALTY
+    bounds: LengthBounds = DEFAULT_BOUNDS
+    sampling: Sampling | None = None
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.num_best <= self.beam:
+            raise ValueError(f"{self.num_best} best of a beam of {self.beam}: widen the beam")
+        if self.sampling is not None and self.beam > 1:
+            raise ValueError(f"sampling follows one hypothesis, not a beam of {self.beam}")
+
+
+GREEDY = Search()
+
+
+def search_from_options(
+    *,
+    beam: int,
+    num_best: int = 1,
+    length_penalty: str = "none",
+    alpha: float = 0.6,
+    bounds: LengthBounds = DEFAULT_BOUNDS,
+    sampling: Mapping[str, Any] | None = None,
+) -> Search:
+    """The search that the options of a program describe.
+
+    Args:
+        beam: hypotheses that are followed.
+        num_best: hypotheses wanted of each sentence.
+        length_penalty: name of the penalty.
+        alpha: its exponent.
+        bounds: how long translations may be.
+        sampling: values of `Sampling`; None to search.
+
+    Raises:
+        InputError: a value is out of range, or two do not go together.
+    """
+    try:
+        return Search(
+            beam=beam,
+            num_best=num_best,
+            penalty=LengthPenalty(length_penalty, alpha),
+            bounds=bounds,
+            sampling=None if sampling is None else Sampling(**sampling),
+        )
+    except ValueError as error:
+        raise InputError(str(error)) from error
+
+
+def run_search(
+    models: Models,
+    source: SourceBatch,
+    search: Search,
+    *,
+    numbers: Sequence[int],
+    prefixes: list[list[int]] | None = None,
+) -> list[list[Hypothesis]]:
+    """The hypotheses of each sentence of a batch, the best first.
+
+    Args:
+        models: one model, or the members of an ensemble.
+        source: the sentences.
+        search: how to search.
+        numbers: a number of each sentence, see `sample_search`.
+        prefixes: what each translation has to begin with; None for nothing.
+
+    Raises:
+        ValueError: sampled translations are to begin with something.
+    """
+    if search.sampling is not None:
+        if prefixes is not None:
+            raise ValueError("sampling takes no prefixes")
+        drawn = sample_search(
+            models, source, search.sampling, numbers=numbers, bounds=search.bounds
+        )
+        return [[hypothesis] for hypothesis in drawn]
+    if search.beam == 1 and prefixes is None:
+        return [[h] for h in greedy_search(models, source, bounds=search.bounds)]
+    return beam_search(
+        models,
+        source,
+        size=search.beam,
+        num_best=search.num_best,
+        penalty=search.penalty,
+        bounds=search.bounds,
+        prefixes=prefixes,
+    )

@@ -1,0 +1,59 @@
+"""A translated sentence."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from seq2seq.text.vocabulary import END
+
+
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """A translated sentence.
+
+    Attributes:
+        text: the translation.
+        source_tokens: tokens of the source, ``<eos>`` included: the columns of `weights`.
+        target_tokens: tokens of the translation, ``<eos>`` included: the rows of `weights`.
+        score: natural log-probability of the target tokens.
+        weights: attention probabilities; without entries where they were not asked for.
+    """
+
+    text: str
+    source_tokens: tuple[str, ...]
+    target_tokens: tuple[str, ...]
+    score: float
+    weights: Tensor
+
+    def without_attention(self) -> "Translation":
+        """The same without weights."""
+        return replace(self, weights=torch.zeros(0, 0))
+
+    def alignment(self) -> list[tuple[int, int]]:
+        """(source, target) places: each target token with the source token it attends to most.
+
+        ``<eos>`` is left out on both sides.
+        """
+        num_words = len(self.source_tokens) - 1
+        if num_words < 1 or not self.weights.numel():
+            return []
+        nearest = self.weights[:, :num_words].argmax(dim=1).tolist()
+        pairs = zip(nearest, range(len(nearest)), self.target_tokens, strict=True)
+        return [(source, target) for source, target, token in pairs if token != END]
+
+    def as_dict(self) -> dict[str, Any]:
+        """What JSON can hold of it; attention with four digits."""
+        return {
+            "translation": self.text,
+            "score": self.score,
+            "source_tokens": self.source_tokens,
+            "target_tokens": self.target_tokens,
+            "attention": [[round(w, 4) for w in row] for row in self.weights.tolist()],
+            "alignment": self.alignment(),
+        }
+
+
+EMPTY = Translation("", (), (), 0.0, torch.zeros(0, 0))
+"""The translation of a blank line."""
