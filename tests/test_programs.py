@@ -12,6 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from seq2seq.evaluation.alignment import AlignmentCounts, GoldAlignment
+from seq2seq.evaluation.pharaoh import format_gold, parse_gold, read_pharaoh
+from seq2seq.text.words import split_words
 from tests.tiny import SMALL_CORPUS, SMALL_MODEL
 
 ROOT = Path(__file__).parents[1]
@@ -174,6 +177,108 @@ def test_translate_refuses_options_that_mean_nothing_in_one_line(trained):
     assert done.stderr == b"error: 9 best of a beam of 5: widen the beam\n"
 
 
+@pytest.fixture(scope="module")
+def parallel(tmp_path_factory, grammar):
+    """Pairs as tokenised files, with their gold alignment; one of them is blank."""
+    folder = tmp_path_factory.mktemp("parallel")
+    pairs = grammar.sample(20, 1, "test")
+    sides = {
+        "source": [" ".join(split_words(pair.source)) for pair in pairs],
+        "target": [" ".join(split_words(pair.target)) for pair in pairs],
+        "gold": [
+            format_gold(GoldAlignment.from_links(pair.alignment, pair.possible)) for pair in pairs
+        ],
+    }
+    options = []
+    for name, lines in sides.items():
+        (folder / name).write_text("".join(f"{line}\n" for line in [*lines, ""]), "utf-8")
+        options += [f"--{name}", str(folder / name)]
+    return options
+
+
+def test_align_prints_a_line_of_links_a_pair_and_the_error_rate(trained, parallel):
+    done = program("scripts/align.py", str(trained[0]), *parallel)
+    assert done.returncode == 0, done.stderr.decode()
+    found = [parse_gold(line).sure for line in done.stdout.decode().split("\n")[:-1]]
+    gold = read_pharaoh(Path(parallel[5]))
+    counts = AlignmentCounts()
+    for links, sentence_gold in zip(found, gold, strict=True):
+        counts += AlignmentCounts.of(links, sentence_gold)
+    assert found[-1] == frozenset()
+    assert all(found[:-1])
+    assert done.stderr.decode().startswith(f"AER {counts.error_rate:.3f}   precision ")
+
+
+def test_align_takes_the_links_of_both_directions(trained, parallel, monkeypatch, capsys):
+    # the model as its own reverse: any model will do
+    both = ["--reverse", str(trained[0])]
+    files = parallel[:4]
+
+    def links(*options):
+        monkeypatch.setattr(sys, "argv", ["align.py", str(trained[0]), *files, *options])
+        with pytest.raises(SystemExit, match="0"):
+            runpy.run_path(str(ROOT / "scripts" / "align.py"), run_name="__main__")
+        return [parse_gold(line).sure for line in capsys.readouterr().out.split("\n")[:-1]]
+
+    forward = links()
+    columns = zip(
+        forward,
+        links("--method", "intersection", *both),
+        links("--method", "union", *both),
+        strict=True,
+    )
+    for one, intersection, union in columns:
+        assert intersection <= one <= union
+        assert {i for i, _ in one | intersection} <= {i for i, _ in union}
+    assert links("--method", "threshold", "--threshold", "1.1") == [frozenset()] * 21
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--method", "union"], "--method intersection and union need --reverse MODEL"),
+        (["--reverse", "x"], "--method intersection and union need --reverse MODEL"),
+        (["--gold", "short"], "short has 1 lines for 21 sentence pairs"),
+        (["--gold", "far"], "far, line 21: link 0-0 is outside the sentence pair of 0 and 0"),
+        (["--gold", "odd"], "odd, line 1: 'x' is no link"),
+    ],
+)
+def test_align_refuses_wrong_input_in_one_line(tmp_path, parallel, options, message):
+    for name, text in (("short", "0-0\n"), ("far", "0-0\n" * 21), ("odd", "x\n")):
+        (tmp_path / name).write_text(text)
+    done = program("scripts/align.py", "absent", *parallel[:4], *options, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.decode().startswith(f"error: {message}")
+    assert done.stderr.count(b"\n") == 1
+
+
+@pytest.mark.parametrize("target", [[], ["--target", "Le chat dort."]], ids=["greedy", "forced"])
+def test_plot_attention_draws_a_translation_or_a_given_one(trained, tmp_path, target):
+    picture = tmp_path / "picture.png"
+    arguments = ["--sentence", "The cat sleeps.", *target, "-o", str(picture)]
+    done = program("scripts/plot_attention.py", str(trained[0]), *arguments)
+    assert done.returncode == 0, done.stderr.decode()
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    said = done.stdout.decode()
+    assert "score -" in said
+    assert not target or said.startswith("Le chat dort.   score -")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--sentence", " "], "--sentence is blank: give a sentence"),
+        (["--sentence", "a", "--target", ""], "--target is blank: give a sentence"),
+        (["--sentence", "a", "-o", "no/p.png"], "no/p.png cannot be written (No such file"),
+    ],
+)
+def test_plot_attention_refuses_wrong_input_in_one_line(trained, tmp_path, arguments, message):
+    done = program("scripts/plot_attention.py", str(trained[0]), *arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.decode().startswith(f"error: {message}")
+    assert done.stderr.count(b"\n") == 1
+
+
 WRONG = {
     "no key": (["=3"], "'=3' has no key: write key=value"),
     "unwritable folder": (["runs_dir=/proc/here"], "/proc/here/baseline/default cannot be made"),
@@ -233,7 +338,15 @@ def test_a_signal_ends_training_with_a_checkpoint_and_the_command_continues(tmp_
 
 
 @pytest.mark.parametrize(
-    "name", ["train.py", "scripts/translate.py", "scripts/evaluate.py", "scripts/textbook.py"]
+    "name",
+    [
+        "train.py",
+        "scripts/translate.py",
+        "scripts/evaluate.py",
+        "scripts/textbook.py",
+        "scripts/align.py",
+        "scripts/plot_attention.py",
+    ],
 )
 def test_help_loads_nothing_heavy(name):
     code = (

@@ -28,6 +28,13 @@ class TokenizerName(Enum):
     bpe = "bpe"
 
 
+class InitialState(Enum):
+    """What the decoder starts from."""
+
+    encoder = "encoder"
+    zeros = "zeros"
+
+
 class Tying(Enum):
     """Which weights are one."""
 
@@ -207,6 +214,7 @@ class ModelConfig:
     bidirectional: bool = setting("the encoder reads both ways")
     dropout: float = setting("on embeddings, between layers, on outputs", low=0, high=0.95)
     readout_size: int | None = setting("deep readout; null: score the state itself", low=1)
+    initial_state: InitialState = setting("of the decoder: encoder's final states, or zeros")
     tying: Tying = setting("none; output: target embedding = output layer; all: source too")
     source_vectors: str | None = setting("file of pretrained source vectors; null: none")
     target_vectors: str | None = setting("file of pretrained target vectors; null: none")

@@ -1,17 +1,25 @@
 import json
 import signal
 from dataclasses import replace
+from io import BytesIO
 
 import pytest
 import torch
 from lightning.pytorch import LightningModule, Trainer
+from PIL import Image, ImageChops
 from safetensors.torch import load_file
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from seq2seq.application.run import run
+from seq2seq.decoding.forced import force_translate
+from seq2seq.decoding.model_folder import load_model_folder
 from seq2seq.errors import InputError, TrainingInterrupted
+from seq2seq.tensorboard.heatmap import render_attention
+from seq2seq.text.bucketing import BatchSize
+from seq2seq.text.grammar.grammar import load_grammar
 from seq2seq.training.interruption import StopOnSignal
 from seq2seq.training.module import TranslationModule
+from tests.application.conftest import CONF
 
 
 def weights_of(run_dir, name="last"):
@@ -64,12 +72,25 @@ def test_tensorboard_has_scalars_config_samples_and_one_heatmap_tag_a_sentence(f
         for split in ("train", "validation")
         for name in ("loss", "perplexity", "accuracy")
     } | {
+        *(
+            f"attention/{name}"
+            for name in (
+                "entropy",
+                "padding_mass",
+                "eos_mass",
+                "peak",
+                "unattended",
+                "monotonicity",
+            )
+        ),
+        *(f"alignment/{name}" for name in ("aer", "precision", "recall")),
         "validation/bleu",
         "train/learning_rate",
         "train/gradient_norm",
         "train/tokens_per_second",
     }
     assert scalars <= set(events.Tags()["scalars"])
+    assert [event.value for event in events.Scalars("attention/padding_mass")] == [0, 0]
     assert set(events.Tags()["images"]) == {"attention/0", "attention/1"}
     images = events.Images("attention/0")
     assert [image.step for image in images] == [8, 16]
@@ -80,9 +101,35 @@ def test_tensorboard_has_scalars_config_samples_and_one_heatmap_tag_a_sentence(f
     )
 
 
+def test_a_heatmap_shows_the_forced_attention_with_run_step_and_score(finished_run):
+    exported = load_model_folder(finished_run)
+    pair = load_grammar(CONF.parent / "data" / "grammar").sample(20, 1, "validation")[0]
+    (forced,) = force_translate(
+        exported,
+        [pair],
+        device=torch.device("cpu"),
+        batch_size=BatchSize(sentences=1, tokens=None),
+    )
+    expected = render_attention(
+        forced.weights.numpy(),
+        forced.source_tokens,
+        forced.target_tokens,
+        title=f"run  step 16  score {forced.score:.2f}",
+    )
+    logged = Image.open(
+        BytesIO(events_of(finished_run).Images("attention/0")[-1].encoded_image_string)
+    )
+    assert logged.size == expected.size
+    difference = ImageChops.difference(logged.convert("RGB"), expected.convert("RGB"))
+    # weights of a batch and of a sentence alone may differ in the last bit, and a colour by a level
+    assert max(high for _, high in difference.getextrema()) <= 4
+
+
 def test_the_exported_model_is_the_best_one_not_the_last(tiny, tmp_path):
     run_dir = tmp_path / "run"
-    run(tiny("optim.learning_rate=0.5", "trainer.max_epochs=4"), run_dir)
+    # training that diverges from the first validation on
+    diverging = ["optim.learning_rate=0.5", "optim.schedule=constant"]
+    run(tiny(*diverging, "trainer.max_epochs=4"), run_dir)
     best, last = weights_of(run_dir, "best"), weights_of(run_dir)
     exported = load_file(run_dir / "model" / "model.safetensors")
     assert any(not torch.equal(best[name], last[name]) for name in best)

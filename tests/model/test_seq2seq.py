@@ -203,3 +203,22 @@ def test_dropout_acts_in_training_only(batch):
     torch.testing.assert_close(logits_of(model, batch), logits_of(model, batch), **EXACT)
     model.train()
     assert not torch.equal(logits_of(model, batch), logits_of(model, batch))
+
+
+def test_a_decoder_from_zeros_starts_there_and_learns_of_the_source_by_attention_only(batch):
+    model = model_of(initial_state="zeros", num_layers=2, decoder_hidden_size=7)
+    memory = encoded(model, batch.source)
+    assert [state.shape for state in memory.initial_state] == [(4, 7), (4, 7)]
+    assert not any(state.any() for state in memory.initial_state)
+    assert not list(model.decoder.bridge.parameters())
+    # another source with the same memory gives the same
+    other = encoded(model, SourceBatch(batch.source.ids.flip(0), batch.source.lengths.flip(0)))
+    blind = replace(
+        other, states=memory.states, keys=memory.keys, projected_keys=memory.projected_keys
+    )
+    blind = replace(blind, source_is_token=memory.source_is_token)
+    torch.testing.assert_close(
+        model.decoder.unroll(batch.target_input, blind).features,
+        model.decoder.unroll(batch.target_input, memory).features,
+        **EXACT,
+    )

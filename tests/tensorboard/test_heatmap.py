@@ -12,6 +12,7 @@ from seq2seq.tensorboard.heatmap import (
     LABEL_LIMIT,
     MAX_CELL,
     MIN_CELL,
+    attention_title,
     png_bytes,
     render_attention,
     render_matrices,
@@ -323,3 +324,9 @@ def test_matrices_that_make_no_picture_are_refused(arrays: list[np.ndarray], mes
 def test_one_title_is_needed_for_each_matrix() -> None:
     with pytest.raises(ValueError, match=r"1 matrices .* for 2 titles"):
         render_matrices([np.eye(2)], titles=["a", "b"], x_label="x", y_label="y")
+
+
+def test_a_title_names_the_run_the_step_and_the_score_that_there_are():
+    assert attention_title("default", step=0, score=-1.2345) == "default  step 0  score -1.23"
+    assert attention_title("default", score=0.0) == "default  score 0.00"
+    assert attention_title("default") == "default"

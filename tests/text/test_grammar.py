@@ -73,6 +73,51 @@ def test_every_alignment_is_of_words_and_almost_all_words_are_aligned(splits):
     assert num_aligned / num_words > 0.99
 
 
+def links_of(pair):
+    """Sure and possible links as words, lower-cased."""
+    source, target = split_words(pair.source.lower()), split_words(pair.target.lower())
+    possible = {(source[i], target[j]) for i, j in pair.possible}
+    sure = set(pair.alignment) - set(pair.possible)
+    return {(source[i], target[j]) for i, j in sure}, possible
+
+
+def test_the_last_signs_are_linked_so_that_gold_counts_the_words_of_the_text(splits):
+    for pair in splits["train"][:5000]:
+        last = len(split_words(pair.source)) - 1, len(split_words(pair.target)) - 1
+        assert last in pair.alignment, pair
+
+
+def test_possible_links_are_links_and_most_are_sure(splits):
+    num_links = num_possible = 0
+    for pair in splits["train"]:
+        assert set(pair.possible) < set(pair.alignment)
+        num_links += len(pair.alignment)
+        num_possible += len(pair.possible)
+    assert 0.2 < num_possible / num_links < 0.3
+
+
+@pytest.mark.parametrize(
+    ("sentence", "sure", "possible"),
+    [
+        (r"He doesn't \w+ ", {("t", "pas"), ("he", "il")}, {("doesn'", "pas")}),
+        (r"^I never ", {("never", "jamais")}, {("never", "ne")}),
+        (r"^Does he ", {("he", "il")}, {("does", "est-ce"), ("does", "qu'")}),
+        (r"^\w+ saw ", {("saw", "vu")}, {("saw", "a")}),
+        (r"^We are going to sleep", {("going", "allons")}, {("are", "allons"), ("to", "allons")}),
+        (r"^There is a ", {("a", "un")}, {("there", "a"), ("is", "y")}),
+        (r"bigger than", {("than", "que")}, {("bigger", "plus")}),
+        (r"looks at the", {("looks", "regarde")}, {("at", "regarde")}),
+        (r"^They need ", {("need", "ont")}, {("need", "besoin"), ("need", "de")}),
+        (r"next week", {("next", "prochaine"), ("week", "semaine")}, {("week", "la")}),
+        (r"today", {("today", "aujourd'"), ("today", "hui")}, set()),
+        (r"in front of the", {("the", "le")}, {("front", "devant"), ("of", "devant")}),
+    ],
+)
+def test_sure_links_are_of_words_and_possible_ones_of_expressions(splits, sentence, sure, possible):
+    fitting = [links_of(pair) for pair in splits["train"] if re.search(sentence, pair.source)]
+    assert any(sure <= found[0] and possible <= found[1] for found in fitting), fitting
+
+
 def test_french_elides_before_every_vowel_and_contracts_its_articles(splits):
     for pair in splits["train"]:
         words = split_words(pair.target.lower())

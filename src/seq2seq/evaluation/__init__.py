@@ -1,1 +1,1 @@
-"""Scores of translations."""
+"""Measures of translations, alignments and attention. Never sees the model."""

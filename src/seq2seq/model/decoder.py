@@ -51,6 +51,8 @@ class BahdanauDecoder(nn.Module):
             this size first (for scores that need queries and keys of equal size).
         hidden_size: size H of each layer.
         num_layers: GRU layers.
+        initial_state: ``encoder``: the encoder's final states, through a layer where the sizes
+            differ; ``zeros``.
         dropout: on the embedded tokens, between the layers, and on the features.
         readout: turns state, context and embedded token into features.
         output: turns features into logits (R -> V).
@@ -65,6 +67,7 @@ class BahdanauDecoder(nn.Module):
         key_size: int | None,
         hidden_size: int,
         num_layers: int,
+        initial_state: str,
         dropout: float,
         readout: Readout,
         output: nn.Linear,
@@ -78,7 +81,9 @@ class BahdanauDecoder(nn.Module):
         self.key_projection = (
             nn.Identity() if key_size is None else nn.Linear(memory_size, key_size, bias=False)
         )
-        self.bridge = _bridge(memory_size, hidden_size, num_layers)
+        self.bridge = nn.ModuleList(
+            _bridge(initial_state, memory_size, hidden_size) for _ in range(num_layers)
+        )
         input_sizes = [embedding.embedding_dim] + [hidden_size] * (num_layers - 1)
         self.first_layer, *upper = (GRULayer(size, hidden_size) for size in input_sizes)
         self.upper_layers = nn.ModuleList(upper)
@@ -236,10 +241,21 @@ class BahdanauDecoder(nn.Module):
         return tuple(new_state), context, weights.flatten(0, 1)
 
 
-def _bridge(memory_size: int, hidden_size: int, num_layers: int) -> nn.ModuleList:
-    """From the encoder's final states to the decoder's first: a copy where the sizes agree."""
+class _Zeros(nn.Module):
+    """A state of zeros in place of the encoder's."""
+
+    def __init__(self, hidden_size: int) -> None:
+        super().__init__()
+        self._hidden_size = hidden_size
+
+    def forward(self, final: Float[Tensor, "B M"]) -> Float[Tensor, "B H"]:
+        return final.new_zeros(len(final), self._hidden_size)
+
+
+def _bridge(initial_state: str, memory_size: int, hidden_size: int) -> nn.Module:
+    """From a layer's final state in the encoder to its first in the decoder."""
+    if initial_state == "zeros":
+        return _Zeros(hidden_size)
     if memory_size == hidden_size:
-        return nn.ModuleList(nn.Identity() for _ in range(num_layers))
-    return nn.ModuleList(
-        nn.Sequential(nn.Linear(memory_size, hidden_size), nn.Tanh()) for _ in range(num_layers)
-    )
+        return nn.Identity()
+    return nn.Sequential(nn.Linear(memory_size, hidden_size), nn.Tanh())

@@ -32,6 +32,9 @@ class ModelSpec:
         score: registered name of the attention score.
         attention_size: hidden size A of the score, where it has one.
         attention_dropout: probability, on the weights used for pooling.
+        initial_state: of the decoder: ``encoder``, made from the encoder's final states, or
+            ``zeros``, so that all that it learns of the source comes through attention. The default
+            is that of model folders from before there was a choice.
     """
 
     source_vocabulary_size: int
@@ -48,6 +51,7 @@ class ModelSpec:
     score: str
     attention_size: int
     attention_dropout: float
+    initial_state: str = "encoder"
 
 
 def build_seq2seq(spec: ModelSpec) -> Seq2Seq:
@@ -101,6 +105,7 @@ def _decoder(embedding: nn.Embedding, memory_size: int, spec: ModelSpec) -> Bahd
         key_size=key_size,
         hidden_size=hidden_size,
         num_layers=spec.num_layers,
+        initial_state=spec.initial_state,
         dropout=spec.dropout,
         readout=readout,
         output=_output(embedding, readout.feature_size, spec),

@@ -4,12 +4,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import lightning.pytorch as pl
-import torch
 from lightning.pytorch.callbacks import Callback
 from lightning.pytorch.loggers import TensorBoardLogger
 from tensorboard.compat.proto.summary_pb2 import Summary
 
-from seq2seq.tensorboard.heatmap import png_bytes, render_attention
+from seq2seq.decoding.forced import force_decode
+from seq2seq.decoding.hypothesis import Hypothesis
+from seq2seq.tensorboard.heatmap import attention_title, png_bytes, render_attention
 from seq2seq.text.batch import Batch
 from seq2seq.text.store import EncodedSplit
 from seq2seq.text.vocabulary import END, Vocabulary
@@ -49,20 +50,19 @@ class AttentionHeatmaps(Callback):
         if not self._sentence_ids:
             return
         batch = Batch.from_split(self._validation, self._sentence_ids).to(pl_module.device)
-        with torch.no_grad():
-            weights = pl_module.teacher_forced(batch).weights.float().cpu()
-        for index, sentence_weights in zip(self._sentence_ids, weights, strict=True):
-            picture = self._picture(index, sentence_weights, trainer.global_step)
+        hypotheses = force_decode(pl_module.model, batch)
+        for index, hypothesis in zip(self._sentence_ids, hypotheses, strict=True):
+            picture = self._picture(index, hypothesis, trainer.global_step)
             _writer(trainer).file_writer.add_summary(picture, trainer.global_step)
 
-    def _picture(self, index: int, weights: torch.Tensor, step: int) -> Summary:
+    def _picture(self, index: int, forced: Hypothesis, step: int) -> Summary:
         source = [*self._source_vocabulary.words(self._validation.source[index]), END]
         target = [*self._target_vocabulary.words(self._validation.target[index]), END]
         image = render_attention(
-            weights[: len(target), : len(source)].numpy(),
+            forced.weights.float().numpy(),
             source,
             target,
-            title=f"{self._title}  step {step}",
+            title=attention_title(self._title, step=step, score=forced.score),
         )
         encoded = Summary.Image(
             height=image.height,

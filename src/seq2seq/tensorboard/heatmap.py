@@ -111,6 +111,22 @@ def render_matrices(
     return grid.picture(_in_rows(pairs, columns))
 
 
+def attention_title(run: str, *, step: int | None = None, score: float | None = None) -> str:
+    """The title of a sentence's picture.
+
+    Args:
+        run: name of the run or the model.
+        step: optimiser step; None for a finished model.
+        score: natural log-probability of the target tokens.
+    """
+    parts = [run]
+    if step is not None:
+        parts.append(f"step {step}")
+    if score is not None:
+        parts.append(f"score {score:.2f}")
+    return "  ".join(parts)
+
+
 def png_bytes(image: Image.Image) -> bytes:
     """A picture as a PNG file, without loss."""
     file = BytesIO()

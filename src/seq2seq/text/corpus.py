@@ -19,11 +19,19 @@ Alignment = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class SentencePair:
-    """A source sentence and its translation, as ordinary text."""
+    """A source sentence and its translation, as ordinary text.
+
+    Attributes:
+        source: the source sentence.
+        target: its translation.
+        alignment: gold links of their words, as `split_words` finds them; None where not known.
+        possible: those of the links that are possible, not sure (Och and Ney 2003).
+    """
 
     source: str
     target: str
     alignment: Alignment | None = None
+    possible: Alignment = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from seq2seq.model.seq2seq import Seq2Seq
 from seq2seq.text.batch import Batch
 from seq2seq.text.codec import TextCodec
 from seq2seq.text.store import EncodedSplit
+from seq2seq.training.attention_measures import AttentionMeasures
 from seq2seq.training.loss import LossSums, token_cross_entropy
 from seq2seq.training.optimisation import Optimisation
 from seq2seq.training.word_dropout import drop_words
@@ -24,7 +25,7 @@ class TranslationModule(pl.LightningModule):
 
     Logs ``train/…`` every `log_every` optimiser steps (sums over the steps between) and
     ``validation/…`` after each validation: loss in nats a token, perplexity, accuracy, and BLEU of
-    the greedy translations.
+    the greedy translations; with them ``attention/…`` and ``alignment/…``, see `AttentionMeasures`.
 
     Args:
         model: the model.
@@ -35,6 +36,7 @@ class TranslationModule(pl.LightningModule):
         log_every: optimiser steps between two logged training values.
         validation: the split whose references the translations are scored against.
         target_codec: turns the translations into text.
+        attention_measures: of the validation split.
     """
 
     def __init__(
@@ -48,6 +50,7 @@ class TranslationModule(pl.LightningModule):
         log_every: int,
         validation: EncodedSplit,
         target_codec: TextCodec,
+        attention_measures: AttentionMeasures,
     ) -> None:
         super().__init__()
         self.model = model
@@ -58,6 +61,7 @@ class TranslationModule(pl.LightningModule):
         self._log_every = log_every
         self._validation = validation
         self._target_codec = target_codec
+        self._attention_measures = attention_measures
         self._train_sums: LossSums | None = None
         self._train_since = 0.0
         self._validation_sums: LossSums | None = None
@@ -71,9 +75,9 @@ class TranslationModule(pl.LightningModule):
             source.ids, source.lengths, source.is_token, batch.target_input, batch.target_lengths
         )
 
-    def _shared_step(self, batch: Batch) -> LossSums:
+    def _loss_sums(self, batch: Batch, unrolled: Unrolled) -> LossSums:
         return token_cross_entropy(
-            self.teacher_forced(batch).features,
+            unrolled.features,
             self.model.decoder.output,
             batch.target_output,
             batch.target_is_token,
@@ -84,7 +88,7 @@ class TranslationModule(pl.LightningModule):
         """Mean smoothed loss of a batch."""
         if self._word_dropout:
             batch = drop_words(batch, self._word_dropout)
-        sums = self._shared_step(batch)
+        sums = self._loss_sums(batch, self.teacher_forced(batch))
         detached = sums.detach()
         self._train_sums = self._train_sums + detached if self._train_sums else detached
         return sums.smoothed / sums.num_tokens
@@ -123,10 +127,13 @@ class TranslationModule(pl.LightningModule):
     def on_validation_epoch_start(self) -> None:
         """Begin with empty sums."""
         self._validation_sums, self.translations = None, {}
+        self._attention_measures.reset()
 
     def validation_step(self, batch: Batch, batch_index: int) -> None:  # noqa: ARG002
-        """Loss and greedy translations of a batch."""
-        sums = self._shared_step(batch)
+        """Loss, attention and greedy translations of a batch."""
+        unrolled = self.teacher_forced(batch)
+        sums = self._loss_sums(batch, unrolled)
+        self._attention_measures.add(unrolled.weights, batch)
         self._validation_sums = self._validation_sums + sums if self._validation_sums else sums
         hypotheses = greedy_search(self.model, batch.source)
         for index, hypothesis in zip(batch.sentence_ids.tolist(), hypotheses, strict=True):
@@ -139,6 +146,7 @@ class TranslationModule(pl.LightningModule):
         self.log("step", float(self.global_step))
         for name, value in self._validation_sums.metrics().items():
             self.log(f"validation/{name}", value)
+        self.log_dict(self._attention_measures.metrics())
         indices = list(self.translations)
         hypotheses = [self.translations[index] for index in indices]
         references = [self._validation.pairs[index].target for index in indices]

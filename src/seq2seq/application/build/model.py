@@ -33,6 +33,7 @@ def build_spec(config: Config, source: Vocabulary, target: Vocabulary) -> ModelS
         score=config.attention.score,
         attention_size=config.attention.hidden_size,
         attention_dropout=config.attention.dropout,
+        initial_state=config.model.initial_state.value,
     )
 
 

@@ -14,6 +14,8 @@ from seq2seq.tensorboard.event_log import EventLog
 from seq2seq.text.bucketing import BatchSize, shuffled_order, sorted_order
 from seq2seq.text.datamodule import TranslationData
 from seq2seq.text.resampling import Resampling
+from seq2seq.training.attention_measures import AttentionMeasures
+from seq2seq.training.attention_watch import AttentionWatch
 from seq2seq.training.averaging import WeightAverage
 from seq2seq.training.interruption import StopAtStep, StopOnSignal
 from seq2seq.training.module import TranslationModule
@@ -95,6 +97,9 @@ def build_module(
         log_every=config.trainer.log_every,
         validation=corpus.validation,
         target_codec=corpus.target_codec,
+        attention_measures=AttentionMeasures(
+            corpus.validation, corpus.source_codec, corpus.target_codec
+        ),
     )
 
 
@@ -125,6 +130,7 @@ def _callbacks(
     callbacks: list[Callback] = [
         RandomState(),
         ProgressReport(total_steps=num_steps),
+        AttentionWatch(),
         TranslationSamples(corpus.validation, count=config.tensorboard.samples),
         AttentionHeatmaps(
             corpus.validation,

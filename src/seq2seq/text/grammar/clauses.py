@@ -146,8 +146,12 @@ class Clauses:
         self.note(verb.base, phrase.contents[0])
         if verb.preposition is None:
             return phrase
-        slots = {"PREPOSITION": word_pair(*verb.preposition), "NP": phrase}
-        return compose("PREPOSITION NP", "PREPOSITION NP", slots)
+        preposition = word_pair(*verb.preposition)
+        slots = {"PREPOSITION": preposition, "NP": phrase}
+        composed = compose("PREPOSITION NP", "PREPOSITION NP", slots)
+        if preposition.source:
+            return composed
+        return replace(composed, governed=tuple(range(len(preposition.target))))
 
     def circumstances(self, tense: str) -> tuple[Phrase, Phrase]:
         """A place and a time that go with a tense, either often empty."""

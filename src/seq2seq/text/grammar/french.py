@@ -1,5 +1,7 @@
 """French spelling at word borders: elision, euphony, contraction."""
 
+from dataclasses import replace
+
 from seq2seq.text.grammar.phrase import Phrase
 
 VOWELS = "aeiouyàâéèêëîïôûùœæ"
@@ -39,5 +41,6 @@ def _contract(phrase: Phrase, words: list[str]) -> Phrase:
         else:
             kept[-1] = contracted
         places.append(len(kept) - 1)
-    links = tuple(sorted({(i, places[j]) for i, j in phrase.links}))
-    return Phrase(phrase.source, tuple(kept), links, phrase.agreement, phrase.contents)
+    links = frozenset((i, places[j]) for i, j in phrase.links)
+    sure = frozenset((i, places[j]) for i, j in phrase.links - phrase.possible)
+    return replace(phrase, target=tuple(kept), links=links, possible=links - sure)

@@ -96,7 +96,8 @@ def _pair(phrase: Phrase) -> SentencePair:
     return SentencePair(
         source=join_words(_capitalised(phrase.source), "en"),
         target=join_words(_capitalised(phrase.target), "fr"),
-        alignment=tuple(sorted(set(phrase.links))),
+        alignment=tuple(sorted(phrase.links)),
+        possible=tuple(sorted(phrase.possible)),
     )
 
 

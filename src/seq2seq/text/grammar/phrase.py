@@ -1,6 +1,6 @@
 """Phrases with two sides, and the templates that build them from smaller ones."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 
@@ -19,6 +19,9 @@ class Agreement:
     feminine: bool
 
 
+Links = frozenset[tuple[int, int]]
+
+
 @dataclass(frozen=True, slots=True)
 class Phrase:
     """Words of both languages and which of them translate each other.
@@ -27,32 +30,43 @@ class Phrase:
         source: English words.
         target: French words, before elision and contraction.
         links: (source index, target index) pairs.
+        possible: those of the links that are possible, not sure (Och and Ney 2003): of words that
+            have no counterpart of their own, being part of an expression that is translated as a
+            whole, or a function word that only one of the languages has.
         agreement: of noun phrases and pronouns.
         contents: the content words that the phrase is about, its head first.
+        verb: source indices of the main verb.
+        governed: target indices of words that only the French verb demands, such as the "besoin de"
+            of "avoir besoin de"; they are linked with the verb where the two phrases meet.
     """
 
     source: tuple[str, ...]
     target: tuple[str, ...]
-    links: tuple[tuple[int, int], ...]
+    links: Links = frozenset()
+    possible: Links = frozenset()
     agreement: Agreement | None = None
     contents: tuple[str, ...] = ()
+    verb: tuple[int, ...] = ()
+    governed: tuple[int, ...] = ()
 
 
-EMPTY = Phrase((), (), ())
+EMPTY = Phrase((), ())
 
 Lexeme = Callable[[str, str], tuple[str, ...]]
-"""(side, form) -> words, for a word that takes several forms."""
+"""(side, form) -> words, for a word that takes several forms; the first of them is its head."""
 
 
 def word_pair(source: str, target: str) -> Phrase:
-    """Words that translate each other as a whole."""
+    """Words that translate each other: as a whole, or by link names, see `compose`."""
+    if ":" in source + target:
+        return compose(source, target, {})
     return linked(tuple(source.split()), tuple(target.split()))
 
 
 def linked(source: tuple[str, ...], target: tuple[str, ...]) -> Phrase:
-    """A phrase whose words are all linked with each other."""
-    links = tuple((i, j) for i in range(len(source)) for j in range(len(target)))
-    return Phrase(source, target, links)
+    """A phrase whose words are all linked with each other, surely if there is one a side."""
+    links = frozenset((i, j) for i in range(len(source)) for j in range(len(target)))
+    return Phrase(source, target, links, links if len(links) > 1 else frozenset())
 
 
 @dataclass(slots=True)
@@ -61,7 +75,8 @@ class _Side:
 
     words: list[str] = field(default_factory=list)
     phrase_starts: dict[str, int] = field(default_factory=dict)
-    groups: dict[str, list[int]] = field(default_factory=dict)
+    groups: dict[str, dict[int, bool]] = field(default_factory=dict)
+    """Words by link name; whether their links of that name are sure."""
 
 
 def compose(
@@ -73,26 +88,58 @@ def compose(
 
     A template is a row of ``word``, ``word:link``, ``SLOT`` and ``SLOT.form:link``. The links of a
     phrase in a slot are kept. Words and lexemes of one link name, by default their own, are linked
-    across the sides.
+    across the sides; ``link?`` makes the links of its word possible ones, ``link,other`` gives it
+    two names. Of a lexeme of several words the first has sure links.
     """
     source = _fill(source_template, "source", slots)
     target = _fill(target_template, "target", slots)
-    links = {
-        (source.phrase_starts[name] + i, target.phrase_starts[name] + j)
-        for name in source.phrase_starts.keys() & target.phrase_starts.keys()
-        for i, j in _links(slots[name])
-    }
-    links |= {
-        (i, j)
-        for name in source.groups.keys() & target.groups.keys()
-        for i in source.groups[name]
-        for j in target.groups[name]
-    }
-    return Phrase(tuple(source.words), tuple(target.words), tuple(sorted(links)))
+    links, possible = _slot_links(source, target, slots)
+    for name in source.groups.keys() & target.groups.keys():
+        for i, i_sure in source.groups[name].items():
+            for j, j_sure in target.groups[name].items():
+                links.add((i, j))
+                if not (i_sure and j_sure):
+                    possible.add((i, j))
+    verb = _main_verb(source, slots)
+    governed = {(i, j) for i in verb for j in _governed(target, slots)}
+    return Phrase(
+        tuple(source.words),
+        tuple(target.words),
+        frozenset(links | governed),
+        frozenset(possible | governed),
+        verb=verb,
+    )
 
 
-def _links(filler: Phrase | Lexeme) -> tuple[tuple[int, int], ...]:
-    return filler.links if isinstance(filler, Phrase) else ()
+def _slot_links(
+    source: _Side, target: _Side, slots: Mapping[str, Phrase | Lexeme]
+) -> tuple[set[tuple[int, int]], set[tuple[int, int]]]:
+    """Links of the phrases in slots, and those of them that are possible."""
+    links, possible = set(), set()
+    for name in source.phrase_starts.keys() & target.phrase_starts.keys():
+        phrase = slots[name]
+        if isinstance(phrase, Phrase):
+            down, right = source.phrase_starts[name], target.phrase_starts[name]
+            links |= {(down + i, right + j) for i, j in phrase.links}
+            possible |= {(down + i, right + j) for i, j in phrase.possible}
+    return links, possible
+
+
+def _main_verb(source: _Side, slots: Mapping[str, Phrase | Lexeme]) -> tuple[int, ...]:
+    """Source indices of the slot V, or of the verb in the slot VG."""
+    if "V" in source.groups:
+        return tuple(source.groups["V"])
+    group = slots.get("VG")
+    if "VG" not in source.phrase_starts or not isinstance(group, Phrase):
+        return ()
+    return tuple(source.phrase_starts["VG"] + index for index in group.verb)
+
+
+def _governed(target: _Side, slots: Mapping[str, Phrase | Lexeme]) -> Iterator[int]:
+    for name, start in target.phrase_starts.items():
+        phrase = slots[name]
+        if isinstance(phrase, Phrase):
+            yield from (start + index for index in phrase.governed)
 
 
 def _fill(template: str, side: str, slots: Mapping[str, Phrase | Lexeme]) -> _Side:
@@ -111,6 +158,8 @@ def _fill(template: str, side: str, slots: Mapping[str, Phrase | Lexeme]) -> _Si
             continue
         else:
             filled.words += filler(side, form)
-        indices = range(start, len(filled.words))
-        filled.groups.setdefault(link or name or text, []).extend(indices)
+        for label in link.split(",") if link else [name or text]:
+            group = filled.groups.setdefault(label.removesuffix("?") or label, {})
+            for index in range(start, len(filled.words)):
+                group[index] = index == start and (label == "?" or not label.endswith("?"))
     return filled

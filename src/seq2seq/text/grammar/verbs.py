@@ -44,9 +44,9 @@ def auxiliary(verb: Verb, agreement: Agreement) -> Lexeme:
 
 
 def do(agreement: Agreement) -> Lexeme:
-    """Do or does; `not`: don't or doesn't, as two words."""
+    """Do or does; `not`: the don' or doesn' before t."""
     word = "does" if _is_third_singular(agreement) else "do"
-    return lambda _side, form: (f"{word}n'", "t") if form == "not" else (word,)
+    return lambda _side, form: (f"{word}n'" if form == "not" else word,)
 
 
 def be(agreement: Agreement) -> Lexeme:

@@ -1,0 +1,90 @@
+"""Draw attention: python scripts/plot_attention.py MODEL_OR_RUN_DIR --sentence "…" -o picture.png
+
+Draws the greedy translation of the sentence, or with --target the attention of the model while it
+is forced to give that target. The title is the run and the natural log-probability.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from seq2seq.errors import InputError
+
+if TYPE_CHECKING:
+    from seq2seq.decoding.translation import Translation
+
+
+def main() -> int:
+    """Draw one sentence."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("model", type=Path, help="a run folder, or an exported model/ folder")
+    parser.add_argument("--sentence", required=True, help="the source sentence")
+    parser.add_argument("--target", help="its translation, to be forced (default: the model's own)")
+    parser.add_argument(
+        "-o", "--output", type=Path, default=Path("attention.png"), help="picture to write"
+    )
+    parser.add_argument("--device", default="cpu", help="cpu, cuda or mps (default: cpu)")
+    arguments = parser.parse_args()
+    try:
+        return _plot(arguments)
+    except InputError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+
+
+def _plot(arguments: argparse.Namespace) -> int:
+    for option, text in (("sentence", arguments.sentence), ("target", arguments.target)):
+        if text is not None and not text.strip():
+            raise InputError(f"--{option} is blank: give a sentence")
+    translation = _translation(arguments)
+
+    from seq2seq.tensorboard.heatmap import (  # noqa: PLC0415 - after --help
+        attention_title,
+        png_bytes,
+        render_attention,
+    )
+
+    picture = render_attention(
+        translation.weights.float().numpy(),
+        translation.source_tokens,
+        translation.target_tokens,
+        title=attention_title(arguments.model.resolve().name, score=translation.score),
+    )
+    try:
+        arguments.output.write_bytes(png_bytes(picture))
+    except OSError as error:
+        raise InputError(
+            f"{arguments.output} cannot be written ({error.strerror}): give another -o"
+        ) from error
+    print(f"{translation.text}   score {translation.score:.2f}   {arguments.output}")
+    return 0
+
+
+def _translation(arguments: argparse.Namespace) -> "Translation":
+    if arguments.target is None:
+        from seq2seq.decoding.translator import Translator  # noqa: PLC0415 - torch, after --help
+
+        translator = Translator.load(arguments.model, device=arguments.device)
+        return translator.translate([arguments.sentence])[0]
+
+    import torch  # noqa: PLC0415
+
+    from seq2seq.decoding.forced import force_translate  # noqa: PLC0415
+    from seq2seq.decoding.model_folder import load_model_folder  # noqa: PLC0415
+    from seq2seq.text.bucketing import BatchSize  # noqa: PLC0415
+    from seq2seq.text.corpus import SentencePair  # noqa: PLC0415
+
+    (translation,) = force_translate(
+        load_model_folder(arguments.model),
+        [SentencePair(arguments.sentence, arguments.target)],
+        device=torch.device(arguments.device),
+        batch_size=BatchSize(sentences=1, tokens=None),
+    )
+    return translation
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,205 @@
+"""Word alignments: from attention weights, of words made of subwords, and their error rate.
+
+Weights have a row for each target token and a column for each source token, as in `Hypothesis` and
+`Unrolled`. Links are (source word index, target word index) pairs, counted from 0.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+import numpy.typing as npt
+
+from seq2seq.text.vocabulary import BEGIN, END, PADDING
+
+Links = frozenset[tuple[int, int]]
+Floats = npt.NDArray[np.float64]
+
+UNWORDED = frozenset({BEGIN, END, PADDING})
+"""Tokens that are part of no word. (``<unk>`` stands for a word.)"""
+
+SPACE_MARK = "\u2581"
+"""How SentencePiece writes a space; the first piece of every sentence begins with it."""
+
+_BYTE = re.compile(r"<0x[0-9A-F]{2}>")
+"""A byte of a character that SentencePiece's vocabulary lacks."""
+
+
+class Symmetrisation(Enum):
+    """How the links of a model and of one in the other direction are made one set."""
+
+    intersection = "intersection"
+    union = "union"
+
+
+@dataclass(frozen=True, slots=True)
+class GoldAlignment:
+    """What annotators link.
+
+    Attributes:
+        sure: links that an alignment must have.
+        possible: links that it may have, the sure ones included (Och and Ney 2003).
+    """
+
+    sure: Links
+    possible: Links
+
+    @classmethod
+    def from_links(
+        cls, links: Sequence[tuple[int, int]], only_possible: Sequence[tuple[int, int]] = ()
+    ) -> "GoldAlignment":
+        """All links, and those of them that are possible, not sure."""
+        return cls(frozenset(links) - frozenset(only_possible), frozenset(links))
+
+
+@dataclass(frozen=True, slots=True)
+class AlignmentCounts:
+    """Counts over one sentence pair or many, which add up.
+
+    Attributes:
+        num_links: |A|, links found.
+        num_sure: |S|, sure links of the gold alignment.
+        num_found_sure: |A ∩ S|.
+        num_found_possible: |A ∩ P|.
+    """
+
+    num_links: int = 0
+    num_sure: int = 0
+    num_found_sure: int = 0
+    num_found_possible: int = 0
+
+    @classmethod
+    def of(cls, links: Links, gold: GoldAlignment) -> "AlignmentCounts":
+        """Compare the links of a sentence pair with gold."""
+        return cls(len(links), len(gold.sure), len(links & gold.sure), len(links & gold.possible))
+
+    def __add__(self, other: "AlignmentCounts") -> "AlignmentCounts":
+        return AlignmentCounts(
+            self.num_links + other.num_links,
+            self.num_sure + other.num_sure,
+            self.num_found_sure + other.num_found_sure,
+            self.num_found_possible + other.num_found_possible,
+        )
+
+    @property
+    def precision(self) -> float:
+        """|A ∩ P| / |A|; 1 where no link is found."""
+        return self.num_found_possible / self.num_links if self.num_links else 1.0
+
+    @property
+    def recall(self) -> float:
+        """|A ∩ S| / |S|; 1 where there is none to find."""
+        return self.num_found_sure / self.num_sure if self.num_sure else 1.0
+
+    @property
+    def error_rate(self) -> float:
+        """AER = 1 - (|A ∩ S| + |A ∩ P|) / (|A| + |S|) of Och and Ney (2003); 0 is perfect."""
+        total = self.num_links + self.num_sure
+        return 1 - (self.num_found_sure + self.num_found_possible) / total if total else 0.0
+
+    def metrics(self) -> dict[str, float]:
+        """The three measures by name."""
+        return {"aer": self.error_rate, "precision": self.precision, "recall": self.recall}
+
+
+def argmax_links(weights: npt.ArrayLike) -> Links:
+    """Link each target word to the source word that it attends to most."""
+    matrix = np.asarray(weights)
+    if not matrix.shape[1]:
+        return frozenset()
+    return frozenset((int(column), row) for row, column in enumerate(matrix.argmax(axis=1)))
+
+
+def threshold_links(weights: npt.ArrayLike, threshold: float) -> Links:
+    """Link each target word to every source word with at least that weight."""
+    rows, columns = np.nonzero(np.asarray(weights) >= threshold)
+    return frozenset(zip(columns.tolist(), rows.tolist(), strict=True))
+
+
+def reversed_links(links: Links) -> Links:
+    """The links of a model from target to source, as links from source to target."""
+    return frozenset((source, target) for target, source in links)
+
+
+def symmetrised(forward: Links, backward: Links, method: Symmetrisation) -> Links:
+    """The links of both directions in one set, see Och and Ney (2003).
+
+    Args:
+        forward: links of a model from source to target.
+        backward: those of a model from target to source, `reversed_links` applied.
+        method: only the links of both, or those of either.
+    """
+    if method is Symmetrisation.intersection:
+        return forward & backward
+    return forward | backward
+
+
+def word_indices(tokens: Sequence[str], words: Sequence[str] | None = None) -> list[int | None]:
+    """Which word each token belongs to, counted from 0: the one that its first character is in.
+
+    None for ``<eos>`` and its like.
+
+    Args:
+        tokens: words, or SentencePiece's pieces, as a tokenizer gives them.
+        words: the words of the same text in the same letter case, however split; None for the words
+            that white space separates if the tokens are pieces, and for the tokens themselves if
+            not.
+    """
+    ends = np.cumsum(
+        [_num_bytes(word) for word in (_own_words(tokens) if words is None else words)]
+    )
+    sizes = [0 if token in UNWORDED else _num_bytes(token) for token in tokens]
+    starts = np.cumsum(sizes) - sizes
+    # a blank piece after the last word counts as part of it
+    numbers = np.minimum(np.searchsorted(ends, starts, side="right"), len(ends) - 1).tolist()
+    return [
+        None if token in UNWORDED or not len(ends) else number
+        for token, number in zip(tokens, numbers, strict=True)
+    ]
+
+
+def _own_words(tokens: Sequence[str]) -> list[str]:
+    kept = [token for token in tokens if token not in UNWORDED]
+    if not kept or not kept[0].startswith(SPACE_MARK):
+        return kept
+    return "".join(_BYTE.sub("x", piece) for piece in kept).replace(SPACE_MARK, " ").split()
+
+
+def _num_bytes(token: str) -> int:
+    """UTF-8 bytes of a token, spaces left out; a piece such as <0xE2> is one byte."""
+    if _BYTE.fullmatch(token):
+        return 1
+    return len("".join(token.replace(SPACE_MARK, " ").split()).encode())
+
+
+def merge_words(
+    weights: npt.ArrayLike,
+    source_words: Sequence[int | None],
+    target_words: Sequence[int | None],
+) -> Floats:
+    """Weights between words, from weights between tokens.
+
+    The columns of a source word's tokens are summed, the rows of a target word's tokens averaged,
+    so that a row keeps its mass. Tokens without a word are left out.
+
+    Args:
+        weights: (target tokens, source tokens); further rows and columns are ignored.
+        source_words: the word of each source token, see `word_indices`.
+        target_words: the word of each target token.
+
+    Returns:
+        (target words, source words).
+    """
+    matrix = np.asarray(weights, dtype=np.float64)[: len(target_words), : len(source_words)]
+    sums = _membership(target_words) @ matrix @ _membership(source_words).T
+    sizes = _membership(target_words).sum(axis=1, keepdims=True)
+    return sums / np.maximum(sizes, 1)
+
+
+def _membership(words: Sequence[int | None]) -> Floats:
+    """(words, tokens): 1 where the token is part of the word."""
+    numbers = np.array([-1 if word is None else word for word in words], dtype=np.int64)
+    num_words = int(numbers.max(initial=-1)) + 1
+    return (np.arange(num_words)[:, None] == numbers).astype(np.float64)

@@ -1,0 +1,107 @@
+"""Whether attention works, without any gold alignment: six measures of its weights.
+
+All are about the target words: the row of the target's ``<eos>`` and rows of padding do not count.
+Sums and counts are kept, so that means over a data set are exact and depend on neither padding nor
+batch size.
+"""
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+UNATTENDED = 0.1
+"""A source token with less weight than this, all target tokens together, counts as never attended.
+
+The sum is the coverage of Tu et al. (2016) and of the coverage penalty of Wu et al. (2016); it is 1
+for a token that is translated by one word. The bound is ours: a tenth of that.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class HealthSums:
+    """Sums over the target tokens of a batch, or of several.
+
+    Attributes:
+        entropy: of each token's weights, divided by the logarithm of the source length (``<eos>``
+            included): 1 for uniform attention, 0 for attention to a single token.
+        padding_mass: weight on padding; anything but 0 is a defect.
+        end_mass: weight on the source's ``<eos>``.
+        peak: greatest weight.
+        num_tokens: target tokens.
+        num_unattended: source tokens, ``<eos>`` not counted, that get less than `UNATTENDED`.
+        num_source_tokens: source tokens, ``<eos>`` not counted.
+        num_forward: neighbouring target tokens of which the second's likeliest source token is not
+            before the first's.
+        num_neighbours: neighbouring target tokens.
+    """
+
+    entropy: float = 0.0
+    padding_mass: float = 0.0
+    end_mass: float = 0.0
+    peak: float = 0.0
+    num_tokens: int = 0
+    num_unattended: int = 0
+    num_source_tokens: int = 0
+    num_forward: int = 0
+    num_neighbours: int = 0
+
+    def __add__(self, other: "HealthSums") -> "HealthSums":
+        names = [field.name for field in fields(self)]
+        return HealthSums(**{name: getattr(self, name) + getattr(other, name) for name in names})
+
+    def metrics(self) -> dict[str, float]:
+        """The means: unattended is a share of source tokens, monotonicity of neighbours."""
+        num_tokens = max(self.num_tokens, 1)
+        return {
+            "entropy": self.entropy / num_tokens,
+            "padding_mass": self.padding_mass / num_tokens,
+            "eos_mass": self.end_mass / num_tokens,
+            "peak": self.peak / num_tokens,
+            "unattended": self.num_unattended / max(self.num_source_tokens, 1),
+            # a sentence of one word goes nowhere, which is not backwards
+            "monotonicity": self.num_forward / self.num_neighbours if self.num_neighbours else 1.0,
+        }
+
+
+def health_sums(
+    weights: npt.ArrayLike, source_lengths: npt.ArrayLike, target_lengths: npt.ArrayLike
+) -> HealthSums:
+    """Measure the attention of a batch.
+
+    Args:
+        weights: attention weights (B, T, S), padding included.
+        source_lengths: tokens of each source sentence, ``<eos>`` included (B).
+        target_lengths: tokens of each target sentence, ``<eos>`` included (B).
+    """
+    array = np.asarray(weights, dtype=np.float64)
+    source, target = np.asarray(source_lengths), np.asarray(target_lengths) - 1
+    columns, rows = np.arange(array.shape[2]), np.arange(array.shape[1])
+    is_source = columns < source[:, None]
+    is_word = columns < source[:, None] - 1
+    is_row = rows < target[:, None]
+    counted = array * is_row[:, :, None]
+    unattended = (counted.sum(axis=1) < UNATTENDED) & is_word
+    is_neighbour = is_row[:, 1:]
+    return HealthSums(
+        entropy=_normalised_entropy(counted * is_source[:, None], source),
+        padding_mass=float((counted * ~is_source[:, None]).sum()),
+        end_mass=float((counted * (is_source & ~is_word)[:, None]).sum()),
+        peak=float((counted * is_source[:, None]).max(axis=2).sum()),
+        num_tokens=int(is_row.sum()),
+        num_unattended=int(unattended.sum()),
+        num_source_tokens=int(is_word.sum()),
+        num_forward=int(((np.diff(array.argmax(axis=2), axis=1) >= 0) & is_neighbour).sum()),
+        num_neighbours=int(is_neighbour.sum()),
+    )
+
+
+def _normalised_entropy(weights: Floats, source_lengths: Integers) -> float:
+    """Sum of the entropies, each divided by the greatest there can be; 0 for a single token."""
+    logarithms = np.log(np.where(weights > 0, weights, 1.0))
+    entropies = -(weights * logarithms).sum(axis=(1, 2))
+    greatest = np.log(np.maximum(source_lengths, 2))
+    return float((entropies / greatest).sum())
