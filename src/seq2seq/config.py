@@ -53,7 +53,8 @@ class Accelerator(Enum):
 
 
 Precision = Enum(
-    "Precision", {"fp32": "fp32", "bf16-mixed": "bf16-mixed", "fp16-mixed": "fp16-mixed"}
+    "Precision",
+    {"auto": "auto", "fp32": "fp32", "bf16-mixed": "bf16-mixed", "fp16-mixed": "fp16-mixed"},
 )
 Precision.__doc__ = "Number format of the products."
 
@@ -241,7 +242,7 @@ class DeviceConfig:
 
     accelerator: Accelerator = setting("auto, cpu, gpu or mps")
     devices: int = setting("number of devices", low=1)
-    precision: Precision = setting("fp32, bf16-mixed or fp16-mixed")
+    precision: Precision = setting("auto, fp32, bf16-mixed or fp16-mixed")
     threads: int | None = setting("CPU threads; null: torch's choice", low=1)
 
     def __post_init__(self) -> None:

@@ -47,7 +47,7 @@ REFUSED = {
     "model.num_layers=0": "model.num_layers=0 is out of range",
     "trainer.max_epochs=1.5": "trainer.max_epochs=1.5: Value '1.5'",
     "optim.schedule=linear": "optim.schedule=linear: Invalid value 'linear', expected one of",
-    "device.precision=bf16": "expected one of [fp32, bf16-mixed, fp16-mixed]",
+    "device.precision=bf16": "expected one of [auto, fp32, bf16-mixed, fp16-mixed]",
     "seed=null": "seed=null: field 'seed' is not Optional",
     "model.dropout=[1": "'model.dropout=[1' cannot be read",
     "data=parallel": "data.source_language is needed",

@@ -10,6 +10,7 @@ from tensorboard.compat.proto.summary_pb2 import Summary
 
 from seq2seq.decoding.forced import force_decode
 from seq2seq.decoding.hypothesis import Hypothesis
+from seq2seq.tensorboard.event_log import drawing
 from seq2seq.tensorboard.heatmap import attention_title, png_bytes, render_attention
 from seq2seq.text.batch import Batch
 from seq2seq.text.store import EncodedSplit
@@ -45,6 +46,7 @@ class AttentionHeatmaps(Callback):
         self._sentence_ids = list(range(min(count, len(validation))))
         self._title = title
 
+    @drawing
     def on_validation_end(self, trainer: pl.Trainer, pl_module: Any) -> None:
         """Draw."""
         if not self._sentence_ids:
@@ -85,6 +87,7 @@ class TranslationSamples(Callback):
         self._validation = validation
         self._count = min(count, len(validation))
 
+    @drawing
     def on_validation_end(self, trainer: pl.Trainer, pl_module: Any) -> None:
         """Write a table."""
         if not self._count:
