@@ -115,8 +115,8 @@ def _share_lines(metrics: Metrics) -> list[str]:
     if "tensorboard_share" not in metrics:
         return []
     return [
-        f"of training {metrics['tensorboard_share']:.1%} TensorBoard, "
-        f"{metrics['data_share']:.1%} waiting for data; {metrics['padding_share']:.1%} padding"
+        f"of training {metrics['tensorboard_share']:.1%} on TensorBoard, "
+        f"{metrics['data_share']:.1%} waiting for data; padding {metrics['padding_share']:.1%}"
     ]
 
 

@@ -17,7 +17,6 @@ VARIANTS = ["textbook", "stepwise", "fused_fp32", "fused_bf16"]
 def run_benchmark(plan: Plan, device: torch.device) -> Results:
     """Measure everything of a plan; the top level holds the ratios of its first size."""
     main = plan.sizes[0]
-    # first: a process's peak is never below that of the process which started it
     peak = peak_by_variant(main, VARIANTS) if plan.measures_peak and device.type == "cpu" else {}
     training = {size.name: _training(size, plan, device) for size in plan.sizes}
     kept = kept_by_variant(main, plan.kept_length, device)
@@ -25,7 +24,7 @@ def run_benchmark(plan: Plan, device: torch.device) -> Results:
         main,
         decoded=plan.decoded,
         decoded_singly=plan.decoded_singly,
-        rounds=3,
+        rounds=plan.other_rounds,
         device=device,
     )
     growth = growth_table(
@@ -33,7 +32,7 @@ def run_benchmark(plan: Plan, device: torch.device) -> Results:
         plan.growth_lengths,
         held=plan.held_length,
         sentences=plan.growth_sentences,
-        rounds=3,
+        rounds=plan.other_rounds,
         device=device,
     )
     return _main_ratios(training[main.name]) | {
@@ -66,7 +65,7 @@ def _training(size: Size, plan: Plan, device: torch.device) -> Results:
 
 def _main_ratios(training: Results) -> Results:
     """Medians over shuffled batches, and over bucketed ones with a suffix."""
-    found = {}
+    found: Results = {}
     for kind, suffix in {"shuffled": "", "bucketed": "_bucketed"}.items():
         measured = training[kind]
         ratios = {name: spread["median"] for name, spread in measured["ratios"].items()}

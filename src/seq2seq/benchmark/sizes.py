@@ -72,6 +72,7 @@ class Plan:
         rounds: times that every variant goes through the batches.
         growth_lengths: lengths of the table over T and S.
         growth_sentences: sentences in a batch of that table.
+        other_rounds: the same for that table and for decoding.
         held_length: the length of the other side in that table.
         kept_length: S = T where activations are counted.
         decoded: sentences that are translated in batches.
@@ -84,6 +85,7 @@ class Plan:
     rounds: int
     growth_lengths: tuple[int, ...]
     growth_sentences: int
+    other_rounds: int
     held_length: int = 20
     kept_length: int = 50
     decoded: int
@@ -94,9 +96,10 @@ class Plan:
 QUICK = Plan(
     sizes=(SMALL,),
     batches=2,
-    rounds=4,
+    rounds=3,
     growth_lengths=(50, 100, 200),
     growth_sentences=16,
+    other_rounds=2,
     decoded=250,
     decoded_singly=50,
     measures_peak=False,
@@ -117,6 +120,7 @@ FULL = Plan(
     rounds=5,
     growth_lengths=(10, 20, 50, 100, 150, 200),
     growth_sentences=32,
+    other_rounds=3,
     decoded=1000,
     decoded_singly=200,
     measures_peak=True,

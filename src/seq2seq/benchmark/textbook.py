@@ -4,6 +4,8 @@ The keys are projected anew at every step, padding is computed like tokens, the 
 too and is masked afterwards, autograd keeps whatever it meets. Plain `torch.nn` throughout.
 """
 
+from typing import Any
+
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
@@ -119,7 +121,8 @@ def translate_singly(model: TextbookModel, source: Int[Tensor, " S"], num_tokens
 @torch.no_grad()
 def copy_weights(textbook: TextbookModel, model: Seq2Seq) -> None:
     """Give the model of this project, with additive attention, the textbook's parameters."""
-    encoder, decoder = model.encoder, model.decoder
+    encoder: Any = model.encoder
+    decoder: Any = model.decoder
     encoder.embedding.load_state_dict(textbook.source_embedding.state_dict())
     encoder.gru.load_state_dict(textbook.encoder.state_dict())
     decoder.embedding.load_state_dict(textbook.target_embedding.state_dict())

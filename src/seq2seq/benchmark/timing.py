@@ -4,6 +4,7 @@ import gc
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 
 import numpy as np
 import torch
@@ -57,13 +58,14 @@ def alternate(
 ) -> dict[str, Times]:
     """Seconds of every variant, on the same batches, a block of them in turn.
 
-    A block before the first, which warms up, is not counted.
+    One batch before the first block warms up and is not counted.
     """
+    for step in steps.values():
+        step(batches[0])
     times: dict[str, Times] = {name: np.empty((rounds, len(batches))) for name in steps}
-    for number in range(-1, rounds):
+    for number in range(rounds):
         for name, step in steps.items():
             gc.collect()
-            taken = [seconds(lambda b=batch: step(b), device) for batch in batches]  # type: ignore[misc]  # noqa: B023
-            if number >= 0:
-                times[name][number] = taken
+            for place, batch in enumerate(batches):
+                times[name][number, place] = seconds(partial(step, batch), device)
     return times

@@ -1,7 +1,6 @@
 """The number format that a configuration picks."""
 
 import time
-from collections.abc import Callable
 from statistics import median
 
 import torch
@@ -17,8 +16,6 @@ PROBE_OPERATIONS = 2**28
 """Multiplications and additions of a probed product: milliseconds on any processor."""
 PROBE_REPEATS = 3
 
-Gain = Callable[[ModelSpec], float]
-
 
 def build_precision(wanted: Precision, spec: ModelSpec, device: torch.device) -> str:
     """The name of the format to train in, ``auto`` resolved.
@@ -28,14 +25,10 @@ def build_precision(wanted: Precision, spec: ModelSpec, device: torch.device) ->
     """
     if wanted is not Precision.auto:
         return wanted.value
-    return _automatic(device, spec, processor_gain)
-
-
-def _automatic(device: torch.device, spec: ModelSpec, gain: Gain) -> str:
     if device.type == "cuda":
         pays = torch.cuda.is_bf16_supported(including_emulation=False)
     else:
-        pays = device.type == "cpu" and gain(spec) > LEAST_GAIN
+        pays = device.type == "cpu" and processor_gain(spec) > LEAST_GAIN
     return Precision["bf16-mixed"].value if pays else Precision.fp32.value
 
 
