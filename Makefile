@@ -43,4 +43,4 @@ check: $(STAMP) ## format check, lint and type check
 
 .PHONY: test
 test: check ## all checks and the whole test suite (ARGS="--real-data=DIR" for real corpora)
-	$(BIN)/python -m pytest $(ARGS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --dist loadfile $(ARGS)

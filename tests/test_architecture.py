@@ -22,6 +22,7 @@ FLOORS = {
     "model": 2,
     "decoding": 3,
     "training": 4,
+    "benchmark": 5,
     "tensorboard": 5,
     "application": 6,
 }

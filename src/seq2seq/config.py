@@ -65,7 +65,8 @@ class Accelerator(Enum):
 
 
 Precision = Enum(
-    "Precision", {"fp32": "fp32", "bf16-mixed": "bf16-mixed", "fp16-mixed": "fp16-mixed"}
+    "Precision",
+    {"auto": "auto", "fp32": "fp32", "bf16-mixed": "bf16-mixed", "fp16-mixed": "fp16-mixed"},
 )
 Precision.__doc__ = "Number format of the products."
 

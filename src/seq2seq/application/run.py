@@ -109,11 +109,22 @@ def summary(metrics: Metrics, run_dir: Path) -> str:
         [
             *scores,
             f"time        {seconds // 60}:{seconds % 60:02d}",
+            *_share_lines(metrics),
             f"results     {run_dir}",
             f"look        tensorboard --logdir {run_dir.parent}",
             f"translate   python scripts/translate.py {run_dir} < sentences.txt",
         ]
     )
+
+
+def _share_lines(metrics: Metrics) -> list[str]:
+    """What training cost besides the model; none where a finished training was continued."""
+    if "tensorboard_share" not in metrics:
+        return []
+    return [
+        f"of training {metrics['tensorboard_share']:.1%} on TensorBoard, "
+        f"{metrics['data_share']:.1%} waiting for data; padding {metrics['padding_share']:.1%}"
+    ]
 
 
 def _score_lines(split: str, card: Metrics) -> list[str]:

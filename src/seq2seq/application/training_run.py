@@ -11,6 +11,7 @@ import torch
 from seq2seq.application.build.decoding import build_search
 from seq2seq.application.build.device import build_device
 from seq2seq.application.build.model import build_model, build_spec, check_score, load_vectors
+from seq2seq.application.build.precision import build_precision
 from seq2seq.application.build.text import EncodedCorpus, build_codecs, encode_corpus
 from seq2seq.application.checkpoint import load_model_weights
 from seq2seq.config import Config
@@ -34,6 +35,7 @@ class PreparedRun:
     corpus: EncodedCorpus
     exported: TranslationModel
     device: torch.device
+    precision: str
 
 
 def prepare(config: Config, corpus: ParallelCorpus, run_dir: Path) -> PreparedRun:
@@ -54,13 +56,14 @@ def prepare(config: Config, corpus: ParallelCorpus, run_dir: Path) -> PreparedRu
     if start is not None:
         _require_same_sizes(spec, start.spec, Path(config.init_from or ""))
         model.load_state_dict(start.model.state_dict())
+    precision = build_precision(config.device.precision, spec, device)
     num_parameters = sum(parameter.numel() for parameter in model.parameters())
     print(
         f"vocabulary  {spec.source_vocabulary_size:,} source, {spec.target_vocabulary_size:,} "
-        f"target   model  {num_parameters:,} parameters   device  {device}"
+        f"target   model  {num_parameters:,} parameters   device  {device}, {precision}"
     )
     exported = TranslationModel(spec, model, encoded.source_codec, encoded.target_codec)
-    return PreparedRun(encoded, exported, device)
+    return PreparedRun(encoded, exported, device, precision)
 
 
 def _codecs(
@@ -112,12 +115,20 @@ def _train(config: Config, prepared: PreparedRun, run_dir: Path) -> dict[str, An
         total_steps,
     )
     from seq2seq.tensorboard.callbacks import log_config  # noqa: PLC0415
+    from seq2seq.training.time_spent import time_shares  # noqa: PLC0415
 
     logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
     data = build_data(config, prepared.corpus)
     num_steps = total_steps(config, len(data.train_dataloader()))
     module = build_module(config, prepared.exported.model, prepared.corpus, num_steps)
-    trainer = build_trainer(config, run_dir, prepared.corpus, prepared.device, num_steps)
+    trainer = build_trainer(
+        config,
+        run_dir,
+        prepared.corpus,
+        device=prepared.device,
+        precision=prepared.precision,
+        num_steps=num_steps,
+    )
     last = run_dir / "checkpoints" / "last.ckpt"
     if last.exists():
         print(f"continuing from {last}")
@@ -129,7 +140,8 @@ def _train(config: Config, prepared: PreparedRun, run_dir: Path) -> dict[str, An
         # nor is a folder of checkpoints to continue from a surprise
         warnings.filterwarnings("ignore", message=r"Checkpoint directory .* is not empty")
         trainer.fit(module, data, ckpt_path=last if last.exists() else None, weights_only=True)
-    return {"num_epochs": trainer.current_epoch, "num_steps": trainer.global_step}
+    facts = {"num_epochs": trainer.current_epoch, "num_steps": trainer.global_step}
+    return facts | time_shares(trainer)
 
 
 def _kept_checkpoint(folder: Path) -> Path:

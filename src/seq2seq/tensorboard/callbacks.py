@@ -13,6 +13,7 @@ from seq2seq.decoding.hypothesis import Hypothesis
 from seq2seq.evaluation.score_card import sentence_bleu_score
 from seq2seq.model.seq2seq import Seq2Seq
 from seq2seq.tensorboard.attention_panel import AttentionPanel, gold_links
+from seq2seq.tensorboard.event_log import drawing
 from seq2seq.tensorboard.heatmap import attention_title, png_bytes, render_attention
 from seq2seq.tensorboard.records import log_attention
 from seq2seq.text.batch import Batch, SourceBatch
@@ -53,6 +54,7 @@ class AttentionHeatmaps(Callback):
         self._sentence_ids = list(range(min(count, len(validation))))
         self._title = title
 
+    @drawing
     def on_validation_end(self, trainer: pl.Trainer, pl_module: Any) -> None:
         """Draw."""
         if not self._sentence_ids:
@@ -106,6 +108,7 @@ class AttentionRecords(Callback):
         self._target_codec = target_codec
         self._searches = searches
 
+    @drawing
     def on_validation_end(self, trainer: pl.Trainer, pl_module: Any) -> None:
         """Record."""
         if not len(self._panel):
@@ -164,6 +167,7 @@ class TranslationSamples(Callback):
         self._validation = validation
         self._count = min(count, len(validation))
 
+    @drawing
     def on_validation_end(self, trainer: pl.Trainer, pl_module: Any) -> None:
         """Write a table."""
         if not self._count:

@@ -1,6 +1,11 @@
 """The event file of a run."""
 
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path
+from typing import Any
 
 import lightning.pytorch as pl
 from lightning.pytorch.callbacks import Callback
@@ -13,10 +18,27 @@ class EventLog(TensorBoardLogger):
 
     def __init__(self, run_dir: Path) -> None:
         super().__init__(run_dir, name="", version="")
+        self.seconds = 0.0
+        """Time that went into what TensorBoard shows: drawing, encoding, writing."""
+
+    @contextmanager
+    def timed(self) -> Iterator[None]:
+        """Count the time of a block in `seconds`."""
+        started = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds += time.perf_counter() - started
+
+    def log_metrics(self, metrics: Mapping[str, float], step: int | None = None) -> None:
+        """Write scalars."""
+        with self.timed():
+            super().log_metrics(metrics, step)
 
     def save(self) -> None:
         """Flush, without the file of hyperparameters that Lightning adds: config.yaml has them."""
-        self.experiment.flush()
+        with self.timed():
+            self.experiment.flush()
 
 
 class SessionStart(Callback):
@@ -31,3 +53,16 @@ class SessionStart(Callback):
         if isinstance(trainer.logger, EventLog):
             start = Event(session_log=SessionLog(status=SessionLog.START))
             trainer.logger.experiment.file_writer.add_event(start, trainer.global_step + 1)
+
+
+def drawing(hook: Callable[..., None]) -> Callable[..., None]:
+    """Count the time of a callback's hook in that of the trainer's `EventLog`."""
+
+    @wraps(hook)
+    def timed(self: Any, trainer: Any, *arguments: Any) -> None:
+        if not isinstance(trainer.logger, EventLog):
+            raise TypeError("a picture is drawn where an EventLog is the trainer's logger")
+        with trainer.logger.timed():
+            hook(self, trainer, *arguments)
+
+    return timed

@@ -31,6 +31,7 @@ from seq2seq.training.module import TranslationModule
 from seq2seq.training.optimisation import Optimisation
 from seq2seq.training.progress import ProgressReport
 from seq2seq.training.random_state import RandomState
+from seq2seq.training.time_spent import TimeSpent
 
 PRECISIONS = {"fp32": "32-true", "bf16-mixed": "bf16-mixed", "fp16-mixed": "16-mixed"}
 
@@ -113,20 +114,30 @@ def build_module(
 
 
 def build_trainer(
-    config: Config, run_dir: Path, corpus: EncodedCorpus, device: torch.device, num_steps: int
+    config: Config,
+    run_dir: Path,
+    corpus: EncodedCorpus,
+    *,
+    device: torch.device,
+    precision: str,
+    num_steps: int,
 ) -> pl.Trainer:
-    """The Lightning trainer of a run folder."""
+    """The Lightning trainer of a run folder, at a precision of `build_precision`."""
+    event_log = EventLog(run_dir)
     return pl.Trainer(
         accelerator={"cuda": "gpu"}.get(device.type, device.type),
         devices=config.device.devices,
-        precision=PRECISIONS[config.device.precision.value],  # type: ignore[arg-type]
+        precision=PRECISIONS[precision],  # type: ignore[arg-type]
         max_epochs=config.trainer.max_epochs,
         accumulate_grad_batches=config.trainer.accumulate,
         check_val_every_n_epoch=config.trainer.validate_every,
         log_every_n_steps=1,  # the module itself logs at its interval
         num_sanity_val_steps=0,
-        logger=EventLog(run_dir),
-        callbacks=_callbacks(config, run_dir, corpus, num_steps),
+        logger=event_log,
+        callbacks=[
+            TimeSpent(lambda: event_log.seconds),
+            *_callbacks(config, run_dir, corpus, num_steps),
+        ],
         enable_progress_bar=False,  # ours is among the callbacks
         enable_model_summary=False,
     )

@@ -1,0 +1,67 @@
+"""Measure this project against a plain textbook decoder: python scripts/benchmark.py --quick
+
+Training speed, the machine's limit at the same shapes, memory, decoding speed and growth with the
+sentence lengths, all in one process and in turn. docs/benchmarks/cpu.md explains the figures.
+"""
+
+import argparse
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from seq2seq.benchmark.sizes import FULL, QUICK, Plan, Size
+from seq2seq.errors import InputError
+
+
+def main() -> int:
+    """Measure, print, and write the figures."""
+    arguments = _parser().parse_args()
+    try:
+        plan = _plan(arguments)
+        _measure(plan, arguments)
+    except InputError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--quick", action="store_true", help="the main size alone, under a minute")
+    parser.add_argument(
+        "--sizes", nargs="+", metavar="SIZE", help="other sizes, like H512-L1bi-V32000-B64"
+    )
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
+    parser.add_argument("--threads", type=int, help="CPU threads (default: torch's choice)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to a file")
+    return parser
+
+
+def _plan(arguments: argparse.Namespace) -> Plan:
+    plan = QUICK if arguments.quick else FULL
+    if arguments.sizes is None:
+        return plan
+    return replace(plan, sizes=tuple(Size.parse(name) for name in arguments.sizes))
+
+
+def _measure(plan: Plan, arguments: argparse.Namespace) -> None:
+    import torch  # noqa: PLC0415 - after --help
+
+    from seq2seq.benchmark.report import report  # noqa: PLC0415
+    from seq2seq.benchmark.run import run_benchmark  # noqa: PLC0415
+
+    if arguments.device == "cuda" and not torch.cuda.is_available():
+        raise InputError("--device cuda: this machine has none, choose cpu")
+    if arguments.threads is not None:
+        torch.set_num_threads(arguments.threads)
+    results = run_benchmark(plan, torch.device(arguments.device))
+    print(report(results))
+    if arguments.json is not None:
+        arguments.json.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Side-by-side measurements of the model against a plain textbook decoder."""

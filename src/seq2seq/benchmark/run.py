@@ -1,0 +1,86 @@
+"""A whole benchmark: a plan in, figures and their text out."""
+
+from typing import Any
+
+import torch
+
+from seq2seq.benchmark.decoding import BEAM, decoding_speeds
+from seq2seq.benchmark.growth import growth_table, slope_ratio
+from seq2seq.benchmark.memory import kept_by_variant, peak_by_variant
+from seq2seq.benchmark.sizes import Plan, Size
+from seq2seq.benchmark.training import measure_training
+
+Results = dict[str, Any]
+VARIANTS = ["textbook", "stepwise", "fused_fp32", "fused_bf16"]
+
+
+def run_benchmark(plan: Plan, device: torch.device) -> Results:
+    """Measure everything of a plan; the top level holds the ratios of its first size."""
+    main = plan.sizes[0]
+    peak = peak_by_variant(main, VARIANTS) if plan.measures_peak and device.type == "cpu" else {}
+    training = {size.name: _training(size, plan, device) for size in plan.sizes}
+    kept = kept_by_variant(main, plan.kept_length, device)
+    speeds = decoding_speeds(
+        main,
+        decoded=plan.decoded,
+        decoded_singly=plan.decoded_singly,
+        rounds=plan.other_rounds,
+        device=device,
+    )
+    growth = growth_table(
+        main,
+        plan.growth_lengths,
+        held=plan.held_length,
+        sentences=plan.growth_sentences,
+        rounds=plan.other_rounds,
+        device=device,
+    )
+    return _main_ratios(training[main.name]) | {
+        "activation_ratio": kept["fused_fp32"] / kept["textbook"],
+        "activation_ratio_bf16": kept["fused_bf16"] / kept["textbook"],
+        f"beam{BEAM}_over_textbook_greedy": speeds[f"beam{BEAM}"] / speeds["textbook_greedy"],
+        "greedy_over_textbook_greedy": speeds["greedy"] / speeds["textbook_greedy"],
+        "slope_ratio": {side: slope_ratio(costs) for side, costs in growth.items()},
+        "machine": machine(device),
+        "training": training,
+        "kept_bytes": kept,
+        "peak_bytes": peak,
+        "sentences_per_second": speeds,
+        "growth_milliseconds": growth,
+    }
+
+
+def _training(size: Size, plan: Plan, device: torch.device) -> Results:
+    return {
+        kind: measure_training(
+            size,
+            count=plan.batches,
+            rounds=plan.rounds,
+            bucketed=kind == "bucketed",
+            device=device,
+        )
+        for kind in ("shuffled", "bucketed")
+    }
+
+
+def _main_ratios(training: Results) -> Results:
+    """Medians over shuffled batches, and over bucketed ones with a suffix."""
+    found: Results = {}
+    for kind, suffix in {"shuffled": "", "bucketed": "_bucketed"}.items():
+        measured = training[kind]
+        ratios = {name: spread["median"] for name, spread in measured["ratios"].items()}
+        shares = measured["product_limit_share"]
+        ratios["product_limit_share"] = shares["fp32"]["median"]
+        ratios["product_limit_share_bf16"] = shares["bf16"]["median"]
+        found |= {f"{name}{suffix}": value for name, value in ratios.items()}
+    return found
+
+
+def machine(device: torch.device) -> dict[str, Any]:
+    """What the figures were measured on."""
+    return {
+        "torch": torch.__version__,
+        "device": torch.cuda.get_device_name(device) if device.type == "cuda" else device.type,
+        "capability": torch.backends.cpu.get_cpu_capability(),
+        "threads": torch.get_num_threads(),
+    }

@@ -1,0 +1,127 @@
+"""What is measured: the sizes of a model, and a plan of measurements. Sees no torch."""
+
+import re
+from dataclasses import dataclass, replace
+
+from seq2seq.errors import InputError
+
+LEAST_VOCABULARY = 5
+"""Special tokens and one more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Size:
+    """A model and its batch.
+
+    Attributes:
+        hidden: E = H = A, and the size of one direction of the encoder.
+        num_layers: GRU layers of encoder and decoder.
+        bidirectional: whether the encoder reads both ways.
+        vocabulary: V on both sides.
+        sentences: sentences in a batch, B.
+    """
+
+    hidden: int
+    num_layers: int
+    bidirectional: bool
+    vocabulary: int
+    sentences: int
+
+    @property
+    def name(self) -> str:
+        """What the size is called in tables and in JSON."""
+        layers = f"L{self.num_layers}{'bi' if self.bidirectional else ''}"
+        return f"H{self.hidden}-{layers}-V{self.vocabulary}-B{self.sentences}"
+
+    @classmethod
+    def parse(cls, name: str) -> "Size":
+        """The size of a name.
+
+        Raises:
+            InputError: it names none.
+        """
+        found = re.fullmatch(r"H([1-9]\d*)-L([1-9]\d*)(bi)?-V([1-9]\d*)-B([1-9]\d*)", name)
+        if found is None or int(found[4]) < LEAST_VOCABULARY:
+            raise InputError(f"--sizes {name}: no size, write it like {SMALL.name} or {WIDE.name}")
+        hidden, layers, both_ways, vocabulary, sentences = found.groups()
+        return cls(
+            hidden=int(hidden),
+            num_layers=int(layers),
+            bidirectional=both_ways is not None,
+            vocabulary=int(vocabulary),
+            sentences=int(sentences),
+        )
+
+    @property
+    def memory(self) -> int:
+        """Size M of the encoder outputs."""
+        return self.hidden * (2 if self.bidirectional else 1)
+
+
+SMALL = Size(hidden=256, num_layers=2, bidirectional=False, vocabulary=8000, sentences=128)
+WIDE = Size(hidden=512, num_layers=1, bidirectional=True, vocabulary=8000, sentences=128)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """How much is measured.
+
+    Attributes:
+        sizes: the first gives the main ratios.
+        batches: different batches of each kind.
+        rounds: times that every variant goes through the batches.
+        growth_lengths: lengths of the table over T and S.
+        growth_sentences: sentences in a batch of that table.
+        other_rounds: the same for that table and for decoding.
+        held_length: the length of the other side in that table.
+        kept_length: S = T where activations are counted.
+        decoded: sentences that are translated in batches.
+        decoded_singly: sentences that the textbook decoder translates one at a time.
+        measures_peak: whether peak memory is measured, in one more process for each variant.
+    """
+
+    sizes: tuple[Size, ...]
+    batches: int
+    rounds: int
+    growth_lengths: tuple[int, ...]
+    growth_sentences: int
+    other_rounds: int
+    held_length: int = 20
+    kept_length: int = 50
+    decoded: int
+    decoded_singly: int
+    measures_peak: bool
+
+
+QUICK = Plan(
+    sizes=(SMALL,),
+    batches=2,
+    rounds=3,
+    growth_lengths=(50, 100, 200),
+    growth_sentences=16,
+    other_rounds=2,
+    decoded=250,
+    decoded_singly=50,
+    measures_peak=False,
+)
+FULL = Plan(
+    sizes=(
+        SMALL,
+        WIDE,
+        *(
+            replace(size, vocabulary=vocabulary, sentences=sentences)
+            for size in (SMALL, WIDE)
+            for vocabulary in (8_000, 32_000)
+            for sentences in (64, 128, 256)
+            if (vocabulary, sentences) != (8_000, 128)
+        ),
+    ),
+    batches=3,
+    rounds=5,
+    growth_lengths=(10, 20, 50, 100, 150, 200),
+    growth_sentences=32,
+    other_rounds=3,
+    decoded=1000,
+    decoded_singly=200,
+    measures_peak=True,
+)
