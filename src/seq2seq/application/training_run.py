@@ -13,12 +13,20 @@ from seq2seq.application.build.device import build_device
 from seq2seq.application.build.model import build_model, build_spec, check_score
 from seq2seq.application.build.text import EncodedCorpus, build_codecs, encode_corpus
 from seq2seq.application.checkpoint import load_model_weights
+from seq2seq.application.run_record import RunRecord
 from seq2seq.config import Config
 from seq2seq.decoding.model_folder import TranslationModel, load_model_folder, save_model_folder
 from seq2seq.decoding.translator import Translator
 from seq2seq.errors import InputError
 from seq2seq.evaluation.score_card import score_card
+from seq2seq.experiments.ledger import Ledger, flat
+from seq2seq.experiments.translations import (
+    Translations,
+    translations_path,
+    write_translations,
+)
 from seq2seq.model.spec import ModelSpec
+from seq2seq.tensorboard.hparams import write_hparams
 from seq2seq.text.codec import TextCodec
 from seq2seq.text.corpus import ParallelCorpus, SentencePair
 from seq2seq.text.report import corpus_report
@@ -81,22 +89,32 @@ def _require_same_sizes(spec: ModelSpec, start: ModelSpec, path: Path) -> None:
             )
 
 
-def train_and_score(config: Config, prepared: PreparedRun, run_dir: Path) -> dict[str, Any]:
-    """Train to the end, export the best model, and score it.
+def train_and_score(
+    config: Config, prepared: PreparedRun, run_dir: Path, record: RunRecord
+) -> dict[str, Any]:
+    """Train to the end, export the best model, translate and score.
 
     Raises:
         TrainingInterrupted: a signal stopped the training.
     """
-    facts = _train(config, prepared, run_dir)
+    facts = _train(config, prepared, run_dir, record)
     load_model_weights(_kept_checkpoint(run_dir / "checkpoints"), prepared.exported.model)
     save_model_folder(run_dir / "model", prepared.exported)
     translator = Translator.load(run_dir / "model", device=str(prepared.device))
     splits = {"validation": prepared.corpus.validation.pairs, "test": prepared.corpus.test}
-    scores = {name: _score(translator, pairs) for name, pairs in splits.items() if pairs}
+    scores = {
+        name: _score(translator, pairs, translations_path(run_dir, name))
+        for name, pairs in splits.items()
+        if pairs
+    }
+    metrics = shown_metrics(scores, record.ledger)
+    write_hparams(run_dir, flat(record.ledger.config), metrics, facts["num_steps"])
     return scores | facts
 
 
-def _train(config: Config, prepared: PreparedRun, run_dir: Path) -> dict[str, Any]:
+def _train(
+    config: Config, prepared: PreparedRun, run_dir: Path, record: RunRecord
+) -> dict[str, Any]:
     """Fit the model; returns facts of the training."""
     # imported this late, Lightning costs nothing to a user whose input is refused
     from seq2seq.application.build.training import (  # noqa: PLC0415
@@ -111,8 +129,9 @@ def _train(config: Config, prepared: PreparedRun, run_dir: Path) -> dict[str, An
     data = build_data(config, prepared.corpus)
     num_steps = total_steps(config, len(data.train_dataloader()))
     module = build_module(config, prepared.exported.model, prepared.corpus, num_steps)
-    trainer = build_trainer(config, run_dir, prepared.corpus, prepared.device, num_steps)
+    trainer = build_trainer(config, run_dir, prepared.corpus, prepared.device, num_steps, record)
     log_config(trainer, (run_dir / "config.yaml").read_text(encoding="utf-8"))
+    record.ledger.threads = torch.get_num_threads()
     last = run_dir / "checkpoints" / "last.ckpt"
     if last.exists():
         print(f"continuing from {last}")
@@ -122,6 +141,8 @@ def _train(config: Config, prepared: PreparedRun, run_dir: Path) -> dict[str, An
         # nor is a folder of checkpoints to continue from a surprise
         warnings.filterwarnings("ignore", message=r"Checkpoint directory .* is not empty")
         trainer.fit(module, data, ckpt_path=last if last.exists() else None, weights_only=True)
+    if prepared.device.type == "cuda":
+        record.ledger.peak_device_memory_bytes = torch.cuda.max_memory_allocated(prepared.device)
     return {"num_epochs": trainer.current_epoch, "num_steps": trainer.global_step}
 
 
@@ -131,7 +152,21 @@ def _kept_checkpoint(folder: Path) -> Path:
     return best if best.exists() else folder / "last.ckpt"
 
 
-def _score(translator: Translator, pairs: Sequence[SentencePair]) -> dict[str, Any]:
-    translations = translator.translate([pair.source for pair in pairs])
-    card = score_card([t.text for t in translations], [pair.target for pair in pairs])
+def shown_metrics(scores: dict[str, Any], ledger: Ledger) -> dict[str, float]:
+    """What the HParams tab shows of a run; its tags are not those of the training's scalars."""
+    metrics = {f"best/{split}_bleu": card["bleu"] for split, card in scores.items()}
+    losses = list(ledger.values("validation/loss").values())
+    if losses:
+        metrics["best/validation_loss"] = min(losses)
+    if ledger.tokens_per_second is not None:
+        metrics["best/tokens_per_second"] = ledger.tokens_per_second
+    return metrics
+
+
+def _score(translator: Translator, pairs: Sequence[SentencePair], path: Path) -> dict[str, Any]:
+    """Translate a split, keep the translations, and score them."""
+    sources, references = [pair.source for pair in pairs], [pair.target for pair in pairs]
+    translations = [t.text for t in translator.translate(sources)]
+    write_translations(path, Translations(sources, references, translations))
+    card = score_card(translations, references)
     return card.as_dict() | {"num_sentences": len(pairs)}

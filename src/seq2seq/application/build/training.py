@@ -7,12 +7,14 @@ import torch
 from lightning.pytorch.callbacks import Callback, EarlyStopping, ModelCheckpoint
 
 from seq2seq.application.build.text import EncodedCorpus
+from seq2seq.application.run_record import RunRecord, monitor
 from seq2seq.config import Config, Monitor
 from seq2seq.model.seq2seq import Seq2Seq
 from seq2seq.tensorboard.callbacks import AttentionHeatmaps, TranslationSamples
 from seq2seq.tensorboard.event_log import EventLog
 from seq2seq.text.bucketing import BatchSize, shuffled_order, sorted_order
 from seq2seq.text.datamodule import TranslationData
+from seq2seq.training.history import History
 from seq2seq.training.interruption import StopAtStep, StopOnSignal
 from seq2seq.training.module import TranslationModule
 from seq2seq.training.optimisation import Optimisation
@@ -38,13 +40,6 @@ def build_data(config: Config, corpus: EncodedCorpus) -> TranslationData:
     )
 
 
-def _monitor(config: Config) -> tuple[str, str]:
-    """The metric that progress is seen in, and whether it should be small or large."""
-    if config.trainer.monitor is Monitor.bleu:
-        return "validation/bleu", "max"
-    return "validation/loss", "min"
-
-
 def total_steps(config: Config, batches_per_epoch: int) -> int:
     """Optimiser steps of the whole training."""
     steps_per_epoch = -(-batches_per_epoch // config.trainer.accumulate)
@@ -56,7 +51,7 @@ def build_module(
     config: Config, model: Seq2Seq, corpus: EncodedCorpus, num_steps: int
 ) -> TranslationModule:
     """The Lightning module around a model."""
-    monitor, mode = _monitor(config)
+    metric, mode = monitor(config)
     optimisation = Optimisation(
         optimiser=config.optim.optimiser.value,
         learning_rate=config.optim.learning_rate,
@@ -68,7 +63,7 @@ def build_module(
         plateau_factor=config.optim.plateau_factor,
         plateau_patience=config.optim.plateau_patience,
         validate_every=config.trainer.validate_every,
-        monitor=monitor,
+        monitor=metric,
         monitor_mode=mode,
     )
     return TranslationModule(
@@ -83,7 +78,12 @@ def build_module(
 
 
 def build_trainer(
-    config: Config, run_dir: Path, corpus: EncodedCorpus, device: torch.device, num_steps: int
+    config: Config,
+    run_dir: Path,
+    corpus: EncodedCorpus,
+    device: torch.device,
+    num_steps: int,
+    record: RunRecord,
 ) -> pl.Trainer:
     """The Lightning trainer of a run folder."""
     return pl.Trainer(
@@ -96,19 +96,20 @@ def build_trainer(
         log_every_n_steps=1,  # the module itself logs at its interval
         num_sanity_val_steps=0,
         logger=EventLog(run_dir),
-        callbacks=_callbacks(config, run_dir, corpus, num_steps),
+        callbacks=_callbacks(config, run_dir, corpus, num_steps, record),
         enable_progress_bar=False,  # ours is among the callbacks
         enable_model_summary=False,
     )
 
 
 def _callbacks(
-    config: Config, run_dir: Path, corpus: EncodedCorpus, num_steps: int
+    config: Config, run_dir: Path, corpus: EncodedCorpus, num_steps: int, record: RunRecord
 ) -> list[Callback]:
-    monitor, mode = _monitor(config)
+    metric, mode = monitor(config)
     callbacks: list[Callback] = [
         RandomState(),
         ProgressReport(total_steps=num_steps),
+        History(record.add_validation),
         TranslationSamples(corpus.validation, count=config.tensorboard.samples),
         AttentionHeatmaps(
             corpus.validation,
@@ -119,7 +120,7 @@ def _callbacks(
         ),
     ]
     if config.trainer.early_stopping is not None:
-        callbacks.append(EarlyStopping(monitor, mode=mode, patience=config.trainer.early_stopping))
+        callbacks.append(EarlyStopping(metric, mode=mode, patience=config.trainer.early_stopping))
     if config.trainer.max_steps is not None:
         callbacks.append(StopAtStep(config.trainer.max_steps))
     return [
@@ -139,8 +140,8 @@ def _checkpoints(config: Config, folder: Path) -> list[Callback]:
     )
     if config.trainer.monitor is Monitor.last:
         return [last]
-    monitor, mode = _monitor(config)
+    metric, mode = monitor(config)
     best = ModelCheckpoint(
-        folder, filename="best", monitor=monitor, mode=mode, enable_version_counter=False
+        folder, filename="best", monitor=metric, mode=mode, enable_version_counter=False
     )
     return [best, last]
