@@ -47,6 +47,9 @@ def test_a_run_leaves_config_checkpoints_events_metrics_and_model(finished_run):
         "events.out",
         "model",
         "metrics.json",
+        "ledger.json",
+        "translations",
+        ".lock",
     }
     checkpoints = {path.name for path in (finished_run / "checkpoints").iterdir()}
     assert checkpoints == {"best.ckpt", "last.ckpt"}

@@ -81,6 +81,8 @@ def _paired_bootstrap(
         (name, list(chain.from_iterable(system[:num_pairs])))
         for name, system in (("first", first), ("second", second))
     ]
+    if systems[0][1] == systems[1][1]:
+        return 1.0  # sacreBLEU counts resamples that differ by more than nothing: none
     test = PairedTest(
         systems,
         {"BLEU": BLEU()},

@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Self
 
@@ -43,9 +43,7 @@ class Report:
     """
 
     def __init__(self, *, num_jobs: int | None, metric: Metric) -> None:
-        self.console = Console(highlight=False, soft_wrap=True)
-        if not self.console.is_terminal:
-            self.console = Console(highlight=False, soft_wrap=True, width=WIDTH)
+        self.console = terminal()
         self._num_jobs, self._metric = num_jobs, metric
         self._states: Counter[State] = Counter()
         self._started = time.monotonic()
@@ -69,12 +67,12 @@ class Report:
     def started(self, job: Job, *, continued: bool) -> None:
         """Say so where the status does not show it."""
         if self._live is None:
-            self.console.print(f"{'continues' if continued else 'starts':<12} {job.label}")
+            self.console.print(f"{'continues' if continued else 'starts':<20} {job.label}")
 
     def ended(self, job: Job, outcome: Outcome) -> None:
         """A line that stays."""
         self._states[outcome.state] += 1
-        text = Text(f"{outcome.words():<12} ", style=COLOURS[outcome.state])
+        text = Text(f"{outcome.words():<20} ", style=COLOURS[outcome.state])
         text.append(job.label, style="default")
         facts = [_scores(outcome), "before" if outcome.before else "", _reason(outcome)]
         text.append("".join(f"   {fact}" for fact in facts if fact), style="default")
@@ -137,6 +135,8 @@ def clock(seconds: float) -> str:
 
 def results_table(outcomes: Mapping[Job, Outcome], metric: Metric) -> Table:
     """All jobs: overrides, state, metric, test BLEU, seed, wall time, folder."""
+    parents = {job.folder.parent for job in outcomes}
+    parent = parents.pop() if len(parents) == 1 else None
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name, justify in (
         ("overrides", "left"),
@@ -147,7 +147,7 @@ def results_table(outcomes: Mapping[Job, Outcome], metric: Metric) -> Table:
         ("time", "right"),
     ):
         table.add_column(name, justify=justify, overflow="fold")  # type: ignore[arg-type]
-    table.add_column("folder", overflow="fold")
+    table.add_column("folder" if parent is None else f"folder in {parent}", overflow="fold")
     for job, outcome in outcomes.items():
         table.add_row(
             job.label,
@@ -156,9 +156,31 @@ def results_table(outcomes: Mapping[Job, Outcome], metric: Metric) -> Table:
             "" if outcome.test_bleu is None else f"{outcome.test_bleu:.1f}",
             str(job.seed),
             "" if outcome.seconds is None else clock(outcome.seconds),
-            str(job.folder),
+            str(job.folder) if parent is None else job.folder.name,
         )
     return table
+
+
+def print_rows(rows: Sequence[Mapping[str, str]], notes: Iterable[str]) -> None:
+    """A table of texts, all rows with the same columns, and what to know when reading it."""
+    console = terminal()
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in rows[0]:
+        numeric = name not in {"group", "against the best"}
+        table.add_column(name, justify="right" if numeric else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*row.values())
+    console.print(table)
+    for note in notes:
+        console.print(note)
+
+
+def terminal() -> Console:
+    """Standard output; where it is no terminal, wide enough that nothing is cut."""
+    console = Console(highlight=False, soft_wrap=True)
+    if console.is_terminal:
+        return console
+    return Console(highlight=False, soft_wrap=True, width=WIDTH)
 
 
 def _number(value: float | None, digits: int) -> str:
