@@ -9,7 +9,7 @@ ARGS ?=
 
 .PHONY: help
 help: ## list the targets
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' \
@@ -39,3 +39,7 @@ check: $(STAMP) ## format check, lint and type check
 .PHONY: test
 test: check ## all checks and the whole test suite (ARGS="--real-data=DIR" for real corpora)
 	$(BIN)/python -m pytest $(ARGS)
+
+.PHONY: sweep-torture
+sweep-torture: $(STAMP) ## kill sweep drivers at random moments, over and over (ARGS=SEED)
+	$(BIN)/python -m tests.torture_sweep $(ARGS)

@@ -15,7 +15,6 @@ import time
 from pathlib import Path
 
 from seq2seq.application import run as run_module
-from seq2seq.application import sweep as sweep_module
 from seq2seq.errors import TrainingInterrupted
 from seq2seq.experiments.files import write_text
 from seq2seq.experiments.translations import Translations, translations_path, write_translations
@@ -75,5 +74,8 @@ def translated(config):
 
 if __name__ == "__main__":
     run_module._train = stub_training
-    sweep_module.job_command = lambda: [sys.executable, __file__]
+    if "-m" in sys.argv:
+        from seq2seq.application import sweep
+
+        sweep.job_command = lambda: [sys.executable, __file__]
     runpy.run_path(str(PROGRAM), run_name="__main__")

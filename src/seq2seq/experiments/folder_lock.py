@@ -72,7 +72,7 @@ class FolderLock:
         """The descriptor and the environment variable for a process that is to hold it too."""
         return self._descriptor, {INHERITED: str(self._descriptor)}
 
-    def release(self) -> None:
+    def close(self) -> None:
         """Stop holding the lock; others that it was handed on to still do."""
         os.close(self._descriptor)
 

@@ -7,6 +7,7 @@ study's folder, so that no driver sees one that is half made, unless its maker d
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -121,8 +122,10 @@ class TrialSource:
         """Trials that stopped here and are for a later command."""
         self._reported: dict[int, int] = {}
 
-    def _locked_study(self) -> "StudyLock":
-        return StudyLock(self._search.folder)
+    def _locked_study(self) -> AbstractContextManager[object]:
+        """Nobody else makes or takes up trials meanwhile."""
+        lock = FolderLock.acquire(self._search.folder, wait=True)
+        return nullcontext() if lock is None else closing(lock)
 
     def _overrides(self, trial: FrozenTrial) -> tuple[str, ...] | None:
         """The overrides of a trial; None if its maker died before it was complete."""
@@ -255,17 +258,3 @@ class TrialSource:
             for trial in self._counted()
             if (overrides := self._overrides(trial)) is not None
         ]
-
-
-class StudyLock:
-    """Held while trials are made or taken up."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    def __enter__(self) -> None:
-        self._lock = FolderLock.acquire(self._folder, wait=True)
-
-    def __exit__(self, *_: object) -> None:
-        if self._lock is not None:
-            self._lock.release()

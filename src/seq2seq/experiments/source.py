@@ -57,7 +57,7 @@ class JobList:
 
     def __init__(self, batches: Iterable[list[Job]]) -> None:
         self._batches: Iterator[list[Job]] = iter(batches)
-        self._waiting: list[Job] = []
+        self._waiting = list(next(self._batches, []))
         self._claimed: set[Job] = set()
         self._elsewhere: set[Job] = set()
 
