@@ -208,3 +208,19 @@ def test_seeds_are_added_until_the_difference_is_significant(tmp_path):
     assert "4 finished" in printed
     _, printed = run_sweep(same, "model.dropout=0,0.01", *seeds)
     assert "6 finished" in printed
+
+
+def test_a_launcher_of_hydra_runs_the_jobs_as_command_lines_of_their_own(tmp_path):
+    overrides = ["hydra/launcher=submitit_local", "data.seed=1,101", *QUICK]
+    status, printed = run_sweep(tmp_path, *overrides)
+    assert status == 1
+    assert "1 finished, 1 failed" in printed
+    for name, folder in folders_of(tmp_path).items():
+        raised = "data.seed=101" in name
+        assert ("ValueError: the loss exploded" in (folder / "log.txt").read_text()) == raised
+
+
+def test_a_launcher_of_hydra_is_refused_where_jobs_depend_on_those_before(tmp_path):
+    status, printed = run_sweep(tmp_path, "hydra/launcher=submitit_local", *SEARCH)
+    assert status == 2
+    assert "hydra/launcher does not go with sweep.sampler=tpe" in printed

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from hydra.types import HydraContext
 from omegaconf import DictConfig
 
-from seq2seq.application.cluster import launch_elsewhere
+from seq2seq.application.cluster import is_elsewhere, launch_elsewhere
 from seq2seq.application.seed_sweep import seed_batches
 from seq2seq.application.sweep_jobs import Composer, Swept, combinations, refuse_shared_folders
 from seq2seq.config import Sampler, SweepConfig, SweepMetric
+from seq2seq.errors import InputError
 from seq2seq.experiments.checkpoints import Keep
 from seq2seq.experiments.driver import Driver, Results
 from seq2seq.experiments.job import Job, Metric, Outcome, ledger_of, outcome_of
@@ -75,7 +76,11 @@ def sweep(hydra_context: HydraContext, composed: DictConfig, arguments: Sequence
         report.console.print(f"{plan.num_jobs} jobs at most; nothing was started (sweep.dry_run)")
         return 0
     started = time.monotonic()
-    if launch_elsewhere(hydra_context, composed, plan.known, config.retry_failed):
+    if is_elsewhere(composed):
+        _refuse_growing(config.sampler)
+        launch_elsewhere(
+            hydra_context, composed, plan.known, job_command(), retry_failed=config.retry_failed
+        )
         results = Results(_as_they_are(plan.known, metric))
     else:
         with report:
@@ -87,6 +92,14 @@ def sweep(hydra_context: HydraContext, composed: DictConfig, arguments: Sequence
     if results.signal_number is not None:
         return 128 + results.signal_number
     return int(any(outcome.state not in GOOD for outcome in outcomes.values()))
+
+
+def _refuse_growing(sampler: Sampler) -> None:
+    if sampler is not Sampler.grid:
+        raise InputError(
+            f"hydra/launcher does not go with sweep.sampler={sampler.name}, whose jobs depend on "
+            "those before: start the command without it, within a job of the cluster"
+        )
 
 
 def _driver(config: SweepConfig, plan: Plan, metric: Metric, report: Report) -> Driver:
