@@ -17,7 +17,7 @@ _MARGIN = 90
 _SUPERSAMPLING = 4
 _LABEL = 13
 _GAP = 6
-MAX_LABELS = 12
+_PITCH = 15
 
 
 @dataclass(frozen=True)
@@ -43,16 +43,17 @@ class ParallelAxis:
         return [names.index(str(value)) / last if len(names) > 1 else 0.5 for value in self.values]
 
     def labels(self) -> list[tuple[float, str]]:
-        """What stands beside the axis, and where."""
+        """What stands beside the axis, and where: the ends, and what has room between them."""
         if self._is_numeric():
             texts = [f"{float(value):.4g}" for value in self.values]
         else:
             texts = [str(value) for value in self.values]
-        places = dict(sorted(zip(self.shares(), texts, strict=True)))
-        if len(places) > MAX_LABELS:
-            ends = (min(places), max(places))
-            return [(place, places[place]) for place in ends]
-        return list(places.items())
+        labels = sorted(zip(self.shares(), texts, strict=True))
+        kept = labels[:1]
+        for place, text in labels[1:-1]:
+            if min(place - kept[-1][0], labels[-1][0] - place) * HEIGHT >= _PITCH:
+                kept.append((place, text))
+        return kept if labels[-1][0] == kept[-1][0] else [*kept, labels[-1]]
 
     def _is_numeric(self) -> bool:
         return all(isinstance(v, int | float) and not isinstance(v, bool) for v in self.values)
