@@ -9,7 +9,7 @@ ARGS ?=
 
 .PHONY: help
 help: ## list the targets
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' \
@@ -44,3 +44,7 @@ check: $(STAMP) ## format check, lint and type check
 .PHONY: test
 test: check ## all checks and the whole test suite (ARGS="--real-data=DIR" for real corpora)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --dist loadfile $(ARGS)
+
+.PHONY: sweep-torture
+sweep-torture: $(STAMP) ## kill sweep drivers at random moments, over and over (ARGS=SEED)
+	$(BIN)/python -m tests.torture_sweep $(ARGS)

@@ -10,10 +10,10 @@ from omegaconf import DictConfig
 
 from seq2seq.application.config_errors import CONFIG_ERRORS, as_config, check_arguments, explain
 from seq2seq.application.help import help_text
-from seq2seq.application.run import run
+from seq2seq.application.run import refuse_sweep, run
 from seq2seq.application.run_folder import run_folder
 from seq2seq.config import register_schema
-from seq2seq.errors import InputError, TrainingInterrupted
+from seq2seq.errors import InputError, SweepEnded, TrainingInterrupted
 
 CONF = Path(__file__).resolve().parent / "conf"
 
@@ -22,7 +22,9 @@ def train(composed: DictConfig) -> int:
     """Run what Hydra composed; returns the exit status."""
     try:
         config = as_config(composed)
-        run(config, run_folder(config, HydraConfig.get().overrides.task))
+        refuse_sweep(config)
+        overrides = list(HydraConfig.get().overrides.task)
+        run(config, run_folder(config, overrides), overrides)
     except InputError as error:
         return refuse(str(error))
     except CONFIG_ERRORS as error:
@@ -60,6 +62,8 @@ def main() -> int:
         return refuse(str(error))
     except CONFIG_ERRORS as error:
         return refuse(explain(error))
+    except SweepEnded as ended:
+        return ended.status
     return max(statuses, default=0)
 
 

@@ -103,6 +103,38 @@ class Monitor(Enum):
     last = "last"
 
 
+class Sampler(Enum):
+    """Where the jobs of a sweep come from."""
+
+    grid = "grid"
+    seeds = "seeds"
+    tpe = "tpe"
+    random = "random"
+
+
+class Pruner(Enum):
+    """What stops trials of a search that are worse than others."""
+
+    none = "none"
+    median = "median"
+    halving = "halving"
+
+
+class SweepMetric(Enum):
+    """What the jobs of a sweep are judged by, on the validation split."""
+
+    bleu = "bleu"
+    loss = "loss"
+
+
+class KeptCheckpoints(Enum):
+    """What a sweep leaves of the checkpoints of a job that is done."""
+
+    all = "all"
+    best = "best"
+    none = "none"
+
+
 @dataclass(kw_only=True, slots=True)
 class TokenizerConfig:
     """`data.tokenizer`."""
@@ -411,6 +443,35 @@ class TensorBoardConfig:
 
 
 @dataclass(kw_only=True, slots=True)
+class SweepConfig:
+    """`sweep`: how ``-m`` runs many jobs. A run itself does not know of it."""
+
+    name: str | None = setting("name of the sweep; null: made from the overrides")
+    parameters: dict[str, str] = setting("values or ranges by key, as on the command line")
+    sampler: Sampler = setting("grid, seeds, tpe or random")
+    metric: SweepMetric = setting("what jobs are judged by: bleu or loss")
+    trials: int = setting("of a search, those of all its drivers", low=1, unit="jobs")
+    sampler_seed: int = setting("seed of what a search proposes", low=0)
+    pruner: Pruner = setting("what stops bad trials of a search: none, median or halving")
+    pruner_warmup: int = setting("before a trial can be stopped", low=0, unit="epochs")
+    min_seeds: int = setting("sampler=seeds: seeds before the first look", low=2)
+    max_seeds: int = setting("sampler=seeds: seeds at most", low=2)
+    significance: float = setting("greatest p that is significant", low=1e-6, high=0.5)
+    jobs: int = setting("jobs at a time", low=1)
+    time_budget: float | None = setting("then no job is started", low=0, unit="minutes")
+    retry_failed: bool = setting("run those again that failed before")
+    keep: KeptCheckpoints = setting("checkpoints of jobs that are done: best, all or none")
+    dry_run: bool = setting("list the jobs and stop")
+
+    def __post_init__(self) -> None:
+        check_ranges("sweep", self)
+        if self.max_seeds < self.min_seeds:
+            raise InputError(
+                f"sweep.max_seeds={self.max_seeds} is less than sweep.min_seeds={self.min_seeds}"
+            )
+
+
+@dataclass(kw_only=True, slots=True)
 class Config:
     """Everything that decides a run."""
 
@@ -428,6 +489,7 @@ class Config:
     trainer: TrainerConfig
     decoding: DecodingConfig
     tensorboard: TensorBoardConfig
+    sweep: SweepConfig
 
     def __post_init__(self) -> None:
         check_ranges("", self)

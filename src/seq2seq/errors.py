@@ -23,3 +23,15 @@ class TrainingInterrupted(Exception):  # noqa: N818 - an event, not an error
         super().__init__(f"stopped by signal {signal_number}, progress kept in {checkpoint}")
         self.signal_number = signal_number
         self.checkpoint = checkpoint
+
+
+class SweepEnded(Exception):  # noqa: N818 - an event, not an error
+    """A sweep has said all it has to say.
+
+    Attributes:
+        status: the exit status of the program.
+    """
+
+    def __init__(self, status: int) -> None:
+        super().__init__(f"the sweep ended with status {status}")
+        self.status = status

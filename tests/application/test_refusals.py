@@ -200,7 +200,7 @@ REFUSED = {
         "data.validation_split=validation, and set the other to null"
     ),
     "runs_dir=/proc/here name=x data.train_pairs=2 data.validation_pairs=5 data.test_pairs=5": (
-        "/proc/here/baseline/x cannot be made (No such file or directory): "
+        "/proc/here/baseline/x cannot be made or locked (No such file or directory): "
         "set runs_dir to a folder of yours"
     ),
     # names that are looked up when torch is there, still before any model

@@ -10,10 +10,17 @@ from PIL import Image, ImageChops
 from safetensors.torch import load_file
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
+from seq2seq.application.rerun import differences, rerun
 from seq2seq.application.run import run
+from seq2seq.application.run_record import config_values
+from seq2seq.application.saved_config import load_config
 from seq2seq.decoding.forced import force_translate
 from seq2seq.decoding.model_folder import load_model_folder
 from seq2seq.errors import InputError, TrainingInterrupted
+from seq2seq.evaluation.score_card import score_card
+from seq2seq.experiments.folder_lock import FolderLock
+from seq2seq.experiments.ledger import State, read_ledger, write_ledger
+from seq2seq.experiments.translations import read_translations
 from seq2seq.tensorboard.heatmap import render_attention
 from seq2seq.text.bucketing import BatchSize
 from seq2seq.text.grammar.grammar import load_grammar
@@ -49,6 +56,78 @@ def finished_run(tiny, finished, capsys):
     return finished
 
 
+def test_the_record_of_a_run_tells_all_of_it(finished_run):
+    ledger = read_ledger(finished_run)
+    assert ledger.state is State.finished
+    assert [entry["epoch"] for entry in ledger.history] == [1, 2]
+    assert ledger.best == min(ledger.history, key=lambda entry: entry["validation/loss"])
+    assert ledger.scores == json.loads((finished_run / "metrics.json").read_text())
+    assert ledger.config["attention"]["score"] == "additive"
+    assert "sweep" not in ledger.config
+    assert ledger.versions["torch"] == torch.__version__
+    assert min(ledger.tokens_per_second, ledger.peak_memory_bytes, ledger.wall_seconds) > 0
+
+
+def test_the_test_translations_are_kept_with_sources_and_references(finished_run):
+    kept = read_translations(finished_run / "translations" / "test.jsonl")
+    assert len(kept.sources) == 20
+    card = score_card(kept.hypotheses, kept.references, language="fr")
+    assert card.bleu == read_ledger(finished_run).scores["test"]["bleu"]
+
+
+def test_the_hparams_tab_has_the_values_and_metrics_of_the_run_once(finished_run):
+    summaries = events_of(finished_run).summary_metadata
+    names = ["experiment", "session_start_info", "session_end_info"]
+    assert {f"_hparams_/{name}" for name in names} <= summaries.keys()
+    scores = read_ledger(finished_run).scores
+    (best,) = events_of(finished_run).Scalars("best/test_bleu")
+    assert best.value == pytest.approx(scores["test"]["bleu"], abs=1e-5)
+
+
+def test_a_folder_is_not_given_to_another_configuration(finished_run, tiny):
+    with pytest.raises(InputError, match=r"optim\.learning_rate=0\.003 there, 0\.5 here"):
+        run(tiny("optim.learning_rate=0.5"), finished_run)
+    run(tiny("name=elsewhere"), finished_run)
+
+
+def test_a_folder_in_which_another_process_trains_is_refused(tiny, tmp_path):
+    lock = FolderLock.acquire(tmp_path / "run")
+    with pytest.raises(InputError, match="is being trained by another process"):
+        run(tiny(), tmp_path / "run")
+    lock.close()
+
+
+def test_a_run_that_ended_before_it_could_say_so_is_finished(finished_run, tiny, capsys):
+    ledger = read_ledger(finished_run)
+    before = ledger.scores
+    ledger.state, ledger.scores = State.running, {}
+    write_ledger(finished_run, ledger)
+    run(tiny(), finished_run)
+    assert read_ledger(finished_run).state is State.finished
+    assert read_ledger(finished_run).scores == before
+
+
+def test_a_run_is_repeated_bit_for_bit_from_what_it_left(finished_run, tmp_path, capsys):
+    assert rerun(finished_run, tmp_path / "again") == []
+    translations = tmp_path / "again" / "translations" / "test.jsonl"
+    translations.write_text("")
+    assert differences(finished_run, tmp_path / "again") == ["translations/test.jsonl"]
+
+
+def test_a_saved_configuration_is_read_back_by_the_schema_alone(finished_run, tiny, tmp_path):
+    assert config_values(load_config(finished_run)) == config_values(tiny())
+    text = (finished_run / "config.yaml").read_text()
+    for wrong in [
+        text.replace("seed: 1", "seed: ${oc.env:HOME}", 1),
+        text.replace("dropout: 0.1", "dropout: 7"),
+        text + "new: 1\n",
+        "a: !!python/object/apply:os.getcwd []",
+    ]:
+        (tmp_path / "config.yaml").write_text(wrong)
+        with pytest.raises(InputError):
+            load_config(tmp_path)
+
+
 def test_a_run_leaves_config_checkpoints_events_metrics_and_model(finished_run):
     names = {path.name.split(".tfevents")[0] for path in finished_run.iterdir()}
     assert names == {
@@ -58,6 +137,9 @@ def test_a_run_leaves_config_checkpoints_events_metrics_and_model(finished_run):
         "events.out",
         "model",
         "metrics.json",
+        "ledger.json",
+        "translations",
+        ".lock",
     }
     checkpoints = {path.name for path in (finished_run / "checkpoints").iterdir()}
     assert checkpoints == {"best.ckpt", "last.ckpt"}

@@ -4,9 +4,9 @@ from dataclasses import fields, is_dataclass
 import pytest
 
 from seq2seq.application.build.corpus import build_corpus
-from seq2seq.application.run import run
+from seq2seq.application.run import refuse_sweep, run
 from seq2seq.application.run_folder import run_folder
-from seq2seq.config import Config
+from seq2seq.config import Config, SweepConfig
 
 
 def schemas_of(config):
@@ -51,6 +51,8 @@ def test_a_run_reads_every_field_of_its_configuration(tiny, tmp_path, reads):
     seen = reads(config)
     run(config, tmp_path / "run")
     run_folder(config, [])
+    refuse_sweep(config)
+    seen |= {(SweepConfig, described.name) for described in fields(SweepConfig)}
     assert not unread(config, seen)
 
 

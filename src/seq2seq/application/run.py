@@ -1,99 +1,119 @@
 """One run: a configuration and a folder in, metrics out."""
 
 import json
-import os
-import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from omegaconf import OmegaConf
-
 from seq2seq.application.build.corpus import build_corpus
+from seq2seq.application.run_record import (
+    RunRecord,
+    config_yaml,
+    finish_record,
+    finished_scores,
+    refuse_other_config,
+)
 from seq2seq.config import Config
 from seq2seq.errors import InputError
+from seq2seq.experiments.files import write_text
+from seq2seq.experiments.folder_lock import FolderLock
+from seq2seq.experiments.ledger import read_ledger
+from seq2seq.text.corpus import ParallelCorpus
 
 Metrics = dict[str, Any]
 """What ``metrics.json`` holds: scores by split, then facts of the run."""
 
 
-def run(config: Config, run_dir: Path) -> Metrics:
+def refuse_sweep(config: Config) -> None:
+    """A sweep is not one run.
+
+    Raises:
+        InputError: the configuration is that of a sweep.
+    """
+    if config.sweep.parameters:
+        raise InputError("sweep=… describes many runs: add -m")
+
+
+def run(config: Config, run_dir: Path, overrides: Sequence[str] = ()) -> Metrics:
     """Train a model, export it, and score it on the test split.
 
     A run that is finished is not repeated; one that was interrupted continues. Where the
     configuration asks for the corpus check only, that is printed and nothing is left. Leaves in
-    `run_dir`: ``config.yaml``, ``tokenizer/``, ``checkpoints/``, TensorBoard events, ``model/``
-    and ``metrics.json``.
+    `run_dir`: ``config.yaml``, ``tokenizer/``, ``checkpoints/``, TensorBoard events, ``model/``,
+    ``translations/``, ``metrics.json`` and ``ledger.json``, the record of all this. A corpus that
+    is refused leaves no folder.
 
     Args:
         config: everything that decides the run.
         run_dir: the folder of the run.
+        overrides: what the command line set, for the record.
 
     Returns:
         The metrics, as in ``metrics.json``.
 
     Raises:
-        InputError: the configuration or the corpus is wrong.
+        InputError: the configuration or the corpus is wrong, or the folder is another run's.
         TrainingInterrupted: a signal stopped the training; its checkpoint is written.
     """
     if config.check_corpus:
-        corpus = build_corpus(config.data, config.seed)
-        from seq2seq.application.corpus_check import check_corpus  # noqa: PLC0415 - torchtext
-
-        print(check_corpus(config, corpus))
+        _check_corpus(config)
         return {}
-    finished = read_metrics(run_dir)
-    if finished is not None:
-        print(f"{run_dir} is finished; give another name=… to train again")
-        print(summary(finished, run_dir))
-        return finished
-    started = time.monotonic()
-    corpus = build_corpus(config.data, config.seed)
-    make_folder(run_dir)
-
-    # torch and Lightning load only for a corpus that can be read
-    from seq2seq.application.training_run import prepare, train_and_score  # noqa: PLC0415
-
-    prepared = prepare(config, corpus, run_dir)
-    write_text(run_dir / "config.yaml", OmegaConf.to_yaml(OmegaConf.structured(config)))
-    metrics = train_and_score(config, prepared, run_dir)
-    metrics["seconds"] = round(time.monotonic() - started, 1)
-    write_text(run_dir / "metrics.json", json.dumps(metrics, indent=1))
+    corpus = None if finished_scores(run_dir) else build_corpus(config.data, config.seed)
+    with _locked(run_dir):
+        refuse_other_config(run_dir, config)
+        finished = finished_scores(run_dir)
+        if finished is not None:
+            finish_record(run_dir, finished)
+            print(f"{run_dir} is finished; give another name=… to train again")
+            print(summary(finished, run_dir))
+            return finished
+        record = RunRecord.begin(config, run_dir, overrides)
+        with record.kept():
+            metrics = _train(config, corpus or build_corpus(config.data, config.seed), record)
     print(summary(metrics, run_dir))
     return metrics
 
 
-def make_folder(path: Path) -> None:
-    """Make a folder, with those above it.
+def _check_corpus(config: Config) -> None:
+    """Print what training would read."""
+    corpus = build_corpus(config.data, config.seed)
+    from seq2seq.application.corpus_check import check_corpus  # noqa: PLC0415 - torchtext
+
+    print(check_corpus(config, corpus))
+
+
+@contextmanager
+def _locked(run_dir: Path) -> Iterator[None]:
+    """Be the only process that works in the folder.
 
     Raises:
-        InputError: it cannot be made, or not written to.
+        InputError: another one does, or the folder cannot be made.
     """
+    lock = FolderLock.acquire(run_dir)
+    if lock is None:
+        ledger = read_ledger(run_dir)
+        who = "" if ledger is None else f" (process {ledger.process} on {ledger.host})"
+        raise InputError(f"{run_dir} is being trained by another process{who}: give name=…")
     try:
-        path.mkdir(parents=True, exist_ok=True)
-        writable = os.access(path, os.W_OK)
-    except OSError as error:
-        raise InputError(
-            f"{path} cannot be made ({error.strerror}): set runs_dir to a folder of yours"
-        ) from error
-    if not writable:
-        raise InputError(f"{path} cannot be written to: set runs_dir to a folder of yours")
+        yield
+    finally:
+        lock.close()
 
 
-def read_metrics(run_dir: Path) -> Metrics | None:
-    """Metrics of a finished run; None where there is none."""
-    path = run_dir / "metrics.json"
-    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+def _train(config: Config, corpus: ParallelCorpus, record: RunRecord) -> Metrics:
+    run_dir = record.folder
+    # torch and Lightning load only for a corpus that can be read
+    from seq2seq.application.training_run import prepare, train_and_score  # noqa: PLC0415
 
-
-def write_text(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    with temporary.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
+    prepared = prepare(config, corpus, run_dir)
+    write_text(run_dir / "config.yaml", config_yaml(config))
+    metrics = train_and_score(config, prepared, run_dir, record)
+    record.save()
+    metrics["seconds"] = record.ledger.wall_seconds
+    write_text(run_dir / "metrics.json", json.dumps(metrics, indent=1))
+    record.ledger.scores = metrics
+    return metrics
 
 
 def summary(metrics: Metrics, run_dir: Path) -> str:

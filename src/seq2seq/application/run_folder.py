@@ -20,7 +20,14 @@ def run_folder(config: Config, overrides: Sequence[str]) -> Path:
     become ``-``, and no part begins with a dot.
     """
     name = config.name or name_from_overrides(overrides)
-    return Path(config.runs_dir) / _safe(config.experiment_name) / _safe(name)
+    return Path(config.runs_dir) / safe_name(config.experiment_name) / safe_name(name)
+
+
+def named_in_sweep(name: str, overrides: Sequence[str]) -> list[str]:
+    """The overrides of a job whose configuration gives it a name that other jobs have too."""
+    others = [text for text in overrides if text.partition("=")[0] != "name"]
+    own_name = safe_name(f"{name},{name_from_overrides(others)}")
+    return [*others, f"name='{own_name}'"]
 
 
 def name_from_overrides(overrides: Sequence[str]) -> str:
@@ -29,7 +36,8 @@ def name_from_overrides(overrides: Sequence[str]) -> str:
     return ",".join(kept) or "default"
 
 
-def _safe(part: str) -> str:
+def safe_name(part: str) -> str:
+    """A text as one part of a path that cannot lead elsewhere, of bounded length."""
     safe = re.sub(r"[^\w=,.+-]+", "-", part).lstrip(".-") or "run"
     if len(safe) <= MAX_LENGTH:
         return safe

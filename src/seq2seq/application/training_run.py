@@ -2,6 +2,7 @@
 
 import logging
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -14,14 +15,22 @@ from seq2seq.application.build.model import build_model, build_spec, check_score
 from seq2seq.application.build.precision import build_precision
 from seq2seq.application.build.text import EncodedCorpus, build_codecs, encode_corpus
 from seq2seq.application.checkpoint import load_model_weights
+from seq2seq.application.run_record import RunRecord
 from seq2seq.config import Config
 from seq2seq.decoding.model_folder import TranslationModel, load_model_folder, save_model_folder
-from seq2seq.decoding.scoring import as_metrics, score_searches
+from seq2seq.decoding.scoring import Scored, as_metrics, score_searches
 from seq2seq.decoding.translator import Translator
 from seq2seq.errors import InputError
+from seq2seq.experiments.ledger import Ledger, flat
+from seq2seq.experiments.translations import (
+    Translations,
+    translations_path,
+    write_translations,
+)
 from seq2seq.model.spec import ModelSpec
+from seq2seq.tensorboard.hparams import write_hparams
 from seq2seq.text.codec import TextCodec
-from seq2seq.text.corpus import ParallelCorpus
+from seq2seq.text.corpus import ParallelCorpus, SentencePair
 from seq2seq.text.report import corpus_report
 
 FREE_TO_CHANGE = {"dropout", "attention_dropout"}
@@ -85,27 +94,34 @@ def _require_same_sizes(spec: ModelSpec, start: ModelSpec, path: Path) -> None:
             )
 
 
-def train_and_score(config: Config, prepared: PreparedRun, run_dir: Path) -> dict[str, Any]:
-    """Train to the end, export the best model, and score it.
+def train_and_score(
+    config: Config, prepared: PreparedRun, run_dir: Path, record: RunRecord
+) -> dict[str, Any]:
+    """Train to the end, export the best model, translate and score.
 
     Raises:
         TrainingInterrupted: a signal stopped the training.
     """
-    facts = _train(config, prepared, run_dir)
+    facts = _train(config, prepared, run_dir, record)
     load_model_weights(_kept_checkpoint(run_dir / "checkpoints"), prepared.exported.model)
     save_model_folder(run_dir / "model", prepared.exported)
     translator = Translator.load(run_dir / "model", device=str(prepared.device))
     splits = {"validation": prepared.corpus.validation.pairs, "test": prepared.corpus.test}
     search = build_search(config.decoding)
-    scores = {
-        name: as_metrics(score_searches(translator, pairs, search))
-        for name, pairs in splits.items()
-        if pairs
+    scored = {
+        name: score_searches(translator, pairs, search) for name, pairs in splits.items() if pairs
     }
+    for name, by_search in scored.items():
+        _keep_translations(run_dir, name, splits[name], by_search["greedy"])
+    scores = {name: as_metrics(by_search) for name, by_search in scored.items()}
+    metrics = shown_metrics(scores, record.ledger)
+    write_hparams(run_dir, flat(record.ledger.config), metrics, facts["num_steps"])
     return scores | facts
 
 
-def _train(config: Config, prepared: PreparedRun, run_dir: Path) -> dict[str, Any]:
+def _train(
+    config: Config, prepared: PreparedRun, run_dir: Path, record: RunRecord
+) -> dict[str, Any]:
     """Fit the model; returns facts of the training."""
     # imported this late, Lightning costs nothing to a user whose input is refused
     from seq2seq.application.build.training import (  # noqa: PLC0415
@@ -128,7 +144,9 @@ def _train(config: Config, prepared: PreparedRun, run_dir: Path) -> dict[str, An
         device=prepared.device,
         precision=prepared.precision,
         num_steps=num_steps,
+        record=record,
     )
+    record.ledger.threads = torch.get_num_threads()
     last = run_dir / "checkpoints" / "last.ckpt"
     if last.exists():
         print(f"continuing from {last}")
@@ -140,6 +158,8 @@ def _train(config: Config, prepared: PreparedRun, run_dir: Path) -> dict[str, An
         # nor is a folder of checkpoints to continue from a surprise
         warnings.filterwarnings("ignore", message=r"Checkpoint directory .* is not empty")
         trainer.fit(module, data, ckpt_path=last if last.exists() else None, weights_only=True)
+    if prepared.device.type == "cuda":
+        record.ledger.peak_device_memory_bytes = torch.cuda.max_memory_allocated(prepared.device)
     facts = {"num_epochs": trainer.current_epoch, "num_steps": trainer.global_step}
     return facts | time_shares(trainer)
 
@@ -148,3 +168,23 @@ def _kept_checkpoint(folder: Path) -> Path:
     """The best checkpoint; the last where none was chosen by a validation."""
     best = folder / "best.ckpt"
     return best if best.exists() else folder / "last.ckpt"
+
+
+def shown_metrics(scores: dict[str, Any], ledger: Ledger) -> dict[str, float]:
+    """What the HParams tab shows of a run; its tags are not those of the training's scalars."""
+    metrics = {f"best/{split}_bleu": card["bleu"] for split, card in scores.items()}
+    losses = list(ledger.values("validation/loss").values())
+    if losses:
+        metrics["best/validation_loss"] = min(losses)
+    if ledger.tokens_per_second is not None:
+        metrics["best/tokens_per_second"] = ledger.tokens_per_second
+    return metrics
+
+
+def _keep_translations(
+    run_dir: Path, split: str, pairs: Sequence[SentencePair], scored: Scored
+) -> None:
+    """Keep the translations of a split, by which runs are compared."""
+    sources, references = [pair.source for pair in pairs], [pair.target for pair in pairs]
+    path = translations_path(run_dir, split)
+    write_translations(path, Translations(sources, references, scored.texts))

@@ -36,6 +36,7 @@ _SUPERSAMPLING = 8
 _LINE_WIDTH = 2.25
 _POINT_RADIUS = 3.0
 _DASH, _DASH_GAP = 7.0, 5.0
+_PALENESS = 0.22
 _AIR = 0.03
 """Share of the plot that stays free around the data."""
 _TICK_DISTANCE = 70
@@ -57,14 +58,15 @@ class Series:
         x: coordinates, finite.
         y: as many, finite.
         colour: 8-bit sRGB.
-        kind: a line through the coordinates in their order, whole or in dashes, or points.
+        kind: a line through the coordinates in their order, whole or in dashes, points, or the
+            area within them.
     """
 
     name: str
     x: npt.ArrayLike
     y: npt.ArrayLike
     colour: Colour = BLACK
-    kind: Literal["line", "dashes", "points"] = "line"
+    kind: Literal["line", "dashes", "points", "area"] = "line"
 
     def coordinates(self) -> Floats:
         """The places, one row (x, y) for each.
@@ -112,13 +114,20 @@ class Scale:
         return [(round(float(self.places(n * step))), f"{n * step:.{decimals}f}") for n in counts]
 
 
+def pale(colour: Colour) -> Colour:
+    """A colour for an area behind a line of this one."""
+    red, green, blue = (255 - round(_PALENESS * (255 - part)) for part in colour)
+    return red, green, blue
+
+
 def render_curves(
     series: Sequence[Series], *, title: str = "", x_label: str, y_label: str
 ) -> Image.Image:
     """Draw functions of one variable.
 
     Args:
-        series: what to draw; the last one lies on top, the first one leads the legend.
+        series: what to draw; the last one lies on top of all but areas, which lie below; the first
+            one leads the legend, where areas do not appear.
         title: a line above.
         x_label: what the horizontal axis is.
         y_label: what the vertical axis is.
@@ -128,21 +137,24 @@ def render_curves(
     """
     if not series:
         raise ValueError("a picture of curves needs at least one series")
-    coordinates = [each.coordinates() for each in series]
-    every = np.concatenate(coordinates)
+    every = np.concatenate([each.coordinates() for each in series])
     x_scale = Scale.around(every[:, 0], WIDTH)
     y_scale = Scale.around(every[:, 1], HEIGHT, upwards=True)
     side, foot = _side(y_scale, y_label), _foot(x_scale, x_label)
     head = _head(title, side.shape[1])
     body = grid.above(_plot(x_scale, y_scale), foot)
-    legend = _legend([each.name for each in series])
+    series = sorted(series, key=lambda each: each.kind != "area")
+    num_areas = sum(each.kind == "area" for each in series)
+    legend = _legend([each.name for each in series[num_areas:]])
     sheet = grid.above(head, grid.beside(side, body, legend))
     left, top = grid.EDGE + side.shape[1], grid.EDGE + head.shape[0]
     image = grid.picture(sheet).convert("RGB")
-    for place, (each, pairs) in enumerate(zip(series, coordinates, strict=True)):
+    for place, each in enumerate(series, start=-num_areas):
+        pairs = each.coordinates()
         x, y = x_scale.places(pairs[:, 0]), y_scale.places(pairs[:, 1])
         _draw(image, each, np.stack([left + x, top + y], axis=1))
-        _draw(image, each, _sample(each, left + body.shape[1], top, place))
+        if place >= 0:
+            _draw(image, each, _sample(each, left + body.shape[1], top, place))
     return image
 
 
@@ -228,6 +240,10 @@ def _points(draw: ImageDraw.ImageDraw, places: Floats) -> None:
     _discs(draw, places, _POINT_RADIUS * _SUPERSAMPLING)
 
 
+def _area(draw: ImageDraw.ImageDraw, places: Floats) -> None:
+    draw.polygon(list(map(tuple, places)), fill=255)
+
+
 def _discs(draw: ImageDraw.ImageDraw, places: Floats, radius: float) -> None:
     for x, y in places.tolist():
         draw.ellipse((x - radius, y - radius, x + radius, y + radius), fill=255)
@@ -248,4 +264,5 @@ _STROKES: dict[str, Callable[[ImageDraw.ImageDraw, Floats], None]] = {
     "line": _line,
     "dashes": _dashes,
     "points": _points,
+    "area": _area,
 }

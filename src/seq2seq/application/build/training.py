@@ -8,6 +8,7 @@ from lightning.pytorch.callbacks import Callback, EarlyStopping, ModelCheckpoint
 
 from seq2seq.application.build.decoding import build_search
 from seq2seq.application.build.text import EncodedCorpus
+from seq2seq.application.run_record import RunRecord, monitor
 from seq2seq.config import Averaging, Config, Monitor
 from seq2seq.decoding.beam import beam_search
 from seq2seq.decoding.greedy import greedy_search
@@ -26,6 +27,7 @@ from seq2seq.text.resampling import Resampling
 from seq2seq.training.attention_measures import AttentionMeasures
 from seq2seq.training.attention_watch import AttentionWatch
 from seq2seq.training.averaging import WeightAverage
+from seq2seq.training.history import History
 from seq2seq.training.interruption import StopAtStep, StopOnSignal
 from seq2seq.training.module import TranslationModule
 from seq2seq.training.optimisation import Optimisation
@@ -65,13 +67,6 @@ def _resampling(config: Config, corpus: EncodedCorpus) -> Resampling | None:
     )
 
 
-def _monitor(config: Config) -> tuple[str, str]:
-    """The metric that progress is seen in, and whether it should be small or large."""
-    if config.trainer.monitor is Monitor.bleu:
-        return "validation/bleu", "max"
-    return "validation/loss", "min"
-
-
 def total_steps(config: Config, batches_per_epoch: int) -> int:
     """Optimiser steps of the whole training."""
     steps_per_epoch = -(-batches_per_epoch // config.trainer.accumulate)
@@ -83,7 +78,7 @@ def build_module(
     config: Config, model: Seq2Seq, corpus: EncodedCorpus, num_steps: int
 ) -> TranslationModule:
     """The Lightning module around a model."""
-    monitor, mode = _monitor(config)
+    metric, mode = monitor(config)
     optimisation = Optimisation(
         optimiser=config.optim.optimiser.value,
         learning_rate=config.optim.learning_rate,
@@ -95,7 +90,7 @@ def build_module(
         plateau_factor=config.optim.plateau_factor,
         plateau_patience=config.optim.plateau_patience,
         validate_every=config.trainer.validate_every,
-        monitor=monitor,
+        monitor=metric,
         monitor_mode=mode,
     )
     return TranslationModule(
@@ -121,6 +116,7 @@ def build_trainer(
     device: torch.device,
     precision: str,
     num_steps: int,
+    record: RunRecord,
 ) -> pl.Trainer:
     """The Lightning trainer of a run folder, at a precision of `build_precision`."""
     event_log = EventLog(run_dir)
@@ -136,7 +132,7 @@ def build_trainer(
         logger=event_log,
         callbacks=[
             TimeSpent(lambda: event_log.seconds),
-            *_callbacks(config, run_dir, corpus, num_steps),
+            *_callbacks(config, run_dir, corpus, num_steps, record),
         ],
         enable_progress_bar=False,  # ours is among the callbacks
         enable_model_summary=False,
@@ -144,14 +140,15 @@ def build_trainer(
 
 
 def _callbacks(
-    config: Config, run_dir: Path, corpus: EncodedCorpus, num_steps: int
+    config: Config, run_dir: Path, corpus: EncodedCorpus, num_steps: int, record: RunRecord
 ) -> list[Callback]:
-    monitor, mode = _monitor(config)
+    metric, mode = monitor(config)
     callbacks: list[Callback] = [
         RandomState(),
         SessionStart(),
         ProgressReport(total_steps=num_steps),
         AttentionWatch(),
+        History(record.add_validation),
         TranslationSamples(corpus.validation, count=config.tensorboard.samples),
         AttentionHeatmaps(
             corpus.validation,
@@ -171,7 +168,7 @@ def _callbacks(
             )
         )
     if config.trainer.early_stopping is not None:
-        callbacks.append(EarlyStopping(monitor, mode=mode, patience=config.trainer.early_stopping))
+        callbacks.append(EarlyStopping(metric, mode=mode, patience=config.trainer.early_stopping))
     if config.trainer.max_steps is not None:
         callbacks.append(StopAtStep(config.trainer.max_steps))
     return [
@@ -227,8 +224,8 @@ def _checkpoints(config: Config, folder: Path) -> list[Callback]:
     )
     if config.trainer.monitor is Monitor.last:
         return [last]
-    monitor, mode = _monitor(config)
+    metric, mode = monitor(config)
     best = ModelCheckpoint(
-        folder, filename="best", monitor=monitor, mode=mode, enable_version_counter=False
+        folder, filename="best", monitor=metric, mode=mode, enable_version_counter=False
     )
     return [best, last]

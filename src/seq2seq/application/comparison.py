@@ -1,0 +1,174 @@
+"""Compares groups of runs: table, significance, pictures and a page."""
+
+import base64
+import csv
+import html
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from seq2seq.evaluation.significance import compare
+from seq2seq.experiments.comparison import Group, deviation, find_runs, group_runs, mean
+from seq2seq.experiments.files import write_text
+from seq2seq.experiments.translations import Translations, read_translations, translations_path
+
+LEVEL = 0.05
+COLUMNS = ("group", "runs", "validation BLEU", "test BLEU", "test chrF", "tokens/s", "seconds")
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What was found.
+
+    Attributes:
+        rows: a row for each group, best first, by column.
+        notes: what to know when reading them.
+        groups: best first.
+    """
+
+    rows: Sequence[Mapping[str, str]]
+    notes: Sequence[str]
+    groups: Sequence[Group]
+
+
+def compare_runs(paths: Sequence[Path]) -> Report:
+    """Group the runs and compare each group with the best one.
+
+    Raises:
+        InputError: there are no finished runs.
+    """
+    runs, others = find_runs(paths)
+    groups = sorted(group_runs(runs), key=lambda group: -(_test_or_validation(group) or 0.0))
+    level = LEVEL / max(1, len(groups) - 1)
+    verdicts = [_verdict(groups[0], group, level) for group in groups]
+    rows = [
+        _row(group) | {"against the best": verdict}
+        for group, verdict in zip(groups, verdicts, strict=True)
+    ]
+    notes = [
+        "mean ± standard deviation over seeds; groups are compared on the test translations by "
+        "paired bootstrap over sentences (sacreBLEU) and Welch's test over seeds, both of which "
+        f"must have p < {level:.3g} ({LEVEL} divided by the number of comparisons)"
+    ]
+    if others:
+        notes.append(f"left out: {len(others)} runs that are not finished")
+    return Report(rows, notes, groups)
+
+
+def _test_or_validation(group: Group) -> float | None:
+    return mean(group.scores("test", "bleu") or group.scores("validation", "bleu"))
+
+
+def _row(group: Group) -> dict[str, str]:
+    ledgers = [run.ledger for run in group.runs]
+    speeds = [each.tokens_per_second for each in ledgers if each.tokens_per_second is not None]
+    cells = (
+        group.label,
+        str(len(group.runs)),
+        spread(group.scores("validation", "bleu")),
+        spread(group.scores("test", "bleu")),
+        spread(group.scores("test", "chrf")),
+        "" if not speeds else f"{mean(speeds):,.0f}",
+        f"{mean([ledger.wall_seconds for ledger in ledgers]):,.0f}",
+    )
+    return dict(zip(COLUMNS, cells, strict=True))
+
+
+def spread(numbers: Sequence[float]) -> str:
+    """Mean and standard deviation."""
+    centre, around = mean(numbers), deviation(numbers)
+    if centre is None:
+        return ""
+    return f"{centre:.2f}" if around is None else f"{centre:.2f} ± {around:.2f}"
+
+
+def _verdict(best: Group, group: Group, level: float) -> str:
+    if group is best:
+        return "best"
+    translated, best_translated = _translations(group), _translations(best)
+    if not translated or not best_translated:
+        return "no test translations"
+    references = {tuple(each.references) for each in [*translated, *best_translated]}
+    if len(references) > 1:
+        return "not comparable: other test sentences"
+    comparison = compare(
+        [each.hypotheses for each in best_translated],
+        [each.hypotheses for each in translated],
+        best_translated[0].references,
+    )
+    return f"{comparison.difference:+.2f}, {comparison.words(level)}"
+
+
+def _translations(group: Group) -> list[Translations]:
+    paths = [translations_path(run.folder, "test") for run in group.runs]
+    return [read_translations(path) for path in paths if path.is_file()]
+
+
+def as_markdown(report: Report) -> str:
+    """The table in Markdown."""
+    columns = list(report.rows[0])
+    lines = [columns, ["---"] * len(columns), *([row[c] for c in columns] for row in report.rows)]
+    table = ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines]
+    return "\n".join([*table, "", *report.notes]) + "\n"
+
+
+def as_csv(report: Report) -> str:
+    """A line for each run: values that set groups apart, seed, scores, folder."""
+    file = io.StringIO()
+    keys = list(dict.fromkeys(key for group in report.groups for key in group.values))
+    names = ["validation_bleu", "test_bleu", "test_chrf", "tokens_per_second", "wall_seconds"]
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow([*keys, "seed", *names, "folder"])
+    for group in report.groups:
+        for run in group.runs:
+            ledger = run.ledger
+            scores = [run.score("validation", "bleu"), run.score("test", "bleu")]
+            scores += [run.score("test", "chrf"), ledger.tokens_per_second, ledger.wall_seconds]
+            values = [group.values.get(key) for key in keys]
+            writer.writerow([*values, ledger.seed, *scores, run.folder])
+    return file.getvalue()
+
+
+def write_report(report: Report, folder: Path) -> list[Path]:
+    """Write the table as CSV and Markdown, the pictures, and a page with all of it."""
+    from seq2seq.application.comparison_pictures import draw  # noqa: PLC0415 - after the table
+    from seq2seq.tensorboard.heatmap import png_bytes  # noqa: PLC0415
+
+    pictures = draw(report.groups)
+    write_text(folder / "comparison.md", as_markdown(report))
+    write_text(folder / "comparison.csv", as_csv(report))
+    for name, picture in pictures.items():
+        (folder / f"{name}.png").write_bytes(png_bytes(picture))
+    encoded = {name: png_bytes(picture) for name, picture in pictures.items()}
+    write_text(folder / "comparison.html", as_page(report, encoded))
+    names = ["comparison.html", "comparison.md", "comparison.csv"]
+    return [folder / name for name in [*names, *(f"{name}.png" for name in pictures)]]
+
+
+def as_page(report: Report, pictures: Mapping[str, bytes]) -> str:
+    """One page of HTML that needs no other file."""
+    columns = list(report.rows[0])
+    rows = [
+        "<tr>" + "".join(f"<td>{html.escape(row[column])}</td>" for column in columns) + "</tr>"
+        for row in report.rows
+    ]
+    head = "".join(f"<th>{html.escape(column)}</th>" for column in columns)
+    images = [
+        f'<p><img alt="{name}" src="data:image/png;base64,{base64.b64encode(data).decode()}"></p>'
+        for name, data in pictures.items()
+    ]
+    notes = [f"<p>{html.escape(note)}</p>" for note in report.notes]
+    return "\n".join(
+        [
+            '<!doctype html><html lang="en"><meta charset="utf-8"><title>Runs compared</title>',
+            "<style>body{font-family:sans-serif;margin:2em}td,th{padding:.3em .8em;"
+            "text-align:left;border-bottom:1px solid #ccc}img{max-width:100%}</style>",
+            f"<h1>Runs compared</h1><table><tr>{head}</tr>",
+            *rows,
+            "</table>",
+            *notes,
+            *images,
+            "</html>",
+        ]
+    )

@@ -1,0 +1,54 @@
+"""Learning curves with bands over seeds, and parallel coordinates, of compared runs."""
+
+from collections.abc import Sequence
+from itertools import cycle
+
+import numpy as np
+from PIL.Image import Image
+
+from seq2seq.experiments.comparison import Group
+from seq2seq.tensorboard import curves
+from seq2seq.tensorboard.parallel import ParallelAxis, render_parallel
+
+COLOURS = (curves.BLUE, curves.VERMILION, curves.GREEN, curves.ORANGE, curves.BLACK, curves.GREY)
+METRICS = {"validation_bleu": "validation/bleu", "validation_loss": "validation/loss"}
+
+
+def draw(groups: Sequence[Group]) -> dict[str, Image]:
+    """The pictures by name; those for which there are no numbers are left out."""
+    pictures = {}
+    for name, metric in METRICS.items():
+        series = learning_curves(groups, metric)
+        if series:
+            label = metric.replace("/", " ")
+            pictures[name] = curves.render_curves(series, x_label="epoch", y_label=label)
+    axes = parallel_axes(groups)
+    if len(axes) > 1:
+        pictures["parallel_coordinates"] = render_parallel(axes)
+    return pictures
+
+
+def learning_curves(groups: Sequence[Group], metric: str) -> list[curves.Series]:
+    """For each group the mean over seeds by epoch, on a band from the least to the greatest."""
+    bands, lines = [], []
+    for group, colour in zip(groups, cycle(COLOURS), strict=False):
+        histories = [run.ledger.values(metric) for run in group.runs]
+        epochs = sorted(set.intersection(*(set(history) for history in histories)))
+        if not epochs:
+            continue
+        values = np.array([[history[epoch] for epoch in epochs] for history in histories])
+        lines.append(curves.Series(group.label, epochs, values.mean(axis=0), colour))
+        if len(values) > 1:
+            outline = np.concatenate([values.max(axis=0), values.min(axis=0)[::-1]])
+            around = [*epochs, *reversed(epochs)]
+            bands.append(curves.Series("", around, outline, curves.pale(colour), kind="area"))
+    return [*lines, *bands]
+
+
+def parallel_axes(groups: Sequence[Group]) -> list[ParallelAxis]:
+    """An axis for each key that sets groups apart, one for test BLEU; a line for each run."""
+    runs = [(group, run) for group in groups for run in group.runs]
+    keys = list(dict.fromkeys(key for group in groups for key in group.values))
+    axes = [ParallelAxis(key, [group.values.get(key) for group, _ in runs]) for key in keys]
+    scores = [run.score("test", "bleu") or run.score("validation", "bleu") for _, run in runs]
+    return [*axes, ParallelAxis("BLEU", scores)]

@@ -1,0 +1,56 @@
+"""Repeats a run from what it left, and says whether everything came out the same."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from seq2seq.application.run import run
+from seq2seq.application.saved_config import load_config
+from seq2seq.errors import InputError
+from seq2seq.experiments.ledger import State, read_ledger
+
+SPEED = "train/tokens_per_second"
+FILES = ("model/model.safetensors", "translations/validation.jsonl", "translations/test.jsonl")
+
+
+def rerun(run_dir: Path, output: Path) -> list[str]:
+    """Train again with the same configuration and number of threads.
+
+    On a CPU of the same kind, with the same versions, nothing differs.
+
+    Args:
+        run_dir: a finished run.
+        output: folder of the new run.
+
+    Returns:
+        What differs.
+
+    Raises:
+        InputError: the run is not finished, or there is no configuration.
+    """
+    ledger = read_ledger(run_dir)
+    if ledger is None or ledger.state is not State.finished:
+        raise InputError(f"{run_dir} holds no finished run to repeat")
+    config = load_config(run_dir)
+    config.device = replace(config.device, threads=ledger.threads)
+    config.name, config.runs_dir = output.name, str(output.parent)
+    run(config, output, ledger.overrides)
+    return differences(run_dir, output)
+
+
+def differences(first: Path, second: Path) -> list[str]:
+    """What two runs do not have in common: files, byte by byte, and metrics but for speed."""
+    different = [name for name in FILES if _bytes(first / name) != _bytes(second / name)]
+    if _history(first) != _history(second):
+        different.append("history in ledger.json")
+    return different
+
+
+def _bytes(path: Path) -> bytes | None:
+    return path.read_bytes() if path.is_file() else None
+
+
+def _history(run_dir: Path) -> list[dict[str, Any]]:
+    ledger = read_ledger(run_dir)
+    history = [] if ledger is None else ledger.history
+    return [{key: value for key, value in entry.items() if key != SPEED} for entry in history]

@@ -1,0 +1,197 @@
+"""The record of a run, kept while it runs."""
+
+import json
+import os
+import platform
+import time
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from omegaconf import OmegaConf
+
+from seq2seq.config import Config, Monitor
+from seq2seq.errors import InputError, TrainingInterrupted
+from seq2seq.experiments.ledger import (
+    Ledger,
+    State,
+    add_validation,
+    amend_ledger,
+    differing_keys,
+    fingerprint,
+    read_ledger,
+    write_ledger,
+)
+from seq2seq.experiments.surroundings import git_commit, peak_memory_bytes, versions
+
+PROGRAM_FOLDER = Path(__file__).parents[3]
+
+
+FREE_TO_CHANGE = ("trainer.max_", "trainer.log_every", "device.", "tensorboard.")
+"""Beginnings of the keys in which a training may differ from the one that it continues."""
+
+
+def config_values(config: Config) -> dict[str, Any]:
+    """A configuration as JSON values, without the sweep, which a run does not know of."""
+    values = OmegaConf.to_container(OmegaConf.structured(config), enum_to_str=True)
+    if not isinstance(values, dict):
+        raise TypeError(f"a configuration is a mapping, not {type(values).__name__}")
+    return {str(key): value for key, value in values.items() if key != "sweep"}
+
+
+def config_yaml(config: Config) -> str:
+    """The text of ``config.yaml``, without the sweep."""
+    return OmegaConf.to_yaml(OmegaConf.create(config_values(config)))
+
+
+def monitor(config: Config) -> tuple[str, str]:
+    """The metric that progress is seen in, and whether it should be small or large."""
+    if config.trainer.monitor is Monitor.bleu:
+        return "validation/bleu", "max"
+    return "validation/loss", "min"
+
+
+def refuse_other_config(run_dir: Path, config: Config) -> None:
+    """A folder that holds progress of another configuration is not touched.
+
+    Training that is not finished may continue for longer or shorter, on another device, or with
+    other pictures.
+
+    Raises:
+        InputError: naming the keys that differ.
+    """
+    ledger = read_ledger(run_dir)
+    values = config_values(config)
+    if ledger is None or ledger.fingerprint == fingerprint(values) or not _has_progress(run_dir):
+        return
+    differences = differing_keys(ledger.config, values)
+    if not (run_dir / "metrics.json").is_file():
+        differences = {
+            key: both for key, both in differences.items() if not key.startswith(FREE_TO_CHANGE)
+        }
+    if not differences:
+        return
+    named = ", ".join(f"{key}={old} there, {new} here" for key, (old, new) in differences.items())
+    raise InputError(f"{run_dir} holds a run of another configuration ({named}): give name=…")
+
+
+def _has_progress(run_dir: Path) -> bool:
+    return (run_dir / "metrics.json").is_file() or any((run_dir / "checkpoints").glob("*.ckpt"))
+
+
+@dataclass(slots=True)
+class RunRecord:
+    """Writes the ledger of a run while it runs.
+
+    Attributes:
+        folder: of the run.
+        ledger: what is written.
+    """
+
+    folder: Path
+    ledger: Ledger
+    _started: float
+    _seconds_before: float
+
+    @classmethod
+    def begin(cls, config: Config, folder: Path, overrides: Sequence[str]) -> "RunRecord":
+        """Begin the record of a run, or continue that of an earlier attempt."""
+        values = config_values(config)
+        ledger = Ledger(
+            state=State.running,
+            config=values,
+            overrides=list(overrides),
+            fingerprint=fingerprint(values),
+            seed=config.seed,
+            versions=versions(),
+            git=git_commit(PROGRAM_FOLDER),
+            host=platform.node(),
+            process=os.getpid(),
+            started=_now(),
+            history=[],
+            monitor=monitor(config),
+            scores={},
+        )
+        earlier = read_ledger(folder)
+        if earlier is not None and earlier.fingerprint == ledger.fingerprint:
+            _continue(ledger, earlier)
+        record = cls(folder, ledger, time.monotonic(), ledger.wall_seconds)
+        record.save()
+        return record
+
+    def save(self) -> None:
+        """Write it."""
+        elapsed = time.monotonic() - self._started
+        self.ledger.wall_seconds = round(self._seconds_before + elapsed, 1)
+        self.ledger.peak_memory_bytes = peak_memory_bytes()
+        write_ledger(self.folder, self.ledger)
+
+    def add_validation(self, entry: dict[str, float]) -> None:
+        """Add the metrics of a validation."""
+        add_validation(self.ledger, entry)
+        self.save()
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Write at the end of the block how it ended, also by an error."""
+        try:
+            yield
+        except BaseException as error:
+            self._end(*_state_of(error))
+            raise
+        self._end(State.finished, "", "")
+
+    def _end(self, state: State, detail: str, trace: str) -> None:
+        ledger = self.ledger
+        ledger.state, ledger.detail, ledger.traceback, ledger.ended = state, detail, trace, _now()
+        self.save()
+
+
+def _continue(ledger: Ledger, earlier: Ledger) -> None:
+    """Take over from an earlier attempt what goes on; without a checkpoint nothing is replayed."""
+    ledger.history, ledger.best = earlier.history, earlier.best
+    ledger.tokens_per_second = earlier.tokens_per_second
+    ledger.started, ledger.wall_seconds = earlier.started, earlier.wall_seconds
+    ledger.attempts = earlier.attempts + 1
+
+
+def _state_of(error: BaseException) -> tuple[State, str, str]:
+    """The state that an error puts a run in, why, and the traceback."""
+    if isinstance(error, TrainingInterrupted):
+        return State.interrupted, f"signal {error.signal_number}", ""
+    if isinstance(error, KeyboardInterrupt):
+        return State.interrupted, "signal 2", ""
+    if isinstance(error, SystemExit):
+        return State.exited, f"status {error.code}", ""
+    if isinstance(error, InputError):
+        return State.failed, str(error), ""
+    lines = str(error).splitlines() or [""]
+    return State.failed, f"{type(error).__name__}: {lines[0]}", traceback.format_exc()
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def finished_scores(run_dir: Path) -> dict[str, Any] | None:
+    """What ``metrics.json`` holds; None where the run is not finished, or lost its model."""
+    path = run_dir / "metrics.json"
+    if not path.is_file() or not (run_dir / "model" / "model.json").is_file():
+        return None
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def finish_record(run_dir: Path, scores: dict[str, Any]) -> None:
+    """Write down that a run is finished, if it ended just before it could."""
+
+    def finish(ledger: Ledger) -> None:
+        ledger.state, ledger.detail, ledger.scores = State.finished, "", scores
+        ledger.ended, ledger.process = ledger.ended or _now(), os.getpid()
+
+    ledger = read_ledger(run_dir)
+    if ledger is not None and ledger.state is not State.finished:
+        amend_ledger(run_dir, finish)

@@ -1,0 +1,110 @@
+"""Runs side by side: grouped by everything but the seed."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import sqrt
+from pathlib import Path
+from typing import Any
+
+from seq2seq.errors import InputError
+from seq2seq.experiments.ledger import FILE_NAME, PLACING, Ledger, State, flat, read_ledger
+
+NOT_COMPARED = (*PLACING, "seed")
+"""Keys that do not set groups apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A finished run."""
+
+    folder: Path
+    ledger: Ledger
+
+    def values(self) -> dict[str, Any]:
+        """What decides its group, by dotted key."""
+        return {
+            key: value
+            for key, value in flat(self.ledger.config).items()
+            if key.partition(".")[0] not in NOT_COMPARED
+        }
+
+    def score(self, split: str, name: str) -> float | None:
+        """A score of a split."""
+        return self.ledger.scores.get(split, {}).get(name)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Runs that differ in their seeds only.
+
+    Attributes:
+        label: the values that set it apart from the other groups.
+        values: the same by key.
+        runs: ordered by seed.
+    """
+
+    label: str
+    values: Mapping[str, Any]
+    runs: Sequence[Run]
+
+    def scores(self, split: str, name: str) -> list[float]:
+        """A score of each run that has it."""
+        found = (run.score(split, name) for run in self.runs)
+        return [score for score in found if score is not None]
+
+
+def find_runs(paths: Iterable[Path]) -> tuple[list[Run], list[Path]]:
+    """The finished runs among folders and what is in them, and the folders of other runs.
+
+    A configuration counts once, whatever it was called: again, it gives the same run.
+
+    Raises:
+        InputError: a path is no folder, or there is no finished run.
+    """
+    finished: dict[str, Run] = {}
+    others = []
+    for path in paths:
+        if not path.is_dir():
+            raise InputError(f"{path} is no folder: name run folders, or a folder of them")
+        own = path / FILE_NAME
+        for file in [own] if own.is_file() else sorted(path.rglob(FILE_NAME)):
+            ledger = read_ledger(file.parent)
+            if ledger is not None and ledger.state is State.finished:
+                finished.setdefault(ledger.fingerprint, Run(file.parent, ledger))
+            else:
+                others.append(file.parent)
+    if not finished:
+        raise InputError(f"no finished run in {', '.join(map(str, paths))}")
+    return list(finished.values()), others
+
+
+def group_runs(runs: Sequence[Run]) -> list[Group]:
+    """Group by everything but the seed, in the order of the runs."""
+    members: dict[str, list[Run]] = {}
+    for run in runs:
+        members.setdefault(repr(sorted(run.values().items())), []).append(run)
+    first = [group[0].values() for group in members.values()]
+    keys = [key for key in _all_keys(first) if len({repr(v.get(key)) for v in first}) > 1]
+    groups = []
+    for group, values in zip(members.values(), first, strict=True):
+        own = {key: values[key] for key in keys if key in values}
+        label = ", ".join(f"{key}={value}" for key, value in own.items()) or "all runs"
+        groups.append(Group(label, own, sorted(group, key=lambda run: run.ledger.seed)))
+    return groups
+
+
+def _all_keys(dicts: Iterable[Mapping[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(key for each in dicts for key in each))
+
+
+def mean(numbers: Sequence[float]) -> float | None:
+    """Their mean; None of none."""
+    return sum(numbers) / len(numbers) if numbers else None
+
+
+def deviation(numbers: Sequence[float]) -> float | None:
+    """Their standard deviation as a sample (divided by n - 1); None of fewer than two."""
+    if len(numbers) < 2:
+        return None
+    centre = sum(numbers) / len(numbers)
+    return sqrt(sum((number - centre) ** 2 for number in numbers) / (len(numbers) - 1))

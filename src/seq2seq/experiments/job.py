@@ -1,0 +1,95 @@
+"""A job of a sweep: one run, as its own command line."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from seq2seq.experiments.ledger import Ledger, State, best_entry, read_ledger
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One run of a sweep.
+
+    Attributes:
+        overrides: its command line after the program.
+        folder: its run folder.
+        fingerprint: of its configuration.
+        seed: its seed.
+        label: the overrides that tell it from the other jobs.
+    """
+
+    overrides: tuple[str, ...]
+    folder: Path
+    fingerprint: str
+    seed: int
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """What runs are judged by.
+
+    Attributes:
+        name: as in the history of a ledger, such as ``validation/bleu``.
+        direction: ``max`` or ``min``.
+    """
+
+    name: str
+    direction: str
+
+    def best(self, ledger: Ledger) -> float | None:
+        """The best value that a run had."""
+        entry = best_entry(ledger.history, self.name, self.direction)
+        return None if entry is None else entry.get(self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a job ended.
+
+    Attributes:
+        state: in one word.
+        detail: why.
+        value: the best value of the sweep's metric.
+        test_bleu: BLEU on the test split.
+        seconds: wall time of all its attempts.
+        before: whether it had ended before this sweep looked at it.
+    """
+
+    state: State
+    detail: str = ""
+    value: float | None = None
+    test_bleu: float | None = None
+    seconds: float | None = None
+    before: bool = False
+
+    def words(self) -> str:
+        """The state, with its number where it has one."""
+        if self.state is State.killed:
+            return f"killed by {self.detail}"
+        if self.state is State.exited:
+            return f"exited with {self.detail}"
+        return self.state.name
+
+
+def ledger_of(job: Job) -> Ledger | None:
+    """The record of a job; None where its folder has none, or that of another configuration."""
+    ledger = read_ledger(job.folder)
+    return ledger if ledger is not None and ledger.fingerprint == job.fingerprint else None
+
+
+def has_model(folder: Path) -> bool:
+    """Whether a run has exported its model."""
+    return (folder / "model" / "model.json").is_file()
+
+
+def outcome_of(ledger: Ledger, metric: Metric, *, before: bool = False) -> Outcome:
+    """The outcome that a record tells."""
+    return Outcome(
+        state=ledger.state,
+        detail=ledger.detail,
+        value=metric.best(ledger),
+        test_bleu=ledger.scores.get("test", {}).get("bleu"),
+        seconds=ledger.wall_seconds,
+        before=before,
+    )

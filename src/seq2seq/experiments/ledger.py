@@ -1,0 +1,193 @@
+"""The record of a run: ``ledger.json`` in its folder, the one truth about it."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, fields
+from enum import Enum
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from seq2seq.errors import InputError
+from seq2seq.experiments.files import write_text
+
+FILE_NAME = "ledger.json"
+VERSION = 1
+
+PLACING = ("experiment_name", "name", "runs_dir", "sweep")
+"""Keys of the configuration that say where a run lives, not what it is."""
+
+
+class State(Enum):
+    """How a run stands."""
+
+    running = "running"
+    finished = "finished"
+    failed = "failed"
+    """It raised an error."""
+    exited = "exited"
+    """Something in it called exit."""
+    killed = "killed"
+    """It ended by a signal without having its say."""
+    interrupted = "interrupted"
+    """It was asked to stop, and kept its progress."""
+    pruned = "pruned"
+    """A search stopped it because others were better."""
+    skipped = "skipped"
+    """A sweep ended before it was started. (Never in a ledger.)"""
+
+
+FAILURES = frozenset({State.failed, State.exited})
+"""States in which a run stays unless it is to be tried again."""
+
+ENDED = frozenset({State.finished, State.pruned}) | FAILURES
+"""States in which a run stays; from the others it is continued."""
+
+
+@dataclass(kw_only=True, slots=True)
+class Ledger:
+    """The record of one run.
+
+    Attributes:
+        version: of this format.
+        state: how the run stands.
+        detail: why: the error in a line, the exit status or the signal.
+        traceback: of the error.
+        config: every value of the run.
+        overrides: what the command line set.
+        fingerprint: see `fingerprint`.
+        seed: seed of parameters, dropout and batch order.
+        versions: of Python and of the packages that decide results.
+        git: commit of the program, and whether files differed from it; None outside of git.
+        host: name of the machine.
+        process: process id.
+        threads: CPU threads of torch, once known.
+        started: begin of the first attempt, ISO 8601, UTC.
+        ended: end of the latest attempt, None while it runs.
+        attempts: how often the run was started or continued.
+        wall_seconds: of all attempts together.
+        history: an entry for each validation: epoch, step, metrics; in order of steps.
+        monitor: the metric that chooses the model, and whether ``min`` or ``max`` is best.
+        best: the entry of `history` that is best by it.
+        scores: score cards by split, and facts of the training, as in ``metrics.json``.
+        tokens_per_second: target tokens in training, median over the validations.
+        peak_memory_bytes: greatest resident memory of the process.
+        peak_device_memory_bytes: greatest memory on the GPU; None without one.
+    """
+
+    version: int = VERSION
+    state: State
+    detail: str = ""
+    traceback: str = ""
+    config: dict[str, Any]
+    overrides: list[str]
+    fingerprint: str
+    seed: int
+    versions: dict[str, str]
+    git: dict[str, Any] | None
+    host: str
+    process: int
+    threads: int | None = None
+    started: str
+    ended: str | None = None
+    attempts: int = 1
+    wall_seconds: float = 0.0
+    history: list[dict[str, float]]
+    monitor: tuple[str, str]
+    best: dict[str, float] | None = None
+    scores: dict[str, Any]
+    tokens_per_second: float | None = None
+    peak_memory_bytes: int | None = None
+    peak_device_memory_bytes: int | None = None
+
+    def values(self, metric: str) -> dict[int, float]:
+        """A metric by epoch."""
+        return {int(entry["epoch"]): entry[metric] for entry in self.history if metric in entry}
+
+
+def fingerprint(config: Mapping[str, Any]) -> str:
+    """A digest of everything in a configuration that decides results, as JSON values.
+
+    Where the run lives, and what the sweep does, are left out.
+    """
+    deciding = {key: value for key, value in config.items() if key not in PLACING}
+    text = json.dumps(deciding, sort_keys=True, ensure_ascii=False)
+    return sha256(text.encode()).hexdigest()[:16]
+
+
+def differing_keys(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+    """Dotted keys in which two configurations differ, with both values; placing left out."""
+    first, second = flat(one), flat(other)
+    return {
+        key: (first.get(key), second.get(key))
+        for key in [*first, *(key for key in second if key not in first)]
+        if key.partition(".")[0] not in PLACING and first.get(key) != second.get(key)
+    }
+
+
+def flat(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """A nested configuration by dotted keys."""
+    leaves: dict[str, Any] = {}
+    for key, value in config.items():
+        if isinstance(value, Mapping):
+            leaves |= flat(value, f"{prefix}{key}.")
+        else:
+            leaves[prefix + key] = value
+    return leaves
+
+
+def read_ledger(folder: Path) -> Ledger | None:
+    """The record of a run; None where there is none.
+
+    Raises:
+        InputError: the file is not a record that this program can read.
+    """
+    path = folder / FILE_NAME
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+        known = {field.name for field in fields(Ledger)}
+        if values["version"] != VERSION or not values.keys() <= known:
+            raise InputError(f"{path} is of another version of this program: move the run away")
+        ledger = Ledger(**values)
+        ledger.state, ledger.monitor = State[values["state"]], tuple(values["monitor"])
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise InputError(f"{path} is damaged ({error}): move the run away") from error
+    return ledger
+
+
+def write_ledger(folder: Path, ledger: Ledger) -> None:
+    """Write the record of a run, whole or not at all."""
+    values = asdict(ledger) | {"state": ledger.state.name}
+    write_text(folder / FILE_NAME, json.dumps(values, indent=1, ensure_ascii=False))
+
+
+def amend_ledger(folder: Path, change: Callable[[Ledger], None]) -> None:
+    """Change the record of a run that has one. To be called by who holds the folder's lock."""
+    ledger = read_ledger(folder)
+    if ledger is not None:
+        change(ledger)
+        write_ledger(folder, ledger)
+
+
+def add_validation(ledger: Ledger, entry: dict[str, float]) -> None:
+    """Append a validation; it replaces those from its step on, which a crash had lost."""
+    earlier = [other for other in ledger.history if other["step"] < entry["step"]]
+    ledger.history = [*earlier, entry]
+    ledger.best = best_entry(ledger.history, *ledger.monitor)
+    speeds = sorted(
+        other["train/tokens_per_second"]
+        for other in ledger.history
+        if "train/tokens_per_second" in other
+    )
+    ledger.tokens_per_second = speeds[len(speeds) // 2] if speeds else None
+
+
+def best_entry(
+    history: list[dict[str, float]], metric: str, direction: str
+) -> dict[str, float] | None:
+    """The first of the best entries by a metric, ``min`` or ``max``; None if none has it."""
+    choose = min if direction == "min" else max
+    having = (entry for entry in history if metric in entry)
+    return choose(having, key=lambda entry: entry[metric], default=None)

@@ -1,0 +1,28 @@
+"""The HParams tab of TensorBoard: the values of a run beside what came of them."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from torch.utils.tensorboard import SummaryWriter
+from torch.utils.tensorboard.summary import hparams
+
+
+def write_hparams(
+    run_dir: Path, values: Mapping[str, Any], metrics: Mapping[str, float], step: int
+) -> None:
+    """Write the values of a finished run and its metrics, once.
+
+    Args:
+        run_dir: where the events go.
+        values: the configuration by dotted keys; None is written as ``null``.
+        metrics: by tag; written as scalars too, which is where the tab looks for them.
+        step: where the scalars are.
+    """
+    shown = {key: "null" if value is None else value for key, value in values.items()}
+    known = {key: v if isinstance(v, int | float | str) else str(v) for key, v in shown.items()}
+    with SummaryWriter(run_dir) as writer:
+        for summary in hparams(known, dict(metrics)):
+            writer.file_writer.add_summary(summary)
+        for tag, value in metrics.items():
+            writer.add_scalar(tag, value, step)
