@@ -1,6 +1,5 @@
 """What attention is measured against on a GPU: a bare GRU, and a model that only averages."""
 
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -52,7 +51,7 @@ class Recurrences:
 
     def bare(self, batch: Batch) -> None:
         """`nn.GRU`, once."""
-        weight: Any = self._gru.weight_hh_l0
-        inputs = weight.new_ones((*batch.target_input.shape, self._gru.input_size))
+        shape = (*batch.target_input.shape, self._gru.input_size)
+        inputs = torch.ones(shape, device=batch.target_input.device)
         outputs, _ = self._gru(inputs.requires_grad_())
         outputs.sum().backward()

@@ -36,19 +36,9 @@ def decoding_speeds(
     batches = _sources(size, decoded, device, batched=True)
     searches: dict[str, tuple[int, Callable[[], object]]] = {
         "textbook_greedy": (decoded_singly, lambda: _singly(models, singly)),
-        "greedy": (
-            decoded,
-            lambda: [
-                greedy_search(models.project, batch, bounds=AS_LONG_AS_SOURCE) for batch in batches
-            ],
-        ),
-        f"beam{BEAM}": (
-            decoded,
-            lambda: [
-                beam_search(models.project, batch, size=BEAM, bounds=AS_LONG_AS_SOURCE)
-                for batch in batches
-            ],
-        ),
+        "greedy": (decoded, lambda: _greedy(models, batches)),
+        f"beam{BEAM}": (decoded, lambda: _beam(models, batches)),
+        f"beam{BEAM}_bf16": (decoded, lambda: _mixed(models, batches)),
     }
     times: dict[str, list[float]] = {name: [] for name in searches}
     for _ in range(rounds):
@@ -71,3 +61,18 @@ def _sources(size: Size, count: int, device: torch.device, *, batched: bool) -> 
 def _singly(models: Models, sources: list[SourceBatch]) -> None:
     for source in sources:
         translate_singly(models.textbook, source.ids[0], int(source.lengths[0]))
+
+
+def _greedy(models: Models, batches: list[SourceBatch]) -> None:
+    for batch in batches:
+        greedy_search(models.project, batch, bounds=AS_LONG_AS_SOURCE)
+
+
+def _beam(models: Models, batches: list[SourceBatch]) -> None:
+    for batch in batches:
+        beam_search(models.project, batch, size=BEAM, bounds=AS_LONG_AS_SOURCE)
+
+
+def _mixed(models: Models, batches: list[SourceBatch]) -> None:
+    with torch.autocast(models.project.device.type, torch.bfloat16):
+        _beam(models, batches)

@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 
-from seq2seq.benchmark.decoding import BEAM, decoding_speeds
+from seq2seq.benchmark.decoding import decoding_speeds
 from seq2seq.benchmark.growth import growth_table, slope_ratio
 from seq2seq.benchmark.memory import kept_by_variant, peak_by_variant
 from seq2seq.benchmark.sizes import Plan, Size
@@ -38,8 +38,7 @@ def run_benchmark(plan: Plan, device: torch.device) -> Results:
     return _main_ratios(training[main.name]) | {
         "activation_ratio": kept["fused_fp32"] / kept["textbook"],
         "activation_ratio_bf16": kept["fused_bf16"] / kept["textbook"],
-        f"beam{BEAM}_over_textbook_greedy": speeds[f"beam{BEAM}"] / speeds["textbook_greedy"],
-        "greedy_over_textbook_greedy": speeds["greedy"] / speeds["textbook_greedy"],
+        **_decoding_ratios(speeds),
         "slope_ratio": {side: slope_ratio(costs) for side, costs in growth.items()},
         "machine": machine(device),
         "training": training,
@@ -74,6 +73,15 @@ def _main_ratios(training: Results) -> Results:
         ratios["product_limit_share_bf16"] = shares["bf16"]["median"]
         found |= {f"{name}{suffix}": value for name, value in ratios.items()}
     return found
+
+
+def _decoding_ratios(speeds: dict[str, float]) -> Results:
+    textbook = speeds["textbook_greedy"]
+    return {
+        f"{name}_over_textbook_greedy": speed / textbook
+        for name, speed in speeds.items()
+        if name != "textbook_greedy"
+    }
 
 
 def machine(device: torch.device) -> dict[str, Any]:

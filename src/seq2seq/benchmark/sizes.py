@@ -98,10 +98,10 @@ QUICK = Plan(
     batches=2,
     rounds=3,
     growth_lengths=(50, 100, 200),
-    growth_sentences=16,
+    growth_sentences=8,
     other_rounds=2,
-    decoded=250,
-    decoded_singly=50,
+    decoded=200,
+    decoded_singly=40,
     measures_peak=False,
 )
 FULL = Plan(

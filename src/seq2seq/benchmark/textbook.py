@@ -127,14 +127,15 @@ def copy_weights(textbook: TextbookModel, model: Seq2Seq) -> None:
     encoder.gru.load_state_dict(textbook.encoder.state_dict())
     decoder.embedding.load_state_dict(textbook.target_embedding.state_dict())
     decoder.output.load_state_dict(textbook.output.state_dict())
-    for ours, theirs in zip(decoder.bridge, textbook.bridge, strict=False):
+    bridges: Any = zip(decoder.bridge, textbook.bridge, strict=False)
+    for ours, theirs in bridges:
         ours[0].load_state_dict(theirs.state_dict())
     score = decoder.attention.score
     score.query_projection.weight.copy_(textbook.attention.query_projection.weight)
     score.key_projection.weight.copy_(textbook.attention.key_projection.weight)
     score.score_weight.copy_(textbook.attention.score.weight[0])
-    gates: Any = textbook.decoder.weight_ih_l0
-    of_context, of_token = gates.split(
+    input_weight: Any = textbook.decoder.weight_ih_l0
+    of_context, of_token = input_weight.split(
         [encoder.memory_size, decoder.embedding.embedding_dim], dim=1
     )
     decoder.context_gates.weight.copy_(of_context)
