@@ -8,7 +8,7 @@ from seq2seq.tensorboard.parallel import ParallelAxis, render_parallel
 
 def test_numbers_lie_by_size_and_names_evenly():
     assert ParallelAxis("rate", [1.0, 3, 2]).shares() == [0, 1, 0.5]
-    assert ParallelAxis("score", ["dot", "additive", None]).shares() == [1, 0, 0.5]
+    assert ParallelAxis("score", ["dot", "additive", None]).shares() == [1, 0.5, 0]
     assert ParallelAxis("same", [2, 2]).shares() == [0.5, 0.5]
 
 
