@@ -30,6 +30,9 @@ def main() -> int:
     except InputError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+    except BrokenPipeError:  # the reader, such as head, has enough; all files are written
+        sys.stderr.close()
+        return 0
 
 
 def _compare(runs: list[Path], output: Path) -> int:
@@ -37,8 +40,9 @@ def _compare(runs: list[Path], output: Path) -> int:
     from seq2seq.experiments.report import print_rows  # noqa: PLC0415 - after --help
 
     report = compare_runs(runs)
+    paths = write_report(report, output)
     print_rows(report.rows, report.notes)
-    for path in write_report(report, output):
+    for path in paths:
         print(f"{'written':<12}{path}")
     return 0
 
