@@ -41,7 +41,12 @@ def commands():
                 yield command
 
 
-TRAINING = [command for command in commands() if command.startswith("python train.py")]
+SWEEPS = [command for command in commands() if command.startswith("python train.py -m")]
+TRAINING = [
+    command
+    for command in commands()
+    if command.startswith("python train.py") and command not in SWEEPS
+]
 
 
 @pytest.fixture(scope="module")
@@ -95,6 +100,13 @@ def baseline(folder):
         patched.setattr(sys, "argv", ["train.py", *shrunk("python train.py"), "name=default"])
         assert train.main() == 0
     return folder / "runs" / "baseline" / "default"
+
+
+@pytest.mark.parametrize("command", SWEEPS)
+def test_sweep_commands_list_their_jobs(folder, command, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["train.py", *command.split()[2:], "sweep.dry_run=true"])
+    assert train.main() == 0
+    assert capsys.readouterr().out.count("seed=") >= 6
 
 
 @pytest.mark.parametrize("command", TRAINING)
