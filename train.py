@@ -1,6 +1,7 @@
 """Train a translation model: python train.py [group=choice] [key=value] …"""
 
 import os
+import signal
 import sys
 
 import hydra
@@ -11,7 +12,7 @@ from seq2seq.application.config_errors import CONFIG_ERRORS, as_config, check_ov
 from seq2seq.application.run import run
 from seq2seq.application.run_folder import run_folder
 from seq2seq.config import register_schema
-from seq2seq.errors import InputError, TrainingInterrupted
+from seq2seq.errors import InputError, TrainingFailed, TrainingInterrupted
 
 
 def train(composed: DictConfig) -> int:
@@ -23,6 +24,9 @@ def train(composed: DictConfig) -> int:
         return refuse(str(error))
     except CONFIG_ERRORS as error:
         return refuse(explain(error))
+    except TrainingFailed as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
     except TrainingInterrupted as interruption:
         print(f"{interruption}; the same command continues", file=sys.stderr)
         return 128 + interruption.signal_number
@@ -38,6 +42,8 @@ def refuse(message: str) -> int:
 def main() -> int:
     """Compose the configuration and run it; wrong input is one line and exit status 2."""
     os.environ["HYDRA_FULL_ERROR"] = "1"  # errors reach us instead of a shortened traceback
+    # outside of the training itself, which keeps its progress first
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     register_schema()
     statuses: list[int] = []
 
@@ -53,6 +59,8 @@ def main() -> int:
         return refuse(str(error))
     except CONFIG_ERRORS as error:
         return refuse(explain(error))
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
     return max(statuses, default=0)
 
 

@@ -17,6 +17,7 @@ FLOORS = {
     "errors": 0,
     "config": 1,
     "attention": 1,
+    "experiments": 1,
     "text": 1,
     "evaluation": 2,
     "model": 2,

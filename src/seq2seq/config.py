@@ -75,6 +75,14 @@ class Monitor(Enum):
     last = "last"
 
 
+class ResumeMode(Enum):
+    """Whether a run continues from what is in its folder."""
+
+    auto = "auto"
+    required = "required"
+    never = "never"
+
+
 @dataclass(kw_only=True, slots=True)
 class TokenizerConfig:
     """`data.tokenizer`."""
@@ -255,6 +263,12 @@ class TrainerConfig:
         "stop after so many without progress", low=1, unit="validations"
     )
     log_every: int = setting("between two logged training values", low=1, unit="optimiser steps")
+    checkpoint_every: int | None = setting(
+        "between two checkpoints; null: at the ends of epochs only", low=1, unit="optimiser steps"
+    )
+    skip_nonfinite: int = setting(
+        "with NaN or infinity that are left out before training stops", low=0, unit="steps"
+    )
 
     def __post_init__(self) -> None:
         check_ranges("trainer", self)
@@ -281,6 +295,14 @@ class TensorBoardConfig:
 
 
 @dataclass(kw_only=True, slots=True)
+class ResumeConfig:
+    """`resume`."""
+
+    mode: ResumeMode = setting("auto, required or never")
+    force: bool = setting("continue with another seed, batch size and the like")
+
+
+@dataclass(kw_only=True, slots=True)
 class Config:
     """Everything that decides a run."""
 
@@ -295,6 +317,7 @@ class Config:
     device: DeviceConfig
     optim: OptimConfig
     trainer: TrainerConfig
+    resume: ResumeConfig
     tensorboard: TensorBoardConfig
 
     def __post_init__(self) -> None:

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 import torch
-from lightning.pytorch import LightningModule, Trainer
 from safetensors.torch import load_file
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from seq2seq.application.run import run
 from seq2seq.errors import InputError, TrainingInterrupted
+from seq2seq.evaluation.score_card import score_card
 from seq2seq.training.interruption import StopOnSignal
 from seq2seq.training.module import TranslationModule
 
@@ -47,9 +47,10 @@ def test_a_run_leaves_config_checkpoints_events_metrics_and_model(finished_run):
         "events.out",
         "model",
         "metrics.json",
+        ".lock",
     }
     checkpoints = {path.name for path in (finished_run / "checkpoints").iterdir()}
-    assert checkpoints == {"best.ckpt", "last.ckpt"}
+    assert checkpoints == {"best.ckpt", "last.ckpt", "previous.ckpt"}
     metrics = json.loads((finished_run / "metrics.json").read_text())
     assert metrics["test"]["num_sentences"] == 20
     assert 0 <= metrics["test"]["bleu"] <= 100
@@ -80,9 +81,14 @@ def test_tensorboard_has_scalars_config_samples_and_one_heatmap_tag_a_sentence(f
     )
 
 
-def test_the_exported_model_is_the_best_one_not_the_last(tiny, tmp_path):
+def test_the_exported_model_is_the_best_one_not_the_last(tiny, tmp_path, monkeypatch):
+    falling = iter([20.0, 10.0])
+    monkeypatch.setattr(
+        "seq2seq.training.module.score_card",
+        lambda *texts: replace(score_card(*texts), bleu=next(falling)),
+    )
     run_dir = tmp_path / "run"
-    run(tiny("optim.learning_rate=0.5", "trainer.max_epochs=4"), run_dir)
+    run(tiny("trainer.monitor=bleu"), run_dir)
     best, last = weights_of(run_dir, "best"), weights_of(run_dir)
     exported = load_file(run_dir / "model" / "model.safetensors")
     assert any(not torch.equal(best[name], last[name]) for name in best)
@@ -92,7 +98,8 @@ def test_the_exported_model_is_the_best_one_not_the_last(tiny, tmp_path):
 def test_the_last_model_is_exported_where_validation_does_not_choose(tiny, tmp_path):
     run_dir = tmp_path / "run"
     run(tiny("optim.learning_rate=0.5", "trainer.max_epochs=4", "trainer.monitor=last"), run_dir)
-    assert [path.name for path in (run_dir / "checkpoints").iterdir()] == ["last.ckpt"]
+    kept = {path.name for path in (run_dir / "checkpoints").iterdir()}
+    assert kept == {"last.ckpt", "previous.ckpt"}
     last, exported = weights_of(run_dir), load_file(run_dir / "model" / "model.safetensors")
     assert all(torch.equal(exported[name], last[f"model.{name}"]) for name in exported)
 
@@ -161,15 +168,13 @@ def test_a_crashed_run_continues_from_its_last_epoch_to_the_same_weights(
 
 
 def test_listening_for_signals_ends_with_training(finished_run, tiny, tmp_path):
-    numbers = (signal.SIGTERM, signal.SIGINT)
+    numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)
     before = [signal.getsignal(number) for number in numbers]
     run(tiny("trainer.max_steps=1"), tmp_path / "run")
     assert [signal.getsignal(number) for number in numbers] == before
     listener = StopOnSignal(tmp_path / "last.ckpt")
-    hook = (Trainer(logger=False, enable_checkpointing=False), LightningModule())
-    listener.on_train_start(*hook)
-    assert [signal.getsignal(number) for number in numbers] == [listener._receive] * 2
-    listener.on_exception(*hook, KeyboardInterrupt())
+    with listener:
+        assert [signal.getsignal(number) for number in numbers] == [listener._receive] * 3
     assert [signal.getsignal(number) for number in numbers] == before
 
 

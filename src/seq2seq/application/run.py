@@ -3,6 +3,8 @@
 import json
 import os
 import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ from omegaconf import OmegaConf
 from seq2seq.application.build.corpus import build_corpus
 from seq2seq.config import Config
 from seq2seq.errors import InputError
+from seq2seq.experiments.folder_lock import FolderLock
 
 Metrics = dict[str, Any]
 """What ``metrics.json`` holds: scores by split, then facts of the run."""
@@ -31,16 +34,44 @@ def run(config: Config, run_dir: Path) -> Metrics:
         The metrics, as in ``metrics.json``.
 
     Raises:
-        InputError: the configuration or the corpus is wrong.
+        InputError: the configuration or the corpus is wrong, the folder is another run's, or
+            another process works in it.
+        TrainingFailed: training cannot go on.
         TrainingInterrupted: a signal stopped the training; its checkpoint is written.
     """
+    make_folder(run_dir)
+    with _locked(run_dir):
+        return _run(config, run_dir)
+
+
+@contextmanager
+def _locked(run_dir: Path) -> Iterator[None]:
+    """Be the only process that works in the folder, beside the other ranks of one job."""
+    if not is_first_rank(os.environ):
+        yield
+        return
+    lock = FolderLock.acquire(run_dir)
+    if lock is None:
+        raise InputError(f"{run_dir} is being trained by another process: give another name=…")
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def is_first_rank(environment: Mapping[str, str]) -> bool:
+    """Whether this process is the first, or only, one of its job, by what launchers set."""
+    ranks = (environment.get(name, "0") for name in ("RANK", "LOCAL_RANK", "SLURM_PROCID"))
+    return all(rank == "0" for rank in ranks)
+
+
+def _run(config: Config, run_dir: Path) -> Metrics:
     finished = read_metrics(run_dir)
     if finished is not None:
         print(f"{run_dir} is finished; give another name=… to train again")
         print(summary(finished, run_dir))
         return finished
     started = time.monotonic()
-    make_folder(run_dir)
     corpus = build_corpus(config.data, config.seed)
 
     # torch and Lightning load only for a corpus that can be read
@@ -73,9 +104,22 @@ def make_folder(path: Path) -> None:
 
 
 def read_metrics(run_dir: Path) -> Metrics | None:
-    """Metrics of a finished run; None where there is none."""
+    """Metrics of a finished run; None where there is none.
+
+    Raises:
+        InputError: the file is damaged.
+    """
     path = run_dir / "metrics.json"
-    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+    if not path.is_file():
+        return None
+    try:
+        metrics = json.loads(path.read_text(encoding="utf-8"))
+        summary(metrics, run_dir)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(
+            f"{path} does not hold the metrics of a run: remove it to score the run again"
+        ) from error
+    return metrics
 
 
 def write_text(path: Path, text: str) -> None:

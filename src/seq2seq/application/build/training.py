@@ -1,21 +1,32 @@
 """Everything Lightning needs for a run."""
 
+import os
 from pathlib import Path
+from typing import Any
 
 import lightning.pytorch as pl
 import torch
-from lightning.pytorch.callbacks import Callback, EarlyStopping, ModelCheckpoint
+from lightning.pytorch.callbacks import Callback
 
 from seq2seq.application.build.text import EncodedCorpus
-from seq2seq.config import Config, Monitor
+from seq2seq.application.checkpoint import BEST, LAST
+from seq2seq.application.checkpoint_io import DurableCheckpointIO
+from seq2seq.config import Config, Monitor, Schedule
 from seq2seq.model.seq2seq import Seq2Seq
 from seq2seq.tensorboard.callbacks import AttentionHeatmaps, TranslationSamples
 from seq2seq.tensorboard.event_log import EventLog
 from seq2seq.text.bucketing import BatchSize, shuffled_order, sorted_order
 from seq2seq.text.datamodule import TranslationData
-from seq2seq.training.interruption import StopAtStep, StopOnSignal
+from seq2seq.training.checkpoints import CheckpointContents, KeepBest, KeepLast
+from seq2seq.training.interruption import (
+    StopAtStep,
+    StopOnSignal,
+    StopWithoutProgress,
+    requeue_command,
+)
 from seq2seq.training.module import TranslationModule
 from seq2seq.training.optimisation import Optimisation
+from seq2seq.training.plateau import PlateauSchedule
 from seq2seq.training.progress import ProgressReport
 from seq2seq.training.random_state import RandomState
 
@@ -52,12 +63,9 @@ def total_steps(config: Config, batches_per_epoch: int) -> int:
     return min(steps, config.trainer.max_steps or steps)
 
 
-def build_module(
-    config: Config, model: Seq2Seq, corpus: EncodedCorpus, num_steps: int
-) -> TranslationModule:
-    """The Lightning module around a model."""
+def _optimisation(config: Config, num_steps: int) -> Optimisation:
     monitor, mode = _monitor(config)
-    optimisation = Optimisation(
+    return Optimisation(
         optimiser=config.optim.optimiser.value,
         learning_rate=config.optim.learning_rate,
         weight_decay=config.optim.weight_decay,
@@ -67,25 +75,50 @@ def build_module(
         final_fraction=config.optim.final_fraction,
         plateau_factor=config.optim.plateau_factor,
         plateau_patience=config.optim.plateau_patience,
-        validate_every=config.trainer.validate_every,
         monitor=monitor,
         monitor_mode=mode,
     )
+
+
+def build_module(
+    config: Config, model: Seq2Seq, corpus: EncodedCorpus, num_steps: int
+) -> TranslationModule:
+    """The Lightning module around a model."""
     return TranslationModule(
         model,
-        optimisation=optimisation,
+        optimisation=_optimisation(config, num_steps),
         label_smoothing=config.optim.label_smoothing,
         gradient_clip=config.trainer.gradient_clip,
         log_every=config.trainer.log_every,
+        skip_nonfinite=config.trainer.skip_nonfinite,
         validation=corpus.validation,
         target_codec=corpus.target_codec,
     )
 
 
 def build_trainer(
-    config: Config, run_dir: Path, corpus: EncodedCorpus, device: torch.device, num_steps: int
+    config: Config,
+    run_dir: Path,
+    corpus: EncodedCorpus,
+    device: torch.device,
+    num_steps: int,
+    *,
+    conditions: dict[str, Any],
+    stop: StopOnSignal,
 ) -> pl.Trainer:
-    """The Lightning trainer of a run folder."""
+    """The Lightning trainer of a run folder.
+
+    Args:
+        config: of the run.
+        run_dir: folder of the run.
+        corpus: of the run.
+        device: where to compute.
+        num_steps: optimiser steps of the whole training.
+        conditions: what the checkpoints are to remember of the run, see `conditions_of`.
+        stop: listens for signals.
+    """
+    log = EventLog(run_dir)
+    contents = CheckpointContents({"conditions": lambda: conditions, "events": log.sizes})
     return pl.Trainer(
         accelerator={"cuda": "gpu"}.get(device.type, device.type),
         devices=config.device.devices,
@@ -95,8 +128,15 @@ def build_trainer(
         check_val_every_n_epoch=config.trainer.validate_every,
         log_every_n_steps=1,  # the module itself logs at its interval
         num_sanity_val_steps=0,
-        logger=EventLog(run_dir),
-        callbacks=_callbacks(config, run_dir, corpus, num_steps),
+        logger=log,
+        plugins=[DurableCheckpointIO()],
+        enable_checkpointing=False,  # ours are among the callbacks
+        callbacks=[
+            *_callbacks(config, run_dir, corpus, num_steps),
+            contents,
+            *_checkpoints(config, run_dir / "checkpoints"),
+            stop,
+        ],
         enable_progress_bar=False,  # ours is among the callbacks
         enable_model_summary=False,
     )
@@ -119,28 +159,24 @@ def _callbacks(
         ),
     ]
     if config.trainer.early_stopping is not None:
-        callbacks.append(EarlyStopping(monitor, mode=mode, patience=config.trainer.early_stopping))
+        patience = config.trainer.early_stopping
+        callbacks.append(StopWithoutProgress(monitor, mode=mode, patience=patience))
+    if config.optim.schedule is Schedule.plateau:
+        callbacks.append(PlateauSchedule(_optimisation(config, num_steps)))
     if config.trainer.max_steps is not None:
         callbacks.append(StopAtStep(config.trainer.max_steps))
-    return [
-        *callbacks,
-        *_checkpoints(config, run_dir / "checkpoints"),
-        StopOnSignal(run_dir / "checkpoints" / "last.ckpt"),
-    ]
+    return callbacks
+
+
+def build_stop(run_dir: Path) -> StopOnSignal:
+    """What listens for signals."""
+    return StopOnSignal(run_dir / "checkpoints" / LAST, requeue=requeue_command(os.environ))
 
 
 def _checkpoints(config: Config, folder: Path) -> list[Callback]:
-    """The best model by validation, if validation chooses it, and the last of every epoch.
-
-    (Lightning's own `save_last` writes only when there is a new best.)
-    """
-    last = ModelCheckpoint(
-        folder, filename="last", save_on_train_epoch_end=True, enable_version_counter=False
-    )
+    """The best model by validation, if validation chooses it, and the last of every epoch."""
+    last = KeepLast(folder / LAST, every=config.trainer.checkpoint_every)
     if config.trainer.monitor is Monitor.last:
         return [last]
     monitor, mode = _monitor(config)
-    best = ModelCheckpoint(
-        folder, filename="best", monitor=monitor, mode=mode, enable_version_counter=False
-    )
-    return [best, last]
+    return [KeepBest(folder / BEST, monitor=monitor, mode=mode), last]

@@ -1,0 +1,1 @@
+"""Many runs: their records, the processes they run in, what comes next, and comparison."""
