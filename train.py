@@ -3,12 +3,14 @@
 import os
 import signal
 import sys
+from pathlib import Path
 
 import hydra
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
 from seq2seq.application.config_errors import CONFIG_ERRORS, as_config, check_overrides, explain
+from seq2seq.application.plain_config import require_plain_config
 from seq2seq.application.run import run
 from seq2seq.application.run_folder import run_folder
 from seq2seq.config import register_schema
@@ -54,6 +56,7 @@ def main() -> int:
 
     try:
         check_overrides(sys.argv[1:])
+        require_plain_config(Path(__file__).parent / "conf", sys.argv[1:])
         task()
     except InputError as error:
         return refuse(str(error))

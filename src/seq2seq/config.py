@@ -324,6 +324,10 @@ class Config:
         check_ranges("", self)
 
 
+GREATEST_INTEGER = 1_000_000_000
+"""Bound of the integers that have no other."""
+
+
 def check_ranges(section: str, values: Any) -> None:
     """Check every number of a section against the range of its field.
 
@@ -338,6 +342,8 @@ def check_ranges(section: str, values: Any) -> None:
 
 def _check_range(key: str, value: float, described: "Field[Any]") -> None:
     low, high = described.metadata["low"], described.metadata["high"]
+    if isinstance(value, int) and high is None:
+        high = GREATEST_INTEGER
     # NaN is neither above nor below anything, and so refused by every bound
     if (low is None or value >= low) and (high is None or value <= high):
         return

@@ -54,11 +54,11 @@ def check_all(folder: Path, share: float) -> Iterator[tuple[str, list[str]]]:
 
 def check(folder: Path, name: str, overrides: list[str], stops: list[Stop]) -> list[str]:
     """What differs between a stopped and an undisturbed run; the latter is made once."""
-    expected = folder / name / "undisturbed"
+    expected = folder / name / "undisturbed" / "run"  # the title of the pictures
     if not expected.exists():
         _finish(expected, overrides)
     place = "_".join(f"{kind}-{epoch}-{batch}" for kind, epoch, batch in stops)
-    found = folder / name / place
+    found = folder / name / place / "run"
     for stop in stops:
         status = run_child(found, overrides, hook=lambda stop=stop: _prepare(found, stop))
         allowed = {"kill": (-9,), "ask": (-9,)}.get(stop[0], (128 + signal.SIGTERM,))

@@ -1,6 +1,7 @@
 """Runs of train.py as children of a process that has torch imported: a fork costs milliseconds."""
 
 import os
+import runpy
 import signal
 import sys
 import time
@@ -10,12 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT))
-
-import seq2seq.application.build.training  # noqa: E402 - loaded once, for all children
-import seq2seq.application.training_run  # noqa: E402, F401
-import train  # noqa: E402
-from seq2seq.training.module import TranslationModule  # noqa: E402
+import seq2seq.application.build.training  # loaded once, for all children
+import seq2seq.application.training_run
+from seq2seq.training.module import TranslationModule
 
 TINY = [
     "data.train_pairs=60",
@@ -81,7 +79,8 @@ def wait(process: int, timeout: float = 120.0) -> int:
 def main(overrides: Sequence[str]) -> int:
     """train.py with a command line."""
     sys.argv = ["train.py", *overrides]
-    return train.main()
+    runpy.run_path(str(ROOT / "train.py"), run_name="__main__")  # it ends with SystemExit
+    return 0
 
 
 def command(run_dir: Path, overrides: Sequence[str] = ()) -> list[str]:

@@ -153,5 +153,5 @@ def load_codec(folder: Path, side: str) -> TextCodec:
             language=description["language"], lowercase=description["lowercase"]
         )
         return TextCodec(tokenizer, Vocabulary(description["tokens"]))
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(f"{path} is not a vocabulary of this program ({error})") from error

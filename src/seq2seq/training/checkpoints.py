@@ -23,15 +23,21 @@ def at_step_end(trainer: pl.Trainer, batch_index: int) -> bool:
     return ends_step and not trainer.is_last_batch and not trainer.should_stop
 
 
-def resume_before_validation(loops: dict[str, Any]) -> None:
+def resume_before_validation(loops: dict[str, Any], num_batches: int) -> None:
     """Change the state of Lightning's loops to that between the last batch and the validation.
 
     Lightning 2.6 finishes a validation that it finds begun, its first batch included; one that it
     finds finished it repeats or leaves out, depending on where the checkpoint was taken. Nothing
     that a checkpoint holds changes before the end of a validation.
+
+    Args:
+        loops: the state, which is changed.
+        num_batches: batches of an epoch; a validation that came sooner, because training was to
+            stop, is resumed at the end of the epoch.
     """
     fit = loops["fit_loop"]
-    fit[BATCHES]["is_last_batch"] = True
+    done = ("ready", "started", "processed", "completed")
+    fit[BATCHES] |= {"is_last_batch": True, "current": dict.fromkeys(done, num_batches)}
     begun = {"ready": 1, "started": 1, "processed": 0, "completed": 0}
     fit[VALIDATION_BATCHES] |= {
         "total": dict(begun),
@@ -68,7 +74,7 @@ class CheckpointContents(Callback):
                     "the checkpoints before are kept: lower optim.learning_rate"
                 )
         if trainer.validating:
-            resume_before_validation(checkpoint["loops"])
+            resume_before_validation(checkpoint["loops"], int(trainer.num_training_batches))
         checkpoint |= {name: value() for name, value in self._parts.items()}
 
 

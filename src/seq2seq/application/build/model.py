@@ -1,11 +1,18 @@
 """The model that a configuration describes."""
 
+import os
+
+import torch
+
 from seq2seq.attention.registry import require_score
 from seq2seq.config import Config
 from seq2seq.errors import InputError
 from seq2seq.model.seq2seq import Seq2Seq
 from seq2seq.model.spec import ModelSpec, build_seq2seq
 from seq2seq.text.vocabulary import PADDING_ID, Vocabulary
+
+BYTES_PER_PARAMETER = 16
+"""Of float32 training: the weight, its gradient, and two moments of Adam."""
 
 
 def build_spec(config: Config, source: Vocabulary, target: Vocabulary) -> ModelSpec:
@@ -44,9 +51,26 @@ def build_model(spec: ModelSpec) -> Seq2Seq:
     """A model with fresh parameters.
 
     Raises:
-        InputError: options do not go together, or the score is unknown.
+        InputError: options do not go together, the score is unknown, or the model is larger
+            than this machine's memory.
     """
     try:
+        _require_memory(spec)
         return build_seq2seq(spec)
-    except (ValueError, ImportError, TypeError) as error:
-        raise InputError(f"the model cannot be built: {error}") from error
+    except (ValueError, ImportError, TypeError, RuntimeError, MemoryError) as error:
+        reason = str(error).partition("\n")[0]
+        raise InputError(f"the model cannot be built: {reason}") from error
+
+
+def _require_memory(spec: ModelSpec) -> None:
+    """Refuse a model that memory cannot hold in training: the system would kill the program."""
+    with torch.random.fork_rng(devices=[]), torch.device("meta"):
+        num_parameters = sum(each.numel() for each in build_seq2seq(spec).parameters())
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    needed = num_parameters * BYTES_PER_PARAMETER
+    if needed > memory:
+        raise InputError(
+            f"the model has {num_parameters:,} parameters and needs {needed / 2**30:,.0f} GiB, "
+            f"this machine has {memory / 2**30:,.0f} GiB: lower model.embedding_size, "
+            "model.encoder_hidden_size, model.decoder_hidden_size or attention.hidden_size"
+        )
