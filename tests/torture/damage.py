@@ -31,9 +31,7 @@ def flip_a_bit(content: bytes, generator: random.Random) -> bytes:
     return content[:place] + bytes([changed]) + content[place + 1 :]
 
 
-def damage_checkpoints(
-    folder: Path, damage: Damage, count: int
-) -> Iterator[tuple[str, list[str]]]:
+def damage_checkpoints(folder: Path, damage: Damage, count: int) -> Iterator[tuple[str, list[str]]]:
     """Damage the newest checkpoint of a run that was killed while it was scored."""
     whole, killed = folder / "whole" / "run", folder / "killed" / "run"
     if not whole.exists():

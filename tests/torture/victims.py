@@ -15,10 +15,9 @@ import seq2seq.application.build.training  # loaded once, for all children
 import seq2seq.application.training_run
 from seq2seq.training.module import TranslationModule
 
+SMALL_GRAMMAR = ["data.train_pairs=60", "data.validation_pairs=12", "data.test_pairs=4"]
+
 TINY = [
-    "data.train_pairs=60",
-    "data.validation_pairs=12",
-    "data.test_pairs=4",
     "model.embedding_size=8",
     "model.encoder_hidden_size=6",
     "model.decoder_hidden_size=12",
@@ -31,7 +30,7 @@ TINY = [
     "tensorboard.samples=2",
     "device=cpu",
 ]
-"""8 batches an epoch, 2 batches a validation."""
+"""With `SMALL_GRAMMAR`, 8 batches an epoch and 2 batches a validation."""
 
 
 def start(action: Callable[[], int], output: Path) -> int:
@@ -46,8 +45,8 @@ def start(action: Callable[[], int], output: Path) -> int:
         descriptor = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
         os.dup2(descriptor, 1)
         os.dup2(descriptor, 2)
-        sys.stdout = os.fdopen(1, "w", encoding="utf-8", errors="backslashreplace")
-        sys.stderr = os.fdopen(2, "w", encoding="utf-8", errors="backslashreplace")
+        sys.stdout = os.fdopen(1, "w", encoding="utf-8", errors="backslashreplace", closefd=False)
+        sys.stderr = os.fdopen(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False)
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -86,7 +85,9 @@ def main(overrides: Sequence[str]) -> int:
 def command(run_dir: Path, overrides: Sequence[str] = ()) -> list[str]:
     """The command line of a tiny run in a folder."""
     place = [f"runs_dir={run_dir.parents[1]}", f"experiment_name={run_dir.parent.name}"]
-    return [*TINY, *place, f"name={run_dir.name}", *overrides]
+    own_corpus = any(override.startswith("data=") for override in overrides)
+    corpus = [] if own_corpus else SMALL_GRAMMAR
+    return [*TINY, *corpus, *place, f"name={run_dir.name}", *overrides]
 
 
 def run_child(

@@ -52,8 +52,9 @@ def _other_folders(arguments: Sequence[str]) -> Iterator[Path]:
 def _require_plain_file(path: Path) -> None:
     try:
         content = yaml.load(path.read_bytes(), Loader=yaml.CSafeLoader)
-    except (OSError, yaml.YAMLError, ValueError, RecursionError):
-        return  # Hydra reads it the same way, and says what is wrong with it
+    except (OSError, yaml.YAMLError, ValueError, RecursionError) as error:
+        reason = " ".join(str(error).split())
+        raise InputError(f"{path} is no plain YAML: {reason}") from error
     for key, value in _entries(content):
         if key in NAMES_CODE and not str(value).startswith(OWN_CODE):
             raise InputError(f"{path}: {key}: {value} names code, and configuration cannot")

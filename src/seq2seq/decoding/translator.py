@@ -1,5 +1,6 @@
 """Text in, translations with scores and attention out."""
 
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -17,6 +18,10 @@ from seq2seq.text.vocabulary import END, UNKNOWN_ID
 
 WINDOW = 2048
 """Sentences that are read ahead and sorted by length before they are cut into batches."""
+
+
+LONGEST = 1000
+"""Tokens of a sentence that are translated; time and memory grow with their square."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +84,7 @@ class Translator:
 
     def translate(self, sentences: Sequence[str]) -> list[Translation]:
         """Translate sentences; a blank one gives a blank translation."""
-        encoded = [self._source_codec.encode(sentence) for sentence in sentences]
+        encoded = [cut(self._source_codec.encode(sentence)) for sentence in sentences]
         translations = [EMPTY] * len(sentences)
         filled = np.array(
             [index for index, sentence in enumerate(sentences) if sentence.strip()], dtype=np.int64
@@ -113,3 +118,11 @@ class Translator:
             score=hypothesis.score,
             weights=hypothesis.weights,
         )
+
+
+def cut(ids: list[int]) -> list[int]:
+    """The first `LONGEST` ids, with a line of warning where there are more."""
+    if len(ids) > LONGEST:
+        message = f"WARNING: of a line of {len(ids):,} tokens the first {LONGEST:,} are translated"
+        print(message, file=sys.stderr)
+    return ids[:LONGEST]

@@ -28,9 +28,10 @@ class TextCodec:
         return self.vocabulary.ids(self.tokenizer.tokens(text))
 
     def decode(self, ids: Iterable[int]) -> str:
-        """Text of token ids; the special tokens except ``<unk>`` are left out."""
+        """Text of token ids, one line; the special tokens except ``<unk>`` are left out."""
         kept = [index for index in ids if index >= len(SPECIALS) or index == UNKNOWN_ID]
-        return self.tokenizer.text(self.vocabulary.words(kept))
+        # subwords spell rare characters in bytes, of which one is a line feed
+        return self.tokenizer.text(self.vocabulary.words(kept)).replace("\n", " ")
 
 
 @dataclass(frozen=True, slots=True)
