@@ -1,11 +1,14 @@
 """Part 6: random lines through the translator: as many lines out as in, always."""
 
+import os
 import random
+import runpy
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.torture.victims import ROOT, run_child
+from tests.torture.victims import ROOT, run_child, start, wait
 
 KINDS = {
     "word": [],
@@ -59,11 +62,6 @@ def _translate(folder: Path, kind: str, content: bytes, index: int) -> list[str]
 
 def translate_child(run_dir: Path, source: Path, target: Path, *options: str) -> tuple[int, str]:
     """scripts/translate.py as a child, on files; exit status and messages."""
-    import os
-    import runpy
-    import sys
-
-    from tests.torture.victims import start, wait
 
     def action() -> int:
         for number, path, flags in (

@@ -64,6 +64,7 @@ def kill_saves(folder: Path, count: int) -> Iterator[tuple[str, list[str]]]:
     """Kill a process that does nothing but save; yields what is wrong after each."""
     folder.mkdir(parents=True)
     generator = random.Random(2)
+    os.environ["TMPDIR"] = "/dev/shm"  # another file system than the folder's
     for index in range(count):
         process = start(lambda: _save_for_ever(folder), folder / "out")
         time.sleep(generator.uniform(0.01, 0.08))
@@ -78,7 +79,7 @@ def _save_for_ever(folder: Path) -> int:
     while True:
         step = content["global_step"] + 1
         parts = ("loops", "callbacks", "optimizer_states", "conditions", "events")
-        content = {"global_step": step, "state_dict": state, **dict.fromkeys(parts, {})}
+        content = {"global_step": step, "state_dict": state, **{part: {} for part in parts}}
         write_checkpoint(folder / LAST, content, previous=folder / PREVIOUS)
 
 

@@ -1,5 +1,6 @@
 """Part 5: files that would run code if anything did; a canary file tells."""
 
+import hashlib
 import io
 import json
 import os
@@ -12,7 +13,8 @@ from pathlib import Path
 
 import torch
 
-from tests.torture.victims import ROOT, command, log_of, run_child, start, wait
+from seq2seq.decoding.digests import file_digests
+from tests.torture.victims import ROOT, command, log_of, main, run_child, start, wait
 
 
 class Reducer:
@@ -52,8 +54,6 @@ def torch_archive(payload: object) -> bytes:
 
 def sealed(payload: object) -> bytes:
     """As our own checkpoints, with the right digest."""
-    import hashlib
-
     content = torch_archive(payload) + b"\nseq2seq-checkpoint step=%012d" % 9
     return content + b" sha256=%s\n" % hashlib.sha256(content).hexdigest().encode()
 
@@ -82,7 +82,7 @@ YAML = {
     "      command: touch {canary}\n",
     "python": "!!python/object/apply:os.system ['touch {canary}']\n",
     "interpolated": "name: ${{oc.env:HOME}}\nmodel:\n  _target_: ${{oc.decode:os.system}}\n",
-    "deep": "model:\n  a:\n    - b:\n        _target_: os.system\n        command: touch {canary}\n",
+    "deep": "model:\n  a:\n    - b:\n        _target_: os.system\n        command: x {canary}\n",
     "searchpath": "hydra:\n  searchpath: ['file://{canary}']\n",
 }
 
@@ -155,8 +155,6 @@ def _models(folder: Path, honest: Path) -> Iterator[tuple[str, Callable]]:
 
 def _point_at_sentencepiece(model: Path, file: str) -> None:
     """With right digests, a vocabulary that says its tokenizer is the file."""
-    from seq2seq.decoding.digests import file_digests
-
     if file == "source.model":
         (model / "source.json").write_text('{"tokenizer": "sentencepiece", "lowercase": false}')
     if file != "model.json":
@@ -195,8 +193,6 @@ def _configs(folder: Path) -> Iterator[tuple[str, Callable]]:
 
 
 def _train(folder: Path, arguments: list[str]) -> tuple[int, str]:
-    from tests.torture.victims import main
-
     run_dir = folder / "run"
     options = [*arguments[:2], *command(run_dir), *arguments[2:]]
     status = wait(start(lambda: main(options), log_of(run_dir)))

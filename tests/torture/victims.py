@@ -7,13 +7,13 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
-import seq2seq.application.build.training  # loaded once, for all children
-import seq2seq.application.training_run
+import seq2seq.application.build.training
+import seq2seq.application.training_run  # noqa: F401
 from seq2seq.training.module import TranslationModule
+
+ROOT = Path(__file__).parents[2]
 
 SMALL_GRAMMAR = ["data.train_pairs=60", "data.validation_pairs=12", "data.test_pairs=4"]
 
@@ -131,16 +131,3 @@ def batches_of(file: Path) -> dict[int, str]:
         if found.setdefault(int(place), what) != what:
             raise AssertionError(f"batch {place} differs between two attempts: {file}")
     return found
-
-
-@contextmanager
-def temporary_folder_elsewhere(folder: str):
-    """TMPDIR on another file system."""
-    before = os.environ.get("TMPDIR")
-    os.environ["TMPDIR"] = folder
-    try:
-        yield
-    finally:
-        os.environ.pop("TMPDIR")
-        if before is not None:
-            os.environ["TMPDIR"] = before

@@ -72,7 +72,7 @@ def build_codecs(
     pairs = drop_blank(corpus.train)
     if not pairs:
         raise InputError(
-            f"no training pair is left: all {len(corpus.train)} are blank on a side; check the files"
+            f"no training pair is left: {len(corpus.train)} are blank on a side; check the files"
         )
     settings = CodecSettings(
         tokenizer=data.tokenizer.name.value,
