@@ -117,7 +117,7 @@ def record_batches(file: Path) -> None:
         loss = training_step(self, batch, batch_index)
         place = self.trainer.fit_loop.total_batch_idx
         with file.open("a") as out:
-            out.write(f"{place} {batch.sentence_ids.tolist()} {float(loss).hex()}\n")
+            out.write(f"{place} {batch.sentence_ids.tolist()} {float(loss.detach()).hex()}\n")
         return loss
 
     TranslationModule.training_step = recorded

@@ -10,6 +10,7 @@ import os
 import pickle
 import re
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -171,7 +172,8 @@ def _read_resumable(path: Path) -> dict[str, Any]:
 
 def _set_aside(damaged: dict[Path, str], used: Path) -> None:
     for path, reason in damaged.items():
-        aside = path.with_name(f"damaged-{path.name}")
+        numbered = (path.with_name(f"damaged-{number}-{path.name}") for number in count(1))
+        aside = next(each for each in numbered if not os.path.lexists(each))
         print(f"WARNING: {path} is damaged ({reason}); kept as {aside.name}, {used.name} is used")
         path.replace(aside)
 
