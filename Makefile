@@ -36,6 +36,15 @@ check: $(STAMP) ## format check, lint and type check
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
+.PHONY: torture
+torture: $(STAMP) ## kills, signals, damage, malice, fuzzing; see docs/reliability.md (ARGS="PART --share 0.1")
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.torture $(ARGS)
+
+.PHONY: audit
+audit: $(STAMP) ## known vulnerabilities of the pinned dependencies
+	$(BIN)/pip install --quiet --constraint constraints.txt pip-audit
+	$(BIN)/pip-audit --requirement constraints.txt --no-deps --disable-pip
+
 .PHONY: test
 test: check ## all checks and the whole test suite (ARGS="--real-data=DIR" for real corpora)
 	$(BIN)/python -m pytest $(ARGS)

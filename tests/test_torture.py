@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from tests.torture import configs, corpora, damage, fuzz, kills, malice, resuming, signals
+from tests.torture import configs, corpora, damage, fuzz, kills, machine, malice, resuming, signals
 
 MIXED = [
     "trainer.accumulate=3", "device.precision=bf16-mixed", "optim.schedule=plateau",
@@ -51,6 +51,10 @@ def test_sigint_stops_with_a_checkpoint(folder):
 
 def test_damaged_models_are_refused(folder):
     require(damage.damage_models(folder / "models", 12))
+
+
+def test_what_the_machine_does_to_a_run_is_said_in_one_line_and_survived(folder):
+    require(machine.check_all(folder / "machine", 0.25))
 
 
 def test_malicious_files_are_not_executed(folder):

@@ -14,6 +14,7 @@ from tests.torture import (
     damage,
     fuzz,
     kills,
+    machine,
     malice,
     resuming,
     signals,
@@ -34,6 +35,7 @@ PARTS: dict[str, Callable[[Path, float], Results]] = {
         folder, damage.flip_a_bit, _count(50, share)
     ),
     "models": lambda folder, share: damage.damage_models(folder, _count(60, share)),
+    "machine": machine.check_all,
     "malice": malice.check_all,
     "configs": lambda _, share: configs.check_generated(_count(600, share)),
     "programs": lambda folder, share: configs.check_programs(folder, _count(140, share)),

@@ -1,9 +1,12 @@
 """Failures of the machine that are said in one line: no memory, no space, no folder."""
 
 import errno
+import os
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -21,6 +24,8 @@ def failures_in_one_line(folder: Path, batch_shape: Callable[[], str]) -> Iterat
         folder: of the run.
         batch_shape: tells the size of the batch that was computed last.
     """
+    report = threading.excepthook
+    threading.excepthook = lambda failed: _report(failed, report)
     try:
         yield
     except (RuntimeError, MemoryError) as error:
@@ -33,6 +38,14 @@ def failures_in_one_line(folder: Path, batch_shape: Callable[[], str]) -> Iterat
         ) from error
     except OSError as error:
         raise TrainingFailed(_said(error, folder)) from error
+    finally:
+        threading.excepthook = report
+
+
+def _report(failed: threading.ExceptHookArgs, report: Callable[..., Any]) -> None:
+    """Leave out what TensorBoard's writing thread hands on: it is raised here, too."""
+    if not isinstance(failed.exc_value, OSError):
+        report(failed)
 
 
 def is_out_of_memory(error: BaseException) -> bool:
@@ -43,7 +56,7 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def _said(error: OSError, folder: Path) -> str:
-    place = error.filename or folder
+    place = os.fsdecode(error.filename or folder)
     if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}:
         remedy = "free some space; the last checkpoint is intact and the same command continues"
     else:
