@@ -41,9 +41,10 @@ torture: $(STAMP) ## kills, signals, damage, malice, fuzzing; see docs/reliabili
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.torture $(ARGS)
 
 .PHONY: audit
-audit: $(STAMP) ## known vulnerabilities of the pinned dependencies
-	$(BIN)/pip install --quiet --constraint constraints.txt pip-audit
-	$(BIN)/pip-audit --requirement constraints.txt --no-deps --disable-pip
+audit: ## known vulnerabilities of the pinned dependencies
+	$(PYTHON) -m venv .audit
+	.audit/bin/pip install --quiet pip-audit
+	.audit/bin/pip-audit --strict --requirement constraints.txt --no-deps --disable-pip
 
 .PHONY: test
 test: check ## all checks and the whole test suite (ARGS="--real-data=DIR" for real corpora)
