@@ -45,6 +45,7 @@ REFUSED = {
     "optim.learning_rate=inf": "optim.learning_rate=inf is out of range",
     "model.dropout=1": "model.dropout=1.0 is out of range",
     "model.num_layers=0": "model.num_layers=0 is out of range",
+    "trainer.max_epochs=99999999999": "is out of range: passes over the training spli",
     "trainer.max_epochs=1.5": "trainer.max_epochs=1.5: Value '1.5'",
     "optim.schedule=linear": "optim.schedule=linear: Invalid value 'linear', expected one of",
     "device.precision=bf16": "expected one of [fp32, bf16-mixed, fp16-mixed]",

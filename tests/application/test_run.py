@@ -226,6 +226,13 @@ def test_every_kind_of_model_trains_translates_and_exports(tiny, tmp_path, overr
     assert (tmp_path / "run" / "model" / "model.safetensors").is_file()
 
 
+def test_a_model_larger_than_memory_is_refused_before_it_is_built(tiny, tmp_path):
+    with pytest.raises(InputError, match=r"parameters and needs .* GiB, this machine has"):
+        run(tiny("model.decoder_hidden_size=1000000"), tmp_path / "run")
+    with pytest.raises(InputError, match="the model cannot be built"):
+        run(tiny("model.decoder_hidden_size=1000000000"), tmp_path / "run")
+
+
 def test_a_device_that_is_not_there_is_refused(tiny, tmp_path, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     config = tiny()

@@ -9,7 +9,7 @@ from seq2seq.decoding.model_folder import (
     load_model_folder,
     save_model_folder,
 )
-from seq2seq.decoding.translator import Translator
+from seq2seq.decoding.translator import LONGEST, Translator
 from seq2seq.errors import InputError
 from seq2seq.text.codec import CodecSettings, train_codecs
 from tests.models import VARIANTS, model_of, spec_of
@@ -97,9 +97,11 @@ def test_folders_that_hold_no_model_are_refused(tmp_path, folder):
     refused(tmp_path / "absent", "holds no model.json")
     header = json.loads((folder / "model.json").read_text())
     for changes, message in [
-        ({"version": 2}, "this program reads seq2seq-model version 1"),
-        ({"format": "other"}, "is other version 1"),
-        ({"spec": {}}, "does not describe a model"),
+        ({"version": 3}, "this program reads seq2seq-model version 2"),
+        ({"format": "other"}, "is other version 2"),
+        ({"spec": {**header["spec"], "dropout": 0.5}}, "its sizes are not those"),
+        ({"spec": {}}, "its sizes are not those"),
+        ({"sha256": []}, "does not describe a model"),
     ]:
         (folder / "model.json").write_text(json.dumps({**header, **changes}))
         refused(folder, message)
@@ -111,6 +113,42 @@ def test_damaged_weights_are_refused(folder):
     weights = folder / "model.safetensors"
     content = weights.read_bytes()
     weights.write_bytes(content[:100])
-    refused(folder, "does not hold this model's weights")
+    refused(folder, "its SHA-256 is not that in model.json")
     weights.unlink()
-    refused(folder, "does not hold this model's weights")
+    refused(folder, "model.safetensors cannot be read")
+
+
+def test_a_changed_or_missing_file_of_a_model_is_noticed(folder):
+    for path in sorted(folder.iterdir()):
+        content = path.read_bytes()
+        for damaged in (content[:-1], bytes([content[0] ^ 1]) + content[1:], b""):
+            path.write_bytes(damaged)
+            with pytest.raises(InputError, match=path.name.replace(".", "[.]")):
+                load_model_folder(folder)
+        path.write_bytes(content)
+    (folder / "source.json").unlink()
+    with pytest.raises(InputError, match=r"source[.]json cannot be read"):
+        load_model_folder(folder)
+
+
+def test_an_export_replaces_a_model_whole(tmp_path, folder):
+    (folder / "stale").write_text("of an earlier export")
+    exported_model(tmp_path)
+    assert not (folder / "stale").exists()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["codecs", "model"]
+
+
+def test_of_an_endless_line_the_beginning_is_translated_with_a_warning(folder, capsys):
+    translation = Translator.load(folder).translate(["a " * 100_000])[0]
+    assert len(translation.source_tokens) == LONGEST + 1
+    assert "of a line of 100,000 tokens the first 1,000 are translated" in capsys.readouterr().err
+
+
+def test_a_translation_is_one_line_though_subwords_can_spell_a_line_feed(tmp_path):
+    settings = CodecSettings("bpe", lowercase=False, joint=True, min_frequency=1, max_size=280)
+    codec, _ = train_codecs(
+        settings, sources=TEXT, targets=TEXT, languages=("en", "en"), folder=tmp_path
+    )
+    line_feed = codec.vocabulary.ids(["<0x0A>"])
+    assert codec.tokenizer.text(["<0x0A>"]) == "\n"
+    assert codec.decode([*codec.encode("a"), *line_feed, *codec.encode("b")]) == "a  b"

@@ -1,6 +1,6 @@
 """Configuration files are data: what Hydra would import or call because a file says so is refused.
 
-Hydra instantiates nodes of its own section, such as callbacks, launchers and log handlers, before
+Hydra builds objects from nodes of its own section, such as callbacks, launchers and log handlers, before
 the program sees the configuration; so the files are read here first.
 """
 

@@ -65,13 +65,13 @@ def find_resume_point(
         InputError: the conditions have changed, or ``resume=`` does not allow it.
         TrainingFailed: all checkpoints are damaged.
     """
-    folder = run_dir / "checkpoints"
-    if config.resume.mode is ResumeMode.never:
+    folder, mode, force = run_dir / "checkpoints", config.resume.mode, config.resume.force
+    if mode is ResumeMode.never:
         _require_no_progress(folder)
         return None
     found = newest_checkpoint(folder)
     if found is None:
-        if config.resume.mode is ResumeMode.required:
+        if mode is ResumeMode.required:
             raise InputError(
                 f"resume=required, but {folder} holds no checkpoint: check name=…, or leave "
                 "resume=required out to train from the beginning"
@@ -79,7 +79,7 @@ def find_resume_point(
         return None
     path, content = found
     point = ResumePoint(path, content["global_step"], content["conditions"], content["events"])
-    require_same_conditions(point, conditions, force=config.resume.force)
+    require_same_conditions(point, conditions, force=force)
     if content["epoch"] > config.trainer.max_epochs:
         raise InputError(
             f"{path} is in epoch {content['epoch'] + 1}, beyond trainer.max_epochs="
