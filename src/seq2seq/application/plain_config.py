@@ -1,7 +1,7 @@
 """Configuration files are data: what Hydra would import or call because a file says so is refused.
 
-Hydra builds objects from nodes of its own section, such as callbacks, launchers and log handlers, before
-the program sees the configuration; so the files are read here first.
+Hydra builds objects from nodes of its own section, such as callbacks, launchers and log handlers,
+before the program sees the configuration; so the files are read here first.
 """
 
 from collections.abc import Iterator, Sequence
