@@ -6,7 +6,13 @@ import yaml
 from hydra import compose, initialize_config_dir
 
 from seq2seq.application.build.corpus import build_corpus
-from seq2seq.application.config_errors import CONFIG_ERRORS, as_config, explain, nearest
+from seq2seq.application.config_errors import (
+    CONFIG_ERRORS,
+    as_config,
+    check_overrides,
+    explain,
+    nearest,
+)
 from seq2seq.application.run_folder import run_folder
 from seq2seq.config import known_keys, register_schema
 from seq2seq.errors import InputError
@@ -66,6 +72,11 @@ def test_wrong_overrides_are_refused_in_one_line(configured, override, message):
     said = str(caught.value) if isinstance(caught.value, InputError) else explain(caught.value)
     assert message in said
     assert "\n" not in said
+
+
+def test_a_number_that_no_float_holds_is_refused():
+    with pytest.raises(InputError, match="holds a number too large"):
+        check_overrides(["seed=1", "optim.final_fraction=1" + "0" * 400])
 
 
 def test_a_misspelt_key_inside_a_file_is_refused_with_the_file(tmp_path):

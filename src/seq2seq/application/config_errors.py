@@ -46,14 +46,16 @@ def as_config(composed: DictConfig) -> Config:
 
 
 def check_overrides(arguments: Sequence[str]) -> None:
-    """Refuse overrides that Hydra would stumble over: those without a key.
+    """Refuse overrides that Hydra would stumble over.
 
     Raises:
-        InputError: an argument has no key before its ``=``.
+        InputError: an argument has no key before its ``=``, or a number that no float can hold.
     """
     for argument in arguments:
         if argument.startswith("="):
             raise InputError(f"{argument!r} has no key: write key=value")
+        if re.search(r"\d{300}", argument):
+            raise InputError(f"{argument[:40]}… holds a number too large for this program")
 
 
 def explain(error: Exception) -> str:
