@@ -1,6 +1,5 @@
 """What attention is measured against on a GPU: a bare GRU, and a model that only averages."""
 
-
 import torch
 from torch import Tensor, nn
 
