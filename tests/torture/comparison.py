@@ -18,15 +18,15 @@ COMPARED = (
 EVERYTHING = {"scalars": 0, "images": 0, "tensors": 0}
 TIMED = ("train/tokens_per_second", "best/tokens_per_second", "config/text_summary", "_hparams_/")
 """Tags, or their beginnings, that hold the time, or the name of the run."""
-TIMES = ("seconds", "tensorboard_share", "data_share")
-"""Metrics that hold the time."""
+OF_THE_LAST_ATTEMPT = ("seconds", "tensorboard_share", "data_share", "padding_share")
+"""Metrics that tell what the last attempt cost."""
 
 
 def left_by(run_dir: Path) -> dict[str, Any]:
     """All that is to be equal, flat."""
     checkpoint = read_checkpoint(run_dir / "checkpoints" / "last.ckpt")
     metrics = json.loads((run_dir / "metrics.json").read_text())
-    metrics = {name: value for name, value in metrics.items() if name not in TIMES}
+    metrics = {name: value for name, value in metrics.items() if name not in OF_THE_LAST_ATTEMPT}
     values = {key: checkpoint[key] for key in COMPARED}
     return flat(values | {"metrics": metrics, "series": series_of(run_dir)})
 
