@@ -184,10 +184,10 @@ def _check_tokenizers(tokenizer: TokenizerConfig) -> None:
             f"data.tokenizer.joint=true needs one tokenizer, not {' and '.join(sorted(names))}: "
             "set data.tokenizer.joint=false"
         )
-    if tokenizer.sampling is not None and not names <= {"unigram", "bpe"}:
+    if tokenizer.sampling is not None and names != {"unigram"}:
         raise InputError(
-            f"data.tokenizer.sampling={tokenizer.sampling} needs subwords: "
-            "set data.tokenizer.name=unigram or bpe"
+            f"data.tokenizer.sampling={tokenizer.sampling} needs subwords with probabilities: "
+            "set data.tokenizer.name=unigram"
         )
     size = tokenizer.max_size
     if names & {"unigram", "bpe"} and (size is None or size < LEAST_SUBWORDS):

@@ -1,3 +1,6 @@
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -13,15 +16,10 @@ TEXTS = [" ".join(WORDS[(i * 7 + j * 3) % 8] for j in range(6)) for i in range(6
 PAIRS = [SentencePair(text, text[::-1]) for text in TEXTS]
 
 
-@pytest.fixture(params=["unigram", "bpe"])
-def codecs(request, tmp_path):
+@pytest.fixture
+def codecs(tmp_path):
     settings = CodecSettings(
-        request.param,
-        request.param,
-        lowercase=False,
-        joint=False,
-        min_frequency=1,
-        max_size=330,
+        "unigram", "unigram", lowercase=False, joint=False, min_frequency=1, max_size=330
     )
     targets = [pair.target for pair in PAIRS]
     return train_codecs(
@@ -61,6 +59,38 @@ def test_the_split_is_a_function_of_seed_and_epoch(codecs):
     assert other.source.ids.tobytes() != first.source.ids.tobytes()
 
 
+DRAW = """
+import sys
+from pathlib import Path
+from seq2seq.text.tokenizers import SubwordTokenizer
+tokenizer = SubwordTokenizer(Path(sys.argv[1]), language="de", lowercase=False)
+print(*(tokenizer.sampled_tokens("hausboot bootsmann verlaufen", 0.1, seed) for seed in range(9)))
+"""
+
+
+def test_another_process_draws_the_same(codecs, tmp_path):
+    (model,) = tmp_path.glob("source*.model")
+    command = [sys.executable, "-c", DRAW, str(model)]
+    first, second = (subprocess.check_output(command) for _ in range(2))
+    assert first == second
+    tokenizer = codecs[0].tokenizer
+    drawn = [
+        tokenizer.sampled_tokens("hausboot bootsmann verlaufen", 0.1, seed) for seed in range(9)
+    ]
+    assert first.decode() == " ".join(map(str, drawn)) + "\n"
+    assert len({str(tokens) for tokens in drawn}) > 1
+
+
+def test_ways_are_drawn_by_their_probability(codecs):
+    tokenizer = codecs[0].tokenizer
+    found = tokenizer.model.nbest_encode("hausboot", nbest_size=64, return_type="proto").nbests
+    weights = np.exp([0.3 * (way.score - found[0].score) for way in found])
+    expected = weights[0] / weights.sum()
+    usual = tokenizer.tokens("hausboot")
+    hits = [tokenizer.sampled_tokens("hausboot", 0.3, seed) == usual for seed in range(4000)]
+    assert np.mean(hits) == pytest.approx(expected, abs=0.03)
+
+
 def test_sentences_that_would_be_too_long_keep_their_usual_tokens(codecs):
     usual = encoded(codecs)
     bound = int(usual.source.lengths.max())
@@ -81,12 +111,13 @@ def test_a_loader_gives_the_sentences_of_its_epoch(codecs):
         assert row[: length - 1].tolist() == expected[index].tolist()
 
 
-def test_words_cannot_be_sampled(tmp_path):
+@pytest.mark.parametrize("name", ["word", "bpe"])
+def test_only_pieces_with_probabilities_can_be_sampled(name, tmp_path):
     settings = CodecSettings(
-        "word", "word", lowercase=False, joint=False, min_frequency=1, max_size=None
+        name, name, lowercase=False, joint=False, min_frequency=1, max_size=330
     )
     codec, _ = train_codecs(
         settings, sources=TEXTS, targets=TEXTS, languages=("de", "de"), folder=tmp_path
     )
-    with pytest.raises(InputError, match="needs subwords"):
-        codec.sample("haus", 0.1, 1)
+    with pytest.raises(InputError, match=r"data\.tokenizer\.sampling needs"):
+        codec.sample(TEXTS[0], 0.1, 1)

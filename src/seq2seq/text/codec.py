@@ -42,7 +42,7 @@ class TextCodec:
             InputError: words cannot be split otherwise.
         """
         if not isinstance(self.tokenizer, SubwordTokenizer):
-            raise InputError("data.tokenizer.sampling needs subwords: choose unigram or bpe")
+            raise InputError("data.tokenizer.sampling needs subwords: choose unigram")
         return self.vocabulary.ids(self.tokenizer.sampled_tokens(text, alpha, seed))
 
     def decode(self, ids: Iterable[int]) -> str:

@@ -2,9 +2,14 @@
 
 import io
 import re
+from bisect import bisect
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import accumulate
+from math import exp
 from pathlib import Path
+from random import Random
 from typing import Protocol, runtime_checkable
 
 import sentencepiece
@@ -28,6 +33,12 @@ from seq2seq.text.vocabulary import (
     UNKNOWN_ID,
     Vocabulary,
 )
+
+SPACE = "\u2581"
+"""SentencePiece's mark of a space, with which a word begins."""
+
+NUM_WAYS = 64
+"""Ways to split a word that sampling chooses from."""
 
 
 @runtime_checkable
@@ -89,21 +100,24 @@ class SubwordTokenizer:
     def sampled_tokens(self, text: str, alpha: float, seed: int) -> list[str]:
         """Split a sentence in one of many ways, drawn at random; the text is the same again.
 
+        Every word is split in one of its `NUM_WAYS` most probable ways, with probabilities raised
+        to alpha: the words of a unigram model are independent (Kudo 2018). (SentencePiece's own
+        sampling cannot be repeated in another process, whatever its seed.)
+
         Args:
             text: the sentence.
-            alpha: unigram: the probabilities of the ways are raised to it and drawn from, 0 being
-                all alike (Kudo 2018). bpe: the probability of leaving out a merge (Provilkov et
-                al. 2020).
+            alpha: 0 makes all ways alike, 1 leaves their probabilities.
             seed: of the draw.
+
+        Raises:
+            InputError: the pieces are not those of a unigram model.
         """
-        sentencepiece.set_random_generator_seed(seed)
-        return self.model.encode(
-            text.lower() if self.lowercase else text,
-            out_type=str,
-            enable_sampling=True,
-            alpha=alpha,
-            nbest_size=-1,
-        )
+        draw = Random(seed).random
+        return [
+            piece
+            for word in _words(self.tokens(text))
+            for piece in _drawn(_ways(self.model, word, alpha), draw())
+        ]
 
     def text(self, tokens: Sequence[str]) -> str:
         """Put pieces together again, exactly."""
@@ -112,6 +126,42 @@ class SubwordTokenizer:
     def vocabulary(self) -> Vocabulary:
         """All pieces of the model, in the order of their ids."""
         return Vocabulary([self.model.id_to_piece(index) for index in range(len(self.model))])
+
+
+def _words(pieces: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """The pieces of one word after another; a word begins with a space mark."""
+    start = 0
+    for place in range(1, len(pieces) + 1):
+        if place == len(pieces) or pieces[place].startswith(SPACE):
+            yield tuple(pieces[start:place])
+            start = place
+
+
+Ways = tuple[list[list[str]], list[float]]
+"""Ways to split a word, and the sums of their probabilities up to each."""
+
+
+@lru_cache(maxsize=1 << 17)
+def _ways(
+    model: "sentencepiece.SentencePieceProcessor", word: tuple[str, ...], alpha: float
+) -> Ways:
+    """The most probable ways to split a word; only the usual one of what is no whole word."""
+    surface = "".join(word)
+    try:
+        found = model.nbest_encode(surface[1:], nbest_size=NUM_WAYS, return_type="proto").nbests
+    except RuntimeError as error:  # a model of merges, as the one of init_from may be
+        raise InputError("data.tokenizer.sampling needs a vocabulary of unigram") from error
+    ways = [[piece.piece for piece in way.pieces] for way in found]
+    if not surface.startswith(SPACE) or any("".join(way) != surface for way in ways):
+        return [list(word)], [1.0]
+    probabilities = [exp(alpha * (way.score - found[0].score)) for way in found]
+    return ways, list(accumulate(probabilities))
+
+
+def _drawn(ways: Ways, point: float) -> list[str]:
+    """The way at a point between 0 and 1."""
+    splits, sums = ways
+    return splits[bisect(sums, point * sums[-1])]
 
 
 def _load_model(path: Path) -> "sentencepiece.SentencePieceProcessor":
