@@ -14,20 +14,17 @@ from seq2seq.decoding.search import GREEDY, Search, search_from_options
 from seq2seq.decoding.translation import EMPTY, Translation
 from seq2seq.decoding.translator import Translator
 from seq2seq.errors import InputError
-from seq2seq.text.codec import CodecSettings, train_codecs
+from seq2seq.text.corpus import SentencePair
 from seq2seq.text.vocabulary import UNKNOWN_ID
 from tests.models import VARIANTS, model_of, spec_of
+from tests.tiny import codecs_of
 
 TEXT = ["a b c d e f g", "b c", "d e f"]
 
 
 def exported_model(folder, **changes):
-    settings = CodecSettings(
-        "word", "word", lowercase=False, joint=True, min_frequency=1, max_size=None
-    )
-    codecs = train_codecs(
-        settings, sources=TEXT, targets=TEXT, languages=("en", "en"), folder=folder / "codecs"
-    )
+    pairs = list(map(SentencePair, TEXT, TEXT))
+    codecs = codecs_of(pairs, folder / "codecs", ("en", "en"), joint=True)
     model = model_of(**changes).float()
     model.decoder.output.weight.data.mul_(3)
     exported = TranslationModel(spec_of(**changes), model, *codecs)
