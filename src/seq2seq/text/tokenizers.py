@@ -36,11 +36,9 @@ class Tokenizer(Protocol):
 
     def tokens(self, text: str) -> list[str]:
         """Split a sentence."""
-        ...
 
     def text(self, tokens: Sequence[str]) -> str:
         """Put tokens together as ordinary text."""
-        ...
 
 
 class WordTokenizer:
