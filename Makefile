@@ -41,6 +41,16 @@ check: $(STAMP) ## format check, lint and type check
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
+.PHONY: torture
+torture: $(STAMP) ## kills, signals, damage, malice, fuzzing; see docs/reliability.md (ARGS="PART --share 0.1")
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.torture $(ARGS)
+
+.PHONY: audit
+audit: ## known vulnerabilities of the pinned dependencies
+	$(PYTHON) -m venv .audit
+	.audit/bin/pip install --quiet pip-audit
+	.audit/bin/pip-audit --strict --requirement constraints.txt --no-deps --disable-pip
+
 .PHONY: test
 test: check ## all checks and the whole test suite (ARGS="--real-data=DIR" for real corpora)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --dist loadfile $(ARGS)

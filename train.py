@@ -1,6 +1,7 @@
 """Train a translation model: python train.py [group=choice] [key=value] …"""
 
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -10,10 +11,11 @@ from omegaconf import DictConfig
 
 from seq2seq.application.config_errors import CONFIG_ERRORS, as_config, check_arguments, explain
 from seq2seq.application.help import help_text
+from seq2seq.application.plain_config import require_plain_config
 from seq2seq.application.run import refuse_sweep, run
 from seq2seq.application.run_folder import run_folder
 from seq2seq.config import register_schema
-from seq2seq.errors import InputError, SweepEnded, TrainingInterrupted
+from seq2seq.errors import InputError, SweepEnded, TrainingFailed, TrainingInterrupted
 
 CONF = Path(__file__).resolve().parent / "conf"
 
@@ -29,6 +31,9 @@ def train(composed: DictConfig) -> int:
         return refuse(str(error))
     except CONFIG_ERRORS as error:
         return refuse(explain(error))
+    except TrainingFailed as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
     except TrainingInterrupted as interruption:
         print(f"{interruption}; the same command continues", file=sys.stderr)
         return 128 + interruption.signal_number
@@ -47,6 +52,8 @@ def main() -> int:
         print(help_text(CONF), end="")
         return 0
     os.environ["HYDRA_FULL_ERROR"] = "1"  # errors reach us instead of a shortened traceback
+    # outside of the training itself, which keeps its progress first
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     register_schema()
     statuses: list[int] = []
 
@@ -57,6 +64,7 @@ def main() -> int:
 
     try:
         check_arguments(sys.argv[1:], CONF)
+        require_plain_config(CONF, sys.argv[1:])
         task()
     except InputError as error:
         return refuse(str(error))
@@ -64,6 +72,8 @@ def main() -> int:
         return refuse(explain(error))
     except SweepEnded as ended:
         return ended.status
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
     return max(statuses, default=0)
 
 

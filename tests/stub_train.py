@@ -75,7 +75,7 @@ def translated(config):
 
 if __name__ == "__main__":
     run_module._train = stub_training
-    run_module.build_corpus = lambda *_: None
+    run_module.build_corpus = lambda *_: "a corpus"
     if "-m" in sys.argv:
         from seq2seq.application import sweep
 

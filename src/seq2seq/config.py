@@ -135,6 +135,14 @@ class KeptCheckpoints(Enum):
     none = "none"
 
 
+class ResumeMode(Enum):
+    """Whether a run continues from what is in its folder."""
+
+    auto = "auto"
+    required = "required"
+    never = "never"
+
+
 @dataclass(kw_only=True, slots=True)
 class TokenizerConfig:
     """`data.tokenizer`."""
@@ -388,6 +396,12 @@ class TrainerConfig:
         "stop after so many without progress", low=1, unit="validations"
     )
     log_every: int = setting("between two logged training values", low=1, unit="optimiser steps")
+    checkpoint_every: int | None = setting(
+        "between two checkpoints; null: at the ends of epochs only", low=1, unit="optimiser steps"
+    )
+    skip_nonfinite: int = setting(
+        "with NaN or infinity that are left out before training stops", low=0, unit="steps"
+    )
 
     def __post_init__(self) -> None:
         check_ranges("trainer", self)
@@ -472,6 +486,14 @@ class SweepConfig:
 
 
 @dataclass(kw_only=True, slots=True)
+class ResumeConfig:
+    """`resume`."""
+
+    mode: ResumeMode = setting("auto, required or never")
+    force: bool = setting("continue with another seed, batch size and the like")
+
+
+@dataclass(kw_only=True, slots=True)
 class Config:
     """Everything that decides a run."""
 
@@ -488,6 +510,7 @@ class Config:
     optim: OptimConfig
     trainer: TrainerConfig
     decoding: DecodingConfig
+    resume: ResumeConfig
     tensorboard: TensorBoardConfig
     sweep: SweepConfig
 
@@ -514,6 +537,10 @@ def _check_tying(model: ModelConfig, *, joint: bool) -> None:
         )
 
 
+GREATEST_INTEGER = 1_000_000_000
+"""Bound of the integers that have no other."""
+
+
 def check_ranges(section: str, values: Any) -> None:
     """Check every number of a section against the range of its field.
 
@@ -528,6 +555,8 @@ def check_ranges(section: str, values: Any) -> None:
 
 def _check_range(key: str, value: float, described: "Field[Any]") -> None:
     low, high = described.metadata["low"], described.metadata["high"]
+    if isinstance(value, int) and high is None:
+        high = GREATEST_INTEGER
     # NaN is neither above nor below anything, and so refused by every bound
     if (low is None or value >= low) and (high is None or value <= high):
         return

@@ -1,4 +1,4 @@
-"""What ends a program other than success and defects: wrong input, and a signal."""
+"""What ends a program other than success and defects: wrong input, a failure, a signal."""
 
 from pathlib import Path
 
@@ -11,16 +11,25 @@ class InputError(Exception):
     """
 
 
+class TrainingFailed(Exception):  # noqa: N818 - what happened, as beside
+    """Training cannot go on: numbers that are no numbers, a full disk, damaged checkpoints.
+
+    The message is one line: what happened, where, and the remedy. Programs print it without a
+    traceback and exit with status 1.
+    """
+
+
 class TrainingInterrupted(Exception):  # noqa: N818 - an event, not an error
     """Training was stopped by a signal, with a checkpoint written.
 
     Attributes:
         signal_number: the signal; programs exit with 128 plus it.
-        checkpoint: where training can continue.
+        checkpoint: where training can continue; None where it had not begun.
     """
 
-    def __init__(self, signal_number: int, checkpoint: Path) -> None:
-        super().__init__(f"stopped by signal {signal_number}, progress kept in {checkpoint}")
+    def __init__(self, signal_number: int, checkpoint: Path | None) -> None:
+        kept = "before the first step" if checkpoint is None else f"progress kept in {checkpoint}"
+        super().__init__(f"stopped by signal {signal_number}, {kept}")
         self.signal_number = signal_number
         self.checkpoint = checkpoint
 

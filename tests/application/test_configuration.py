@@ -6,7 +6,13 @@ import yaml
 from hydra import compose, initialize_config_dir
 
 from seq2seq.application.build.corpus import build_corpus
-from seq2seq.application.config_errors import CONFIG_ERRORS, as_config, explain, nearest
+from seq2seq.application.config_errors import (
+    CONFIG_ERRORS,
+    as_config,
+    check_arguments,
+    explain,
+    nearest,
+)
 from seq2seq.application.run_folder import run_folder
 from seq2seq.config import known_keys, register_schema
 from seq2seq.errors import InputError
@@ -33,6 +39,11 @@ def test_every_value_in_the_files_has_its_meaning_beside_it():
             key = re.fullmatch(r"\s*(\w+): \S.*", line.replace("${", ""))
             if key and path.parent.name not in {"experiment", "debug", "conf"}:
                 assert "#" in line, f"{path.name}: {line}"
+
+
+def test_a_number_that_no_float_holds_is_refused():
+    with pytest.raises(InputError, match="holds a number too large"):
+        check_arguments(["seed=1", "optim.final_fraction=1" + "0" * 400], CONF)
 
 
 def test_a_misspelt_key_inside_a_file_is_refused_with_the_file(tmp_path):

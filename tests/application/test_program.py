@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from seq2seq.application.program import program_parser, run_program, writing
-from seq2seq.errors import InputError, TrainingInterrupted
+from seq2seq.errors import InputError, TrainingFailed, TrainingInterrupted
 from tests.programs import ROOT, SCRIPTS, program
 
 STUB = """
@@ -60,8 +60,9 @@ def test_every_script_ends_by_the_same_rules(name):
     assert "argparse.ArgumentParser(" not in ast.unparse(tree)
 
 
-def test_wrong_input_is_one_line_and_status_2(monkeypatch, capsys):
-    assert ended(monkeypatch, capsys, InputError("so: do")) == (2, "error: so: do\n")
+@pytest.mark.parametrize(("kind", "status"), [(InputError, 2), (TrainingFailed, 1)])
+def test_wrong_input_and_failed_training_are_one_line_each(monkeypatch, capsys, kind, status):
+    assert ended(monkeypatch, capsys, kind("so: do")) == (status, "error: so: do\n")
 
 
 def test_interrupted_training_says_how_to_continue(monkeypatch, capsys):

@@ -1,12 +1,9 @@
 import json
 import signal
 from dataclasses import replace
-from io import BytesIO
 
 import pytest
 import torch
-from lightning.pytorch import LightningModule, Trainer
-from PIL import Image, ImageChops
 from safetensors.torch import load_file
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
@@ -14,19 +11,13 @@ from seq2seq.application.rerun import differences, rerun
 from seq2seq.application.run import run
 from seq2seq.application.run_record import config_values
 from seq2seq.application.saved_config import load_config
-from seq2seq.decoding.forced import force_translate
-from seq2seq.decoding.model_folder import load_model_folder
 from seq2seq.errors import InputError, TrainingInterrupted
 from seq2seq.evaluation.score_card import score_card
 from seq2seq.experiments.folder_lock import FolderLock
 from seq2seq.experiments.ledger import State, read_ledger, write_ledger
 from seq2seq.experiments.translations import read_translations
-from seq2seq.tensorboard.heatmap import render_attention
-from seq2seq.text.bucketing import BatchSize
-from seq2seq.text.grammar.grammar import load_grammar
 from seq2seq.training.interruption import StopOnSignal
 from seq2seq.training.module import TranslationModule
-from tests.application.conftest import CONF
 
 
 def weights_of(run_dir, name="last"):
@@ -142,7 +133,7 @@ def test_a_run_leaves_config_checkpoints_events_metrics_and_model(finished_run):
         ".lock",
     }
     checkpoints = {path.name for path in (finished_run / "checkpoints").iterdir()}
-    assert checkpoints == {"best.ckpt", "last.ckpt"}
+    assert checkpoints == {"best.ckpt", "last.ckpt", "previous.ckpt"}
     metrics = json.loads((finished_run / "metrics.json").read_text())
     assert metrics["test"]["num_sentences"] == 20
     assert 0 <= metrics["test"]["bleu"] <= 100
@@ -186,35 +177,11 @@ def test_tensorboard_has_scalars_config_samples_and_one_heatmap_tag_a_sentence(f
     )
 
 
-def test_a_heatmap_shows_the_forced_attention_with_run_step_and_score(finished_run):
-    exported = load_model_folder(finished_run)
-    pair = load_grammar(CONF.parent / "data" / "grammar").sample(20, 1, "validation")[0]
-    (forced,) = force_translate(
-        exported,
-        [pair],
-        device=torch.device("cpu"),
-        batch_size=BatchSize(sentences=1, tokens=None),
-    )
-    expected = render_attention(
-        forced.weights.numpy(),
-        forced.source_tokens,
-        forced.target_tokens,
-        title=f"run  step 16  score {forced.score:.2f}",
-    )
-    logged = Image.open(
-        BytesIO(events_of(finished_run).Images("attention/0")[-1].encoded_image_string)
-    )
-    assert logged.size == expected.size
-    difference = ImageChops.difference(logged.convert("RGB"), expected.convert("RGB"))
-    # weights of a batch and of a sentence alone may differ in the last bit, and a colour by a level
-    assert max(high for _, high in difference.getextrema()) <= 4
-
-
-def test_the_exported_model_is_the_best_one_not_the_last(tiny, tmp_path):
+def test_the_exported_model_is_the_best_one_not_the_last(tiny, tmp_path, monkeypatch):
+    falling = iter([20.0, 10.0])
+    monkeypatch.setattr("seq2seq.training.module.cased_bleu", lambda *_: next(falling))
     run_dir = tmp_path / "run"
-    # training that diverges from the first validation on
-    diverging = ["optim.learning_rate=0.5", "optim.schedule=constant"]
-    run(tiny(*diverging, "trainer.max_epochs=4"), run_dir)
+    run(tiny("trainer.monitor=bleu"), run_dir)
     best, last = weights_of(run_dir, "best"), weights_of(run_dir)
     exported = load_file(run_dir / "model" / "model.safetensors")
     assert any(not torch.equal(best[name], last[name]) for name in best)
@@ -224,7 +191,8 @@ def test_the_exported_model_is_the_best_one_not_the_last(tiny, tmp_path):
 def test_the_last_model_is_exported_where_validation_does_not_choose(tiny, tmp_path):
     run_dir = tmp_path / "run"
     run(tiny("optim.learning_rate=0.5", "trainer.max_epochs=4", "trainer.monitor=last"), run_dir)
-    assert [path.name for path in (run_dir / "checkpoints").iterdir()] == ["last.ckpt"]
+    kept = {path.name for path in (run_dir / "checkpoints").iterdir()}
+    assert kept == {"last.ckpt", "previous.ckpt"}
     last, exported = weights_of(run_dir), load_file(run_dir / "model" / "model.safetensors")
     assert all(torch.equal(exported[name], last[f"model.{name}"]) for name in exported)
 
@@ -293,15 +261,13 @@ def test_a_crashed_run_continues_from_its_last_epoch_to_the_same_weights(
 
 
 def test_listening_for_signals_ends_with_training(finished_run, tiny, tmp_path):
-    numbers = (signal.SIGTERM, signal.SIGINT)
+    numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)
     before = [signal.getsignal(number) for number in numbers]
     run(tiny("trainer.max_steps=1"), tmp_path / "run")
     assert [signal.getsignal(number) for number in numbers] == before
     listener = StopOnSignal(tmp_path / "last.ckpt")
-    hook = (Trainer(logger=False, enable_checkpointing=False), LightningModule())
-    listener.on_train_start(*hook)
-    assert [signal.getsignal(number) for number in numbers] == [listener._receive] * 2
-    listener.on_exception(*hook, KeyboardInterrupt())
+    with listener:
+        assert [signal.getsignal(number) for number in numbers] == [listener._receive] * 3
     assert [signal.getsignal(number) for number in numbers] == before
 
 
@@ -351,6 +317,13 @@ def test_every_kind_of_model_trains_translates_and_exports(tiny, tmp_path, overr
     metrics = run(tiny("trainer.max_epochs=1", *overrides), tmp_path / "run")
     assert metrics["test"]["num_sentences"] > 0
     assert (tmp_path / "run" / "model" / "model.safetensors").is_file()
+
+
+def test_a_model_larger_than_memory_is_refused_before_it_is_built(tiny, tmp_path):
+    with pytest.raises(InputError, match=r"parameters and needs .* GiB, this machine has"):
+        run(tiny("model.decoder_hidden_size=1000000"), tmp_path / "run")
+    with pytest.raises(InputError, match="the model cannot be built"):
+        run(tiny("model.decoder_hidden_size=1000000000"), tmp_path / "run")
 
 
 def test_a_device_that_is_not_there_is_refused(tiny, tmp_path, monkeypatch):

@@ -1,5 +1,6 @@
 import json
 import shutil
+from dataclasses import replace
 
 import pytest
 import torch
@@ -12,19 +13,20 @@ from seq2seq.decoding.model_folder import (
 from seq2seq.decoding.sampling import Sampling
 from seq2seq.decoding.search import GREEDY, Search, search_from_options
 from seq2seq.decoding.translation import EMPTY, Translation
-from seq2seq.decoding.translator import Translator
+from seq2seq.decoding.translator import LONGEST, Translator
 from seq2seq.errors import InputError
+from seq2seq.text.codec import TextCodec
 from seq2seq.text.corpus import SentencePair
-from seq2seq.text.vocabulary import UNKNOWN_ID
+from seq2seq.text.vocabulary import UNKNOWN_ID, Vocabulary
 from tests.models import VARIANTS, model_of, spec_of
 from tests.tiny import codecs_of
 
 TEXT = ["a b c d e f g", "b c", "d e f"]
+PAIRS = list(map(SentencePair, TEXT, TEXT))
 
 
 def exported_model(folder, **changes):
-    pairs = list(map(SentencePair, TEXT, TEXT))
-    codecs = codecs_of(pairs, folder / "codecs", ("en", "en"), joint=True)
+    codecs = codecs_of(PAIRS, folder / "codecs", ("en", "en"), joint=True)
     model = model_of(**changes).float()
     model.decoder.output.weight.data.mul_(3)
     exported = TranslationModel(spec_of(**changes), model, *codecs)
@@ -115,12 +117,11 @@ def test_the_same_model_four_times_translates_like_the_model(folder):
 
 
 def test_members_of_an_ensemble_share_their_vocabulary(tmp_path, folder):
-    other = tmp_path / "other"
-    shutil.copytree(folder, other)
-    description = json.loads((other / "target.json").read_text())
-    tokens = description["tokens"]
-    description["tokens"] = [*tokens[:-2], tokens[-1], tokens[-2]]
-    (other / "target.json").write_text(json.dumps(description))
+    exported, other = load_model_folder(folder), tmp_path / "other"
+    tokens = exported.target_codec.vocabulary.tokens
+    swapped = Vocabulary([*tokens[:-2], tokens[-1], tokens[-2]])
+    codec = TextCodec(exported.target_codec.tokenizer, swapped)
+    save_model_folder(other, replace(exported, target_codec=codec))
     with pytest.raises(InputError, match="model 2 of the ensemble has another target vocab"):
         Translator.load(folder, other)
 
@@ -185,9 +186,10 @@ def test_folders_that_hold_no_model_are_refused(tmp_path, folder):
     refused(tmp_path / "absent", "holds no model.json")
     header = json.loads((folder / "model.json").read_text())
     for changes, message in [
-        ({"version": 2}, "this program reads seq2seq-model version 1"),
-        ({"format": "other"}, "is other version 1"),
-        ({"spec": {}}, "does not describe a model"),
+        ({"version": 3}, "this program reads seq2seq-model version 2"),
+        ({"format": "other"}, "is other version 2"),
+        ({"spec": {**header["spec"], "dropout": 0.5}}, "its sizes are not those"),
+        ({"spec": {}}, "its sizes are not those"),
     ]:
         (folder / "model.json").write_text(json.dumps({**header, **changes}))
         refused(folder, message)
@@ -199,6 +201,40 @@ def test_damaged_weights_are_refused(folder):
     weights = folder / "model.safetensors"
     content = weights.read_bytes()
     weights.write_bytes(content[:100])
-    refused(folder, "does not hold this model's weights")
+    refused(folder, "its SHA-256 is not that in model.json")
     weights.unlink()
-    refused(folder, "does not hold this model's weights")
+    refused(folder, "model.safetensors cannot be read")
+
+
+def test_a_changed_or_missing_file_of_a_model_is_noticed(folder):
+    for path in sorted(folder.iterdir()):
+        content = path.read_bytes()
+        for damaged in (content[:-1], bytes([content[0] ^ 1]) + content[1:], b""):
+            path.write_bytes(damaged)
+            with pytest.raises(InputError, match=path.name.replace(".", "[.]")):
+                load_model_folder(folder)
+        path.write_bytes(content)
+    (folder / "source.json").unlink()
+    with pytest.raises(InputError, match=r"source[.]json cannot be read"):
+        load_model_folder(folder)
+
+
+def test_an_export_replaces_a_model_whole(tmp_path, folder):
+    (folder / "stale").write_text("of an earlier export")
+    exported_model(tmp_path)
+    assert not (folder / "stale").exists()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["codecs", "model"]
+
+
+def test_of_an_endless_line_the_beginning_is_translated_with_a_warning(folder, capsys):
+    translation = Translator.load(folder).translate(["a " * 100_000])[0]
+    assert len(translation.source_tokens) == LONGEST + 1
+    assert "of a line of 100,000 tokens the first 1,000 are translated" in capsys.readouterr().err
+
+
+def test_a_translation_is_one_line_though_subwords_can_spell_a_line_feed(tmp_path):
+    subwords = {"tokenizer": "bpe", "joint": True, "max_size": 280}
+    codec, _ = codecs_of(PAIRS, tmp_path, ("en", "en"), **subwords)
+    line_feed = codec.vocabulary.ids(["<0x0A>"])
+    assert codec.tokenizer.text(["<0x0A>"]) == "\n"
+    assert codec.decode([*codec.encode("a"), *line_feed, *codec.encode("b")]) == "a  b"

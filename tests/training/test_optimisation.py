@@ -15,7 +15,6 @@ def optimisation(**changes):
         "final_fraction": 0.1,
         "plateau_factor": 0.5,
         "plateau_patience": 1,
-        "validate_every": 1,
         "monitor": "validation/loss",
         "monitor_mode": "min",
     }

@@ -94,11 +94,14 @@ def check_arguments(arguments: Sequence[str], conf: Path) -> None:
         conf: the folder of the groups.
 
     Raises:
-        InputError: an override has no key before its ``=``, or there is no such option or choice.
+        InputError: an override has no key before its ``=``, there is no such option or choice, or
+            no float can hold a number.
     """
     for argument, following in zip(arguments, [*arguments[1:], ""], strict=True):
         if argument.startswith("="):
             raise InputError(f"{argument!r} has no key: write key=value")
+        if re.search(r"\d{300}", argument):
+            raise InputError(f"{argument[:40]}… holds a number too large for this program")
         match = NO_CHOICE.fullmatch(argument)
         if match and (conf / match[1]).is_dir():
             choices = choices_of(conf, match[1])

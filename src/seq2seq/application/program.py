@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from seq2seq.errors import InputError, TrainingInterrupted
+from seq2seq.errors import InputError, TrainingFailed, TrainingInterrupted
 
 
 def program_parser(description: str | None) -> argparse.ArgumentParser:
@@ -25,15 +25,18 @@ def run_program(parser: argparse.ArgumentParser, work: Callable[[argparse.Namesp
         work: the program; takes the options, returns the exit status.
 
     Returns:
-        The exit status: that of `work`; 2 after wrong input, which is one line on standard error;
-        128 and the number of the signal where one ended it; 0 where whoever read standard output,
-        such as ``head``, has enough.
+        The exit status: that of `work`; 2 after wrong input and 1 after failed training, which are
+        one line on standard error; 128 and the number of the signal where one ended it; 0 where
+        whoever read standard output, such as ``head``, has enough.
     """
     try:
         return work(parser.parse_args())
     except InputError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+    except TrainingFailed as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
     except TrainingInterrupted as interruption:
         print(f"{interruption}; the same command continues", file=sys.stderr)
         return 128 + interruption.signal_number

@@ -1,7 +1,8 @@
 """One run: a configuration and a folder in, metrics out."""
 
 import json
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from seq2seq.application.run_record import (
     config_yaml,
     finish_record,
     finished_scores,
-    refuse_other_config,
+    refuse_other_finished,
 )
 from seq2seq.config import Config
 from seq2seq.errors import InputError
@@ -53,7 +54,9 @@ def run(config: Config, run_dir: Path, overrides: Sequence[str] = ()) -> Metrics
         The metrics, as in ``metrics.json``.
 
     Raises:
-        InputError: the configuration or the corpus is wrong, or the folder is another run's.
+        InputError: the configuration or the corpus is wrong, the folder is another run's, or
+            another process works in it.
+        TrainingFailed: training cannot go on.
         TrainingInterrupted: a signal stopped the training; its checkpoint is written.
     """
     if config.check_corpus:
@@ -61,16 +64,26 @@ def run(config: Config, run_dir: Path, overrides: Sequence[str] = ()) -> Metrics
         return {}
     corpus = None if finished_scores(run_dir) else build_corpus(config.data, config.seed)
     with _locked(run_dir):
-        refuse_other_config(run_dir, config)
-        finished = finished_scores(run_dir)
-        if finished is not None:
-            finish_record(run_dir, finished)
-            print(f"{run_dir} is finished; give another name=… to train again")
-            print(summary(finished, run_dir))
-            return finished
+        # another process may have finished it while the corpus was read
+        if corpus is None or finished_scores(run_dir):
+            return _leave_finished(config, run_dir)
         record = RunRecord.begin(config, run_dir, overrides)
         with record.kept():
-            metrics = _train(config, corpus or build_corpus(config.data, config.seed), record)
+            metrics = _train(config, corpus, record)
+    print(summary(metrics, run_dir))
+    return metrics
+
+
+def _leave_finished(config: Config, run_dir: Path) -> Metrics:
+    """Say how a finished run ended.
+
+    Raises:
+        InputError: it has another configuration.
+    """
+    refuse_other_finished(run_dir, config)
+    metrics = finished_scores(run_dir) or {}
+    finish_record(run_dir, metrics)
+    print(f"{run_dir} is finished; give another name=… to train again")
     print(summary(metrics, run_dir))
     return metrics
 
@@ -85,11 +98,14 @@ def _check_corpus(config: Config) -> None:
 
 @contextmanager
 def _locked(run_dir: Path) -> Iterator[None]:
-    """Be the only process that works in the folder.
+    """Be the only process that works in the folder, beside the other ranks of one job.
 
     Raises:
         InputError: another one does, or the folder cannot be made.
     """
+    if not is_first_rank(os.environ):
+        yield
+        return
     lock = FolderLock.acquire(run_dir)
     if lock is None:
         ledger = read_ledger(run_dir)
@@ -101,10 +117,17 @@ def _locked(run_dir: Path) -> Iterator[None]:
         lock.close()
 
 
+def is_first_rank(environment: Mapping[str, str]) -> bool:
+    """Whether this process is the first, or only, one of its job, by what launchers set."""
+    ranks = (environment.get(name, "0") for name in ("RANK", "LOCAL_RANK", "SLURM_PROCID"))
+    return all(rank == "0" for rank in ranks)
+
+
 def _train(config: Config, corpus: ParallelCorpus, record: RunRecord) -> Metrics:
     run_dir = record.folder
     # torch and Lightning load only for a corpus that can be read
-    from seq2seq.application.training_run import prepare, train_and_score  # noqa: PLC0415
+    from seq2seq.application.preparation import prepare  # noqa: PLC0415
+    from seq2seq.application.training_run import train_and_score  # noqa: PLC0415
 
     prepared = prepare(config, corpus, run_dir)
     write_text(run_dir / "config.yaml", config_yaml(config))

@@ -6,7 +6,7 @@ import platform
 import time
 import traceback
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import Any
 from omegaconf import OmegaConf
 
 from seq2seq.config import Config, Monitor
-from seq2seq.errors import InputError, TrainingInterrupted
+from seq2seq.errors import InputError, TrainingFailed, TrainingInterrupted
 from seq2seq.experiments.ledger import (
     Ledger,
     State,
@@ -29,10 +29,6 @@ from seq2seq.experiments.ledger import (
 from seq2seq.experiments.surroundings import git_commit, peak_memory_bytes, versions
 
 PROGRAM_FOLDER = Path(__file__).parents[3]
-
-
-FREE_TO_CHANGE = ("trainer.max_", "trainer.log_every", "device.", "tensorboard.")
-"""Beginnings of the keys in which a training may differ from the one that it continues."""
 
 
 def config_values(config: Config) -> dict[str, Any]:
@@ -55,32 +51,19 @@ def monitor(config: Config) -> tuple[str, str]:
     return "validation/loss", "min"
 
 
-def refuse_other_config(run_dir: Path, config: Config) -> None:
-    """A folder that holds progress of another configuration is not touched.
-
-    Training that is not finished may continue for longer or shorter, on another device, or with
-    other pictures.
+def refuse_other_finished(run_dir: Path, config: Config) -> None:
+    """The results of a finished run are not those of another configuration.
 
     Raises:
         InputError: naming the keys that differ.
     """
     ledger = read_ledger(run_dir)
     values = config_values(config)
-    if ledger is None or ledger.fingerprint == fingerprint(values) or not _has_progress(run_dir):
+    if ledger is None or ledger.fingerprint == fingerprint(values):
         return
-    differences = differing_keys(ledger.config, values)
-    if not (run_dir / "metrics.json").is_file():
-        differences = {
-            key: both for key, both in differences.items() if not key.startswith(FREE_TO_CHANGE)
-        }
-    if not differences:
-        return
-    named = ", ".join(f"{key}={old} there, {new} here" for key, (old, new) in differences.items())
+    differences = differing_keys(ledger.config, values).items()
+    named = ", ".join(f"{key}={old} there, {new} here" for key, (old, new) in differences)
     raise InputError(f"{run_dir} holds a run of another configuration ({named}): give name=…")
-
-
-def _has_progress(run_dir: Path) -> bool:
-    return (run_dir / "metrics.json").is_file() or any((run_dir / "checkpoints").glob("*.ckpt"))
 
 
 @dataclass(slots=True)
@@ -117,7 +100,7 @@ class RunRecord:
             scores={},
         )
         earlier = read_ledger(folder)
-        if earlier is not None and earlier.fingerprint == ledger.fingerprint:
+        if earlier is not None and any((folder / "checkpoints").glob("*.ckpt")):
             _continue(ledger, earlier)
         record = cls(folder, ledger, time.monotonic(), ledger.wall_seconds)
         record.save()
@@ -141,7 +124,9 @@ class RunRecord:
         try:
             yield
         except BaseException as error:
-            self._end(*_state_of(error))
+            # where the record cannot be written either, the first error says why
+            with suppress(OSError):
+                self._end(*_state_of(error))
             raise
         self._end(State.finished, "", "")
 
@@ -167,7 +152,7 @@ def _state_of(error: BaseException) -> tuple[State, str, str]:
         return State.interrupted, "signal 2", ""
     if isinstance(error, SystemExit):
         return State.exited, f"status {error.code}", ""
-    if isinstance(error, InputError):
+    if isinstance(error, InputError | TrainingFailed):
         return State.failed, str(error), ""
     lines = str(error).splitlines() or [""]
     return State.failed, f"{type(error).__name__}: {lines[0]}", traceback.format_exc()
@@ -178,11 +163,24 @@ def _now() -> str:
 
 
 def finished_scores(run_dir: Path) -> dict[str, Any] | None:
-    """What ``metrics.json`` holds; None where the run is not finished, or lost its model."""
+    """What ``metrics.json`` holds; None where the run is not finished, or lost its model.
+
+    Raises:
+        InputError: the file is damaged.
+    """
     path = run_dir / "metrics.json"
     if not path.is_file() or not (run_dir / "model" / "model.json").is_file():
         return None
-    return json.loads(path.read_text(encoding="utf-8"))
+    try:
+        scores = json.loads(path.read_text(encoding="utf-8"))
+        intact = isinstance(scores, dict) and isinstance(scores["seconds"], float | int)
+    except (OSError, ValueError, KeyError):
+        intact = False
+    if not intact:
+        raise InputError(
+            f"{path} does not hold the metrics of a run: remove it to score the run again"
+        )
+    return scores
 
 
 def finish_record(run_dir: Path, scores: dict[str, Any]) -> None:

@@ -1,25 +1,29 @@
 """An exported model: a folder of weights, sizes and tokenizers that needs nothing else.
 
-``model.safetensors`` (weights), ``model.json`` (format version and sizes), ``source.json`` and
-``target.json`` (tokenizers and vocabularies), ``*.model`` (SentencePiece). Nothing in it can run
-code.
+``model.safetensors`` (weights), ``model.json`` (format version, sizes, SHA-256 of all files),
+``source.json`` and ``target.json`` (tokenizers and vocabularies), ``*.model`` (SentencePiece).
+Nothing in it can run code.
 """
 
 import json
+import os
+import shutil
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from seq2seq.decoding.digests import file_digests, require_digests, value_digest
 from seq2seq.errors import InputError
 from seq2seq.model.seq2seq import Seq2Seq
 from seq2seq.model.spec import ModelSpec, build_seq2seq
 from seq2seq.text.codec import TextCodec, load_codec, save_codec
 
 FORMAT = "seq2seq-model"
-VERSION = 1
+VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +37,19 @@ class TranslationModel:
 
 
 def save_model_folder(folder: Path, exported: TranslationModel) -> None:
-    """Write a model folder."""
-    folder.mkdir(parents=True, exist_ok=True)
-    header = {"format": FORMAT, "version": VERSION, "spec": asdict(exported.spec)}
-    (folder / "model.json").write_text(json.dumps(header, indent=1), encoding="utf-8")
-    save_codec(exported.source_codec, folder, "source")
-    save_codec(exported.target_codec, folder, "target")
-    save_file(_untied(exported.model), folder / "model.safetensors")
+    """Write a model folder beside its place, and put it there when it is whole."""
+    partial = folder.with_name(f".{folder.name}.{os.getpid()}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    save_codec(exported.source_codec, partial, "source")
+    save_codec(exported.target_codec, partial, "target")
+    save_file(_untied(exported.model), partial / "model.safetensors")
+    spec = asdict(exported.spec)
+    described = {"spec": spec, "spec_sha256": value_digest(spec), "sha256": file_digests(partial)}
+    header = {"format": FORMAT, "version": VERSION} | described
+    (partial / "model.json").write_text(json.dumps(header, indent=1), encoding="utf-8")
+    shutil.rmtree(folder, ignore_errors=True)
+    partial.rename(folder)
 
 
 def load_model_folder(path: Path) -> TranslationModel:
@@ -50,11 +60,11 @@ def load_model_folder(path: Path) -> TranslationModel:
     """
     folder = path / "model" if (path / "model" / "model.json").is_file() else path
     spec = _read_spec(folder)
-    model = build_seq2seq(spec)
+    model = _build(spec, folder)
     weights_path = folder / "model.safetensors"
     try:
         model.load_state_dict(load_file(weights_path) | _tied(model), strict=True)
-    except (OSError, SafetensorError, RuntimeError) as error:
+    except (OSError, SafetensorError, RuntimeError, ValueError) as error:
         reason = str(error).splitlines()[0]
         raise InputError(f"{weights_path} does not hold this model's weights: {reason}") from error
     return TranslationModel(
@@ -62,22 +72,37 @@ def load_model_folder(path: Path) -> TranslationModel:
     )
 
 
+def _build(spec: ModelSpec, folder: Path) -> Seq2Seq:
+    try:
+        return build_seq2seq(spec)
+    except (ValueError, TypeError, RuntimeError, ImportError, MemoryError) as error:
+        reason = str(error).partition("\n")[0]
+        raise InputError(f"{folder}/model.json describes no model ({reason})") from error
+
+
 def _read_spec(folder: Path) -> ModelSpec:
     path = folder / "model.json"
     try:
         header = json.loads(path.read_text(encoding="utf-8"))
-        if header["format"] != FORMAT or header["version"] != VERSION:
-            raise InputError(
-                f"{path} is {header['format']} version {header['version']}, "
-                f"this program reads {FORMAT} version {VERSION}"
-            )
+        _require_readable(path, header)
+        require_digests(folder, header["sha256"])
         return ModelSpec(**header["spec"])
     except FileNotFoundError as error:
         raise InputError(
             f"{folder} holds no model.json: give a run folder or its model/ folder"
         ) from error
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(f"{path} does not describe a model ({error})") from error
+
+
+def _require_readable(path: Path, header: dict[str, Any]) -> None:
+    if header["format"] != FORMAT or header["version"] != VERSION:
+        raise InputError(
+            f"{path} is {header['format']} version {header['version']}, this program reads "
+            f"{FORMAT} version {VERSION}: export the model again, or use the program it is from"
+        )
+    if value_digest(header["spec"]) != header["spec_sha256"]:
+        raise InputError(f"{path} is damaged: its sizes are not those that were written")
 
 
 def _tied_names(model: Seq2Seq) -> dict[str, str]:

@@ -1,5 +1,6 @@
 """Text in, translations with scores and attention out."""
 
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -21,6 +22,9 @@ from seq2seq.text.vocabulary import END, UNKNOWN, UNKNOWN_ID
 
 WINDOW = 2048
 """Sentences that are read ahead and sorted by length before they are cut into batches."""
+
+LONGEST = 1000
+"""Tokens of a sentence that are translated; time and memory grow with their square."""
 
 
 class Translator:
@@ -124,7 +128,7 @@ class Translator:
         """
         if replace_unknown and not isinstance(self._target_codec.tokenizer, WordTokenizer):
             raise InputError("unknown words exist in vocabularies of words only, not of subwords")
-        encoded = [self._source_codec.encode(sentence) for sentence in sentences]
+        encoded = [cut(self._source_codec.encode(sentence)) for sentence in sentences]
         starts = None if prefixes is None else [self._target_codec.encode(p) for p in prefixes]
         translations: list[list[Translation]] = [[EMPTY]] * len(sentences)
         for indices in self._batches(sentences, encoded):
@@ -136,7 +140,7 @@ class Translator:
                 prefixes=None if starts is None else [starts[i] for i in indices],
             )
             for index, hypotheses in zip(indices, found, strict=True):
-                words = self._source_codec.tokenizer.tokens(sentences[index])
+                words = self._source_codec.tokenizer.tokens(sentences[index])[:LONGEST]
                 translations[index] = [
                     self._translation(encoded[index], words if replace_unknown else None, each)
                     for each in hypotheses
@@ -217,3 +221,11 @@ def _device(name: str) -> torch.device:
         return torch.empty(0, device=name).device
     except (RuntimeError, AssertionError) as error:
         raise InputError(f"device {name!r} is not here: choose cpu, cuda or mps") from error
+
+
+def cut(ids: list[int]) -> list[int]:
+    """The first `LONGEST` ids, with a line of warning where there are more."""
+    if len(ids) > LONGEST:
+        message = f"WARNING: of a line of {len(ids):,} tokens the first {LONGEST:,} are translated"
+        print(message, file=sys.stderr)
+    return ids[:LONGEST]

@@ -19,4 +19,6 @@ def discard_checkpoints(run_dir: Path, keep: Keep) -> None:
     if keep is Keep.none:
         shutil.rmtree(folder, ignore_errors=True)
     elif keep is Keep.best and (folder / "best.ckpt").is_file():
-        (folder / "last.ckpt").unlink(missing_ok=True)
+        for path in folder.glob("*.ckpt"):
+            if path.name != "best.ckpt":
+                path.unlink(missing_ok=True)

@@ -14,8 +14,8 @@ from seq2seq.experiments.files import write_text
 FILE_NAME = "ledger.json"
 VERSION = 1
 
-PLACING = ("experiment_name", "name", "runs_dir", "sweep")
-"""Keys of the configuration that say where a run lives, not what it is."""
+PLACING = ("experiment_name", "name", "runs_dir", "resume", "sweep")
+"""Keys of the configuration that say where a run lives and how it goes on, not what it is."""
 
 
 class State(Enum):

@@ -245,7 +245,9 @@ class TrialSource:
         if state is TrialState.COMPLETE and outcome.value is None:
             state = TrialState.FAIL
         value = outcome.value if state is TrialState.COMPLETE else None
-        self.study.tell(number, value, state=state)
+        with self._locked_study():
+            # between the end of a job and this line another driver may have taken it for left
+            self.study.tell(number, value, state=state, skip_if_finished=True)
 
     def rest(self) -> list[Job]:
         """Trials that nobody works at are for the next command, and not known before."""

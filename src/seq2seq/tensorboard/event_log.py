@@ -1,5 +1,6 @@
 """The event file of a run."""
 
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -40,11 +41,38 @@ class EventLog(TensorBoardLogger):
         with self.timed():
             self.experiment.flush()
 
+    def sizes(self) -> dict[str, int]:
+        """Bytes written so far, by event file: where a checkpoint finds the series."""
+        self.save()
+        return {path.name: path.stat().st_size for path in event_files(Path(self.log_dir))}
+
+
+def event_files(run_dir: Path) -> list[Path]:
+    """The event files of a run."""
+    return sorted(run_dir.glob("events.out.tfevents.*"))
+
+
+def rewind_events(run_dir: Path, sizes: Mapping[str, int]) -> None:
+    """Cut the event files back to what they were at a checkpoint.
+
+    What was written later will be written again, so that every series is that of a run without a
+    break.
+
+    Args:
+        run_dir: folder of the run.
+        sizes: `EventLog.sizes` at the checkpoint; empty for the beginning.
+    """
+    for path in event_files(run_dir):
+        if path.name not in sizes:
+            path.unlink()
+        elif path.stat().st_size > sizes[path.name]:
+            os.truncate(path, sizes[path.name])
+
 
 class SessionStart(Callback):
-    """Where training continues, TensorBoard forgets what was written after the checkpoint.
+    """Where training continues, a TensorBoard that looks on forgets what came after the checkpoint.
 
-    (A run that crashed had gone on after it, and will log the same steps again.) A new run says
+    (It has read what `rewind_events` cut off, and will read the same steps again.) A new run says
     that it starts, too, because the first start that TensorBoard reads erases nothing.
     """
 

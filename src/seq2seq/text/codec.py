@@ -46,9 +46,10 @@ class TextCodec:
         return self.vocabulary.ids(self.tokenizer.sampled_tokens(text, alpha, seed))
 
     def decode(self, ids: Iterable[int]) -> str:
-        """Text of token ids; the special tokens except ``<unk>`` are left out."""
+        """Text of token ids, one line; the special tokens except ``<unk>`` are left out."""
         kept = [index for index in ids if index >= len(SPECIALS) or index == UNKNOWN_ID]
-        return self.tokenizer.text(self.vocabulary.words(kept))
+        # subwords spell rare characters in bytes, of which one is a line feed
+        return self.tokenizer.text(self.vocabulary.words(kept)).replace("\n", " ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,5 +190,5 @@ def load_codec(folder: Path, side: str) -> TextCodec:
             language=language, lowercase=lowercase, name=description["tokenizer"]
         )
         return TextCodec(tokenizer, Vocabulary(description["tokens"]))
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(f"{path} is not a vocabulary of this program ({error})") from error

@@ -39,6 +39,7 @@ class WeightAverage(Callback):
         self._num_averaged = 0
         self._latest_step = 0
         self._restored: dict[str, Any] | None = None
+        self._swapped_in = False
 
     def on_train_batch_end(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, *_: Any
@@ -71,12 +72,17 @@ class WeightAverage(Callback):
             kept = weight.clone()
             weight.copy_(average)
             average.copy_(kept)
+        self._swapped_in = not self._swapped_in
 
     @contextmanager
-    def _swapped(self, pl_module: pl.LightningModule) -> Iterator[None]:
-        self._swap(pl_module)
+    def _average_swapped_in(self, pl_module: pl.LightningModule) -> Iterator[None]:
+        """Have the average in the module, as it is during a validation."""
+        before = self._swapped_in
+        if not before:
+            self._swap(pl_module)
         yield
-        self._swap(pl_module)
+        if not before:
+            self._swap(pl_module)
 
     def on_validation_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:  # noqa: ARG002
         """Validate the average."""
@@ -100,8 +106,8 @@ class WeightAverage(Callback):
         if self._average is None:
             return
         state = checkpoint["callbacks"][self.state_key]
-        state["trained"] = [weight.detach().clone() for weight in pl_module.parameters()]
-        with self._swapped(pl_module):
+        with self._average_swapped_in(pl_module):
+            state["trained"] = [weight.clone() for weight in self._average]
             checkpoint["state_dict"] = {
                 name: tensor.clone() for name, tensor in pl_module.state_dict().items()
             }

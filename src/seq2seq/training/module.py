@@ -1,6 +1,7 @@
 """The Lightning module: a thin wrapper with one shared step."""
 
 import time
+from dataclasses import fields
 from typing import Any
 
 import lightning.pytorch as pl
@@ -17,7 +18,11 @@ from seq2seq.text.store import EncodedSplit
 from seq2seq.training.attention_measures import AttentionMeasures
 from seq2seq.training.loss import LossSums, token_cross_entropy
 from seq2seq.training.optimisation import Optimisation
+from seq2seq.training.soundness import Soundness, require_finite_validation
 from seq2seq.training.word_dropout import drop_words
+
+RESUMED = "translation_module"
+"""Key of this module's own state in a checkpoint."""
 
 
 class TranslationModule(pl.LightningModule):
@@ -34,6 +39,7 @@ class TranslationModule(pl.LightningModule):
         word_dropout: see `drop_words`.
         gradient_clip: greatest L2 norm of the gradient; None for no bound.
         log_every: optimiser steps between two logged training values.
+        skip_nonfinite: steps with a NaN or infinite loss or gradient that are left out.
         validation: the split whose references the translations are scored against.
         target_codec: turns the translations into text.
         attention_measures: of the validation split.
@@ -48,6 +54,7 @@ class TranslationModule(pl.LightningModule):
         word_dropout: float,
         gradient_clip: float | None,
         log_every: int,
+        skip_nonfinite: int,
         validation: EncodedSplit,
         target_codec: TextCodec,
         attention_measures: AttentionMeasures,
@@ -59,6 +66,7 @@ class TranslationModule(pl.LightningModule):
         self._word_dropout = word_dropout
         self._gradient_clip = gradient_clip
         self._log_every = log_every
+        self.soundness = Soundness(skip_nonfinite)
         self._validation = validation
         self._target_codec = target_codec
         self._attention_measures = attention_measures
@@ -86,12 +94,36 @@ class TranslationModule(pl.LightningModule):
 
     def training_step(self, batch: Batch, batch_index: int) -> torch.Tensor:  # noqa: ARG002
         """Mean smoothed loss of a batch."""
+        self.soundness.look_at(batch)
         if self._word_dropout:
             batch = drop_words(batch, self._word_dropout)
         sums = self._loss_sums(batch, self.teacher_forced(batch))
         detached = sums.detach()
         self._train_sums = self._train_sums + detached if self._train_sums else detached
-        return sums.smoothed / sums.num_tokens
+        loss = sums.smoothed / sums.num_tokens
+        self.soundness.add(batch, loss)
+        return loss
+
+    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Add the sums since the last logged values."""
+        sums = self._train_sums
+        checkpoint[RESUMED] = {
+            "num_skipped": self.soundness.num_skipped,
+            "train_sums": sums and {each.name: getattr(sums, each.name) for each in fields(sums)},
+        }
+
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Go on with the sums; a new epoch begins its own."""
+        state = checkpoint[RESUMED]
+        self.soundness.num_skipped = state["num_skipped"]
+        sums = state["train_sums"]
+        self._train_sums = sums and LossSums(
+            **{name: value.to(self.model.device) for name, value in sums.items()}
+        )
+
+    def on_train_start(self) -> None:
+        """Measure speed from here on."""
+        self._train_since = time.perf_counter()
 
     def on_train_epoch_start(self) -> None:
         """Measure speed without the validation before."""
@@ -107,6 +139,9 @@ class TranslationModule(pl.LightningModule):
         parameters = [p for group in optimizer.param_groups for p in group["params"]]
         bound = torch.inf if self._gradient_clip is None else self._gradient_clip
         norm = torch.nn.utils.clip_grad_norm_(parameters, bound)
+        is_scaled = self.trainer.precision == "16-mixed"  # its scaler leaves infinite steps out
+        if not self.soundness.end_step(None if is_scaled else norm, self.global_step + 1):
+            optimizer.zero_grad(set_to_none=True)  # the optimiser passes over such parameters
         if (self.global_step + 1) % self._log_every == 0 or self.trainer.is_last_batch:
             self._log_training(norm)
 
@@ -115,13 +150,15 @@ class TranslationModule(pl.LightningModule):
         if sums is None:
             return
         seconds = time.perf_counter() - self._train_since
-        # "step" is where Lightning's logger puts the values; its own count lags behind by one
-        self.log("step", float(self.global_step + 1))
-        for name, value in sums.metrics().items():
-            self.log(f"train/{name}", value)
-        self.log("train/gradient_norm", gradient_norm)
-        self.log("train/tokens_per_second", float(sums.num_tokens) / seconds)
-        self.log("train/learning_rate", self.trainer.optimizers[0].param_groups[0]["lr"])
+        values = {f"train/{name}": float(value) for name, value in sums.metrics().items()}
+        values["train/gradient_norm"] = float(gradient_norm)
+        values["train/tokens_per_second"] = float(sums.num_tokens) / seconds
+        values["train/learning_rate"] = self.trainer.optimizers[0].param_groups[0]["lr"]
+        self.log_dict(values, logger=False)
+        # Lightning would write them after the checkpoint of this step, and a resumed run never
+        if self.logger is not None:
+            values["epoch"] = float(self.current_epoch)
+            self.logger.log_metrics(values, self.global_step + 1)
         self._train_sums, self._train_since = None, time.perf_counter()
 
     def on_validation_epoch_start(self) -> None:
@@ -133,6 +170,7 @@ class TranslationModule(pl.LightningModule):
         """Loss, attention and greedy translations of a batch."""
         unrolled = self.teacher_forced(batch)
         sums = self._loss_sums(batch, unrolled)
+        require_finite_validation(sums.nll, batch)
         self._attention_measures.add(unrolled.weights, batch)
         self._validation_sums = self._validation_sums + sums if self._validation_sums else sums
         hypotheses = greedy_search(self.model, batch.source)
@@ -154,18 +192,12 @@ class TranslationModule(pl.LightningModule):
         self.log("validation/chrf", chrf(hypotheses, references))
 
     def configure_optimizers(self) -> Any:
-        """Optimiser, and a schedule by steps or by validations."""
+        """Optimiser, and a schedule by steps; that by validations is `PlateauSchedule`."""
         optimiser = self._optimisation.build_optimiser(self.parameters())
         if self._optimisation.schedule == "plateau":
-            schedule = {
-                "scheduler": self._optimisation.build_plateau_schedule(optimiser),
-                "interval": "epoch",
-                "frequency": self._optimisation.validate_every,
-                "monitor": self._optimisation.monitor,
-            }
-        else:
-            schedule = {
-                "scheduler": self._optimisation.build_step_schedule(optimiser),
-                "interval": "step",
-            }
+            return optimiser
+        schedule = {
+            "scheduler": self._optimisation.build_step_schedule(optimiser),
+            "interval": "step",
+        }
         return {"optimizer": optimiser, "lr_scheduler": schedule}

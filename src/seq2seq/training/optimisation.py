@@ -25,7 +25,6 @@ class Optimisation:
         final_fraction: share of `learning_rate` at the end of the cosine.
         plateau_factor: what the rate is multiplied with on a plateau.
         plateau_patience: validations without progress that make a plateau.
-        validate_every: epochs between two validations.
         monitor: metric that the plateau is seen in.
         monitor_mode: ``min`` or ``max``.
     """
@@ -39,7 +38,6 @@ class Optimisation:
     final_fraction: float
     plateau_factor: float
     plateau_patience: int
-    validate_every: int
     monitor: str
     monitor_mode: str
 

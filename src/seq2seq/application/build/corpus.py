@@ -70,11 +70,17 @@ def _grammar(data: GrammarConfig) -> ParallelCorpus:
             "remove data.source_language and data.target_language"
         )
     grammar = load_grammar(PROJECT_ROOT / data.folder)
-    return ParallelCorpus(
-        train=grammar.sample(data.train_pairs, data.seed, "train"),
-        validation=grammar.sample(data.validation_pairs, data.seed, "validation"),
-        test=grammar.sample(data.test_pairs, data.seed, "test"),
-    )
+    try:
+        return ParallelCorpus(
+            train=grammar.sample(data.train_pairs, data.seed, "train"),
+            validation=grammar.sample(data.validation_pairs, data.seed, "validation"),
+            test=grammar.sample(data.test_pairs, data.seed, "test"),
+        )
+    except (KeyError, AttributeError, TypeError, ValueError, IndexError) as error:
+        raise InputError(
+            f"data.folder={data.folder}: lexicon and rules do not go together "
+            f"({type(error).__name__}: {error})"
+        ) from error
 
 
 LANGUAGE_CODE = re.compile(r"[a-z]{2,3}([-_][A-Za-z0-9]+)*")
@@ -97,6 +103,8 @@ def _parallel(data: ParallelConfig, seed: int) -> ParallelCorpus:
     test = _file_pair("data.test", data.test)
     if not train:
         raise InputError("data.train.source and data.train.target are needed")
+    if all(pair.source == pair.target for pair in train):
+        print("WARNING: source and target are the same in all training pairs: one file twice?")
     rest, validation = _validation(data.validation, train, seed)
     return ParallelCorpus(rest, validation, test)
 

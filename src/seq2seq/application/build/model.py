@@ -1,5 +1,6 @@
 """The model that a configuration describes."""
 
+import os
 from pathlib import Path
 
 import torch
@@ -14,6 +15,9 @@ from seq2seq.model.spec import ModelSpec, build_seq2seq
 from seq2seq.text.codec import TextCodec
 from seq2seq.text.vectors import read_vectors
 from seq2seq.text.vocabulary import PADDING_ID, Vocabulary
+
+BYTES_PER_PARAMETER = 16
+"""Of float32 training: the weight, its gradient, and two moments of Adam."""
 
 
 def build_spec(config: Config, source: Vocabulary, target: Vocabulary) -> ModelSpec:
@@ -53,12 +57,15 @@ def build_model(spec: ModelSpec) -> Seq2Seq:
     """A model with fresh parameters.
 
     Raises:
-        InputError: options do not go together, or the score is unknown.
+        InputError: options do not go together, the score is unknown, or the model is larger
+            than this machine's memory.
     """
     try:
+        _require_memory(spec)
         return build_seq2seq(spec)
-    except (ValueError, ImportError, TypeError) as error:
-        raise InputError(f"the model cannot be built: {error}") from error
+    except (ValueError, ImportError, TypeError, RuntimeError, MemoryError) as error:
+        reason = str(error).partition("\n")[0]
+        raise InputError(f"the model cannot be built: {reason}") from error
 
 
 def load_vectors(config: Config, model: Seq2Seq, corpus: EncodedCorpus) -> None:
@@ -85,3 +92,17 @@ def _filled(embedding: nn.Embedding, path: Path, codec: TextCodec) -> str:
     with torch.no_grad():
         embedding.weight[torch.from_numpy(vectors.ids)] = torch.from_numpy(vectors.values)
     return f"{len(vectors.ids):,} of {len(codec.vocabulary):,}"
+
+
+def _require_memory(spec: ModelSpec) -> None:
+    """Refuse a model that memory cannot hold in training: the system would kill the program."""
+    with torch.random.fork_rng(devices=[]), torch.device("meta"):
+        num_parameters = sum(each.numel() for each in build_seq2seq(spec).parameters())
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    needed = num_parameters * BYTES_PER_PARAMETER
+    if needed > memory:
+        raise InputError(
+            f"the model has {num_parameters:,} parameters and needs {needed / 2**30:,.0f} GiB, "
+            f"this machine has {memory / 2**30:,.0f} GiB: lower model.embedding_size, "
+            "model.encoder_hidden_size, model.decoder_hidden_size or attention.hidden_size"
+        )

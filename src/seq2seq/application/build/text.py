@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from seq2seq.config import Config, DataConfig
+from seq2seq.errors import InputError
 from seq2seq.text.codec import CodecSettings, TextCodec, train_codecs
 from seq2seq.text.corpus import ParallelCorpus, SentencePair, drop_blank
 from seq2seq.text.store import EncodedSplit, encode_split, require_pairs
@@ -63,8 +64,16 @@ def encode_corpus(
 def build_codecs(
     data: DataConfig, corpus: ParallelCorpus, folder: Path
 ) -> tuple[TextCodec, TextCodec]:
-    """Train the tokenizers on the training split and keep them in `folder`."""
+    """Train the tokenizers on the training split and keep them in `folder`.
+
+    Raises:
+        InputError: no pair is left, or the settings do not suit the text.
+    """
     pairs = drop_blank(corpus.train)
+    if not pairs:
+        raise InputError(
+            f"no training pair is left: {len(corpus.train)} are blank on a side; check the files"
+        )
     settings = CodecSettings(
         source_tokenizer=data.tokenizer.name.value,
         target_tokenizer=(data.tokenizer.target_name or data.tokenizer.name).value,

@@ -1,25 +1,20 @@
 """Everything Lightning needs for a run."""
 
+import os
 from pathlib import Path
+from typing import Any
 
 import lightning.pytorch as pl
 import torch
-from lightning.pytorch.callbacks import Callback, EarlyStopping, ModelCheckpoint
+from lightning.pytorch.callbacks import Callback
 
-from seq2seq.application.build.decoding import build_search
+from seq2seq.application.build.pictures import build_pictures
 from seq2seq.application.build.text import EncodedCorpus
+from seq2seq.application.checkpoint import BEST, LAST
+from seq2seq.application.checkpoint_io import DurableCheckpointIO
 from seq2seq.application.run_record import RunRecord, monitor
-from seq2seq.config import Averaging, Config, Monitor
-from seq2seq.decoding.beam import beam_search
-from seq2seq.decoding.greedy import greedy_search
+from seq2seq.config import Averaging, Config, Monitor, Schedule
 from seq2seq.model.seq2seq import Seq2Seq
-from seq2seq.tensorboard.attention_panel import choose_panel
-from seq2seq.tensorboard.callbacks import (
-    AttentionHeatmaps,
-    AttentionRecords,
-    PanelSearch,
-    TranslationSamples,
-)
 from seq2seq.tensorboard.event_log import EventLog, SessionStart
 from seq2seq.text.bucketing import BatchSize, shuffled_order, sorted_order
 from seq2seq.text.datamodule import TranslationData
@@ -27,10 +22,17 @@ from seq2seq.text.resampling import Resampling
 from seq2seq.training.attention_measures import AttentionMeasures
 from seq2seq.training.attention_watch import AttentionWatch
 from seq2seq.training.averaging import WeightAverage
+from seq2seq.training.checkpoints import CheckpointContents, KeepBest, KeepLast
 from seq2seq.training.history import History
-from seq2seq.training.interruption import StopAtStep, StopOnSignal
+from seq2seq.training.interruption import (
+    StopAtStep,
+    StopOnSignal,
+    StopWithoutProgress,
+    requeue_command,
+)
 from seq2seq.training.module import TranslationModule
 from seq2seq.training.optimisation import Optimisation
+from seq2seq.training.plateau import PlateauSchedule
 from seq2seq.training.progress import ProgressReport
 from seq2seq.training.random_state import RandomState
 from seq2seq.training.time_spent import TimeSpent
@@ -74,12 +76,9 @@ def total_steps(config: Config, batches_per_epoch: int) -> int:
     return min(steps, config.trainer.max_steps or steps)
 
 
-def build_module(
-    config: Config, model: Seq2Seq, corpus: EncodedCorpus, num_steps: int
-) -> TranslationModule:
-    """The Lightning module around a model."""
+def _optimisation(config: Config, num_steps: int) -> Optimisation:
     metric, mode = monitor(config)
-    optimisation = Optimisation(
+    return Optimisation(
         optimiser=config.optim.optimiser.value,
         learning_rate=config.optim.learning_rate,
         weight_decay=config.optim.weight_decay,
@@ -89,17 +88,23 @@ def build_module(
         final_fraction=config.optim.final_fraction,
         plateau_factor=config.optim.plateau_factor,
         plateau_patience=config.optim.plateau_patience,
-        validate_every=config.trainer.validate_every,
         monitor=metric,
         monitor_mode=mode,
     )
+
+
+def build_module(
+    config: Config, model: Seq2Seq, corpus: EncodedCorpus, num_steps: int
+) -> TranslationModule:
+    """The Lightning module around a model."""
     return TranslationModule(
         model,
-        optimisation=optimisation,
+        optimisation=_optimisation(config, num_steps),
         label_smoothing=config.optim.label_smoothing,
         word_dropout=config.optim.word_dropout,
         gradient_clip=config.trainer.gradient_clip,
         log_every=config.trainer.log_every,
+        skip_nonfinite=config.trainer.skip_nonfinite,
         validation=corpus.validation,
         target_codec=corpus.target_codec,
         attention_measures=AttentionMeasures(
@@ -117,9 +122,25 @@ def build_trainer(
     precision: str,
     num_steps: int,
     record: RunRecord,
+    conditions: dict[str, Any],
+    stop: StopOnSignal,
 ) -> pl.Trainer:
-    """The Lightning trainer of a run folder, at a precision of `build_precision`."""
-    event_log = EventLog(run_dir)
+    """The Lightning trainer of a run folder.
+
+    Args:
+        config: of the run.
+        run_dir: folder of the run.
+        corpus: of the run.
+        device: where to compute.
+        precision: of `build_precision`.
+        num_steps: optimiser steps of the whole training.
+        record: is told of every validation.
+        conditions: what the checkpoints are to remember of the run, see `conditions_of`.
+        stop: listens for signals.
+    """
+    log = EventLog(run_dir)
+    pictures = build_pictures(config, run_dir.name, corpus)
+    contents = CheckpointContents({"conditions": lambda: conditions, "events": log.sizes})
     return pl.Trainer(
         accelerator={"cuda": "gpu"}.get(device.type, device.type),
         devices=config.device.devices,
@@ -129,103 +150,63 @@ def build_trainer(
         check_val_every_n_epoch=config.trainer.validate_every,
         log_every_n_steps=1,  # the module itself logs at its interval
         num_sanity_val_steps=0,
-        logger=event_log,
+        logger=log,
+        plugins=[DurableCheckpointIO()],
+        enable_checkpointing=False,  # ours are among the callbacks
         callbacks=[
-            TimeSpent(lambda: event_log.seconds),
-            *_callbacks(config, run_dir, corpus, num_steps, record),
+            TimeSpent(lambda: log.seconds),
+            RandomState(),
+            SessionStart(),
+            ProgressReport(total_steps=num_steps),
+            AttentionWatch(),
+            History(record.add_validation),
+            *pictures,
+            *_averaging(config),
+            *_endings(config, num_steps),
+            contents,
+            *_checkpoints(config, run_dir / "checkpoints"),
+            stop,
         ],
         enable_progress_bar=False,  # ours is among the callbacks
         enable_model_summary=False,
     )
 
 
-def _callbacks(
-    config: Config, run_dir: Path, corpus: EncodedCorpus, num_steps: int, record: RunRecord
-) -> list[Callback]:
-    metric, mode = monitor(config)
-    callbacks: list[Callback] = [
-        RandomState(),
-        SessionStart(),
-        ProgressReport(total_steps=num_steps),
-        AttentionWatch(),
-        History(record.add_validation),
-        TranslationSamples(corpus.validation, count=config.tensorboard.samples),
-        AttentionHeatmaps(
-            corpus.validation,
-            source_vocabulary=corpus.source_codec.vocabulary,
-            target_vocabulary=corpus.target_codec.vocabulary,
-            count=config.tensorboard.heatmaps,
-            title=run_dir.name,
-        ),
-        _records(config, corpus),
-    ]
-    if config.optim.averaging is not Averaging.none:
-        callbacks.append(
-            WeightAverage(
-                config.optim.averaging.value,
-                decay=config.optim.ema_decay,
-                first_epoch=config.optim.average_from_epoch,
-            )
+def _averaging(config: Config) -> list[Callback]:
+    if config.optim.averaging is Averaging.none:
+        return []
+    return [
+        WeightAverage(
+            config.optim.averaging.value,
+            decay=config.optim.ema_decay,
+            first_epoch=config.optim.average_from_epoch,
         )
+    ]
+
+
+def _endings(config: Config, num_steps: int) -> list[Callback]:
+    """What a validation decides of the training: to slow down, or to stop."""
+    metric, mode = monitor(config)
+    callbacks: list[Callback] = []
     if config.trainer.early_stopping is not None:
-        callbacks.append(EarlyStopping(metric, mode=mode, patience=config.trainer.early_stopping))
+        patience = config.trainer.early_stopping
+        callbacks.append(StopWithoutProgress(metric, mode=mode, patience=patience))
+    if config.optim.schedule is Schedule.plateau:
+        callbacks.append(PlateauSchedule(_optimisation(config, num_steps)))
     if config.trainer.max_steps is not None:
         callbacks.append(StopAtStep(config.trainer.max_steps))
-    return [
-        *callbacks,
-        *_checkpoints(config, run_dir / "checkpoints"),
-        StopOnSignal(run_dir / "checkpoints" / "last.ckpt"),
-    ]
+    return callbacks
 
 
-def _records(config: Config, corpus: EncodedCorpus) -> AttentionRecords:
-    """Attention of the panel: teacher-forced, and of every search that is named here."""
-    panel = choose_panel(
-        corpus.validation,
-        source_codec=corpus.source_codec,
-        target_codec=corpus.target_codec,
-        first=config.tensorboard.panel.first,
-        indices=config.tensorboard.panel.indices,
-        texts=config.tensorboard.panel.texts,
-    )
-    return AttentionRecords(
-        panel,
-        source_codec=corpus.source_codec,
-        target_codec=corpus.target_codec,
-        searches=_searches(config),
-    )
-
-
-def _searches(config: Config) -> dict[str, PanelSearch]:
-    """The searches whose attention is recorded: greedy, and the beam that scores the model."""
-    searches: dict[str, PanelSearch] = {
-        "greedy": lambda model, source: [[found] for found in greedy_search(model, source)]
-    }
-    search = build_search(config.decoding)
-    if search.beam > 1:
-        searches["beam"] = lambda model, source: beam_search(
-            model,
-            source,
-            size=search.beam,
-            num_best=search.beam,
-            penalty=search.penalty,
-            bounds=search.bounds,
-        )
-    return searches
+def build_stop(run_dir: Path) -> StopOnSignal:
+    """What listens for signals."""
+    return StopOnSignal(run_dir / "checkpoints" / LAST, requeue=requeue_command(os.environ))
 
 
 def _checkpoints(config: Config, folder: Path) -> list[Callback]:
-    """The best model by validation, if validation chooses it, and the last of every epoch.
-
-    (Lightning's own `save_last` writes only when there is a new best.)
-    """
-    last = ModelCheckpoint(
-        folder, filename="last", save_on_train_epoch_end=True, enable_version_counter=False
-    )
+    """The best model by validation, if validation chooses it, and the last of every epoch."""
+    last = KeepLast(folder / LAST, every=config.trainer.checkpoint_every)
     if config.trainer.monitor is Monitor.last:
         return [last]
     metric, mode = monitor(config)
-    best = ModelCheckpoint(
-        folder, filename="best", monitor=metric, mode=mode, enable_version_counter=False
-    )
-    return [best, last]
+    return [KeepBest(folder / BEST, monitor=metric, mode=mode), last]

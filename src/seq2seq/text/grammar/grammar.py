@@ -71,8 +71,10 @@ def load_grammar(folder: Path) -> Grammar:
     rules_path = folder / "rules.yaml"
     rules = read_yaml(rules_path)
     for group, entries in rules.items():
+        if not isinstance(entries, dict):
+            raise GrammarFileError(f"{rules_path}: {group} holds no mapping")
         for name, rule in entries.items():
-            if "source" not in rule or "target" not in rule:
+            if not isinstance(rule, dict) or not {"source", "target"} <= rule.keys():
                 raise GrammarFileError(f"{rules_path}: {group}.{name} needs source and target")
     return Grammar(load_lexicon(folder / "lexicon.yaml"), rules)
 

@@ -1,0 +1,36 @@
+"""How Lightning writes and reads the checkpoints of a run."""
+
+from pathlib import Path
+from typing import Any
+
+from lightning.fabric.plugins import CheckpointIO
+
+from seq2seq.application.checkpoint import LAST, PREVIOUS, read_checkpoint, write_checkpoint
+
+
+class DurableCheckpointIO(CheckpointIO):
+    """Whole checkpoints only; of ``last.ckpt`` the one before stays, as ``previous.ckpt``."""
+
+    def save_checkpoint(
+        self,
+        checkpoint: dict[str, Any],
+        path: str | Path,
+        storage_options: Any = None,  # noqa: ARG002
+    ) -> None:
+        """Write, see `write_checkpoint`."""
+        path = Path(path)
+        previous = path.with_name(PREVIOUS) if path.name == LAST else None
+        write_checkpoint(path, checkpoint, previous=previous)
+
+    def load_checkpoint(
+        self,
+        path: str | Path,
+        map_location: Any = "cpu",
+        weights_only: bool | None = None,  # noqa: ARG002 - always
+    ) -> dict[str, Any]:
+        """Read, see `read_checkpoint`."""
+        return read_checkpoint(Path(path), map_location=map_location or "cpu")
+
+    def remove_checkpoint(self, path: str | Path) -> None:
+        """Remove a checkpoint."""
+        Path(path).unlink(missing_ok=True)

@@ -1,0 +1,72 @@
+"""Lightning's part of a run: the fit itself, from its beginning or from a checkpoint."""
+
+import logging
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from seq2seq.application.build.training import (
+    build_data,
+    build_module,
+    build_stop,
+    build_trainer,
+    total_steps,
+)
+from seq2seq.application.preparation import PreparedRun
+from seq2seq.application.run_record import RunRecord
+from seq2seq.config import Config
+from seq2seq.tensorboard.callbacks import log_config
+from seq2seq.tensorboard.event_log import rewind_events
+from seq2seq.training.failures import failures_in_one_line
+from seq2seq.training.time_spent import time_shares
+
+
+def fit(config: Config, prepared: PreparedRun, run_dir: Path, record: RunRecord) -> dict[str, Any]:
+    """Fit the model; returns facts of the training.
+
+    Raises:
+        TrainingFailed: training cannot go on.
+        TrainingInterrupted: a signal stopped the training.
+    """
+    logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
+    data = build_data(config, prepared.corpus)
+    num_steps = total_steps(config, len(data.train_dataloader()))
+    module = build_module(config, prepared.exported.model, prepared.corpus, num_steps)
+    point, stop = prepared.resume_point, build_stop(run_dir)
+    rewind_events(run_dir, {} if point is None else point.event_sizes)
+    trainer = build_trainer(
+        config,
+        run_dir,
+        prepared.corpus,
+        device=prepared.device,
+        precision=prepared.precision,
+        num_steps=num_steps,
+        record=record,
+        conditions=prepared.conditions,
+        stop=stop,
+    )
+    record.ledger.threads = torch.get_num_threads()
+    if point is None:
+        log_config(trainer, (run_dir / "config.yaml").read_text(encoding="utf-8"))
+    else:
+        print(f"continuing from {point.checkpoint}, step {point.step}")
+    failures = failures_in_one_line(run_dir, lambda: module.soundness.shape)
+    with failures, stop, _quiet_lightning():
+        checkpoint = None if point is None else point.checkpoint
+        trainer.fit(module, data, ckpt_path=checkpoint, weights_only=True)
+    if prepared.device.type == "cuda":
+        record.ledger.peak_device_memory_bytes = torch.cuda.max_memory_allocated(prepared.device)
+    facts = {"num_epochs": trainer.current_epoch, "num_steps": trainer.global_step}
+    return facts | time_shares(trainer)
+
+
+@contextmanager
+def _quiet_lightning() -> Iterator[None]:
+    with warnings.catch_warnings():
+        # Lightning 2.6 on torch 2.13 warns about its own use of torch's tree functions
+        warnings.filterwarnings("ignore", message=r".*LeafSpec", category=FutureWarning)
+        yield

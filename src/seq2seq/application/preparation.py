@@ -1,0 +1,106 @@
+"""What comes before training: all that can be refused is refused, and the model is built."""
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from seq2seq.application.build.device import build_device
+from seq2seq.application.build.model import build_model, build_spec, check_score, load_vectors
+from seq2seq.application.build.precision import build_precision
+from seq2seq.application.build.text import EncodedCorpus, build_codecs, encode_corpus
+from seq2seq.application.resuming import (
+    ResumePoint,
+    conditions_of,
+    find_resume_point,
+    require_same_conditions,
+    vocabulary_fingerprint,
+)
+from seq2seq.config import Config
+from seq2seq.decoding.model_folder import TranslationModel, load_model_folder
+from seq2seq.errors import InputError
+from seq2seq.model.spec import ModelSpec
+from seq2seq.text.codec import TextCodec
+from seq2seq.text.corpus import ParallelCorpus
+from seq2seq.text.report import corpus_report
+
+FREE_TO_CHANGE = {"dropout", "attention_dropout"}
+"""Values of a spec in which a model may differ from the one it starts from."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedRun:
+    """What can be refused has been refused; training may begin.
+
+    Attributes:
+        corpus: encoded.
+        exported: the model with its codecs.
+        device: where to compute.
+        precision: of `build_precision`.
+        conditions: what the checkpoints are to remember of the run.
+        resume_point: where to continue; None to begin.
+    """
+
+    corpus: EncodedCorpus
+    exported: TranslationModel
+    device: torch.device
+    precision: str
+    conditions: dict[str, Any]
+    resume_point: ResumePoint | None
+
+
+def prepare(config: Config, corpus: ParallelCorpus, run_dir: Path) -> PreparedRun:
+    """Tokenise, print the corpus report, and build the model.
+
+    Raises:
+        InputError: options do not go with each other, the corpus, this machine, or what is in
+            the folder.
+        TrainingFailed: all checkpoints in the folder are damaged.
+    """
+    check_score(config.attention.score)
+    device = build_device(config.device)
+    conditions = conditions_of(config, corpus)
+    # before the tokenizers in the folder are written again
+    point = find_resume_point(config, conditions, run_dir)
+    start = None if config.init_from is None else load_model_folder(Path(config.init_from))
+    encoded = encode_corpus(config, corpus, _codecs(config, corpus, start, run_dir))
+    codecs = (encoded.source_codec, encoded.target_codec)
+    conditions["vocabulary"] = vocabulary_fingerprint(codecs)
+    if point is not None:
+        require_same_conditions(point, conditions, force=config.resume.force)
+    print(corpus_report({"train": encoded.train, "validation": encoded.validation}))
+    torch.manual_seed(config.seed)
+    spec = build_spec(config, encoded.source_codec.vocabulary, encoded.target_codec.vocabulary)
+    model = build_model(spec)
+    load_vectors(config, model, encoded)
+    if start is not None:
+        _require_same_sizes(spec, start.spec, Path(config.init_from or ""))
+        model.load_state_dict(start.model.state_dict())
+    precision = build_precision(config.device.precision, spec, device)
+    num_parameters = sum(parameter.numel() for parameter in model.parameters())
+    print(
+        f"vocabulary  {spec.source_vocabulary_size:,} source, {spec.target_vocabulary_size:,} "
+        f"target   model  {num_parameters:,} parameters   device  {device}, {precision}"
+    )
+    exported = TranslationModel(spec, model, encoded.source_codec, encoded.target_codec)
+    return PreparedRun(encoded, exported, device, precision, conditions, point)
+
+
+def _codecs(
+    config: Config, corpus: ParallelCorpus, start: TranslationModel | None, run_dir: Path
+) -> tuple[TextCodec, TextCodec]:
+    """The codecs of the model to start from, or new ones from the training split."""
+    if start is not None:
+        return start.source_codec, start.target_codec
+    return build_codecs(config.data, corpus, run_dir / "tokenizer")
+
+
+def _require_same_sizes(spec: ModelSpec, start: ModelSpec, path: Path) -> None:
+    for field in fields(ModelSpec):
+        wanted, found = getattr(spec, field.name), getattr(start, field.name)
+        if wanted != found and field.name not in FREE_TO_CHANGE:
+            raise InputError(
+                f"init_from={path}: its {field.name} is {found}, this run's is {wanted}: "
+                "choose the same model and attention"
+            )

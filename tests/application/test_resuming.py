@@ -1,0 +1,126 @@
+import re
+from dataclasses import replace
+
+import pytest
+
+from seq2seq.application.resuming import (
+    ResumePoint,
+    conditions_of,
+    corpus_fingerprint,
+    find_resume_point,
+    require_same_conditions,
+    vocabulary_fingerprint,
+)
+from seq2seq.application.run import is_first_rank
+from seq2seq.errors import InputError
+from seq2seq.text.codec import TextCodec
+from seq2seq.text.corpus import ParallelCorpus, SentencePair
+from seq2seq.text.tokenizers import WordTokenizer
+from seq2seq.text.vocabulary import SPECIALS, Vocabulary
+
+PAIRS = [SentencePair("a b", "c d"), SentencePair("e", "f")]
+CORPUS = ParallelCorpus(PAIRS, PAIRS[:1], PAIRS)
+
+
+@pytest.fixture
+def resumed(configured, tmp_path):
+    """Overrides -> whether a run that began with the default ones may continue with these."""
+
+    def resume(*overrides, corpus=CORPUS, **known):
+        began = conditions_of(configured(), CORPUS) | {"vocabulary": "v"}
+        point = ResumePoint(tmp_path / "last.ckpt", 3, began, {})
+        config = configured(*overrides)
+        require_same_conditions(
+            point, conditions_of(config, corpus) | known, force=config.resume.force
+        )
+        return True
+
+    return resume
+
+
+@pytest.mark.parametrize(
+    "override",
+    [
+        "trainer.max_epochs=9",
+        "trainer.max_steps=9",
+        "trainer.log_every=9",
+        "trainer.checkpoint_every=2",
+        "device=gpu",
+        "device.precision=bf16-mixed",
+        "tensorboard.heatmaps=1",
+        "runs_dir=elsewhere",
+        "resume=required",
+        "data.folder=elsewhere",
+    ],
+)
+def test_training_length_device_logging_and_places_may_change(resumed, override):
+    assert resumed(override)
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("model.num_layers=2", "model.num_layers=1, not 2"),
+        ("attention=dot", "attention.score=additive, not dot"),
+        ("data.tokenizer.lowercase=true", "data.tokenizer.lowercase=False, not True"),
+        ("optim.learning_rate=0.1", "optim.learning_rate=0.003, not 0.1"),
+        ("init_from=x", "init_from=null, not x"),
+    ],
+)
+def test_architecture_vocabulary_and_optimiser_may_not_even_by_force(resumed, override, message):
+    with pytest.raises(InputError, match=re.escape(message)):
+        resumed(override, "resume.force=true")
+
+
+@pytest.mark.parametrize(
+    "override", ["seed=5", "trainer.batch_sentences=3", "model.dropout=0.5", "trainer.accumulate=2"]
+)
+def test_seed_batch_size_and_dropout_may_by_force(resumed, override):
+    with pytest.raises(InputError, match=r"continue all the same with resume\.force=true"):
+        resumed(override)
+    assert resumed(override, "resume.force=true")
+
+
+def test_another_corpus_or_vocabulary_is_refused_by_its_fingerprint(resumed):
+    with pytest.raises(InputError, match="another corpus"):
+        resumed("resume.force=true", corpus=replace(CORPUS, train=PAIRS[::-1]))
+    with pytest.raises(InputError, match="another vocabulary"):
+        resumed("resume.force=true", vocabulary="w")
+    assert resumed(vocabulary="v")
+
+
+def test_the_fingerprints_see_every_change():
+    changed = [
+        replace(CORPUS, train=PAIRS[:1]),
+        replace(CORPUS, validation=[]),
+        replace(CORPUS, train=[replace(PAIRS[0], source="a  b"), PAIRS[1]]),
+        ParallelCorpus([*PAIRS, PAIRS[0]], [], PAIRS),
+    ]
+    assert len({corpus_fingerprint(corpus) for corpus in [CORPUS, *changed]}) == 5
+    tokenizer = WordTokenizer(language="en", lowercase=False)
+    codecs = [
+        TextCodec(tokenizer, Vocabulary([*SPECIALS, *words])) for words in ("ab", "ba", "a", "abc")
+    ]
+    fingerprints = {vocabulary_fingerprint([codec, codecs[0]]) for codec in codecs}
+    assert len(fingerprints) == 4
+    assert vocabulary_fingerprint(codecs[:2]) != vocabulary_fingerprint(codecs[1::-1])
+
+
+def test_what_resume_asks_for_is_kept(configured, tmp_path):
+    folder = tmp_path / "checkpoints"
+    assert find_resume_point(configured(), {}, tmp_path) is None
+    assert find_resume_point(configured("resume=never"), {}, tmp_path) is None
+    with pytest.raises(InputError, match=r"resume=required, but .* holds no checkpoint"):
+        find_resume_point(configured("resume=required"), {}, tmp_path)
+    folder.mkdir()
+    (folder / "last.ckpt").write_bytes(b"whatever")
+    with pytest.raises(InputError, match=r"resume=never, but .* holds last\.ckpt"):
+        find_resume_point(configured("resume=never"), {}, tmp_path)
+
+
+def test_the_ranks_of_one_job_share_a_folder():
+    assert is_first_rank({})
+    assert is_first_rank({"RANK": "0", "LOCAL_RANK": "0"})
+    assert not is_first_rank({"RANK": "4", "LOCAL_RANK": "0"})
+    assert not is_first_rank({"LOCAL_RANK": "1"})
+    assert not is_first_rank({"SLURM_PROCID": "2"})

@@ -1,0 +1,73 @@
+"""The short form of the torture; `make torture` is the long one."""
+
+import shutil
+
+import pytest
+
+from tests.torture import configs, corpora, damage, fuzz, kills, machine, malice, resuming, signals
+
+MIXED = [
+    "trainer.accumulate=3", "device.precision=bf16-mixed", "optim.schedule=plateau",
+    "optim.warmup_steps=0", "optim.plateau_patience=0", "model.dropout=0.2",
+    "trainer.early_stopping=2", "trainer.monitor=bleu", "trainer.checkpoint_every=1",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("torture")
+
+
+def require(results):
+    results = list(results)
+    assert results
+    assert not {name: wrong for name, wrong in results if wrong}
+
+
+@pytest.mark.parametrize("point", ["in_validation", "twice_in_one_epoch", "asked_then_killed"])
+def test_a_run_that_was_stopped_leaves_what_an_undisturbed_run_leaves(folder, point):
+    assert resuming.check(folder, "mixed", MIXED, resuming.POINTS[point]) == []
+
+
+def test_the_comparison_sees_a_difference(folder):
+    stops = [("train", 0, 4)]
+    expected = folder / "mixed" / "undisturbed"
+    other = folder / "other" / "undisturbed"
+    shutil.copytree(expected, other)
+    assert "the batches, or their losses" in resuming.check(folder, "other", ["seed=2"], stops)
+
+
+def test_a_killed_save_is_never_torn(folder):
+    require(kills.kill_saves(folder / "saves", 5))
+
+
+def test_a_killed_run_loses_no_more_than_the_interval(folder):
+    require(kills.kill_runs(folder / "kills", 1))
+
+
+def test_sigint_stops_with_a_checkpoint(folder):
+    require(signals.send_sigint(folder / "sigint", 1))
+
+
+def test_damaged_models_are_refused(folder):
+    require(damage.damage_models(folder / "models", 12))
+
+
+def test_what_the_machine_does_to_a_run_is_said_in_one_line_and_survived(folder):
+    require(machine.check_all(folder / "machine", 0.25))
+
+
+def test_malicious_files_are_not_executed(folder):
+    require(malice.check_all(folder / "malice", 0.06))
+
+
+def test_generated_configurations_are_accepted_or_refused_in_one_line():
+    require(configs.check_generated(25))
+
+
+def test_odd_corpora_have_a_defined_result(folder):
+    require(corpora.check_all(folder / "corpora", 0.1))
+
+
+def test_as_many_lines_come_out_of_the_translator_as_go_in(folder):
+    require(fuzz.fuzz(folder / "fuzz", 0.1))

@@ -1,0 +1,68 @@
+"""Part 3: SIGTERM and SIGINT at random moments of a run."""
+
+import os
+import random
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import redirect_stdout
+from io import StringIO
+from pathlib import Path
+
+from seq2seq.application.checkpoint import newest_checkpoint
+from tests.torture.comparison import differences, left_by
+from tests.torture.victims import command, log_of, main, run_child, start, wait
+
+LONG = ["trainer.max_epochs=400"]
+
+
+def send_sigterm(folder: Path, count: int) -> Iterator[tuple[str, list[str]]]:
+    """SIGTERM; the run then continues to its end, like one that was left alone."""
+    whole = folder / "undisturbed" / "run"
+    run_child(whole)
+    generator = random.Random(3)
+    for index in range(count):
+        run_dir = folder / f"term{index}" / "run"
+        process = start(lambda run_dir=run_dir: main(command(run_dir)), log_of(run_dir))
+        time.sleep(generator.uniform(0.1, 1.5))
+        os.kill(process, signal.SIGTERM)
+        status = wait(process)
+        wrong = [] if status in {0, 143} else [f"exit status {status}: {log_of(run_dir)}"]
+        if run_child(run_dir) != 0:
+            wrong.append(f"does not continue: {log_of(run_dir)}")
+        yield f"SIGTERM {index}", wrong or differences(left_by(whole), left_by(run_dir))
+
+
+def send_sigint(folder: Path, count: int) -> Iterator[tuple[str, list[str]]]:
+    """SIGINT while training, every second time twice; nothing is torn."""
+    generator = random.Random(4)
+    for index in range(count):
+        run_dir = folder / f"int{index}" / "run"
+        process = start(lambda run_dir=run_dir: main(command(run_dir, LONG)), log_of(run_dir))
+        wait_for(run_dir / "checkpoints" / "last.ckpt")
+        time.sleep(generator.uniform(0.0, 0.5))
+        os.kill(process, signal.SIGINT)
+        since = time.monotonic()
+        if index % 2:
+            time.sleep(generator.uniform(0.0, 0.02))
+            os.kill(process, signal.SIGINT)
+        status = wait(process)
+        seconds = time.monotonic() - since
+        wrong = [] if status == 130 else [f"exit status {status}: {log_of(run_dir)}"]
+        if seconds > 10:
+            wrong.append(f"took {seconds:.1f} s to stop")
+        said = StringIO()
+        with redirect_stdout(said):
+            found = newest_checkpoint(run_dir / "checkpoints")
+        if found is None or said.getvalue():
+            wrong.append(f"no intact last checkpoint: {said.getvalue()}")
+        yield f"SIGINT {index}", wrong
+
+
+def wait_for(path: Path, seconds: float = 60.0) -> None:
+    """Wait until a file is there."""
+    end = time.monotonic() + seconds
+    while not path.exists():
+        if time.monotonic() > end:
+            raise AssertionError(f"{path} did not come")
+        time.sleep(0.01)
