@@ -2,12 +2,16 @@
 
 import argparse
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from seq2seq.errors import InputError, TrainingFailed, TrainingInterrupted
+
+ENDINGS = (InputError, TrainingFailed, TrainingInterrupted)
+"""What ends a program without a traceback."""
 
 
 def program_parser(description: str | None) -> argparse.ArgumentParser:
@@ -31,21 +35,23 @@ def run_program(parser: argparse.ArgumentParser, work: Callable[[argparse.Namesp
     """
     try:
         return work(parser.parse_args())
-    except InputError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    except TrainingFailed as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    except TrainingInterrupted as interruption:
-        print(f"{interruption}; the same command continues", file=sys.stderr)
-        return 128 + interruption.signal_number
+    except ENDINGS as ending:
+        return ended_by(ending)
     except KeyboardInterrupt:
-        return 130
+        return 128 + signal.SIGINT
     except BrokenPipeError:
         return 0
     finally:
         _flush()
+
+
+def ended_by(ending: Exception) -> int:
+    """Say in one line what ended a program, one of `ENDINGS`; returns the exit status."""
+    if isinstance(ending, TrainingInterrupted):
+        print(f"{ending}; the same command continues", file=sys.stderr)
+        return 128 + ending.signal_number
+    print(f"error: {ending}", file=sys.stderr)
+    return 1 if isinstance(ending, TrainingFailed) else 2
 
 
 def _flush() -> None:
