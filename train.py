@@ -12,10 +12,11 @@ from omegaconf import DictConfig
 from seq2seq.application.config_errors import CONFIG_ERRORS, as_config, check_arguments, explain
 from seq2seq.application.help import help_text
 from seq2seq.application.plain_config import require_plain_config
+from seq2seq.application.program import ENDINGS, ended_by
 from seq2seq.application.run import refuse_sweep, run
 from seq2seq.application.run_folder import run_folder
 from seq2seq.config import register_schema
-from seq2seq.errors import InputError, SweepEnded, TrainingFailed, TrainingInterrupted
+from seq2seq.errors import InputError, SweepEnded
 
 CONF = Path(__file__).resolve().parent / "conf"
 
@@ -27,23 +28,11 @@ def train(composed: DictConfig) -> int:
         refuse_sweep(config)
         overrides = list(HydraConfig.get().overrides.task)
         run(config, run_folder(config, overrides), overrides)
-    except InputError as error:
-        return refuse(str(error))
+    except ENDINGS as ending:
+        return ended_by(ending)
     except CONFIG_ERRORS as error:
-        return refuse(explain(error))
-    except TrainingFailed as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    except TrainingInterrupted as interruption:
-        print(f"{interruption}; the same command continues", file=sys.stderr)
-        return 128 + interruption.signal_number
+        return ended_by(InputError(explain(error)))
     return 0
-
-
-def refuse(message: str) -> int:
-    """Say what is wrong with the input."""
-    print(f"error: {message}", file=sys.stderr)
-    return 2
 
 
 def main() -> int:
@@ -67,9 +56,9 @@ def main() -> int:
         require_plain_config(CONF, sys.argv[1:])
         task()
     except InputError as error:
-        return refuse(str(error))
+        return ended_by(error)
     except CONFIG_ERRORS as error:
-        return refuse(explain(error))
+        return ended_by(InputError(explain(error)))
     except SweepEnded as ended:
         return ended.status
     except KeyboardInterrupt:

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from seq2seq.application.program import program_parser, run_program
 from seq2seq.errors import InputError
 
 if TYPE_CHECKING:
@@ -21,21 +22,11 @@ METHODS = ("argmax", "threshold", "intersection", "union")
 
 def main() -> int:
     """Print the alignment of two files."""
-    arguments = _parser().parse_args()
-    try:
-        return _align(arguments)
-    except InputError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    except BrokenPipeError:  # the reader, such as head, has enough
-        sys.stderr.close()
-        return 0
+    return run_program(_parser(), _align)
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = program_parser(__doc__)
     parser.add_argument("model", type=Path, help="a run folder, or an exported model/ folder")
     parser.add_argument("--source", type=Path, required=True, help="text, plain or .gz")
     parser.add_argument("--target", type=Path, required=True, help="its translation")

@@ -10,26 +10,18 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+from seq2seq.application.program import program_parser, run_program, writing
 from seq2seq.benchmark.sizes import FULL, QUICK, Plan, Size
 from seq2seq.errors import InputError
 
 
 def main() -> int:
     """Measure, print, and write the figures."""
-    arguments = _parser().parse_args()
-    try:
-        plan = _plan(arguments)
-        _measure(plan, arguments)
-    except InputError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    return 0
+    return run_program(_parser(), _measure)
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = program_parser(__doc__)
     parser.add_argument("--quick", action="store_true", help="the main size alone, under a minute")
     parser.add_argument(
         "--sizes", nargs="+", metavar="SIZE", help="other sizes, like H512-L1bi-V32000-B64"
@@ -47,7 +39,9 @@ def _plan(arguments: argparse.Namespace) -> Plan:
     return replace(plan, sizes=tuple(Size.parse(name) for name in arguments.sizes))
 
 
-def _measure(plan: Plan, arguments: argparse.Namespace) -> None:
+def _measure(arguments: argparse.Namespace) -> int:
+    plan = _plan(arguments)
+
     import torch  # noqa: PLC0415 - after --help
 
     from seq2seq.benchmark.report import report  # noqa: PLC0415
@@ -60,7 +54,9 @@ def _measure(plan: Plan, arguments: argparse.Namespace) -> None:
     results = run_benchmark(plan, torch.device(arguments.device))
     print(report(results))
     if arguments.json is not None:
-        arguments.json.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+        with writing(arguments.json, "--json"):
+            arguments.json.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    return 0
 
 
 if __name__ == "__main__":

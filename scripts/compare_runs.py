@@ -9,14 +9,12 @@ import argparse
 import sys
 from pathlib import Path
 
-from seq2seq.errors import InputError
+from seq2seq.application.program import program_parser, run_program
 
 
 def main() -> int:
     """Compare and print."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = program_parser(__doc__)
     parser.add_argument("runs", type=Path, nargs="+", help="run folders, or folders of them")
     parser.add_argument(
         "--output",
@@ -24,23 +22,15 @@ def main() -> int:
         metavar="FOLDER",
         help="where to write (default: comparison/ in the first of the folders)",
     )
-    arguments = parser.parse_args()
-    try:
-        return _compare(arguments.runs, arguments.output or arguments.runs[0] / "comparison")
-    except InputError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    except BrokenPipeError:  # the reader, such as head, has enough; all files are written
-        sys.stderr.close()
-        return 0
+    return run_program(parser, _compare)
 
 
-def _compare(runs: list[Path], output: Path) -> int:
+def _compare(arguments: argparse.Namespace) -> int:
     from seq2seq.application.comparison import compare_runs, write_report  # noqa: PLC0415
     from seq2seq.experiments.report import print_rows  # noqa: PLC0415 - after --help
 
-    report = compare_runs(runs)
-    paths = write_report(report, output)
+    report = compare_runs(arguments.runs)
+    paths = write_report(report, arguments.output or arguments.runs[0] / "comparison")
     print_rows(report.rows, report.notes)
     for path in paths:
         print(f"{'written':<12}{path}")

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from seq2seq.errors import InputError
+from seq2seq.application.program import program_parser, run_program
 
 if TYPE_CHECKING:
     from seq2seq.decoding.scoring import Scored
@@ -20,18 +20,11 @@ if TYPE_CHECKING:
 
 def main() -> int:
     """Translate the source file and score the translations."""
-    arguments = _parser().parse_args()
-    try:
-        return _evaluate(arguments)
-    except InputError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    return run_program(_parser(), _evaluate)
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = program_parser(__doc__)
     parser.add_argument(
         "model", type=Path, nargs="+", help="a run folder, or an exported model/ folder"
     )

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from seq2seq.application.program import program_parser, run_program
 from seq2seq.errors import InputError
 
 if TYPE_CHECKING:
@@ -25,9 +26,7 @@ if TYPE_CHECKING:
 
 def main() -> int:
     """Estimate, print and draw."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = program_parser(__doc__)
     parser.add_argument(
         "--output",
         type=Path,
@@ -38,15 +37,7 @@ def main() -> int:
     parser.add_argument(
         "--seed", type=_seed, default=0, metavar="N", help="of the noisy points (default: 0)"
     )
-    arguments = parser.parse_args()
-    try:
-        return _compare(arguments.output, arguments.seed)
-    except InputError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    except BrokenPipeError:  # the reader, such as head, has enough; all files are written
-        sys.stderr.close()
-        return 0
+    return run_program(parser, _compare)
 
 
 def _seed(text: str) -> int:
@@ -56,7 +47,8 @@ def _seed(text: str) -> int:
     return number
 
 
-def _compare(output: Path, seed: int) -> int:
+def _compare(arguments: argparse.Namespace) -> int:
+    output, seed = arguments.output, arguments.seed
     with _refusing(output):
         output.mkdir(parents=True, exist_ok=True)
     from seq2seq.attention.kernel_regression import (  # noqa: PLC0415 - torch, after --help
@@ -77,7 +69,7 @@ def _compare(output: Path, seed: int) -> int:
     _print_errors(estimates)
     for name, file in files.items():
         print(f"{name:<12}{file}")
-    print(f"look        tensorboard --logdir {output}", flush=True)
+    print(f"look        tensorboard --logdir {output}")
     return 0
 
 

@@ -8,14 +8,12 @@ import argparse
 import sys
 from pathlib import Path
 
-from seq2seq.errors import InputError
+from seq2seq.application.program import program_parser, run_program
 
 
 def main() -> int:
     """Translate and record."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = program_parser(__doc__)
     parser.add_argument("model", type=Path, help="a run folder, or an exported model/ folder")
     parser.add_argument("--input", type=Path, required=True, help="text file, one sentence a line")
     parser.add_argument(
@@ -25,12 +23,7 @@ def main() -> int:
         help="folder to write to (default: runs/attention)",
     )
     parser.add_argument("--step", type=int, default=0, help="the step to record it at (default: 0)")
-    arguments = parser.parse_args()
-    try:
-        return _log(arguments)
-    except InputError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    return run_program(parser, _log)
 
 
 def _log(arguments: argparse.Namespace) -> int:

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from seq2seq.application.program import program_parser, run_program, writing
 from seq2seq.errors import InputError
 
 if TYPE_CHECKING:
@@ -17,9 +18,7 @@ if TYPE_CHECKING:
 
 def main() -> int:
     """Draw one sentence."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = program_parser(__doc__)
     parser.add_argument("model", type=Path, help="a run folder, or an exported model/ folder")
     parser.add_argument("--sentence", required=True, help="the source sentence")
     parser.add_argument("--target", help="its translation, to be forced (default: the model's own)")
@@ -27,12 +26,7 @@ def main() -> int:
         "-o", "--output", type=Path, default=Path("attention.png"), help="picture to write"
     )
     parser.add_argument("--device", default="cpu", help="cpu, cuda or mps (default: cpu)")
-    arguments = parser.parse_args()
-    try:
-        return _plot(arguments)
-    except InputError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    return run_program(parser, _plot)
 
 
 def _plot(arguments: argparse.Namespace) -> int:
@@ -53,12 +47,8 @@ def _plot(arguments: argparse.Namespace) -> int:
         translation.target_tokens,
         title=attention_title(arguments.model.resolve().name, score=translation.score),
     )
-    try:
+    with writing(arguments.output, "-o"):
         arguments.output.write_bytes(png_bytes(picture))
-    except OSError as error:
-        raise InputError(
-            f"{arguments.output} cannot be written ({error.strerror}): give another -o"
-        ) from error
     print(f"{translation.text}   score {translation.score:.2f}   {arguments.output}")
     return 0
 

@@ -8,14 +8,12 @@ import argparse
 import sys
 from pathlib import Path
 
-from seq2seq.errors import InputError, TrainingInterrupted
+from seq2seq.application.program import program_parser, run_program
 
 
 def main() -> int:
     """Train again and compare."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = program_parser(__doc__)
     parser.add_argument("run", type=Path, help="folder of a finished run")
     parser.add_argument(
         "--output",
@@ -23,22 +21,14 @@ def main() -> int:
         metavar="FOLDER",
         help="of the new run (default: beside the folder of the experiment, reruns/NAME)",
     )
-    arguments = parser.parse_args()
-    run_dir = arguments.run.resolve()
-    output = arguments.output or run_dir.parents[1] / "reruns" / run_dir.name
-    try:
-        return _rerun(run_dir, output)
-    except InputError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    except TrainingInterrupted as interruption:
-        print(f"{interruption}; the same command continues", file=sys.stderr)
-        return 128 + interruption.signal_number
+    return run_program(parser, _rerun)
 
 
-def _rerun(run_dir: Path, output: Path) -> int:
+def _rerun(arguments: argparse.Namespace) -> int:
     from seq2seq.application.rerun import rerun  # noqa: PLC0415 - after --help
 
+    run_dir = arguments.run.resolve()
+    output = arguments.output or run_dir.parent.parent / "reruns" / run_dir.name
     different = rerun(run_dir, output)
     for name in different:
         print(f"{'differs':<12}{name}")

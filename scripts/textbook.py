@@ -8,7 +8,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from seq2seq.errors import InputError
+from seq2seq.application.program import program_parser, run_program, writing
 from seq2seq.evaluation.sentence_bleu import sentence_bleu
 from seq2seq.text.words import split_words
 
@@ -22,26 +22,19 @@ SENTENCES = {
 
 def main() -> int:
     """Translate, score and draw."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = program_parser(__doc__)
     parser.add_argument("model", type=Path, help="a run folder, or an exported model/ folder")
     parser.add_argument(
         "--output", type=Path, default=Path("textbook.png"), help="picture to write"
     )
-    arguments = parser.parse_args()
-    try:
-        return _translate(arguments.model, arguments.output)
-    except InputError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    return run_program(parser, _translate)
 
 
-def _translate(model: Path, output: Path) -> int:
+def _translate(arguments: argparse.Namespace) -> int:
     from seq2seq.decoding.translator import Translator  # noqa: PLC0415 - torch, after --help
     from seq2seq.tensorboard.heatmap import png_bytes, render_attention  # noqa: PLC0415
 
-    translator = Translator.load(model)
+    translator = Translator.load(arguments.model)
     translations = translator.translate(list(SENTENCES))
     for (source, reference), translation in zip(SENTENCES.items(), translations, strict=True):
         bleu = sentence_bleu(split_words(translation.text), split_words(reference), max_order=2)
@@ -52,8 +45,9 @@ def _translate(model: Path, output: Path) -> int:
     picture = render_attention(
         last.weights.numpy(), last.source_tokens, last.target_tokens, title=list(SENTENCES)[-1]
     )
-    output.write_bytes(png_bytes(picture))
-    print(f"attention of the last sentence: {output}")
+    with writing(arguments.output, "--output"):
+        arguments.output.write_bytes(png_bytes(picture))
+    print(f"attention of the last sentence: {arguments.output}")
     return 0
 
 

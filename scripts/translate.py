@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from seq2seq.errors import InputError
+from seq2seq.application.program import program_parser, run_program
 
 if TYPE_CHECKING:
     from seq2seq.decoding.search import Search
@@ -22,23 +22,11 @@ if TYPE_CHECKING:
 
 def main() -> int:
     """Translate standard input."""
-    arguments = _parser().parse_args()
-    try:
-        return _translate(arguments)
-    except InputError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    except BrokenPipeError:  # the reader, such as head, has enough
-        sys.stderr.close()
-        return 0
-    except KeyboardInterrupt:
-        return 130
+    return run_program(_parser(), _translate)
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = program_parser(__doc__)
     add = parser.add_argument
     add("model", type=Path, help="a run folder, or an exported model/ folder")
     add("--ensemble", type=Path, nargs="+", default=[], metavar="MODEL", help="average with these")

@@ -1,10 +1,8 @@
 """The worked example of kernel regression as a user starts it."""
 
 import runpy
-import subprocess
 import sys
 from io import BytesIO
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,29 +10,19 @@ from PIL import Image
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from seq2seq.attention.kernel_regression import compare, training_points, true_points
+from tests.programs import ROOT, program
 
-PROGRAM = Path(__file__).parents[1] / "scripts" / "kernel_regression.py"
+PROGRAM = "scripts/kernel_regression.py"
 SEED = 1
 NAMES = {"attention", "curves"}
-
-
-def program(*arguments, cwd=None):
-    return subprocess.run(
-        [sys.executable, str(PROGRAM), *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-        timeout=120,
-        check=False,
-    )
 
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
     folder = tmp_path_factory.mktemp("regression") / "new" / "folder"
-    done = program("--output", folder, "--seed", SEED)
+    done = program(PROGRAM, "--output", folder, "--seed", SEED)
     assert done.returncode == 0, done.stderr
-    return folder, done.stdout
+    return folder, done.stdout.decode()
 
 
 @pytest.fixture(scope="module")
@@ -90,34 +78,33 @@ def test_events_hold_the_test_errors(events, errors):
     "arguments", [["--seed", "-1"], ["--seed", "x"], ["--seed", str(2**32)], ["--sed", "1"], ["a"]]
 )
 def test_wrong_options_end_with_status_2(arguments, tmp_path):
-    done = program(*arguments, cwd=tmp_path)
+    done = program(PROGRAM, *arguments, cwd=tmp_path)
     assert done.returncode == 2
-    assert arguments[-1] in done.stderr
-    assert "Traceback" not in done.stderr
+    assert arguments[-1].encode() in done.stderr
+    assert b"Traceback" not in done.stderr
     assert not list(tmp_path.iterdir())
 
 
 def test_an_output_that_is_no_folder_is_refused_in_one_line(tmp_path):
     file = tmp_path / "file"
     file.write_text("mine")
-    done = program("--output", file)
+    done = program(PROGRAM, "--output", file)
     assert done.returncode == 2
-    assert done.stderr.startswith(f"error: --output {file}")
-    assert done.stderr.count("\n") == 1
+    assert done.stderr.startswith(f"error: --output {file}".encode())
+    assert done.stderr.count(b"\n") == 1
     assert file.read_text() == "mine"
 
 
 def test_a_file_that_cannot_be_written_is_refused_in_one_line(tmp_path, monkeypatch, capsys):
     (tmp_path / "curves.png").mkdir()
     monkeypatch.setattr(sys, "argv", ["kernel_regression.py", "--output", str(tmp_path)])
-    assert runpy.run_path(str(PROGRAM))["main"]() == 2
+    assert runpy.run_path(str(ROOT / PROGRAM))["main"]() == 2
     stderr = capsys.readouterr().err
     assert stderr.startswith(f"error: --output {tmp_path}")
     assert stderr.count("\n") == 1
 
 
 def test_a_closed_pipe_ends_quietly_with_everything_written(tmp_path):
-    command = f"{sys.executable} {PROGRAM} --output {tmp_path} | true"
-    done = subprocess.run(command, shell=True, capture_output=True, timeout=120, check=False)
-    assert done.stderr == b""
+    done = program(PROGRAM, "--output", tmp_path, into="true")
+    assert (done.returncode, done.stderr) == (0, b"")
     assert {f"{name}.png" for name in NAMES} < {file.name for file in tmp_path.iterdir()}

@@ -15,9 +15,8 @@ import pytest
 from seq2seq.evaluation.alignment import AlignmentCounts, GoldAlignment
 from seq2seq.evaluation.pharaoh import format_gold, parse_gold, read_pharaoh
 from seq2seq.text.words import split_words
+from tests.programs import ROOT, SCRIPTS, program
 from tests.tiny import SMALL_CORPUS, SMALL_MODEL
-
-ROOT = Path(__file__).parents[1]
 
 TINY = [
     "data.train_pairs=300",
@@ -26,17 +25,6 @@ TINY = [
     "trainer.max_epochs=1",
     "tensorboard.heatmaps=1",
 ]
-
-
-def program(name, *arguments, stdin=b"", cwd=None):
-    return subprocess.run(
-        [sys.executable, str(ROOT / name), *arguments],
-        input=stdin,
-        capture_output=True,
-        cwd=cwd,
-        timeout=120,
-        check=False,
-    )
 
 
 @pytest.fixture(scope="module")
@@ -87,17 +75,10 @@ def test_translate_takes_any_input(trained, stdin):
 
 
 def test_a_closed_pipe_ends_translation_quietly(trained):
-    command = f"{sys.executable} {ROOT}/scripts/translate.py {trained[0]} | head -n 1"
-    done = subprocess.run(
-        command,
-        shell=True,
-        input=b"I see it.\n" * 5000,
-        capture_output=True,
-        timeout=120,
-        check=False,
-    )
+    lines = b"I see it.\n" * 5000
+    done = program("scripts/translate.py", str(trained[0]), stdin=lines, into="head -n 1")
+    assert (done.returncode, done.stderr) == (0, b"")
     assert done.stdout.count(b"\n") == 1
-    assert b"Traceback" not in done.stderr
 
 
 def test_evaluate_agrees_with_the_score_of_training(trained, tmp_path, grammar):
@@ -380,19 +361,7 @@ def test_a_signal_ends_training_with_a_checkpoint_and_the_command_continues(tmp_
     assert f"continuing from {last}" in continued.stdout.decode()
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "train.py",
-        "scripts/translate.py",
-        "scripts/evaluate.py",
-        "scripts/textbook.py",
-        "scripts/align.py",
-        "scripts/plot_attention.py",
-        "scripts/log_attention.py",
-        "scripts/export_attention.py",
-    ],
-)
+@pytest.mark.parametrize("name", ["train.py", *SCRIPTS])
 def test_help_loads_nothing_heavy(name):
     code = (
         "import runpy, sys; sys.argv = [sys.argv[1], '--help']\n"

@@ -1,4 +1,6 @@
-"""Overrides that make a run a matter of seconds."""
+"""What makes a run or a pair of codecs a matter of seconds."""
+
+from seq2seq.text.codec import CodecSettings, train_codecs
 
 SMALL_CORPUS = ["data.validation_pairs=20", "data.test_pairs=20"]
 SMALL_MODEL = [
@@ -9,3 +11,26 @@ SMALL_MODEL = [
     "trainer.batch_sentences=16",
     "device=cpu",
 ]
+
+
+def settings_of(tokenizer="word", **changes):
+    base = {
+        "source_tokenizer": tokenizer,
+        "target_tokenizer": tokenizer,
+        "lowercase": False,
+        "joint": False,
+        "min_frequency": 1,
+        "max_size": None,
+    }
+    return CodecSettings(**{**base, **changes})
+
+
+def codecs_of(pairs, folder, languages=("en", "fr"), **changes):
+    """Codecs trained on sentence pairs, and saved in a folder; see `settings_of` for changes."""
+    return train_codecs(
+        settings_of(**changes),
+        sources=[pair.source for pair in pairs],
+        targets=[pair.target for pair in pairs],
+        languages=languages,
+        folder=folder,
+    )

@@ -1,14 +1,13 @@
 """A resumed run in TensorBoard: every tag strictly increasing, in both of its loaders."""
 
-import signal
 from itertools import pairwise
 
 import pytest
 
 from seq2seq.application.run import run
 from seq2seq.errors import TrainingInterrupted
-from seq2seq.training.module import TranslationModule
 from tests.loaders import CONTEXT, LOADERS, flags_of, provider_of
+from tests.stops import crash, ctrl_c, stopped_after
 
 KEEP_ALL = "--samples_per_plugin=scalars=0,images=0,text=0"
 
@@ -29,42 +28,20 @@ def steps_of(provider):
     return found
 
 
-def crash_at_step(monkeypatch, step):
-    training_step = TranslationModule.training_step
-
-    def crashing(self, batch, batch_index):
-        if self.global_step == step:
-            raise RuntimeError("the power went out")
-        return training_step(self, batch, batch_index)
-
-    monkeypatch.setattr(TranslationModule, "training_step", crashing)
-    return RuntimeError
-
-
-def signal_at_step(monkeypatch, step):
-    training_step = TranslationModule.training_step
-
-    def interrupted(self, batch, batch_index):
-        if self.global_step == step - 1:
-            signal.raise_signal(signal.SIGINT)
-        return training_step(self, batch, batch_index)
-
-    monkeypatch.setattr(TranslationModule, "training_step", interrupted)
-    return TrainingInterrupted
-
-
 @pytest.mark.parametrize(
-    ("stop", "step"),
-    [(crash_at_step, 12), (signal_at_step, 11), (signal_at_step, 8)],
+    ("stop", "error", "step"),
+    [
+        (crash, RuntimeError, 13),
+        (ctrl_c, TrainingInterrupted, 11),
+        (ctrl_c, TrainingInterrupted, 8),
+    ],
     ids=["crash", "signal", "signal at the end of an epoch"],
 )
-def test_every_tag_of_a_resumed_run_is_strictly_increasing(tiny, tmp_path, monkeypatch, stop, step):
+def test_every_tag_of_a_resumed_run_is_strictly_increasing(tiny, tmp_path, stop, error, step):
     folder = tmp_path / "run"
     overrides = ["trainer.log_every=1", "data.test_pairs=1", "tensorboard.panel.first=2"]
-    with monkeypatch.context() as patched:
-        error = stop(patched, step)
-        with pytest.raises(error):
-            run(tiny(*overrides), folder)
+    with stopped_after(step - 1, stop), pytest.raises(error):
+        run(tiny(*overrides), folder)
     run(tiny(*overrides), folder)
     for loader in LOADERS:
         with provider_of(loader, flags_of(tmp_path, KEEP_ALL)) as provider:

@@ -17,7 +17,7 @@ from seq2seq.experiments.folder_lock import FolderLock
 from seq2seq.experiments.ledger import State, read_ledger, write_ledger
 from seq2seq.experiments.translations import read_translations
 from seq2seq.training.interruption import StopOnSignal
-from seq2seq.training.module import TranslationModule
+from tests.stops import crash, ctrl_c, stopped_after
 
 
 def weights_of(run_dir, name="last"):
@@ -218,43 +218,23 @@ def test_another_seed_gives_other_weights(tiny, tmp_path, finished_run):
 
 
 @pytest.mark.parametrize("step", [3, 8, 11])
-def test_an_interrupted_run_continues_to_the_same_weights(
-    tiny, tmp_path, finished_run, monkeypatch, step
-):
-    training_step = TranslationModule.training_step
-
-    def interrupted_step(self, batch, batch_index):
-        if self.global_step == step - 1:
-            signal.raise_signal(signal.SIGINT)
-        return training_step(self, batch, batch_index)
-
-    monkeypatch.setattr(TranslationModule, "training_step", interrupted_step)
-    with pytest.raises(TrainingInterrupted) as caught:
+def test_an_interrupted_run_continues_to_the_same_weights(tiny, tmp_path, finished_run, step):
+    with stopped_after(step - 1, ctrl_c), pytest.raises(TrainingInterrupted) as caught:
         run(tiny(), tmp_path / "run")
     assert caught.value.signal_number == signal.SIGINT
     assert torch.load(caught.value.checkpoint, weights_only=True)["global_step"] == step
-    monkeypatch.setattr(TranslationModule, "training_step", training_step)
     run(tiny(), tmp_path / "run")
     expected, found = weights_of(finished_run), weights_of(tmp_path / "run")
     assert all(torch.equal(expected[name], found[name]) for name in expected)
 
 
 def test_a_crashed_run_continues_from_its_last_epoch_to_the_same_weights(
-    tiny, tmp_path, finished_run, monkeypatch
+    tiny, tmp_path, finished_run
 ):
-    training_step = TranslationModule.training_step
-
-    def crashing_step(self, batch, batch_index):
-        if self.global_step == 12:
-            raise RuntimeError("the power went out")
-        return training_step(self, batch, batch_index)
-
-    monkeypatch.setattr(TranslationModule, "training_step", crashing_step)
-    with pytest.raises(RuntimeError, match="power"):
+    with stopped_after(12, crash), pytest.raises(RuntimeError, match="power"):
         run(tiny(), tmp_path / "run")
     last = tmp_path / "run" / "checkpoints" / "last.ckpt"
     assert torch.load(last, weights_only=True)["global_step"] == 8
-    monkeypatch.setattr(TranslationModule, "training_step", training_step)
     run(tiny(), tmp_path / "run")
     expected, found = weights_of(finished_run), weights_of(tmp_path / "run")
     assert all(torch.equal(expected[name], found[name]) for name in expected)

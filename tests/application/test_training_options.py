@@ -1,5 +1,3 @@
-import signal
-
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -7,7 +5,7 @@ from safetensors.torch import load_file
 from seq2seq.application.run import run
 from seq2seq.decoding.model_folder import load_model_folder
 from seq2seq.errors import InputError, TrainingInterrupted
-from seq2seq.training.module import TranslationModule
+from tests.stops import ctrl_c, stopped_after
 
 SUBWORDS = ["data.tokenizer.name=unigram", "data.tokenizer.max_size=500"]
 TIED = ["model.tying=output", "model.readout_size=8"]
@@ -29,23 +27,14 @@ def same(first, second):
 
 
 @pytest.mark.parametrize("option", OPTIONS)
-def test_an_option_changes_training_and_resumes_exactly(tiny, tmp_path, monkeypatch, option):
+def test_an_option_changes_training_and_resumes_exactly(tiny, tmp_path, option):
     others = [*SHORT, *OPTIONS[option]]
     overrides = [*others, option]
     whole, plain, stopped = (tmp_path / name for name in ("whole", "plain", "stopped"))
     run(tiny(*overrides), whole)
     run(tiny(*others), plain)
-    training_step = TranslationModule.training_step
-
-    def interrupted_step(self, batch, batch_index):
-        if self.global_step == 5:
-            signal.raise_signal(signal.SIGINT)
-        return training_step(self, batch, batch_index)
-
-    monkeypatch.setattr(TranslationModule, "training_step", interrupted_step)
-    with pytest.raises(TrainingInterrupted):
+    with stopped_after(5, ctrl_c), pytest.raises(TrainingInterrupted):
         run(tiny(*overrides), stopped)
-    monkeypatch.setattr(TranslationModule, "training_step", training_step)
     run(tiny(*overrides), stopped)
     expected = checkpoint_of(whole)["state_dict"]
     assert same(expected, checkpoint_of(stopped)["state_dict"])

@@ -15,20 +15,18 @@ from seq2seq.decoding.search import GREEDY, Search, search_from_options
 from seq2seq.decoding.translation import EMPTY, Translation
 from seq2seq.decoding.translator import LONGEST, Translator
 from seq2seq.errors import InputError
-from seq2seq.text.codec import CodecSettings, TextCodec, train_codecs
+from seq2seq.text.codec import TextCodec
+from seq2seq.text.corpus import SentencePair
 from seq2seq.text.vocabulary import UNKNOWN_ID, Vocabulary
 from tests.models import VARIANTS, model_of, spec_of
+from tests.tiny import codecs_of
 
 TEXT = ["a b c d e f g", "b c", "d e f"]
+PAIRS = list(map(SentencePair, TEXT, TEXT))
 
 
 def exported_model(folder, **changes):
-    settings = CodecSettings(
-        "word", "word", lowercase=False, joint=True, min_frequency=1, max_size=None
-    )
-    codecs = train_codecs(
-        settings, sources=TEXT, targets=TEXT, languages=("en", "en"), folder=folder / "codecs"
-    )
+    codecs = codecs_of(PAIRS, folder / "codecs", ("en", "en"), joint=True)
     model = model_of(**changes).float()
     model.decoder.output.weight.data.mul_(3)
     exported = TranslationModel(spec_of(**changes), model, *codecs)
@@ -235,12 +233,8 @@ def test_of_an_endless_line_the_beginning_is_translated_with_a_warning(folder, c
 
 
 def test_a_translation_is_one_line_though_subwords_can_spell_a_line_feed(tmp_path):
-    settings = CodecSettings(
-        "bpe", "bpe", lowercase=False, joint=True, min_frequency=1, max_size=280
-    )
-    codec, _ = train_codecs(
-        settings, sources=TEXT, targets=TEXT, languages=("en", "en"), folder=tmp_path
-    )
+    subwords = {"tokenizer": "bpe", "joint": True, "max_size": 280}
+    codec, _ = codecs_of(PAIRS, tmp_path, ("en", "en"), **subwords)
     line_feed = codec.vocabulary.ids(["<0x0A>"])
     assert codec.tokenizer.text(["<0x0A>"]) == "\n"
     assert codec.decode([*codec.encode("a"), *line_feed, *codec.encode("b")]) == "a  b"

@@ -4,29 +4,15 @@ import pytest
 
 from seq2seq.errors import InputError
 from seq2seq.tensorboard.attention_panel import choose_panel, gold_links
-from seq2seq.text.codec import CodecSettings, train_codecs
 from seq2seq.text.corpus import SentencePair
 from seq2seq.text.store import encode_split
+from tests.tiny import codecs_of
 
 
 @pytest.fixture(scope="module")
 def choose(grammar, tmp_path_factory):
     pairs = grammar.sample(200, 1, "train")
-    settings = CodecSettings(
-        source_tokenizer="word",
-        target_tokenizer="word",
-        lowercase=False,
-        joint=False,
-        min_frequency=1,
-        max_size=None,
-    )
-    source_codec, target_codec = train_codecs(
-        settings,
-        sources=[pair.source for pair in pairs],
-        targets=[pair.target for pair in pairs],
-        languages=("en", "fr"),
-        folder=tmp_path_factory.mktemp("codecs"),
-    )
+    source_codec, target_codec = codecs_of(pairs, tmp_path_factory.mktemp("codecs"))
     codecs = {"source_codec": source_codec, "target_codec": target_codec}
     validation = encode_split(pairs[:5], **codecs, max_length=None, truncate=False)
 

@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 
-from seq2seq.text.codec import CodecSettings, train_codecs
 from seq2seq.text.corpus import SentencePair
 from seq2seq.text.inspection import (
     Overlap,
@@ -14,6 +13,7 @@ from seq2seq.text.inspection import (
 )
 from seq2seq.text.inspection_report import inspection_report
 from seq2seq.text.store import encode_split
+from tests.tiny import codecs_of
 
 USUAL = [SentencePair("a b c d e f", "u v w x y z")] * 8
 LONG = SentencePair("a " * 40, "u v w x")
@@ -22,22 +22,7 @@ LONGER = SentencePair("a b c", "u " * 90)
 
 @pytest.fixture
 def codecs(tmp_path):
-    settings = CodecSettings(
-        source_tokenizer="word",
-        target_tokenizer="word",
-        lowercase=False,
-        joint=False,
-        min_frequency=1,
-        max_size=None,
-    )
-    pairs = [*USUAL, LONG]
-    return train_codecs(
-        settings,
-        sources=[pair.source for pair in pairs],
-        targets=[pair.target for pair in pairs],
-        languages=("en", "fr"),
-        folder=tmp_path,
-    )
+    return codecs_of([*USUAL, LONG], tmp_path)
 
 
 def encoded(codecs, pairs):

@@ -5,26 +5,21 @@ import numpy as np
 import pytest
 
 from seq2seq.errors import InputError
-from seq2seq.text.codec import CodecSettings, train_codecs
 from seq2seq.text.corpus import SentencePair
 from seq2seq.text.loader import BatchLoader
 from seq2seq.text.resampling import Resampling
 from seq2seq.text.store import encode_split
+from tests.tiny import codecs_of
 
 WORDS = ["haus", "hausboot", "boot", "bootsmann", "mann", "laufen", "verlaufen", "kaufen"]
 TEXTS = [" ".join(WORDS[(i * 7 + j * 3) % 8] for j in range(6)) for i in range(60)]
 PAIRS = [SentencePair(text, text[::-1]) for text in TEXTS]
+LANGUAGES = ("de", "xx")
 
 
 @pytest.fixture
 def codecs(tmp_path):
-    settings = CodecSettings(
-        "unigram", "unigram", lowercase=False, joint=False, min_frequency=1, max_size=330
-    )
-    targets = [pair.target for pair in PAIRS]
-    return train_codecs(
-        settings, sources=TEXTS, targets=targets, languages=("de", "xx"), folder=tmp_path
-    )
+    return codecs_of(PAIRS, tmp_path, LANGUAGES, tokenizer="unigram", max_size=330)
 
 
 def encoded(codecs):
@@ -113,11 +108,6 @@ def test_a_loader_gives_the_sentences_of_its_epoch(codecs):
 
 @pytest.mark.parametrize("name", ["word", "bpe"])
 def test_only_pieces_with_probabilities_can_be_sampled(name, tmp_path):
-    settings = CodecSettings(
-        name, name, lowercase=False, joint=False, min_frequency=1, max_size=330
-    )
-    codec, _ = train_codecs(
-        settings, sources=TEXTS, targets=TEXTS, languages=("de", "de"), folder=tmp_path
-    )
+    codec, _ = codecs_of(PAIRS, tmp_path, LANGUAGES, tokenizer=name, max_size=330)
     with pytest.raises(InputError, match=r"data\.tokenizer\.sampling needs"):
         codec.sample(TEXTS[0], 0.1, 1)

@@ -5,11 +5,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seq2seq.errors import InputError
-from seq2seq.text.codec import CodecSettings, load_codec, train_codecs
-from seq2seq.text.corpus import read_lines
+from seq2seq.text.codec import load_codec
+from seq2seq.text.corpus import SentencePair, read_lines
 from seq2seq.text.splitters import SPLITTERS
 from seq2seq.text.tokenizers import SubwordTokenizer, WordTokenizer, train_sentencepiece
 from seq2seq.text.vocabulary import SPECIALS, UNKNOWN_ID
+from tests.tiny import codecs_of
 
 ENGLISH = ["The little cat sees it .", "I don't know, do you?", "A cat, a dog and a cow!"] * 20
 FRENCH = ["Le petit chat le voit.", "Je ne sais pas, et vous ?", "L'homme, l'été et lui !"] * 20
@@ -159,36 +160,13 @@ def test_source_and_target_may_have_different_tokenizers(tmp_path):
         trained(tmp_path, max_size=320, joint=True, **names)
 
 
-def settings_of(tokenizer="word", **changes):
-    base = {
-        "source_tokenizer": tokenizer,
-        "target_tokenizer": tokenizer,
-        "lowercase": False,
-        "joint": False,
-        "min_frequency": 1,
-        "max_size": None,
-    }
-    return CodecSettings(**{**base, **changes})
-
-
 def trained(folder, **changes):
-    return train_codecs(
-        settings_of(**changes),
-        sources=ENGLISH,
-        targets=FRENCH,
-        languages=("en", "fr"),
-        folder=folder,
-    )
+    return codecs_of(list(map(SentencePair, ENGLISH, FRENCH)), folder, **changes)
 
 
 def test_rare_words_become_unknown_and_the_vocabulary_is_bounded(tmp_path):
-    source, _ = train_codecs(
-        settings_of(min_frequency=2, max_size=2),
-        sources=["a a a b b c c d"],
-        targets=["x"],
-        languages=("en", "fr"),
-        folder=tmp_path,
-    )
+    pairs = [SentencePair("a a a b b c c d", "x")]
+    source, _ = codecs_of(pairs, tmp_path, min_frequency=2, max_size=2)
     assert source.vocabulary.tokens == (*SPECIALS, "a", "b")
     assert source.encode("a c d") == [4, UNKNOWN_ID, UNKNOWN_ID]
 

@@ -6,11 +6,11 @@ import torch
 from seq2seq.decoding.aligner import token_words
 from seq2seq.evaluation.alignment import AlignmentCounts, GoldAlignment, argmax_links
 from seq2seq.text.batch import Batch
-from seq2seq.text.codec import CodecSettings, train_codecs
 from seq2seq.text.store import encode_split
 from seq2seq.text.words import split_words
 from seq2seq.training.attention_measures import AttentionMeasures
 from seq2seq.training.attention_watch import UNIFORM_ENTROPY, AttentionWatch
+from tests.tiny import codecs_of
 
 
 @pytest.fixture(scope="module")
@@ -19,13 +19,7 @@ def pairs(grammar):
 
 
 def trained_codecs(pairs, folder, tokenizer):
-    settings = CodecSettings(
-        tokenizer, tokenizer, lowercase=True, joint=False, min_frequency=1, max_size=600
-    )
-    sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
-    return train_codecs(
-        settings, sources=sources, targets=targets, languages=("en", "fr"), folder=folder
-    )
+    return codecs_of(pairs, folder, tokenizer=tokenizer, lowercase=True, max_size=600)
 
 
 @pytest.fixture(params=["word", "unigram"])

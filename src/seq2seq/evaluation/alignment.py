@@ -12,16 +12,13 @@ from enum import Enum
 import numpy as np
 import numpy.typing as npt
 
-from seq2seq.text.vocabulary import BEGIN, END, PADDING
+from seq2seq.text.vocabulary import BEGIN, END, PADDING, SPACE_MARK
 
 Links = frozenset[tuple[int, int]]
 Floats = npt.NDArray[np.float64]
 
 UNWORDED = frozenset({BEGIN, END, PADDING})
 """Tokens that are part of no word. (``<unk>`` stands for a word.)"""
-
-SPACE_MARK = "\u2581"
-"""How SentencePiece writes a space; the first piece of every sentence begins with it."""
 
 _BYTE = re.compile(r"<0x[0-9A-F]{2}>")
 """A byte of a character that SentencePiece's vocabulary lacks."""

@@ -14,7 +14,12 @@ import numpy as np
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.significance import PairedTest, Result
 
+from seq2seq.evaluation.score_card import cased_bleu
+
 NUM_RESAMPLES = 1000
+
+NUM_STEPS = 20_000
+"""Of the midpoint rule."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,16 +65,12 @@ def compare(
         raise ValueError("translations and references differ in number")
     if not (first and second and references):
         raise ValueError("nothing to compare")
-    scores = [[_bleu(each, references) for each in system] for system in (first, second)]
+    scores = [[cased_bleu(each, references) for each in system] for system in (first, second)]
     return Comparison(
         difference=float(np.mean(scores[1]) - np.mean(scores[0])),
         p_sentences=_paired_bootstrap(first, second, references),
         p_seeds=welch(*scores),
     )
-
-
-def _bleu(hypotheses: Sequence[str], references: Sequence[str]) -> float:
-    return BLEU().corpus_score(hypotheses, [references]).score
 
 
 def _paired_bootstrap(
@@ -119,8 +120,8 @@ def _tail(t: float, freedom: float) -> float:
     return _cosine_power(start, freedom) / _cosine_power(0.0, freedom)
 
 
-def _cosine_power(start: float, freedom: float, num_steps: int = 20_000) -> float:
+def _cosine_power(start: float, freedom: float) -> float:
     """Integral of cos^(freedom - 1) from start to pi / 2, by the midpoint rule."""
-    width = (np.pi / 2 - start) / num_steps
-    places = start + width * (np.arange(num_steps) + 0.5)
+    width = (np.pi / 2 - start) / NUM_STEPS
+    places = start + width * (np.arange(NUM_STEPS) + 0.5)
     return float((np.cos(places) ** (freedom - 1)).sum() * width)

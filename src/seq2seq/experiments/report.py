@@ -152,7 +152,7 @@ def results_table(outcomes: Mapping[Job, Outcome], metric: Metric) -> Table:
         table.add_row(
             job.label,
             Text(outcome.words(), style=COLOURS[outcome.state]),
-            _number(outcome.value, 4),
+            _number(outcome.value),
             "" if outcome.test_bleu is None else f"{outcome.test_bleu:.1f}",
             str(job.seed),
             "" if outcome.seconds is None else clock(outcome.seconds),
@@ -183,8 +183,8 @@ def terminal() -> Console:
     return Console(highlight=False, soft_wrap=True, width=WIDTH)
 
 
-def _number(value: float | None, digits: int) -> str:
-    return "" if value is None else f"{value:.{digits}g}"
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.4g}"
 
 
 def conclusion(

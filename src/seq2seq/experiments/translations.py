@@ -46,7 +46,7 @@ def read_translations(path: Path) -> Translations:
         InputError: the file is missing or damaged.
     """
     try:
-        # not splitlines(): text may hold other line ends than \\n
+        # not splitlines(): text may hold other line ends than \n
         lines = path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
         rows: Sequence[dict[str, str]] = [json.loads(line) for line in lines]
         columns = [[row[name] for row in rows] for name in ("source", "reference", "hypothesis")]

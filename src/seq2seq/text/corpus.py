@@ -55,7 +55,11 @@ def read_lines(path: Path) -> list[str]:
 
 
 def decode_lines(path: Path, content: bytes) -> list[str]:
-    """The lines of a file's content, as `read_lines` gives them."""
+    """The lines of a file's content, as `read_lines` gives them.
+
+    Raises:
+        InputError: there are none, or they are not UTF-8.
+    """
     content = content.removeprefix(BYTE_ORDER_MARK)
     if not content:
         raise InputError(f"{path} is empty: give a file with one sentence a line")

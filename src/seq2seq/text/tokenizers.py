@@ -28,14 +28,12 @@ from seq2seq.text.vocabulary import (
     END_ID,
     PADDING,
     PADDING_ID,
+    SPACE_MARK,
     SPECIALS,
     UNKNOWN,
     UNKNOWN_ID,
     Vocabulary,
 )
-
-SPACE = "\u2581"
-"""SentencePiece's mark of a space, with which a word begins."""
 
 NUM_WAYS = 64
 """Ways to split a word that sampling chooses from."""
@@ -47,11 +45,9 @@ class Tokenizer(Protocol):
 
     def tokens(self, text: str) -> list[str]:
         """Split a sentence."""
-        ...
 
     def text(self, tokens: Sequence[str]) -> str:
         """Put tokens together as ordinary text."""
-        ...
 
 
 class WordTokenizer:
@@ -132,7 +128,7 @@ def _words(pieces: Sequence[str]) -> Iterator[tuple[str, ...]]:
     """The pieces of one word after another; a word begins with a space mark."""
     start = 0
     for place in range(1, len(pieces) + 1):
-        if place == len(pieces) or pieces[place].startswith(SPACE):
+        if place == len(pieces) or pieces[place].startswith(SPACE_MARK):
             yield tuple(pieces[start:place])
             start = place
 
@@ -152,7 +148,7 @@ def _ways(
     except RuntimeError as error:  # a model of merges, as the one of init_from may be
         raise InputError("data.tokenizer.sampling needs a vocabulary of unigram") from error
     ways = [[piece.piece for piece in way.pieces] for way in found]
-    if not surface.startswith(SPACE) or any("".join(way) != surface for way in ways):
+    if not surface.startswith(SPACE_MARK) or any("".join(way) != surface for way in ways):
         return [list(word)], [1.0]
     probabilities = [exp(alpha * (way.score - found[0].score)) for way in found]
     return ways, list(accumulate(probabilities))

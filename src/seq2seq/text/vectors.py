@@ -15,13 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seq2seq.errors import InputError
-from seq2seq.text.vocabulary import SPECIALS, Vocabulary
+from seq2seq.text.vocabulary import SPACE_MARK, SPECIALS, Vocabulary
 
 LONGEST_LINE = 1 << 20
 """Bytes; a longer line is no vector, and is refused before it fills the memory."""
-
-PIECE_MARK = "▁"
-"""How SentencePiece marks the beginning of a word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +71,7 @@ def _wanted(vocabulary: Vocabulary) -> dict[str, list[int]]:
     wanted: dict[str, list[int]] = {}
     for index, token in enumerate(vocabulary.tokens):
         if index >= len(SPECIALS):
-            for name in {token, token.removeprefix(PIECE_MARK)} - {""}:
+            for name in {token, token.removeprefix(SPACE_MARK)} - {""}:
                 wanted.setdefault(name, []).append(index)
     return wanted
 

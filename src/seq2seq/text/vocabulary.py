@@ -6,6 +6,9 @@ UNKNOWN, PADDING, BEGIN, END = "<unk>", "<pad>", "<bos>", "<eos>"
 SPECIALS = (UNKNOWN, PADDING, BEGIN, END)
 UNKNOWN_ID, PADDING_ID, BEGIN_ID, END_ID = range(4)
 
+SPACE_MARK = "\N{LOWER ONE EIGHTH BLOCK}"
+"""How SentencePiece writes a space; the first piece of every sentence begins with it."""
+
 
 class Vocabulary:
     """A fixed list of tokens, the four specials first; a token's id is its place in the list.

@@ -6,6 +6,8 @@ from typing import Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
+from seq2seq.model.unroll.layer import columns
+
 SAFE_EXPONENT = 40.0
 """Queries and keys up to this have exp(2 x) and its inverse well within float32."""
 
@@ -125,8 +127,7 @@ class DotPass:
     def __init__(self, keys: Tensor, scale: float) -> None:
         self.query_weight = keys.new_empty(0, keys.shape[-1])
         self._keys = keys
-        # products of one row are several times as fast on a CPU with the matrix laid out like this
-        self._columns = keys.mT.contiguous()
+        self._columns = columns(keys)
         self._scale = scale
 
     def overflowed(self, queries: Tensor) -> bool:  # noqa: ARG002

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from seq2seq.model.unroll.forward import DecoderPass
-from seq2seq.model.unroll.layer import bias_gradient, weight_gradient
+from seq2seq.model.unroll.layer import bias_gradient, columns, weight_gradient
 from seq2seq.model.unroll.tensors import LayerTensors, UnrollTensors
 
 
@@ -23,8 +23,7 @@ class DecoderGradients:
         self._of_states = [state.new_zeros(shape) for _ in forward.layers]
         self._of_contexts = torch.empty_like(forward.contexts)
         self._of_scores = torch.empty_like(forward.weights)
-        # products of one row are several times as fast on a CPU with the matrix laid out like this
-        self._memory_columns = forward.memory.mT.contiguous()
+        self._memory_columns = columns(forward.memory)
 
     def run(
         self, of_tops: Tensor | None, of_contexts: Tensor | None, of_weights: Tensor | None

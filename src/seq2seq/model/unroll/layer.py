@@ -127,6 +127,11 @@ class InputProduct:
         return inputs if self._mask is None else inputs * self._mask[rows]
 
 
+def columns(matrices: Tensor) -> Tensor:
+    """The transpose, laid out so that products of one row are several times as fast on a CPU."""
+    return matrices.mT.contiguous()
+
+
 def weight_gradient(of_outputs: Tensor, inputs: Tensor) -> Tensor:
     """The gradient of a weight: the sum of outer products over all tokens."""
     return of_outputs.T @ inputs

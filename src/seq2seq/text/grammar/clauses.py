@@ -6,7 +6,15 @@ from dataclasses import replace
 from typing import Any
 
 from seq2seq.text.grammar.lexicon import Adjective, Lexicon, Verb
-from seq2seq.text.grammar.phrase import EMPTY, Agreement, Lexeme, Phrase, compose, word_pair
+from seq2seq.text.grammar.phrase import (
+    EMPTY,
+    Agreement,
+    Lexeme,
+    Phrase,
+    agreement_of,
+    compose,
+    word_pair,
+)
 from seq2seq.text.grammar.phrases import COUNTED, SPECIFIC, NounPhrases
 from seq2seq.text.grammar.verbs import auxiliary, be, do, verb_forms
 
@@ -237,13 +245,6 @@ class Clauses:
 def is_human(verb: Verb) -> bool:
     """Whether only people do what the verb says."""
     return bool(verb.kinds) and (verb.kinds <= ONLY_HUMAN or verb.preposition is not None)
-
-
-def agreement_of(phrase: Phrase) -> Agreement:
-    """Agreement of a phrase that can be a subject."""
-    if phrase.agreement is None:
-        raise ValueError(f"{phrase.source} has no agreement")
-    return phrase.agreement
 
 
 def _predicative(adjective: Adjective, agreement: Agreement) -> Lexeme:

@@ -52,6 +52,18 @@ class Phrase:
 
 EMPTY = Phrase((), ())
 
+
+def agreement_of(phrase: Phrase) -> Agreement:
+    """Agreement of a phrase that can be a subject.
+
+    Raises:
+        ValueError: it cannot.
+    """
+    if phrase.agreement is None:
+        raise ValueError(f"{phrase.source} has no agreement")
+    return phrase.agreement
+
+
 Lexeme = Callable[[str, str], tuple[str, ...]]
 """(side, form) -> words, for a word that takes several forms; the first of them is its head."""
 

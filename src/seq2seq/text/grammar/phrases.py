@@ -8,7 +8,15 @@ from typing import TypeVar
 from seq2seq.text.grammar.french import begins_with_vowel
 from seq2seq.text.grammar.inflection import english_article
 from seq2seq.text.grammar.lexicon import Adjective, Determiner, Lexicon, Noun
-from seq2seq.text.grammar.phrase import EMPTY, Agreement, Phrase, compose, linked, word_pair
+from seq2seq.text.grammar.phrase import (
+    EMPTY,
+    Agreement,
+    Phrase,
+    agreement_of,
+    compose,
+    linked,
+    word_pair,
+)
 
 T = TypeVar("T")
 
@@ -77,11 +85,9 @@ class NounPhrases:
 
     def pair(self, first: Phrase, second: Phrase) -> Phrase:
         """Two phrases joined by "and"; feminine only where both are."""
-        if first.agreement is None or second.agreement is None:
-            raise ValueError("only phrases with agreement can be joined")
         rule = self._rules["and"]
         joined = compose(rule["source"], rule["target"], {"NP": first, "SECOND": second})
-        feminine = first.agreement.feminine and second.agreement.feminine
+        feminine = agreement_of(first).feminine and agreement_of(second).feminine
         return replace(
             joined,
             agreement=Agreement(3, plural=True, feminine=feminine),

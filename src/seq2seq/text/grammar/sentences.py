@@ -4,9 +4,16 @@ import random
 from collections.abc import Mapping
 from typing import Any
 
-from seq2seq.text.grammar.clauses import Clauses, Combination, Rule, agreement_of, is_human
+from seq2seq.text.grammar.clauses import Clauses, Combination, Rule, is_human
 from seq2seq.text.grammar.lexicon import Lexicon
-from seq2seq.text.grammar.phrase import EMPTY, Lexeme, Phrase, compose, word_pair
+from seq2seq.text.grammar.phrase import (
+    EMPTY,
+    Lexeme,
+    Phrase,
+    agreement_of,
+    compose,
+    word_pair,
+)
 from seq2seq.text.grammar.phrases import SPECIFIC
 
 

@@ -1,0 +1,79 @@
+"""What the programs in scripts/ have in common: their options and how they end. Loads no torch."""
+
+import argparse
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from seq2seq.errors import InputError, TrainingFailed, TrainingInterrupted
+
+ENDINGS = (InputError, TrainingFailed, TrainingInterrupted)
+"""What ends a program without a traceback."""
+
+
+def program_parser(description: str | None) -> argparse.ArgumentParser:
+    """A parser whose ``--help`` shows a program's own docstring as it is written."""
+    return argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+
+
+def run_program(parser: argparse.ArgumentParser, work: Callable[[argparse.Namespace], int]) -> int:
+    """Do what the command line asks for.
+
+    Args:
+        parser: of the command line.
+        work: the program; takes the options, returns the exit status.
+
+    Returns:
+        The exit status: that of `work`; 2 after wrong input and 1 after failed training, which are
+        one line on standard error; 128 and the number of the signal where one ended it; 0 where
+        whoever read standard output, such as ``head``, has enough.
+    """
+    try:
+        return work(parser.parse_args())
+    except ENDINGS as ending:
+        return ended_by(ending)
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+    except BrokenPipeError:
+        return 0
+    finally:
+        _flush()
+
+
+def ended_by(ending: Exception) -> int:
+    """Say in one line what ended a program, one of `ENDINGS`; returns the exit status."""
+    if isinstance(ending, TrainingInterrupted):
+        print(f"{ending}; the same command continues", file=sys.stderr)
+        return 128 + ending.signal_number
+    print(f"error: {ending}", file=sys.stderr)
+    return 1 if isinstance(ending, TrainingFailed) else 2
+
+
+def _flush() -> None:
+    """Flush standard output; what nobody reads goes nowhere, lest Python complain at its end."""
+    if sys.stdout is None:  # it was closed before the program began
+        return
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@contextmanager
+def writing(path: Path, option: str) -> Iterator[None]:
+    """Makes what the file system refuses a wrong option.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise InputError(
+            f"{path} cannot be written ({error.strerror}): give another {option}"
+        ) from error
