@@ -1,10 +1,10 @@
 """The fixed panel of sentences whose attention is recorded at every validation."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from seq2seq.errors import InputError
+from seq2seq.evaluation.alignment import are_as_long, word_indices
 from seq2seq.text.codec import TextCodec
 from seq2seq.text.corpus import SentencePair
 from seq2seq.text.store import EncodedSplit, TokenStore
@@ -12,9 +12,6 @@ from seq2seq.text.words import split_words
 
 SEPARATOR = "|||"
 """Between source and target of a sentence that is given as text."""
-
-_MARKS = re.compile(r"[\s▁]+")
-"""White space, and how SentencePiece writes it."""
 
 Links = tuple[tuple[int, int], ...]
 
@@ -119,14 +116,9 @@ def gold_links(
     )
 
 
-def _owners(text: str, tokens: Sequence[str]) -> list[int] | None:
+def _owners(text: str, tokens: Sequence[str]) -> list[int | None] | None:
     """The word that each token begins in; None where the letters differ in number."""
     words = split_words(text)
     if len(words) == len(tokens):
         return list(range(len(words)))
-    letters = [number for number, word in enumerate(words) for _ in word]
-    lengths = [len(_MARKS.sub("", token)) for token in tokens]
-    if sum(lengths) != len(letters):
-        return None
-    starts = [sum(lengths[:place]) for place in range(len(tokens))]
-    return [letters[min(start, len(letters) - 1)] for start in starts]
+    return word_indices(tokens, words) if are_as_long(tokens, words) else None
