@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from seq2seq.decoding.lengths import DEFAULT_BOUNDS
 from seq2seq.errors import InputError
 from seq2seq.evaluation.alignment import are_as_long, word_indices
+from seq2seq.tensorboard.record_format import MAX_TOKENS
 from seq2seq.text.codec import TextCodec
 from seq2seq.text.corpus import SentencePair
 from seq2seq.text.store import EncodedSplit, TokenStore
@@ -12,6 +14,9 @@ from seq2seq.text.words import split_words
 
 SEPARATOR = "|||"
 """Between source and target of a sentence that is given as text."""
+
+MAX_SOURCE_LENGTH = int((MAX_TOKENS - DEFAULT_BOUNDS.max_extra) / DEFAULT_BOUNDS.max_factor) - 1
+"""Tokens of a source sentence, ``<eos>`` not counted, of which every translation fits a record."""
 
 Links = tuple[tuple[int, int], ...]
 
@@ -52,7 +57,7 @@ def choose_panel(
         texts: ``source`` or ``source ||| target``.
 
     Raises:
-        InputError: a place is outside the split, or a text is blank.
+        InputError: a place is outside the split, or a text is blank or too long for a record.
     """
     places = list(dict.fromkeys([*range(min(first, len(validation))), *indices]))
     for place in places:
@@ -65,23 +70,46 @@ def choose_panel(
     sources = [validation.source[place] for place in places]
     targets = [validation.target[place] for place in places]
     pairs = [validation.pairs[place] for place in places] + own
+    tags = (
+        *(f"attention/{place}" for place in places),
+        *(f"attention/text {number}" for number in range(1, len(own) + 1)),
+    )
+    sources = [*map(list, sources), *(source_codec.encode(pair.source) for pair in own)]
+    targets = [*map(list, targets), *(target_codec.encode(pair.target) for pair in own)]
+    for tag, source, target in zip(tags, sources, targets, strict=True):
+        require_recordable(len(source), len(target), f"tensorboard.panel: {tag}")
     return AttentionPanel(
-        tags=(
-            *(f"attention/{place}" for place in places),
-            *(f"attention/text {number}" for number in range(1, len(own) + 1)),
-        ),
-        split=EncodedSplit(
+        tags,
+        EncodedSplit(
             pairs=pairs,
-            source=TokenStore.from_sentences(
-                [*map(list, sources), *(source_codec.encode(pair.source) for pair in own)]
-            ),
-            target=TokenStore.from_sentences(
-                [*map(list, targets), *(target_codec.encode(pair.target) for pair in own)]
-            ),
+            source=TokenStore.from_sentences(sources),
+            target=TokenStore.from_sentences(targets),
             num_blank=0,
             num_long=0,
         ),
     )
+
+
+def require_recordable(num_source: int, num_target: int, where: str) -> None:
+    """Refuse a sentence of which a record would be too large.
+
+    Args:
+        num_source: its tokens, ``<eos>`` not counted.
+        num_target: those of its given translation.
+        where: which sentence it is.
+
+    Raises:
+        InputError: it has more tokens than a record, or a translation's record, can hold.
+    """
+    for side, count, bound in (
+        ("source", num_source, MAX_SOURCE_LENGTH),
+        ("target", num_target, MAX_TOKENS - 1),
+    ):
+        if count > bound:
+            raise InputError(
+                f"{where} has {count:,} {side} tokens, of which attention is not recorded: give "
+                f"sentences of at most {bound:,}"
+            )
 
 
 def _pair(text: str) -> SentencePair:
