@@ -67,15 +67,15 @@ def choose_panel(
                 f"{len(validation):,} pairs: choose among 0 to {len(validation) - 1}"
             )
     own = [_pair(text) for text in texts]
-    sources = [validation.source[place] for place in places]
-    targets = [validation.target[place] for place in places]
     pairs = [validation.pairs[place] for place in places] + own
     tags = (
         *(f"attention/{place}" for place in places),
         *(f"attention/text {number}" for number in range(1, len(own) + 1)),
     )
-    sources = [*map(list, sources), *(source_codec.encode(pair.source) for pair in own)]
-    targets = [*map(list, targets), *(target_codec.encode(pair.target) for pair in own)]
+    sources = [validation.source[place].tolist() for place in places]
+    targets = [validation.target[place].tolist() for place in places]
+    sources += [source_codec.encode(pair.source) for pair in own]
+    targets += [target_codec.encode(pair.target) for pair in own]
     for tag, source, target in zip(tags, sources, targets, strict=True):
         require_recordable(len(source), len(target), f"tensorboard.panel: {tag}")
     return AttentionPanel(
