@@ -40,6 +40,8 @@ def main() -> int:
 
 
 def _log(arguments: argparse.Namespace) -> int:
+    if arguments.step < 0:
+        raise InputError(f"--step {arguments.step} is none: count steps from 0")
     from seq2seq.text.corpus import read_sources  # noqa: PLC0415 - nothing heavy before --help
 
     pairs = read_sources(arguments.input, arguments.target)

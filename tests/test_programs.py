@@ -408,6 +408,25 @@ def test_a_signal_ends_training_with_a_checkpoint_and_the_command_continues(tmp_
 
 
 @pytest.mark.parametrize(
+    ("lines", "options", "message"),
+    [
+        ("a\n", ["--beam", "0"], "a beam of 0 follows nothing"),
+        ("a\n", ["--step", "-1"], "--step -1 is none"),
+        (" \n\n", [], "every line of the input is blank"),
+        ("a\n" + "a " * 1019, [], "line 2 has 1,019 source tokens"),
+        ("a\n", ["--logdir", "text"], "text cannot be written to"),
+    ],
+)
+def test_log_attention_refuses_wrong_input_in_one_line(trained, tmp_path, lines, options, message):
+    (tmp_path / "text").write_text(lines, "utf-8")
+    arguments = [str(trained[0]), "--input", "text", *options]
+    done = program("scripts/log_attention.py", *arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.decode().startswith(f"error: {message}")
+    assert done.stderr.count(b"\n") == 1
+
+
+@pytest.mark.parametrize(
     "arguments",
     [
         ["scripts/plot_attention.py", "--sentence", "a"],

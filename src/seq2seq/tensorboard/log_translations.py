@@ -44,9 +44,11 @@ def log_translations(
         The number of sentences recorded.
 
     Raises:
-        InputError: there is no model, no such device, no sentence with text or one that is too
-            long, or the folder cannot be written to.
+        InputError: there is no model, no such device or beam, no sentence with text or one that is
+            too long, or the folder cannot be written to.
     """
+    if beam < 1:
+        raise InputError(f"a beam of {beam} follows nothing: give 1 for greedy search, or more")
     if not any(pair.source.strip() for pair in pairs):
         raise InputError("every line of the input is blank: give one sentence a line")
     found = _found(load_model_folder(model), pairs, beam=beam, device=device_named(device))
@@ -83,7 +85,7 @@ def _found(
         "forced": [[each] for each in forced],
         "greedy": translator.translate_n_best(sources, search=GREEDY),
     }
-    if beam != 1:
+    if beam > 1:
         search = search_from_options(beam=beam, num_best=beam, length_penalty="average")
         found["beam"] = translator.translate_n_best(sources, search=search)
     return found
