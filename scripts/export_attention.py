@@ -2,7 +2,8 @@
 
 The page is the Attention tab with its data inside; it opens from disk and asks no server. Of a run
 folder (or a folder of runs) it holds what training recorded; with --input FILE a model translates
-the lines of a file, and the page holds the attention of that.
+the lines of a file, and the page holds the attention of that, as scripts/log_attention.py records
+it.
 """
 
 import argparse
@@ -10,6 +11,7 @@ import sys
 from pathlib import Path
 
 from seq2seq.application.program import program_parser, run_program, writing
+from seq2seq.errors import InputError
 
 
 def main() -> int:
@@ -17,6 +19,11 @@ def main() -> int:
     parser = program_parser(__doc__)
     parser.add_argument("folder", type=Path, help="a run folder, or an exported model/ folder")
     parser.add_argument("--input", type=Path, help="text file to translate, one sentence a line")
+    parser.add_argument("--target", type=Path, help="its translation, line by line, to be forced")
+    parser.add_argument(
+        "--beam", type=int, default=5, metavar="K", help="hypotheses; 1: greedy alone (default: 5)"
+    )
+    parser.add_argument("--device", default="cpu", help="cpu, cuda or mps (default: cpu)")
     parser.add_argument(
         "-o", "--output", type=Path, default=Path("attention.html"), help="the page"
     )
@@ -24,14 +31,27 @@ def main() -> int:
 
 
 def _export(arguments: argparse.Namespace) -> int:
-    from seq2seq.tensorboard.export import export_run, export_translations  # noqa: PLC0415 - late
-
-    folder, source, output = arguments.folder, arguments.input, arguments.output
-    content = export_run(folder) if source is None else export_translations(folder, source)
+    if arguments.target is not None and arguments.input is None:
+        raise InputError("--target is the translation of --input FILE: give that as well")
+    content, output = _page(arguments), arguments.output
     with writing(output, "-o"):
         output.write_text(content, encoding="utf-8")
     print(f"{output}  {output.stat().st_size / 1e6:.1f} MB")
     return 0
+
+
+def _page(arguments: argparse.Namespace) -> str:
+    from seq2seq.tensorboard.export import export_run, export_translations  # noqa: PLC0415 - late
+
+    if arguments.input is None:
+        return export_run(arguments.folder)
+    return export_translations(
+        arguments.folder,
+        arguments.input,
+        arguments.target,
+        beam=arguments.beam,
+        device=arguments.device,
+    )
 
 
 if __name__ == "__main__":

@@ -60,8 +60,7 @@ def _translation(arguments: argparse.Namespace) -> "Translation":
         translator = Translator.load(arguments.model, device=arguments.device)
         return translator.translate([arguments.sentence])[0]
 
-    import torch  # noqa: PLC0415
-
+    from seq2seq.decoding.device import device_named  # noqa: PLC0415
     from seq2seq.decoding.forced import force_translate  # noqa: PLC0415
     from seq2seq.decoding.model_folder import load_model_folder  # noqa: PLC0415
     from seq2seq.text.bucketing import BatchSize  # noqa: PLC0415
@@ -70,7 +69,7 @@ def _translation(arguments: argparse.Namespace) -> "Translation":
     (translation,) = force_translate(
         load_model_folder(arguments.model),
         [SentencePair(arguments.sentence, arguments.target)],
-        device=torch.device(arguments.device),
+        device=device_named(arguments.device),
         batch_size=BatchSize(sentences=1, tokens=None),
     )
     return translation

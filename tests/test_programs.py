@@ -14,6 +14,7 @@ import pytest
 
 from seq2seq.evaluation.alignment import AlignmentCounts, GoldAlignment
 from seq2seq.evaluation.pharaoh import format_gold, parse_gold, read_pharaoh
+from seq2seq.tensorboard.plugin.event_files import read_log_folder
 from seq2seq.text.words import split_words
 from tests.programs import ROOT, SCRIPTS, program
 from tests.tiny import SMALL_CORPUS, SMALL_MODEL
@@ -271,6 +272,7 @@ def test_attention_of_a_run_and_of_a_translated_file_becomes_a_page(trained, tmp
         content = page.read_text("utf-8")
         assert ('"kind": "forced"' in content) is (not source)
         assert '"kind": "greedy"' in content
+        assert '"kind": "beam", "rank": 4' in content
         assert content.count("</script>") == 2
 
 
@@ -284,12 +286,37 @@ def test_attention_of_a_translated_file_goes_into_tensorboard(trained, tmp_path)
     assert len(list((tmp_path / "logs").glob("events.out.tfevents.*"))) == 1
 
 
+def test_attention_of_a_finished_model_has_the_kinds_that_training_records(trained, tmp_path):
+    files = {"input": "The cat sleeps.\n\nI see it.\n", "target": "Le chat dort.\nx\n\n"}
+    arguments = ["--logdir", str(tmp_path / "logs"), "--step", "7", "--beam", "3"]
+    for option, text in files.items():
+        (tmp_path / option).write_text(text, "utf-8")
+        arguments += [f"--{option}", str(tmp_path / option)]
+    done = program("scripts/log_attention.py", str(trained[0]), *arguments)
+    assert done.returncode == 0, done.stderr.decode()
+    views = {view["tag"]: view for view in read_log_folder(tmp_path / "logs")["views"]}
+    searched = ("greedy", "beam", "beam/1", "beam/2")
+    assert set(views) == {
+        "attention/1/forced",
+        *(f"attention/{number}/{kind}" for number in (1, 3) for kind in searched),
+    }
+    for tag, view in views.items():
+        (frame,) = view["frames"]
+        assert frame["step"] == 7
+        assert frame["score"] < 0
+        assert (frame["bleu"] is not None) is (tag in {f"attention/1/{kind}" for kind in searched})
+    assert [token.strip("▁") for token in views["attention/1/forced"]["targets"][0]] == [
+        *("Le", "chat", "dort", ".", "<eos>")
+    ]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["scripts/export_attention.py", "absent"], "absent is no folder"),
         (["scripts/export_attention.py", "."], ". holds no attention records"),
         (["scripts/export_attention.py", ".", "--input", "absent"], "absent does not exist"),
+        (["scripts/export_attention.py", ".", "--target", "t"], "--target is the translation of"),
         (["scripts/log_attention.py", ".", "--input", "absent"], "absent does not exist"),
     ],
 )
@@ -359,6 +386,44 @@ def test_a_signal_ends_training_with_a_checkpoint_and_the_command_continues(tmp_
     continued = program("train.py", *overrides)
     assert continued.returncode == 0, continued.stderr.decode()
     assert f"continuing from {last}" in continued.stdout.decode()
+
+
+@pytest.mark.parametrize(
+    ("lines", "options", "message"),
+    [
+        ("a\n", ["--beam", "0"], "a beam of 0 follows nothing"),
+        ("a\n", ["--step", "-1"], "--step -1 is none"),
+        (" \n\n", [], "every line of the input is blank"),
+        ("a\n" + "a " * 1019, [], "line 2 has 1,019 source tokens"),
+        ("a\n", ["--logdir", "text"], "text cannot be written to"),
+    ],
+)
+def test_log_attention_refuses_wrong_input_in_one_line(trained, tmp_path, lines, options, message):
+    (tmp_path / "text").write_text(lines, "utf-8")
+    arguments = [str(trained[0]), "--input", "text", *options]
+    done = program("scripts/log_attention.py", *arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.decode().startswith(f"error: {message}")
+    assert done.stderr.count(b"\n") == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["scripts/plot_attention.py", "--sentence", "a"],
+        ["scripts/plot_attention.py", "--sentence", "a", "--target", "b"],
+        ["scripts/align.py", "--source", "text", "--target", "text"],
+        ["scripts/log_attention.py", "--input", "text"],
+        ["scripts/export_attention.py", "--input", "text"],
+    ],
+    ids=" ".join,
+)
+def test_a_device_that_is_not_here_is_one_line(trained, tmp_path, arguments):
+    (tmp_path / "text").write_text("a\n", "utf-8")
+    script, *options = arguments
+    done = program(script, str(trained[0]), *options, "--device", "abacus", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr == b"error: device 'abacus' is not here: choose cpu, cuda or mps\n"
 
 
 @pytest.mark.parametrize("name", ["train.py", *SCRIPTS])

@@ -347,7 +347,7 @@ class DeviceConfig:
     accelerator: Accelerator = setting("where to compute")
     devices: int = setting("number of devices", low=1)
     precision: Precision = setting("number format of the products")
-    threads: int | None = setting("CPU threads; null: torch's choice", low=1)
+    threads: int | None = setting("CPU threads; null: torch's choice", low=1, high=1024)
 
     def __post_init__(self) -> None:
         check_ranges("device", self)

@@ -1,4 +1,5 @@
 import json
+import shutil
 import signal
 from dataclasses import replace
 
@@ -226,6 +227,16 @@ def test_an_interrupted_run_continues_to_the_same_weights(tiny, tmp_path, finish
     run(tiny(), tmp_path / "run")
     expected, found = weights_of(finished_run), weights_of(tmp_path / "run")
     assert all(torch.equal(expected[name], found[name]) for name in expected)
+
+
+def test_a_refused_continuation_leaves_the_record_as_it_was(tiny, tmp_path, finished_run):
+    run_dir = tmp_path / "run"
+    shutil.copytree(finished_run, run_dir)
+    (run_dir / "metrics.json").unlink()
+    before = (run_dir / "ledger.json").read_bytes()
+    with pytest.raises(InputError, match=r"model\.num_layers=1, not 2"):
+        run(tiny("model.num_layers=2"), run_dir)
+    assert (run_dir / "ledger.json").read_bytes() == before
 
 
 def test_a_crashed_run_continues_from_its_last_epoch_to_the_same_weights(

@@ -65,8 +65,8 @@ def move_to_cell(page, tab, row, column, figure=0):
 
 
 def test_the_tab_shows_every_token_of_the_latest_step(open_tab, data):
-    _, tab = open_tab(run="additive")
-    view = data["additive", TAG]
+    _, tab = open_tab(run="seed_1")
+    view = data["seed_1", TAG]
     frame = view["frames"][-1]
     assert labels(tab, "column") == view["sources"][frame["source"]]
     assert labels(tab, "row") == view["targets"][frame["target"]]
@@ -74,8 +74,8 @@ def test_the_tab_shows_every_token_of_the_latest_step(open_tab, data):
 
 
 def test_the_slider_replays_training(open_tab, data):
-    page, tab = open_tab(run="additive")
-    steps = [frame["step"] for frame in data["additive", TAG]["frames"]]
+    page, tab = open_tab(run="seed_1")
+    steps = [frame["step"] for frame in data["seed_1", TAG]["frames"]]
     slider = tab.locator(".time:not(.beside) input[type=range]")
     said = tab.locator(".time:not(.beside) .step b")
     last = tab.locator(".cells").first.inner_html()
@@ -94,8 +94,8 @@ def test_the_slider_replays_training(open_tab, data):
 
 
 def test_pointing_at_a_token_shows_its_exact_weights(open_tab, data):
-    _, tab = open_tab(run="additive")
-    expected = weights_of(data["additive", TAG], -1)
+    _, tab = open_tab(run="seed_1")
+    expected = weights_of(data["seed_1", TAG], -1)
     point_at(tab, "row", 2)
     np.testing.assert_allclose(shown_weights(tab), expected[2], atol=5.1e-5)
     expect(tab.locator(".weights h3")).to_contain_text("looks at")
@@ -105,8 +105,8 @@ def test_pointing_at_a_token_shows_its_exact_weights(open_tab, data):
 
 
 def test_pointing_at_a_cell_shows_its_tokens_and_weight(open_tab, data):
-    page, tab = open_tab(run="additive")
-    view = data["additive", TAG]
+    page, tab = open_tab(run="seed_1")
+    view = data["seed_1", TAG]
     move_to_cell(page, tab, 1, 3)
     weight = weights_of(view, -1)[1, 3]
     text = f"{view['targets'][0][1]} → {view['sources'][0][3]}{weight:.4f}"
@@ -115,11 +115,11 @@ def test_pointing_at_a_cell_shows_its_tokens_and_weight(open_tab, data):
 
 def test_kind_sentence_and_run_are_chosen(open_tab, data):
     _, tab = open_tab()
-    tab.get_by_label("run", exact=True).select_option("scaled_dot")
+    tab.get_by_label("run", exact=True).select_option("seed_2")
     tab.get_by_label("sentence").select_option("attention/1")
     tab.get_by_role("radio", name="greedy").click()
-    view = data["scaled_dot", "attention/1/greedy"]
-    expect(tab.locator("figcaption")).to_contain_text("scaled_dot")
+    view = data["seed_2", "attention/1/greedy"]
+    expect(tab.locator("figcaption")).to_contain_text("seed_2")
     expect(tab.locator("figcaption")).to_contain_text("attention/1, greedy")
     frame = view["frames"][-1]
     assert labels(tab, "row") == view["targets"][frame["target"]]
@@ -129,13 +129,13 @@ def test_kind_sentence_and_run_are_chosen(open_tab, data):
 
 
 def test_two_runs_side_by_side_with_their_difference(open_tab, data, screenshot):
-    page, tab = open_tab(run="additive")
+    page, tab = open_tab(run="seed_1")
     tab.get_by_role("button", name="compare").click()
-    tab.get_by_label("beside", exact=True).select_option("scaled_dot")
+    tab.get_by_label("beside", exact=True).select_option("seed_2")
     expect(tab.locator("figure")).to_have_count(3)
     titles = tab.locator("figcaption b").all_text_contents()
-    assert titles == ["A  additive", "B  scaled_dot", "A − B"]
-    first, second = (weights_of(data[run, TAG], -1) for run in ("additive", "scaled_dot"))
+    assert titles == ["A  seed_1", "B  seed_2", "A − B"]
+    first, second = (weights_of(data[run, TAG], -1) for run in ("seed_1", "seed_2"))
     move_to_cell(page, tab, 2, 2, figure=2)
     difference = first[2, 2] - second[2, 2]
     sign = "+" if difference > 0 else ""
@@ -151,8 +151,8 @@ def test_two_runs_side_by_side_with_their_difference(open_tab, data, screenshot)
 
 
 def test_two_steps_of_one_run_side_by_side(open_tab, data):
-    _, tab = open_tab(run="additive", compare="on")
-    steps = [frame["step"] for frame in data["additive", TAG]["frames"]]
+    _, tab = open_tab(run="seed_1", compare="on")
+    steps = [frame["step"] for frame in data["seed_1", TAG]["frames"]]
     said = tab.locator(".beside .step b")
     expect(said).to_have_text(f"step {steps[0]:,}")
     tab.locator(".beside input[type=range]").press("ArrowRight")
@@ -161,15 +161,15 @@ def test_two_steps_of_one_run_side_by_side(open_tab, data):
 
 
 def test_runs_with_other_tokens_have_no_difference_map_and_say_so(open_tab):
-    _, tab = open_tab(run="additive", compare="on", **{"with": "hostile"})
+    _, tab = open_tab(run="seed_1", compare="on", **{"with": "hostile"})
     expect(tab.locator("figure")).to_have_count(2)
     expect(tab.locator(".message")).to_contain_text("the tokens differ")
 
 
 def test_ribbons_join_the_same_tokens(open_tab, data, screenshot):
-    page, tab = open_tab(run="additive")
+    page, tab = open_tab(run="seed_1")
     tab.get_by_role("radio", name="ribbons").click()
-    view = data["additive", TAG]
+    view = data["seed_1", TAG]
     assert labels(tab, "row") == view["targets"][0]
     ribbons = tab.locator(".ribbons path")
     assert ribbons.count() == (weights_of(view, -1) >= 0.01).sum()
@@ -180,8 +180,8 @@ def test_ribbons_join_the_same_tokens(open_tab, data, screenshot):
 
 
 def test_gold_links_lie_over_the_weights(open_tab, data):
-    page, tab = open_tab(run="additive")
-    links = data["additive", TAG]["alignments"][0]
+    page, tab = open_tab(run="seed_1")
+    links = data["seed_1", TAG]["alignments"][0]
     assert links
     rings = tab.locator(".gold rect")
     expect(rings).to_have_count(len(links))
@@ -192,8 +192,8 @@ def test_gold_links_lie_over_the_weights(open_tab, data):
 
 
 def test_everything_is_reached_by_keys(open_tab, data):
-    page, tab = open_tab(run="additive")
-    view = data["additive", TAG]
+    page, tab = open_tab(run="seed_1")
+    view = data["seed_1", TAG]
     caption = tab.locator("figcaption")
     caption.click()
     page.keyboard.press("n")
@@ -221,15 +221,15 @@ def test_everything_is_reached_by_keys(open_tab, data):
 
 
 def test_a_link_opens_the_same_view_again(open_tab, open_page):
-    page, tab = open_tab(run="additive")
+    page, tab = open_tab(run="seed_1")
     tab.get_by_label("sentence").select_option("attention/2")
     tab.get_by_role("radio", name="ribbons").click()
     tab.get_by_role("button", name="compare").click()
-    tab.get_by_label("beside", exact=True).select_option("scaled_dot")
+    tab.get_by_label("beside", exact=True).select_option("seed_2")
     expect(tab.locator("figure")).to_have_count(3)
     tab.locator(".time:not(.beside) input[type=range]").press("Home")
     captions = tab.locator("figcaption").all_text_contents()
-    assert "#attention&p.attention.run=additive" in page.url
+    assert "#attention&p.attention.run=seed_1" in page.url
     again = tab_of(open_page(page.url))
     expect(again.locator("figcaption")).to_have_text(captions)
     expect(again.get_by_label("sentence")).to_have_value("attention/2")
@@ -246,14 +246,14 @@ def downloaded(page, tab, name, folder):
 
 
 def test_a_view_is_exported_as_picture_drawing_and_data(open_tab, data, tmp_path):
-    page, tab = open_tab(run="additive")
-    view = data["additive", TAG]
+    page, tab = open_tab(run="seed_1")
+    view = data["seed_1", TAG]
     png = downloaded(page, tab, "PNG", tmp_path).read_bytes()
     assert png.startswith(b"\x89PNG")
     assert len(png) > 5_000
     svg = ElementTree.parse(downloaded(page, tab, "SVG", tmp_path)).getroot()
     texts = {element.text for element in svg.iter("{http://www.w3.org/2000/svg}text")}
-    assert {*view["sources"][0], *view["targets"][0], "additive"} <= texts
+    assert {*view["sources"][0], *view["targets"][0], "seed_1"} <= texts
     exported = json.loads(downloaded(page, tab, "JSON", tmp_path).read_text("utf-8"))
     (shown,) = exported["views"]
     assert shown["step"] == view["frames"][-1]["step"]
@@ -286,7 +286,7 @@ def test_sixty_tokens_and_every_script_keep_their_cells(open_tab, screenshot):
 
 
 def test_the_tab_is_dark_where_tensorboard_is(open_tab, screenshot):
-    page, tab = open_tab(colours="dark", run="additive")
+    page, tab = open_tab(colours="dark", run="seed_1")
     expect(tab.locator(":root")).to_have_attribute("data-theme", "dark")
     point_at(tab, "row", 1)
     screenshot(page, "viewing_dark")
@@ -307,9 +307,9 @@ def test_what_training_adds_appears(open_page, tmp_path):
 
 def test_the_slow_loader_behind_a_path_prefix_shows_the_same(open_page, log_folder, data):
     with tensorboard(log_folder, "--load_fast=false", "--path_prefix=/some/where") as url:
-        page = open_page(f"{url}#attention&p.attention.run=additive")
+        page = open_page(f"{url}#attention&p.attention.run=seed_1")
         tab = tab_of(page)
-        assert labels(tab, "row") == data["additive", TAG]["targets"][0]
+        assert labels(tab, "row") == data["seed_1", TAG]["targets"][0]
 
 
 def test_a_folder_without_records_shows_what_to_do(open_page, tmp_path):
@@ -324,9 +324,9 @@ def test_a_folder_without_records_shows_what_to_do(open_page, tmp_path):
 def test_the_page_shows_the_same_from_disk(open_page, log_folder, data, tmp_path):
     path = tmp_path / "page.html"
     path.write_text(export_run(log_folder), "utf-8")
-    page = open_page(f"{path.as_uri()}#run=additive")
+    page = open_page(f"{path.as_uri()}#run=seed_1")
     expect(page.locator("figure svg")).to_be_visible()
-    assert labels(page, "row") == data["additive", TAG]["targets"][0]
+    assert labels(page, "row") == data["seed_1", TAG]["targets"][0]
     page.get_by_label("run", exact=True).select_option("hostile")
     expect(page.locator("text[data-row='3']")).to_have_text(HOSTILE[3])
     assert downloaded(page, page, "PNG", tmp_path).read_bytes().startswith(b"\x89PNG")
@@ -334,6 +334,6 @@ def test_the_page_shows_the_same_from_disk(open_page, log_folder, data, tmp_path
 
 
 def test_the_tab_itself(open_tab, screenshot):
-    page, tab = open_tab(run="additive")
+    page, tab = open_tab(run="seed_1")
     point_at(tab, "row", 2)
     screenshot(page, "viewing_tab")

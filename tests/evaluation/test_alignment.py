@@ -5,6 +5,7 @@ from seq2seq.evaluation.alignment import (
     AlignmentCounts,
     GoldAlignment,
     Symmetrisation,
+    are_as_long,
     argmax_links,
     merge_words,
     reversed_links,
@@ -48,6 +49,12 @@ def test_words_are_words_and_unknown_ones_too():
 )
 def test_a_piece_belongs_to_the_word_of_its_first_character(pieces, words, expected):
     assert word_indices(pieces, words) == expected
+
+
+def test_tokens_are_as_long_as_the_words_that_they_spell_however_split():
+    assert are_as_long(["▁a", "<0xE2>", "<0x82>", "<0xAC>", "▁", "▁b"], ["a€", "b"])
+    assert not are_as_long(["▁a", "▁b"], ["a€", "b"])
+    assert not are_as_long(["<unk>"], ["word"])
 
 
 def test_no_token_has_no_word():

@@ -1,9 +1,12 @@
 """Which sentences are recorded, and their gold links."""
 
 import pytest
+import torch
 
+from seq2seq.decoding.lengths import DEFAULT_BOUNDS
 from seq2seq.errors import InputError
-from seq2seq.tensorboard.attention_panel import choose_panel, gold_links
+from seq2seq.tensorboard.attention_panel import MAX_SOURCE_LENGTH, choose_panel, gold_links
+from seq2seq.tensorboard.record_format import MAX_TOKENS
 from seq2seq.text.corpus import SentencePair
 from seq2seq.text.store import encode_split
 from tests.tiny import codecs_of
@@ -55,6 +58,24 @@ def test_a_place_outside_the_split_is_refused(choose):
 def test_a_text_without_a_source_is_refused(choose, text):
     with pytest.raises(InputError, match="give a source sentence"):
         choose(texts=[text])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a " * 1019, r"panel: attention/text 2 has 1,019 source tokens.* at most 1,018"),
+        ("a ||| " + "b " * 2048, r"panel: attention/text 2 has 2,048 target tokens.* 2,047"),
+    ],
+)
+def test_a_text_whose_record_would_be_too_large_is_refused(choose, text, message):
+    assert len(choose(texts=["a " * 1018, "a ||| " + "b " * 2047])) == 2
+    with pytest.raises(InputError, match=message):
+        choose(texts=["a", text])
+
+
+def test_every_translation_of_the_longest_source_fits_a_record():
+    longest = DEFAULT_BOUNDS.greatest(torch.tensor([MAX_SOURCE_LENGTH + 1]))
+    assert MAX_TOKENS - 2 <= longest.item() <= MAX_TOKENS
 
 
 PAIR = SentencePair("Do not wait.", "N'attends pas.", ((0, 0), (1, 0), (1, 2), (2, 1), (3, 3)))

@@ -1,6 +1,7 @@
 """Part 5: odd corpora, each with a one-line message or a defined result."""
 
 import gzip
+import shutil
 import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
@@ -88,7 +89,10 @@ def _odd_files(folder: Path) -> Iterator[tuple[str, list[str]]]:
         place = folder / f"place{index}"
         yield path.name[:20], _train(place, path, good, "word", REFUSED, words)
     warned = "WARNING: source and target are the same"
-    yield "same on both sides", _train(folder / "same", good, good, "word", TRAINS, warned)
+    copy = good.with_name("copy.fr")
+    shutil.copyfile(good, copy)
+    yield "same on both sides", _train(folder / "same", good, copy, "word", TRAINS, warned)
+    yield "one file twice", _train(folder / "twice", good, good, "word", REFUSED, "give two files")
 
 
 def _train(

@@ -130,6 +130,7 @@ def _train(config: Config, corpus: ParallelCorpus, record: RunRecord) -> Metrics
     from seq2seq.application.training_run import train_and_score  # noqa: PLC0415
 
     prepared = prepare(config, corpus, run_dir)
+    record.accept()
     write_text(run_dir / "config.yaml", config_yaml(config))
     metrics = train_and_score(config, prepared, run_dir, record)
     record.save()

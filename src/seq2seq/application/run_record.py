@@ -79,10 +79,14 @@ class RunRecord:
     ledger: Ledger
     _started: float
     _seconds_before: float
+    _accepted: bool
 
     @classmethod
     def begin(cls, config: Config, folder: Path, overrides: Sequence[str]) -> "RunRecord":
-        """Begin the record of a run, or continue that of an earlier attempt."""
+        """Begin the record of a run, or continue that of an earlier attempt.
+
+        The latter is not written before it is accepted, see `accept`.
+        """
         values = config_values(config)
         ledger = Ledger(
             state=State.running,
@@ -100,11 +104,18 @@ class RunRecord:
             scores={},
         )
         earlier = read_ledger(folder)
-        if earlier is not None and any((folder / "checkpoints").glob("*.ckpt")):
+        continues = earlier is not None and any((folder / "checkpoints").glob("*.ckpt"))
+        if earlier is not None and continues:
             _continue(ledger, earlier)
-        record = cls(folder, ledger, time.monotonic(), ledger.wall_seconds)
-        record.save()
+        record = cls(folder, ledger, time.monotonic(), ledger.wall_seconds, not continues)
+        if not continues:
+            record.save()
         return record
+
+    def accept(self) -> None:
+        """Write from here on: the folder's progress is that of this configuration."""
+        self._accepted = True
+        self.save()
 
     def save(self) -> None:
         """Write it."""
@@ -124,6 +135,8 @@ class RunRecord:
         try:
             yield
         except BaseException as error:
+            if isinstance(error, InputError) and not self._accepted:
+                raise  # what is refused leaves the folder as it was
             # where the record cannot be written either, the first error says why
             with suppress(OSError):
                 self._end(*_state_of(error))

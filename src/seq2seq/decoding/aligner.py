@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-import torch
-
+from seq2seq.decoding.device import device_named
 from seq2seq.decoding.forced import force_translate
 from seq2seq.decoding.model_folder import load_model_folder
 from seq2seq.evaluation.alignment import Floats, merge_words, word_indices
@@ -31,13 +30,13 @@ def word_attention(
         blank.
 
     Raises:
-        InputError: there is no model of this program.
+        InputError: there is no model of this program, or no such device.
     """
     exported = load_model_folder(model_path)
     forced = force_translate(
         exported,
         pairs,
-        device=torch.device(device),
+        device=device_named(device),
         batch_size=BatchSize(sentences=None, tokens=max_tokens),
     )
     return [

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from seq2seq.decoding.device import device_named
 from seq2seq.decoding.hypothesis import Hypothesis
 from seq2seq.decoding.model_folder import TranslationModel, load_model_folder
 from seq2seq.decoding.search import GREEDY, Search, run_search
@@ -65,7 +66,7 @@ class Translator:
         """
         return cls(
             *(load_model_folder(Path(path)) for path in paths),
-            device=_device(device),
+            device=device_named(device),
             batch_size=BatchSize(sentences=None, tokens=max_tokens),
         )
 
@@ -209,18 +210,6 @@ def _require_same_tokens(side: str, place: int, first: TextCodec, other: TextCod
             f"model {place} of the ensemble has another {side} vocabulary than the first: "
             "train its members with one tokenizer, for example with init_from or one data.seed"
         )
-
-
-def _device(name: str) -> torch.device:
-    """The device of that name.
-
-    Raises:
-        InputError: there is none.
-    """
-    try:
-        return torch.empty(0, device=name).device
-    except (RuntimeError, AssertionError) as error:
-        raise InputError(f"device {name!r} is not here: choose cpu, cuda or mps") from error
 
 
 def cut(ids: list[int]) -> list[int]:

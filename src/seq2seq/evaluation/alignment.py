@@ -142,7 +142,7 @@ def word_indices(tokens: Sequence[str], words: Sequence[str] | None = None) -> l
         tokens: words, or SentencePiece's pieces, as a tokenizer gives them.
         words: the words of the same text in the same letter case, however split; None for the words
             that white space separates if the tokens are pieces, and for the tokens themselves if
-            not.
+            not. They must be as long as the tokens, see `are_as_long`.
     """
     ends = np.cumsum(
         [_num_bytes(word) for word in (_own_words(tokens) if words is None else words)]
@@ -155,6 +155,14 @@ def word_indices(tokens: Sequence[str], words: Sequence[str] | None = None) -> l
         None if token in UNWORDED or not len(ends) else number
         for token, number in zip(tokens, numbers, strict=True)
     ]
+
+
+def are_as_long(tokens: Sequence[str], words: Sequence[str]) -> bool:
+    """Whether tokens and words hold as many letters, so that they can be of the same text.
+
+    An ``<unk>`` is as long as its name, and not as the word that it stands for.
+    """
+    return sum(map(_num_bytes, tokens)) == sum(map(_num_bytes, words))
 
 
 def _own_words(tokens: Sequence[str]) -> list[str]:

@@ -1,10 +1,12 @@
 """The fixed panel of sentences whose attention is recorded at every validation."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from seq2seq.decoding.lengths import DEFAULT_BOUNDS
 from seq2seq.errors import InputError
+from seq2seq.evaluation.alignment import are_as_long, word_indices
+from seq2seq.tensorboard.record_format import MAX_TOKENS
 from seq2seq.text.codec import TextCodec
 from seq2seq.text.corpus import SentencePair
 from seq2seq.text.store import EncodedSplit, TokenStore
@@ -13,8 +15,8 @@ from seq2seq.text.words import split_words
 SEPARATOR = "|||"
 """Between source and target of a sentence that is given as text."""
 
-_MARKS = re.compile(r"[\s▁]+")
-"""White space, and how SentencePiece writes it."""
+MAX_SOURCE_LENGTH = int((MAX_TOKENS - DEFAULT_BOUNDS.max_extra) / DEFAULT_BOUNDS.max_factor) - 1
+"""Tokens of a source sentence, ``<eos>`` not counted, of which every translation fits a record."""
 
 Links = tuple[tuple[int, int], ...]
 
@@ -55,7 +57,7 @@ def choose_panel(
         texts: ``source`` or ``source ||| target``.
 
     Raises:
-        InputError: a place is outside the split, or a text is blank.
+        InputError: a place is outside the split, or a text is blank or too long for a record.
     """
     places = list(dict.fromkeys([*range(min(first, len(validation))), *indices]))
     for place in places:
@@ -65,26 +67,49 @@ def choose_panel(
                 f"{len(validation):,} pairs: choose among 0 to {len(validation) - 1}"
             )
     own = [_pair(text) for text in texts]
-    sources = [validation.source[place] for place in places]
-    targets = [validation.target[place] for place in places]
     pairs = [validation.pairs[place] for place in places] + own
+    tags = (
+        *(f"attention/{place}" for place in places),
+        *(f"attention/text {number}" for number in range(1, len(own) + 1)),
+    )
+    sources = [validation.source[place].tolist() for place in places]
+    targets = [validation.target[place].tolist() for place in places]
+    sources += [source_codec.encode(pair.source) for pair in own]
+    targets += [target_codec.encode(pair.target) for pair in own]
+    for tag, source, target in zip(tags, sources, targets, strict=True):
+        require_recordable(len(source), len(target), f"tensorboard.panel: {tag}")
     return AttentionPanel(
-        tags=(
-            *(f"attention/{place}" for place in places),
-            *(f"attention/text {number}" for number in range(1, len(own) + 1)),
-        ),
-        split=EncodedSplit(
+        tags,
+        EncodedSplit(
             pairs=pairs,
-            source=TokenStore.from_sentences(
-                [*map(list, sources), *(source_codec.encode(pair.source) for pair in own)]
-            ),
-            target=TokenStore.from_sentences(
-                [*map(list, targets), *(target_codec.encode(pair.target) for pair in own)]
-            ),
+            source=TokenStore.from_sentences(sources),
+            target=TokenStore.from_sentences(targets),
             num_blank=0,
             num_long=0,
         ),
     )
+
+
+def require_recordable(num_source: int, num_target: int, where: str) -> None:
+    """Refuse a sentence of which a record would be too large.
+
+    Args:
+        num_source: its tokens, ``<eos>`` not counted.
+        num_target: those of its given translation.
+        where: which sentence it is.
+
+    Raises:
+        InputError: it has more tokens than a record, or a translation's record, can hold.
+    """
+    for side, count, bound in (
+        ("source", num_source, MAX_SOURCE_LENGTH),
+        ("target", num_target, MAX_TOKENS - 1),
+    ):
+        if count > bound:
+            raise InputError(
+                f"{where} has {count:,} {side} tokens, of which attention is not recorded: give "
+                f"sentences of at most {bound:,}"
+            )
 
 
 def _pair(text: str) -> SentencePair:
@@ -119,14 +144,9 @@ def gold_links(
     )
 
 
-def _owners(text: str, tokens: Sequence[str]) -> list[int] | None:
+def _owners(text: str, tokens: Sequence[str]) -> list[int | None] | None:
     """The word that each token begins in; None where the letters differ in number."""
     words = split_words(text)
     if len(words) == len(tokens):
         return list(range(len(words)))
-    letters = [number for number, word in enumerate(words) for _ in word]
-    lengths = [len(_MARKS.sub("", token)) for token in tokens]
-    if sum(lengths) != len(letters):
-        return None
-    starts = [sum(lengths[:place]) for place in range(len(tokens))]
-    return [letters[min(start, len(letters) - 1)] for start in starts]
+    return word_indices(tokens, words) if are_as_long(tokens, words) else None

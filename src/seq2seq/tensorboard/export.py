@@ -6,7 +6,7 @@ from tempfile import TemporaryDirectory
 from seq2seq.errors import InputError
 from seq2seq.tensorboard.plugin.event_files import read_log_folder
 from seq2seq.tensorboard.plugin.page import page
-from seq2seq.text.corpus import read_lines
+from seq2seq.text.corpus import read_sources
 
 
 def export_run(folder: Path) -> str:
@@ -20,17 +20,26 @@ def export_run(folder: Path) -> str:
     return page(read_log_folder(folder), title=f"Attention of {folder.resolve().name}")
 
 
-def export_translations(model: Path, source: Path) -> str:
-    """The page of a model's translations of a text file.
+def export_translations(
+    model: Path, source: Path, target: Path | None, *, beam: int, device: str
+) -> str:
+    """The page of a model's translations of a text file, see `log_translations`.
+
+    Args:
+        model: a run folder or a model folder.
+        source: the file.
+        target: a file of translations to force as well, or None.
+        beam: hypotheses that beam search follows.
+        device: where to compute.
 
     Raises:
-        InputError: the file or the model is missing, or every line is blank.
+        InputError: a file or the model is missing, or every line is blank.
     """
-    lines = read_lines(source)
-    # torch loads only for a file that can be read
+    pairs = read_sources(source, target)
+    # torch loads only for files that can be read
     from seq2seq.tensorboard.log_translations import log_translations  # noqa: PLC0415
 
     with TemporaryDirectory() as folder:
-        log_translations(Path(folder), model, lines, step=0)
+        log_translations(Path(folder), model, pairs, step=0, beam=beam, device=device)
         data = read_log_folder(Path(folder), name=model.resolve().name)
     return page(data, title=f"Attention of {model.resolve().name}: {source.name}")

@@ -1,48 +1,115 @@
-"""Records the attention of a finished model while it translates."""
+"""Records the attention of a finished model: while it translates, and forced to translations."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
+import torch
 from torch.utils.tensorboard import SummaryWriter
 
+from seq2seq.decoding.device import device_named
+from seq2seq.decoding.forced import force_translate
+from seq2seq.decoding.model_folder import TranslationModel, load_model_folder
+from seq2seq.decoding.search import GREEDY, search_from_options
+from seq2seq.decoding.translation import Translation
 from seq2seq.decoding.translator import Translator
 from seq2seq.errors import InputError
+from seq2seq.evaluation.score_card import sentence_bleu_score
+from seq2seq.tensorboard.attention_panel import require_recordable
 from seq2seq.tensorboard.records import log_attention
+from seq2seq.text.bucketing import BatchSize
+from seq2seq.text.corpus import SentencePair
+
+_BATCH_SIZE = BatchSize(sentences=None, tokens=4096)
+
+Found = dict[str, list[list[Translation]]]
+"""By kind, the translations of each sentence, the best first."""
 
 
-def log_translations(folder: Path, model: Path, lines: Sequence[str], *, step: int) -> int:
-    """Translate lines and record the attention of each that is not blank.
+def log_translations(
+    folder: Path, model: Path, pairs: Sequence[SentencePair], *, step: int, beam: int, device: str
+) -> int:
+    """Record the attention of each sentence that is not blank, in the kinds that training records.
 
     Args:
         folder: where the event file goes.
         model: a run folder or a model folder.
-        lines: source sentences; line n becomes the sentence ``attention/n``, counted from 1.
+        pairs: sentence n becomes ``attention/n``, counted from 1. Where it has a target, there is
+            a ``forced`` record, and the translations have a BLEU.
         step: of the records.
+        beam: hypotheses that beam search follows, all of which are recorded; 1 for greedy search
+            alone.
+        device: where to compute.
 
     Returns:
         The number of sentences recorded.
 
     Raises:
-        InputError: there is no model, no line with text, or the folder cannot be written to.
+        InputError: there is no model, no such device or beam, no sentence with text or one that is
+            too long, or the folder cannot be written to.
     """
-    translations = Translator.load(model).translate(lines)
-    filled = [(number, t) for number, t in enumerate(translations, start=1) if t.source_tokens]
-    if not filled:
+    if beam < 1:
+        raise InputError(f"a beam of {beam} follows nothing: give 1 for greedy search, or more")
+    if not any(pair.source.strip() for pair in pairs):
         raise InputError("every line of the input is blank: give one sentence a line")
+    found = _found(load_model_folder(model), pairs, beam=beam, device=device_named(device))
     try:
         writer = SummaryWriter(str(folder))
     except OSError as error:
         raise InputError(f"{folder} cannot be written to: give another --logdir") from error
     with writer:
-        for number, translation in filled:
-            log_attention(
-                writer,
-                f"attention/{number}",
-                translation.weights,
-                translation.source_tokens,
-                translation.target_tokens,
-                step,
-                kind="greedy",
-                score=translation.score,
-            )
-    return len(filled)
+        for kind, lists in found.items():
+            for number, (pair, translations) in enumerate(zip(pairs, lists, strict=True), start=1):
+                for rank, translation in enumerate(translations):
+                    if translation.source_tokens:
+                        _log(writer, f"attention/{number}", kind, rank, pair, translation, step)
+    return sum(bool(pair.source.strip()) for pair in pairs)
+
+
+def _found(
+    exported: TranslationModel,
+    pairs: Sequence[SentencePair],
+    *,
+    beam: int,
+    device: torch.device,
+) -> Found:
+    for number, pair in enumerate(pairs, start=1):
+        require_recordable(
+            len(exported.source_codec.encode(pair.source)),
+            len(exported.target_codec.encode(pair.target)),
+            f"line {number}",
+        )
+    translator = Translator(exported, device=device, batch_size=_BATCH_SIZE)
+    sources = [pair.source for pair in pairs]
+    forced = force_translate(exported, pairs, device=device, batch_size=_BATCH_SIZE)
+    found = {
+        "forced": [[each] for each in forced],
+        "greedy": translator.translate_n_best(sources, search=GREEDY),
+    }
+    if beam > 1:
+        search = search_from_options(beam=beam, num_best=beam, length_penalty="average")
+        found["beam"] = translator.translate_n_best(sources, search=search)
+    return found
+
+
+def _log(
+    writer: SummaryWriter,
+    tag: str,
+    kind: str,
+    rank: int,
+    pair: SentencePair,
+    translation: Translation,
+    step: int,
+) -> None:
+    has_bleu = kind != "forced" and pair.target.strip()
+    log_attention(
+        writer,
+        tag,
+        translation.weights,
+        translation.source_tokens,
+        translation.target_tokens,
+        step,
+        kind=kind,
+        rank=rank,
+        score=translation.score,
+        bleu=sentence_bleu_score(translation.text, pair.target) if has_bleu else None,
+    )

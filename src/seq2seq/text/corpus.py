@@ -91,6 +91,17 @@ def read_parallel(source_path: Path, target_path: Path) -> list[SentencePair]:
     return [SentencePair(*pair) for pair in zip(sources, targets, strict=True)]
 
 
+def read_sources(source_path: Path, target_path: Path | None) -> list[SentencePair]:
+    """Read sentences, and their translations where there is a file of them; else these are blank.
+
+    Raises:
+        InputError: a file cannot be read, or they differ in length.
+    """
+    if target_path is not None:
+        return read_parallel(source_path, target_path)
+    return [SentencePair(line, "") for line in read_lines(source_path)]
+
+
 def drop_blank(pairs: Sequence[SentencePair]) -> list[SentencePair]:
     """Pairs whose two sides both hold more than white space."""
     return [pair for pair in pairs if pair.source.strip() and pair.target.strip()]
