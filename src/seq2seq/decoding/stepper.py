@@ -8,6 +8,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from seq2seq.model.memory import select_state
+from seq2seq.model.precision import at_least_float32
 from seq2seq.model.seq2seq import Seq2Seq
 from seq2seq.text.batch import SourceBatch
 from seq2seq.text.vocabulary import BEGIN_ID, END_ID, PADDING_ID
@@ -53,7 +54,7 @@ class Stepper:
             for model, state, memory in zip(self._models, self._states, self._memories, strict=True)
         ]
         self._states = [state for _, state, _ in steps]
-        logits = _mean_probabilities([_precise(logits) for logits, _, _ in steps])
+        logits = _mean_probabilities([at_least_float32(logits) for logits, _, _ in steps])
         weights = torch.stack([weights for _, _, weights in steps]).mean(dim=0)
         return logits.unflatten(0, tokens.shape), weights.unflatten(0, tokens.shape)
 
@@ -73,10 +74,6 @@ class Stepper:
         if rows.shape[1] == 1 == width and kept is None:
             return
         self._states = [select_state(state, rows.flatten()) for state in self._states]
-
-
-def _precise(logits: Tensor) -> Tensor:
-    return logits.float() if logits.itemsize < 4 else logits
 
 
 def _mean_probabilities(logits: list[Tensor]) -> Tensor:
