@@ -4,8 +4,7 @@ import pytest
 import torch
 
 from scripts import benchmark
-from seq2seq.benchmark.textbook import TextbookModel, read_weights
-from seq2seq.benchmark.translation import peak_alone, textbook_size, translate_all_singly
+from seq2seq.benchmark.translation import peak_alone, textbook_of, translate_all_singly
 from seq2seq.decoding.greedy import greedy_search
 from seq2seq.decoding.model_folder import TranslationModel, save_model_folder
 from seq2seq.errors import InputError
@@ -16,7 +15,7 @@ from seq2seq.text.vocabulary import END_ID
 from tests.models import spec_of
 
 TEXT = ["a b c d e f g", "b c", "", "d e f"]
-PLAIN = {"embedding_size": 6, "encoder_hidden_size": 6, "attention_size": 6, "num_layers": 2}
+PLAIN = {"embedding_size": 6, "encoder_hidden_size": 6, "num_layers": 2, "bidirectional": False}
 
 
 @pytest.fixture
@@ -28,10 +27,9 @@ def model():
 
 
 def test_the_textbook_ends_its_translations_where_greedy_search_does(model):
-    textbook = TextbookModel(textbook_size(spec_of(**PLAIN)), dropout=0.0).double().eval()
     model.decoder.output.bias.data[1:3] = -1e3  # greedy search never gives padding and <bos>
     model.decoder.output.bias.data[END_ID] = 3
-    read_weights(textbook, model)
+    textbook = textbook_of(spec_of(**PLAIN), model)
     sources = [[4, 5, 6, 7], [8], [9, 10, 4, 4, 5, 6], [7, 7]]
     found = translate_all_singly(textbook, sources)
     greedy = greedy_search(model, SourceBatch.from_sentences(sources))
@@ -70,9 +68,9 @@ def test_the_memory_of_a_search_is_measured_in_a_process_of_its_own(tmp_path, mo
 
 
 @pytest.mark.parametrize("changes", [{"score": "dot"}, {"readout_size": 5}, {"embedding_size": 4}])
-def test_a_model_with_other_parts_than_the_textbooks_is_refused(changes):
+def test_a_model_with_other_parts_than_the_textbooks_is_refused(changes, model):
     with pytest.raises(InputError, match="recipe=textbook"):
-        textbook_size(spec_of(**{**PLAIN, **changes}))
+        textbook_of(spec_of(**{**PLAIN, **changes}), model)
 
 
 def test_a_model_without_text_is_refused(monkeypatch, capsys):

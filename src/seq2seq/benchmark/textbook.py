@@ -36,9 +36,15 @@ class TextbookAttention(nn.Module):
 
 
 class TextbookModel(nn.Module):
-    """Encoder and decoder of `torch.nn.GRU`, the decoder one call a step."""
+    """Encoder and decoder of `torch.nn.GRU`, the decoder one call a step.
 
-    def __init__(self, size: Size, *, dropout: float) -> None:
+    Args:
+        size: of its layers.
+        dropout: on embeddings, between layers, on outputs.
+        attention_size: of the score's hidden layer; None for that of the other layers.
+    """
+
+    def __init__(self, size: Size, *, dropout: float, attention_size: int | None = None) -> None:
         super().__init__()
         between = dropout if size.num_layers > 1 else 0.0
         hidden, memory = size.hidden, size.memory
@@ -55,7 +61,7 @@ class TextbookModel(nn.Module):
         self.bridge = nn.ModuleList(
             nn.Linear(memory, hidden) for _ in range(size.num_layers if size.bidirectional else 0)
         )
-        self.attention = TextbookAttention(hidden, memory, hidden)
+        self.attention = TextbookAttention(hidden, memory, attention_size or hidden)
         self.decoder = nn.GRU(
             memory + hidden, hidden, size.num_layers, batch_first=True, dropout=between
         )

@@ -67,8 +67,7 @@ def measure_translation(
 
 def _searches(path: Path, sentences: Sequence[str]) -> tuple[Mapping[str, Action], list[Ids]]:
     exported = load_model_folder(path)
-    textbook = TextbookModel(textbook_size(exported.spec), dropout=0.0).eval()
-    read_weights(textbook, exported.model)
+    textbook = textbook_of(exported.spec, exported.model)
     sources = [exported.source_codec.encode(sentence) for sentence in sentences if sentence.strip()]
     lengths = np.array([len(source) for source in sources], dtype=np.int64)
     batches = [
@@ -122,12 +121,20 @@ def _added(path: Path, sentences: Sequence[str], name: str, threads: int) -> int
     return peak() - before
 
 
-def textbook_size(spec: ModelSpec) -> Size:
-    """The size at which the textbook's model has the parts of a trained one.
+def textbook_of(spec: ModelSpec, model: Seq2Seq) -> TextbookModel:
+    """The textbook's model with the weights of a trained one, in its number format.
 
     Raises:
-        InputError: it has none.
+        InputError: it has other parts.
     """
+    size = _size(spec)
+    textbook = TextbookModel(size, dropout=0.0, attention_size=spec.attention_size)
+    textbook.to(model.decoder.output.weight.dtype).eval()
+    read_weights(textbook, model)
+    return textbook
+
+
+def _size(spec: ModelSpec) -> Size:
     size = Size(
         hidden=spec.decoder_hidden_size,
         num_layers=spec.num_layers,
@@ -135,12 +142,12 @@ def textbook_size(spec: ModelSpec) -> Size:
         vocabulary=spec.target_vocabulary_size,
         sentences=1,
     )
-    hidden = {spec.embedding_size, spec.encoder_hidden_size, spec.attention_size, size.hidden}
+    hidden = {spec.embedding_size, spec.encoder_hidden_size, size.hidden}
     vocabulary = {spec.source_vocabulary_size, size.vocabulary}
     parts = (spec.score, spec.readout_size, spec.tying, spec.initial_state)
     if len(hidden) > 1 or len(vocabulary) > 1 or parts != ("additive", None, "none", "encoder"):
         raise InputError(
-            "--model: the textbook's model has one size of everything, additive attention, no deep "
+            "--model: the textbook's model has layers of one size, additive attention, no deep "
             "readout and nothing tied: train one with recipe=textbook and a joint vocabulary"
         )
     return size
