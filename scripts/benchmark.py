@@ -26,6 +26,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--sizes", nargs="+", metavar="SIZE", help="other sizes, like H512-L1bi-V32000-B64"
     )
+    parser.add_argument(
+        "--model", type=Path, metavar="RUN", help="measure the translations of a trained model"
+    )
+    parser.add_argument("--source", type=Path, metavar="FILE", help="text that it translates")
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--threads", type=int, help="CPU threads (default: torch's choice)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to a file")
@@ -33,6 +37,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _plan(arguments: argparse.Namespace) -> Plan:
+    if (arguments.model is None) != (arguments.source is None):
+        raise InputError("--model and --source go together")
     plan = QUICK if arguments.quick else FULL
     if arguments.sizes is None:
         return plan
@@ -44,15 +50,27 @@ def _measure(arguments: argparse.Namespace) -> int:
 
     import torch  # noqa: PLC0415 - after --help
 
-    from seq2seq.benchmark.report import report  # noqa: PLC0415
+    from seq2seq.benchmark.report import report, translation_report  # noqa: PLC0415
     from seq2seq.benchmark.run import run_benchmark  # noqa: PLC0415
+    from seq2seq.benchmark.translation import measure_translation  # noqa: PLC0415
+    from seq2seq.text.corpus import read_lines  # noqa: PLC0415
 
     if arguments.device == "cuda" and not torch.cuda.is_available():
         raise InputError("--device cuda: this machine has none, choose cpu")
     if arguments.threads is not None:
         torch.set_num_threads(arguments.threads)
-    results = run_benchmark(plan, torch.device(arguments.device))
-    print(report(results))
+    if arguments.model is None:
+        results = run_benchmark(plan, torch.device(arguments.device))
+        print(report(results))
+    else:
+        sentences = read_lines(arguments.source)
+        results = measure_translation(
+            arguments.model,
+            sentences,
+            rounds=plan.other_rounds,
+            measures_peak=plan.measures_peak,
+        )
+        print(translation_report(results))
     if arguments.json is not None:
         with writing(arguments.json, "--json"):
             arguments.json.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")

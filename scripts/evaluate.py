@@ -31,6 +31,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--source", type=Path, required=True, help="text, plain or .gz")
     parser.add_argument("--reference", type=Path, required=True, help="its translation")
     parser.add_argument("--device", default="cpu", help="cpu, cuda or mps (default: cpu)")
+    parser.add_argument("--precision", default="auto", help="fp32, bf16 or auto: the faster one")
     parser.add_argument("--beam", type=int, default=5, help="hypotheses; 1: greedy alone")
     parser.add_argument("--length-penalty", default="average", help="none, average or gnmt")
     parser.add_argument("--alpha", type=float, default=0.6, help="exponent of the gnmt penalty")
@@ -50,7 +51,9 @@ def _evaluate(arguments: argparse.Namespace) -> int:
     search = search_from_options(
         beam=arguments.beam, length_penalty=arguments.length_penalty, alpha=arguments.alpha
     )
-    translator = Translator.load(*arguments.model, device=arguments.device)
+    translator = Translator.load(
+        *arguments.model, device=arguments.device, precision=arguments.precision
+    )
     scored = score_searches(translator, pairs, search)
     if arguments.json:
         print(json.dumps(as_metrics(scored)))

@@ -43,6 +43,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--replace-unknown", action="store_true", help="<unk> becomes the source word attended to")
     add("--json", action="store_true", help="a JSON object a line: tokens, score, attention, …")
     add("--device", default="cpu", help="cpu, cuda or mps (default: cpu)")
+    add("--precision", default="auto", help="fp32, bf16 or auto: the faster one (default: auto)")
     add("--batch-tokens", type=int, default=4096, metavar="N", help="padded batch size at most")
     return parser
 
@@ -56,6 +57,7 @@ def _translate(arguments: argparse.Namespace) -> int:
         *arguments.ensemble,
         device=arguments.device,
         max_tokens=arguments.batch_tokens,
+        precision=arguments.precision,
     )
     if sys.stdin.isatty() and sys.stdout.isatty():
         return _converse(translator, search, replace_unknown=arguments.replace_unknown)

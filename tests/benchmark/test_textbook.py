@@ -3,7 +3,7 @@ import torch
 
 from seq2seq.benchmark.batches import even_batch, training_batches
 from seq2seq.benchmark.sizes import Size
-from seq2seq.benchmark.textbook import copy_weights, translate_singly
+from seq2seq.benchmark.textbook import copy_weights, read_weights, translate_singly
 from seq2seq.benchmark.variants import build_models, build_variants
 from seq2seq.decoding.greedy import greedy_search
 from seq2seq.decoding.lengths import LengthBounds
@@ -81,3 +81,12 @@ def test_a_step_of_every_variant_lowers_the_loss(size, name):
     for _ in range(3):
         variant.step(batch)
     assert variant.loss(batch) < before
+
+
+def test_the_textbook_reads_the_weights_that_it_gave(size, models):
+    other = build_models(size, CPU, dropout=0.0).textbook.double()
+    for parameter in other.parameters():
+        parameter.data.zero_()
+    read_weights(other, models.project)
+    for found, expected in zip(other.parameters(), models.textbook.parameters(), strict=True):
+        torch.testing.assert_close(found, expected, rtol=0, atol=0)

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from seq2seq.decoding.beam import beam_search, largest
+from seq2seq.decoding.beam import beam_search
 from seq2seq.decoding.greedy import greedy_search
 from seq2seq.decoding.lengths import LengthBounds, LengthPenalty
 from seq2seq.text.batch import SourceBatch
@@ -213,12 +213,3 @@ def test_an_ensemble_averages_probabilities_and_attention():
 def test_more_hypotheses_than_the_beam_are_refused(model, num_best):
     with pytest.raises(ValueError, match="best of a beam of 4: give 1 to 4"):
         searched(model, SENTENCES, num_best=num_best)
-
-
-@pytest.mark.parametrize("size", [5, 64, 448, 449, 1000])
-def test_the_largest_logits_are_those_of_topk(size):
-    logits = torch.randn(3, 2, size, generator=torch.Generator().manual_seed(size))
-    logits[0, 0, -3:] = 50 + torch.arange(3)
-    logits[1, :, :3] = -torch.inf
-    for found, expected in zip(largest(logits, 5), logits.topk(5), strict=True):
-        torch.testing.assert_close(found, expected)

@@ -176,6 +176,31 @@ def test_a_device_that_is_not_there_is_refused(folder):
         Translator.load(folder, device="xpu:7")
 
 
+def test_a_precision_that_is_none_is_refused(folder):
+    with pytest.raises(InputError, match="no precision 'fp8': choose auto, fp32, bf16"):
+        Translator.load(folder, precision="fp8")
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+def test_bfloat16_products_leave_scores_and_attention_in_float32_and_near(folder, beam):
+    options = {"beam": beam, "prefixes": ["b c", "d", "e f"]}
+    exact = Translator.load(folder, precision="fp32").translate(TEXT, **options)
+    rounded = Translator.load(folder, precision="bf16").translate(TEXT, **options)
+    assert [t.score for t in rounded] != [t.score for t in exact]
+    for one, other in zip(rounded, exact, strict=True):
+        assert one.weights.dtype == torch.float32
+        assert one.score == pytest.approx(other.score, rel=0.03)
+        torch.testing.assert_close(one.weights.sum(dim=1), torch.ones(len(one.weights)))
+
+
+@pytest.mark.parametrize("pays", [True, False])
+def test_auto_translates_in_the_format_that_the_probe_picks(folder, monkeypatch, pays):
+    monkeypatch.setattr("seq2seq.decoding.translator.bfloat16_pays", lambda *_: pays)
+    (found,) = Translator.load(folder).translate(TEXT[:1])
+    (named,) = Translator.load(folder, precision="bf16" if pays else "fp32").translate(TEXT[:1])
+    assert found.score == named.score
+
+
 def refused(path, message):
     with pytest.raises(InputError, match=message) as caught:
         load_model_folder(path)

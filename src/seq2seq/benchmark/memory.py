@@ -51,13 +51,13 @@ def peak_by_variant(size: Size, names: list[str]) -> dict[str, int]:
 def _added_by_steps(size: Size, name: str) -> int:
     variant = build_variants(build_models(size, torch.device("cpu")))[name]
     batches = training_batches(size, PEAK_STEPS, bucketed=False)
-    before = _peak()
+    before = peak()
     for batch in batches:
         variant.step(batch)
-    return _peak() - before
+    return peak() - before
 
 
-def _peak() -> int:
+def peak() -> int:
     """Greatest resident memory of this process so far, in bytes."""
     # Linux counts the parent's memory before exec among a child's greatest, but not here
     status = Path("/proc/self/status")

@@ -25,6 +25,15 @@ def report(results: dict[str, Any]) -> str:
     )
 
 
+def translation_report(results: dict[str, Any]) -> str:
+    """The searches of a trained model for a person."""
+    memory = (
+        f"added to the process  {name:<16} {count / 2**20:>6,.0f} MiB"
+        for name, count in results["added_bytes"].items()
+    )
+    return "\n".join([*_decoding(results), *memory])
+
+
 def _training(training: dict[str, Any]) -> Iterator[str]:
     for size, kinds in training.items():
         for kind, measured in kinds.items():

@@ -4,6 +4,7 @@ The keys are projected anew at every step, padding is computed like tokens, the 
 too and is masked afterwards, autograd keeps whatever it meets. Plain `torch.nn` throughout.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -12,7 +13,7 @@ from torch import Tensor, nn
 
 from seq2seq.benchmark.sizes import Size
 from seq2seq.model.seq2seq import Seq2Seq
-from seq2seq.text.vocabulary import BEGIN_ID
+from seq2seq.text.vocabulary import BEGIN_ID, END_ID
 
 
 class TextbookAttention(nn.Module):
@@ -35,9 +36,15 @@ class TextbookAttention(nn.Module):
 
 
 class TextbookModel(nn.Module):
-    """Encoder and decoder of `torch.nn.GRU`, the decoder one call a step."""
+    """Encoder and decoder of `torch.nn.GRU`, the decoder one call a step.
 
-    def __init__(self, size: Size, *, dropout: float) -> None:
+    Args:
+        size: of its layers.
+        dropout: on embeddings, between layers, on outputs.
+        attention_size: of the score's hidden layer; None for that of the other layers.
+    """
+
+    def __init__(self, size: Size, *, dropout: float, attention_size: int | None = None) -> None:
         super().__init__()
         between = dropout if size.num_layers > 1 else 0.0
         hidden, memory = size.hidden, size.memory
@@ -54,7 +61,7 @@ class TextbookModel(nn.Module):
         self.bridge = nn.ModuleList(
             nn.Linear(memory, hidden) for _ in range(size.num_layers if size.bidirectional else 0)
         )
-        self.attention = TextbookAttention(hidden, memory, hidden)
+        self.attention = TextbookAttention(hidden, memory, attention_size or hidden)
         self.decoder = nn.GRU(
             memory + hidden, hidden, size.num_layers, batch_first=True, dropout=between
         )
@@ -106,8 +113,10 @@ def masked_cross_entropy(
 
 
 @torch.no_grad()
-def translate_singly(model: TextbookModel, source: Int[Tensor, " S"], num_tokens: int) -> list[int]:
-    """Greedy search for one sentence, `num_tokens` steps long."""
+def translate_singly(
+    model: TextbookModel, source: Int[Tensor, " S"], num_tokens: int, *, ends: bool = False
+) -> list[int]:
+    """Greedy search for one sentence, `num_tokens` steps long, or up to ``<eos>`` if it `ends`."""
     memory, state = model.encode(source.unsqueeze(0))
     mask = torch.ones(1, len(source), dtype=torch.bool, device=source.device)
     tokens, found = source.new_full((1, 1), BEGIN_ID), []
@@ -115,34 +124,47 @@ def translate_singly(model: TextbookModel, source: Int[Tensor, " S"], num_tokens
         features, state = model.step(tokens, state, memory, mask)
         tokens = model.output(features).argmax(dim=-1)
         found.append(int(tokens))
+        if ends and found[-1] == END_ID:
+            break
     return found
 
 
 @torch.no_grad()
 def copy_weights(textbook: TextbookModel, model: Seq2Seq) -> None:
     """Give the model of this project, with additive attention, the textbook's parameters."""
+    for ours, theirs in _same_weights(textbook, model):
+        ours.copy_(theirs)
+
+
+@torch.no_grad()
+def read_weights(textbook: TextbookModel, model: Seq2Seq) -> None:
+    """The other way round."""
+    for ours, theirs in _same_weights(textbook, model):
+        theirs.copy_(ours)
+
+
+def _same_weights(textbook: TextbookModel, model: Seq2Seq) -> Iterator[tuple[Tensor, Tensor]]:
+    """What this project and the textbook call the same parameters, ours and theirs."""
     encoder: Any = model.encoder
     decoder: Any = model.decoder
-    encoder.embedding.load_state_dict(textbook.source_embedding.state_dict())
-    encoder.gru.load_state_dict(textbook.encoder.state_dict())
-    decoder.embedding.load_state_dict(textbook.target_embedding.state_dict())
-    decoder.output.load_state_dict(textbook.output.state_dict())
-    bridges: Any = zip(decoder.bridge, textbook.bridge, strict=False)
-    for ours, theirs in bridges:
-        ours[0].load_state_dict(theirs.state_dict())
     score = decoder.attention.score
-    score.query_projection.weight.copy_(textbook.attention.query_projection.weight)
-    score.key_projection.weight.copy_(textbook.attention.key_projection.weight)
-    score.score_weight.copy_(textbook.attention.score.weight[0])
+    modules = [
+        (encoder.embedding, textbook.source_embedding),
+        (encoder.gru, textbook.encoder),
+        (decoder.embedding, textbook.target_embedding),
+        (decoder.output, textbook.output),
+        (score.query_projection, textbook.attention.query_projection),
+        (score.key_projection, textbook.attention.key_projection),
+        *((ours[0], theirs) for ours, theirs in zip(decoder.bridge, textbook.bridge, strict=False)),
+    ]
+    for ours, theirs in modules:
+        yield from zip(ours.parameters(), theirs.parameters(), strict=True)
+    yield score.score_weight, textbook.attention.score.weight[0]
     input_weight: Any = textbook.decoder.weight_ih_l0
-    of_context, of_token = input_weight.split(
-        [encoder.memory_size, decoder.embedding.embedding_dim], dim=1
-    )
-    decoder.context_gates.weight.copy_(of_context)
-    layers = [decoder.first_layer, *decoder.upper_layers]
-    for index, layer in enumerate(layers):
-        inputs = of_token if index == 0 else getattr(textbook.decoder, f"weight_ih_l{index}")
-        layer.input_gates.weight.copy_(inputs)
-        layer.input_gates.bias.copy_(getattr(textbook.decoder, f"bias_ih_l{index}"))
-        layer.state_gates.weight.copy_(getattr(textbook.decoder, f"weight_hh_l{index}"))
-        layer.state_gates.bias.copy_(getattr(textbook.decoder, f"bias_hh_l{index}"))
+    yield decoder.context_gates.weight, input_weight[:, : encoder.memory_size]
+    for index, layer in enumerate([decoder.first_layer, *decoder.upper_layers]):
+        inputs = getattr(textbook.decoder, f"weight_ih_l{index}")
+        yield layer.input_gates.weight, inputs[:, 0 if index else encoder.memory_size :]
+        yield layer.input_gates.bias, getattr(textbook.decoder, f"bias_ih_l{index}")
+        yield layer.state_gates.weight, getattr(textbook.decoder, f"weight_hh_l{index}")
+        yield layer.state_gates.bias, getattr(textbook.decoder, f"bias_hh_l{index}")

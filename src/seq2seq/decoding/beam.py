@@ -20,6 +20,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from seq2seq.decoding.hypothesis import Hypothesis
+from seq2seq.decoding.largest import largest
 from seq2seq.decoding.lengths import DEFAULT_BOUNDS, LengthBounds, LengthPenalty
 from seq2seq.decoding.stepper import Models, Stepper, forbid
 from seq2seq.decoding.trace import Step, Trace
@@ -27,9 +28,6 @@ from seq2seq.text.batch import SourceBatch
 from seq2seq.text.vocabulary import BEGIN_ID, END_ID, PADDING_ID
 
 NO_PENALTY = LengthPenalty()
-
-GROUP = 64
-"""Neighbouring logits whose maximum is taken first when the largest are looked for."""
 
 
 @torch.no_grad()
@@ -133,8 +131,8 @@ class _Search:
     def advance(self) -> None:
         """One step of all sentences."""
         self._step += 1
-        logits, weights = self._stepper.advance(self._tokens)
-        scores, parents, tokens = self._continuations(logits)
+        log_probabilities, weights = self._stepper.advance(self._tokens)
+        scores, parents, tokens = self._continuations(log_probabilities)
         self._trace.record(Step(self.sentences, self._origins, weights, parents, tokens))
         greatest = self._greatest[self.sentences].unsqueeze(1)
         ended = ((tokens == END_ID) | (greatest == self._step)) & (scores > -torch.inf)
@@ -145,13 +143,14 @@ class _Search:
         left = ended | (attainable <= to_beat)
         self._go_on_with(scores.masked_fill(left, -torch.inf), parents, tokens)
 
-    def _continuations(self, logits: Float[Tensor, "N W V"]) -> tuple[Tensor, Tensor, Tensor]:
+    def _continuations(
+        self, log_probabilities: Float[Tensor, "N W V"]
+    ) -> tuple[Tensor, Tensor, Tensor]:
         """Scores, parents and tokens of the best, as many as the beam has free places (N, X)."""
-        normalisers = logits.logsumexp(dim=-1, keepdim=True)
-        forbid(logits, self._step < self._least[self.sentences])
-        self._prefixes.force(logits, self.sentences, self._step)
-        best, ids = largest(logits, min(self._size, logits.shape[-1]))
-        candidates = (self._scores.unsqueeze(2) + best - normalisers).flatten(1)
+        forbid(log_probabilities, self._step < self._least[self.sentences])
+        self._prefixes.force(log_probabilities, self.sentences, self._step)
+        best, ids = largest(log_probabilities, min(self._size, log_probabilities.shape[-1]))
+        candidates = (self._scores.unsqueeze(2) + best).flatten(1)
         scores, places = candidates.topk(min(self._size, candidates.shape[1]), dim=1)
         num_free = self._size - self._finished.counts[self.sentences]
         taken = torch.arange(scores.shape[1], device=scores.device) >= num_free.unsqueeze(1)
@@ -186,27 +185,6 @@ class _Search:
             )
         )
         return [list(islice(hypotheses, count)) for count in found.sum(dim=1).tolist()]
-
-
-def largest(
-    logits: Float[Tensor, "N W V"], count: int
-) -> tuple[Float[Tensor, "N W n"], Int[Tensor, "N W n"]]:
-    """`torch.topk` of the last axis, several times faster where that axis is long.
-
-    The n largest values lie in the n groups of the largest maxima, or behind the last whole group.
-    """
-    num_groups = logits.shape[-1] // GROUP
-    if num_groups <= count:
-        return logits.topk(count)
-    ids = torch.arange(logits.shape[-1], device=logits.device)
-    grouped = logits[..., : num_groups * GROUP].unflatten(-1, (num_groups, GROUP))
-    groups = grouped.amax(dim=-1).topk(count).indices
-    inside = grouped.gather(2, groups.unsqueeze(-1).expand(-1, -1, -1, GROUP)).flatten(2)
-    behind = logits[..., num_groups * GROUP :]
-    values, places = torch.cat([inside, behind], dim=-1).topk(count)
-    ids_behind = ids[num_groups * GROUP :].expand_as(behind)
-    ids_inside = ids[: num_groups * GROUP].view(num_groups, GROUP)[groups].flatten(2)
-    return values, torch.cat([ids_inside, ids_behind], dim=-1).gather(2, places)
 
 
 class _Prefixes:

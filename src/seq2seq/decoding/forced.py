@@ -8,6 +8,7 @@ from torch import Tensor
 from seq2seq.decoding.hypothesis import Hypothesis
 from seq2seq.decoding.model_folder import TranslationModel
 from seq2seq.decoding.translation import EMPTY, Translation
+from seq2seq.model.precision import at_least_float32
 from seq2seq.model.seq2seq import Seq2Seq
 from seq2seq.text.batch import Batch
 from seq2seq.text.bucketing import BatchSize, sorted_order
@@ -23,12 +24,14 @@ def force_decode(model: Seq2Seq, batch: Batch) -> list[Hypothesis]:
     ids are the target tokens and ``<eos>``, score their natural log-probability given the source,
     weights the attention at each of them: what a search that finds this translation returns.
     """
-    source = batch.source
-    unrolled = model(source.ids, source.lengths, source.is_token, batch.target_input)
-    logits = model.decoder.output(unrolled.features)
-    log_probabilities = (logits.float() if logits.itemsize < 4 else logits).log_softmax(dim=-1)
-    chosen = log_probabilities.gather(2, batch.target_output.unsqueeze(2)).squeeze(2)
-    scores = chosen.masked_fill(~batch.target_is_token, 0).sum(dim=1)
+    source, is_token = batch.source, batch.target_is_token
+    unrolled = model(
+        source.ids, source.lengths, source.is_token, batch.target_input, batch.target_lengths
+    )
+    logits = model.decoder.output(unrolled.features[is_token])
+    log_probabilities = at_least_float32(logits).log_softmax(dim=-1)
+    chosen = log_probabilities.gather(1, batch.target_output[is_token].unsqueeze(1)).squeeze(1)
+    scores = chosen.new_zeros(is_token.shape).masked_scatter(is_token, chosen).sum(dim=1)
     return _hypotheses(batch, scores, unrolled.weights.cpu())
 
 

@@ -7,6 +7,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from seq2seq.decoding.hypothesis import Hypothesis
+from seq2seq.decoding.largest import place_of_largest
 from seq2seq.decoding.lengths import DEFAULT_BOUNDS, LengthBounds
 from seq2seq.decoding.stepper import Models, Stepper, forbid
 from seq2seq.decoding.trace import Step, Trace
@@ -14,14 +15,16 @@ from seq2seq.text.batch import SourceBatch
 from seq2seq.text.vocabulary import BEGIN_ID, END_ID
 
 Choice = Callable[[Float[Tensor, "N V"], Int[Tensor, " N"], int], Int[Tensor, " N"]]
-"""(logits, the sentences they are of, number of the step from 0) -> tokens."""
+"""(log-probabilities, the sentences they are of, number of the step from 0) -> tokens."""
 
 
 def greedy_search(
     models: Models, source: SourceBatch, *, bounds: LengthBounds = DEFAULT_BOUNDS
 ) -> list[Hypothesis]:
     """Translate a batch by the likeliest token at every step."""
-    return follow_choices(models, source, lambda logits, *_: logits.argmax(dim=-1), bounds=bounds)
+    return follow_choices(
+        models, source, lambda numbers, *_: place_of_largest(numbers), bounds=bounds
+    )
 
 
 @torch.no_grad()
@@ -42,11 +45,10 @@ def follow_choices(
     steps: list[tuple[Tensor, Tensor]] = []
     while len(sentences):
         number = len(steps)
-        logits, weights = stepper.advance(tokens)
-        normalisers = logits.logsumexp(dim=-1)
-        forbid(logits, number + 1 < least[sentences])
-        tokens = choose(logits.squeeze(1), sentences, number).unsqueeze(1)
-        scores = logits.gather(2, tokens.unsqueeze(2)).squeeze(2) - normalisers
+        log_probabilities, weights = stepper.advance(tokens)
+        forbid(log_probabilities, number + 1 < least[sentences])
+        tokens = choose(log_probabilities.squeeze(1), sentences, number).unsqueeze(1)
+        scores = log_probabilities.gather(2, tokens.unsqueeze(2)).squeeze(2)
         steps.append((sentences, scores.squeeze(1)))
         trace.record(Step(sentences, only, weights, only, tokens))
         lengths[sentences] = number + 1

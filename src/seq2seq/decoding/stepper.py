@@ -5,15 +5,19 @@ from collections.abc import Sequence
 
 import torch
 from jaxtyping import Bool, Float, Int
-from torch import Tensor
+from torch import Tensor, nn
 
+from seq2seq.model.inference import InferenceDecoder
 from seq2seq.model.memory import select_state
+from seq2seq.model.precision import at_least_float32
 from seq2seq.model.seq2seq import Seq2Seq
 from seq2seq.text.batch import SourceBatch
 from seq2seq.text.vocabulary import BEGIN_ID, END_ID, PADDING_ID
 
 Models = Seq2Seq | Sequence[Seq2Seq]
 """A model, or the members of an ensemble, which share their vocabularies."""
+ROWS = 128
+"""Hypotheses whose logits are made at once: few enough for the processor's caches."""
 
 
 class Stepper:
@@ -29,10 +33,13 @@ class Stepper:
     """
 
     def __init__(self, models: Models, source: SourceBatch) -> None:
-        self._models = [models] if isinstance(models, Seq2Seq) else list(models)
+        members = [models] if isinstance(models, Seq2Seq) else list(models)
         arguments = (source.ids, source.lengths, source.is_token)
-        self._memories = [model.encode(*arguments) for model in self._models]
-        self._states = [memory.initial_state for memory in self._memories]
+        self._decoders = [
+            InferenceDecoder(model.decoder, model.encode(*arguments)) for model in members
+        ]
+        self._states = [decoder.initial_state for decoder in self._decoders]
+        self._outputs = [_LogProbabilities(model.decoder.output) for model in members]
 
     @property
     def dtype(self) -> torch.dtype:
@@ -45,17 +52,21 @@ class Stepper:
         """One step after the given tokens.
 
         Returns:
-            Log-probabilities of the next token but for a constant of each hypothesis, in float32
-            at least, free to be written to; and the attention weights.
+            Log-probabilities of the next token, in float32 at least, free to be written to until
+            the next step; and the attention weights.
         """
         steps = [
-            model.decoder.step(tokens.flatten(), state, memory)
-            for model, state, memory in zip(self._models, self._states, self._memories, strict=True)
+            decoder.step(tokens, state)
+            for decoder, state in zip(self._decoders, self._states, strict=True)
         ]
         self._states = [state for _, state, _ in steps]
-        logits = _mean_probabilities([_precise(logits) for logits, _, _ in steps])
+        logs = [
+            outputs(features)
+            for outputs, (features, _, _) in zip(self._outputs, steps, strict=True)
+        ]
         weights = torch.stack([weights for _, _, weights in steps]).mean(dim=0)
-        return logits.unflatten(0, tokens.shape), weights.unflatten(0, tokens.shape)
+        found = _mean_probabilities(logs)
+        return found.unflatten(0, tokens.shape), weights.unflatten(0, tokens.shape)
 
     def follow(self, kept: Int[Tensor, " M"] | None, parents: Int[Tensor, "N X"]) -> None:
         """Go on with the hypotheses whose parents are given, X a sentence.
@@ -69,25 +80,38 @@ class Stepper:
         rows = starts.unsqueeze(1) + parents
         if kept is not None:
             rows = rows[kept]
-            self._memories = [memory.select(kept) for memory in self._memories]
+            self._decoders = [decoder.select(kept) for decoder in self._decoders]
         if rows.shape[1] == 1 == width and kept is None:
             return
         self._states = [select_state(state, rows.flatten()) for state in self._states]
 
 
-def _precise(logits: Tensor) -> Tensor:
-    return logits.float() if logits.itemsize < 4 else logits
+class _LogProbabilities:
+    """From features to log-probabilities, in a tensor of which all steps make use.
+
+    A few rows at a time: of the logits there are never more.
+    """
+
+    def __init__(self, output: nn.Linear) -> None:
+        self._output = output
+        self._rows = output.weight.new_empty(0)
+
+    def __call__(self, features: Float[Tensor, "N R"]) -> Float[Tensor, "N V"]:
+        if len(self._rows) < len(features):
+            dtype = torch.promote_types(features.dtype, torch.float32)
+            self._rows = features.new_empty(len(features), len(self._output.weight), dtype=dtype)
+        found = self._rows[: len(features)]
+        for part, rows in zip(features.split(ROWS), found.split(ROWS), strict=True):
+            torch.log_softmax(at_least_float32(self._output(part)), dim=-1, out=rows)
+        return found
 
 
-def _mean_probabilities(logits: list[Tensor]) -> Tensor:
-    """log(1/M sum of softmax(logits)); the logits themselves where there is one model."""
-    if len(logits) == 1:
-        return logits[0]
-    stacked = torch.stack([each.log_softmax(dim=-1) for each in logits])
-    return stacked.logsumexp(dim=0) - math.log(len(logits))
+def _mean_probabilities(logs: list[Tensor]) -> Tensor:
+    """log(1/M sum of exp(log-probabilities))."""
+    return logs[0] if len(logs) == 1 else torch.stack(logs).logsumexp(dim=0) - math.log(len(logs))
 
 
-def forbid(logits: Float[Tensor, "N W V"], too_short: Bool[Tensor, " N"]) -> None:
+def forbid(log_probabilities: Float[Tensor, "N W V"], too_short: Bool[Tensor, " N"]) -> None:
     """Exclude, in place, what cannot come next: padding, ``<bos>``, and ``<eos>`` too early."""
-    logits[..., [PADDING_ID, BEGIN_ID]] = -torch.inf
-    logits[..., END_ID].masked_fill_(too_short.unsqueeze(1), -torch.inf)
+    log_probabilities[..., [PADDING_ID, BEGIN_ID]] = -torch.inf
+    log_probabilities[..., END_ID].masked_fill_(too_short.unsqueeze(1), -torch.inf)

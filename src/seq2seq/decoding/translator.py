@@ -15,12 +15,15 @@ from seq2seq.decoding.model_folder import TranslationModel, load_model_folder
 from seq2seq.decoding.search import GREEDY, Search, run_search
 from seq2seq.decoding.translation import EMPTY, Translation
 from seq2seq.errors import InputError
+from seq2seq.model.probe import bfloat16_pays
+from seq2seq.model.spec import ModelSpec
 from seq2seq.text.batch import SourceBatch
 from seq2seq.text.bucketing import BatchSize, sorted_order
 from seq2seq.text.codec import TextCodec
 from seq2seq.text.tokenizers import WordTokenizer
 from seq2seq.text.vocabulary import END, UNKNOWN, UNKNOWN_ID
 
+PRECISIONS = ("auto", "fp32", "bf16")
 WINDOW = 2048
 """Sentences that are read ahead and sorted by length before they are cut into batches."""
 
@@ -35,9 +38,12 @@ class Translator:
         exported: the model, or the members of an ensemble, with their codecs.
         device: where to compute.
         batch_size: bound of a batch.
+        precision: format of the matrix products, one of `PRECISIONS`; scores, states and attention
+            are in float32 whatever it is. ``auto`` is bfloat16 where that is faster.
 
     Raises:
-        InputError: the members of the ensemble differ in their vocabularies.
+        InputError: the members of the ensemble differ in their vocabularies, or there is no such
+            precision.
     """
 
     def __init__(
@@ -45,6 +51,7 @@ class Translator:
         *exported: TranslationModel,
         device: torch.device,
         batch_size: BatchSize,
+        precision: str = "auto",
     ) -> None:
         first = exported[0]
         for place, member in enumerate(exported[1:], start=2):
@@ -55,9 +62,16 @@ class Translator:
         self._target_codec = first.target_codec
         self._device = device
         self._batch_size = batch_size
+        self._is_mixed = _is_mixed(precision, first.spec, device)
 
     @classmethod
-    def load(cls, *paths: str | Path, device: str = "cpu", max_tokens: int = 4096) -> "Translator":
+    def load(
+        cls,
+        *paths: str | Path,
+        device: str = "cpu",
+        max_tokens: int = 4096,
+        precision: str = "auto",
+    ) -> "Translator":
         """Load a model folder or a run folder, or several of one vocabulary as an ensemble.
 
         Raises:
@@ -68,6 +82,7 @@ class Translator:
             *(load_model_folder(Path(path)) for path in paths),
             device=device_named(device),
             batch_size=BatchSize(sentences=None, tokens=max_tokens),
+            precision=precision,
         )
 
     @property
@@ -133,13 +148,14 @@ class Translator:
         starts = None if prefixes is None else [self._target_codec.encode(p) for p in prefixes]
         translations: list[list[Translation]] = [[EMPTY]] * len(sentences)
         for indices in self._batches(sentences, encoded):
-            found = run_search(
-                self._models,
-                SourceBatch.from_sentences([encoded[i] for i in indices]).to(self._device),
-                search,
-                numbers=[first_number + i for i in indices],
-                prefixes=None if starts is None else [starts[i] for i in indices],
-            )
+            with torch.autocast(self._device.type, torch.bfloat16, enabled=self._is_mixed):
+                found = run_search(
+                    self._models,
+                    SourceBatch.from_sentences([encoded[i] for i in indices]).to(self._device),
+                    search,
+                    numbers=[first_number + i for i in indices],
+                    prefixes=None if starts is None else [starts[i] for i in indices],
+                )
             for index, hypotheses in zip(indices, found, strict=True):
                 words = self._source_codec.tokenizer.tokens(sentences[index])[:LONGEST]
                 translations[index] = [
@@ -218,3 +234,14 @@ def cut(ids: list[int]) -> list[int]:
         message = f"WARNING: of a line of {len(ids):,} tokens the first {LONGEST:,} are translated"
         print(message, file=sys.stderr)
     return ids[:LONGEST]
+
+
+def _is_mixed(precision: str, spec: ModelSpec, device: torch.device) -> bool:
+    """Whether products are in bfloat16.
+
+    Raises:
+        InputError: there is no such precision.
+    """
+    if precision not in PRECISIONS:
+        raise InputError(f"no precision {precision!r}: choose {', '.join(PRECISIONS)}")
+    return precision == "bf16" or (precision == "auto" and bfloat16_pays(spec, device))

@@ -192,6 +192,7 @@ class BahdanauDecoder(nn.Module):
         token_gates: Float[Tensor, "N G"],
         memory: Memory,
     ) -> tuple[Tensor, Tensor, Tensor]:
+        hidden_size = self.first_layer.state_gates.in_features
         return unroll_decoder(
             token_gates,
             memory.states,
@@ -201,16 +202,9 @@ class BahdanauDecoder(nn.Module):
             attention,
             self.context_gates.weight,
             [self.first_layer, *self.upper_layers],
-            [self._input_mask(token_gates) for _ in self.upper_layers],
+            [self.dropout.mask(token_gates[:, :hidden_size]) for _ in self.upper_layers],
             steps,
         )
-
-    def _input_mask(self, token_gates: Float[Tensor, "N G"]) -> Float[Tensor, "N H"] | None:
-        """Dropout of the input of an upper layer, for all tokens; None where there is none."""
-        if not self.training or not self.dropout.p:
-            return None
-        hidden_size = self.first_layer.state_gates.in_features
-        return self.dropout(token_gates.new_ones(len(token_gates), hidden_size))
 
     def _loop(self, token_gates: Tensor, memory: Memory) -> tuple[Tensor, Tensor, Tensor]:
         state = memory.initial_state

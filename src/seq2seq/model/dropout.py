@@ -24,11 +24,18 @@ class Dropout(nn.Module):
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Drop elements, or return the inputs themselves outside training."""
-        if not self.training or not self.p:
-            return inputs
         if inputs.device.type != "cpu":
-            return nn.functional.dropout(inputs, self.p)
-        return inputs * keep_mask(inputs, self.p)
+            return nn.functional.dropout(inputs, self.p, self.training)
+        mask = self.mask(inputs)
+        return inputs if mask is None else inputs * mask
+
+    def mask(self, like: Tensor) -> Tensor | None:
+        """What a tensor of that shape and type would be multiplied with; None for nothing."""
+        if not self.training or not self.p:
+            return None
+        if like.device.type != "cpu":
+            return nn.functional.dropout(torch.ones_like(like), self.p)
+        return keep_mask(like, self.p)
 
     def extra_repr(self) -> str:
         """Shown in the module's representation."""

@@ -30,3 +30,8 @@ class Precision:
     def is_mixed(self) -> bool:
         """Whether there are two formats."""
         return self.product is not self.state
+
+
+def at_least_float32(tensor: Tensor) -> Tensor:
+    """The tensor itself, or in float32 where its type is a shorter one."""
+    return tensor.to(torch.promote_types(tensor.dtype, torch.float32))

@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from seq2seq.model.gru import advance_state
 from seq2seq.model.precision import Precision
 from seq2seq.model.unroll.steps import Steps
 
@@ -59,15 +60,15 @@ class LayerPass:
         Returns:
             The new states.
         """
-        rows, size = self._steps.rows(step), self._size
-        gates, state_gates = self._reset_update[rows], self._gates[rows]
-        torch.add(input_gates[:, : 2 * size], state_gates[:, : 2 * size], out=gates).sigmoid_()
-        reset, update = gates[:, :size], gates[:, size:]
-        candidate = self._candidate[rows]
-        torch.addcmul(input_gates[:, 2 * size :], reset, state_gates[:, 2 * size :], out=candidate)
-        # tanh(x) = 2 sigmoid(2 x) - 1, which is several times as fast on a CPU
-        candidate.mul_(2).sigmoid_().mul_(2).sub_(1)
-        return torch.lerp(candidate, self.before(step), update, out=self.states[rows])
+        rows = self._steps.rows(step)
+        return advance_state(
+            input_gates,
+            self._gates[rows],
+            self.before(step),
+            gates=self._reset_update[rows],
+            candidate=self._candidate[rows],
+            out=self.states[rows],
+        )
 
     def retreat(self, step: int, gradient: Tensor, of_input: Tensor, of_products: Tensor) -> Tensor:
         """Undo a step: gradients of both shares of the gates, from that of the new states.

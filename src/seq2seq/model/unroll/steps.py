@@ -1,5 +1,6 @@
 """The real tokens of a batch, step by step: so that no work goes into padding."""
 
+from functools import cached_property
 from itertools import accumulate
 from typing import Any
 
@@ -70,16 +71,27 @@ class Steps:
 
     def last(self, packed: Tensor) -> Tensor:
         """Of each sentence the row of its last token (B, …)."""
-        starts = torch.tensor(self._starts[:-1], device=packed.device)
-        ranks = torch.empty_like(self.order)
-        ranks[self.order] = torch.arange(len(ranks), device=packed.device)
-        return packed[(starts[self._lengths - 1][ranks]) + ranks]
+        return packed[self._last]
 
     def reverse(self, packed: Tensor) -> Tensor:
         """Each sentence's tokens in reverse order."""
-        starts = torch.tensor(self._starts[:-1], device=packed.device)
-        mirrored = starts[self._lengths[self._rank] - 1 - self._step] + self._rank
-        return _Mirror.apply(packed, mirrored)
+        return _Mirror.apply(packed, self._mirrored)
+
+    @cached_property
+    def _first(self) -> Int[Tensor, " T"]:
+        """The first row of each step."""
+        return torch.tensor(self._starts[:-1], device=self.order.device)
+
+    @cached_property
+    def _last(self) -> Int[Tensor, " B"]:
+        """The row of each sentence's last token."""
+        ranks = self.order.argsort()
+        return self._first[self._lengths - 1][ranks] + ranks
+
+    @cached_property
+    def _mirrored(self) -> Int[Tensor, " N"]:
+        """For each row, that of the token as far from the end as it is from the beginning."""
+        return self._first[self._lengths[self._rank] - 1 - self._step] + self._rank
 
 
 class _Mirror(torch.autograd.Function):
