@@ -31,7 +31,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--source", type=Path, required=True, help="text, plain or .gz")
     parser.add_argument("--reference", type=Path, required=True, help="its translation")
     parser.add_argument("--device", default="cpu", help="cpu, cuda or mps (default: cpu)")
-    parser.add_argument("--precision", default="auto", help="fp32, bf16 or auto: the faster one")
+    parser.add_argument("--precision", default="fp32", help="fp32, bf16 or auto: the faster one")
     parser.add_argument("--beam", type=int, default=5, help="hypotheses; 1: greedy alone")
     parser.add_argument("--length-penalty", default="average", help="none, average or gnmt")
     parser.add_argument("--alpha", type=float, default=0.6, help="exponent of the gnmt penalty")

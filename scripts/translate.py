@@ -43,7 +43,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--replace-unknown", action="store_true", help="<unk> becomes the source word attended to")
     add("--json", action="store_true", help="a JSON object a line: tokens, score, attention, …")
     add("--device", default="cpu", help="cpu, cuda or mps (default: cpu)")
-    add("--precision", default="auto", help="fp32, bf16 or auto: the faster one (default: auto)")
+    add("--precision", default="fp32", help="fp32, bf16 or auto: the faster one (default: fp32)")
     add("--batch-tokens", type=int, default=4096, metavar="N", help="padded batch size at most")
     return parser
 

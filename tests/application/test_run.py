@@ -239,6 +239,16 @@ def test_a_refused_continuation_leaves_the_record_as_it_was(tiny, tmp_path, fini
     assert (run_dir / "ledger.json").read_bytes() == before
 
 
+def test_a_continued_run_keeps_the_precision_that_was_probed(tiny, tmp_path, monkeypatch, capsys):
+    auto = "device.precision=auto"
+    for pays in (True, False):
+        probe = lambda *_, pays=pays: pays  # noqa: E731
+        monkeypatch.setattr("seq2seq.application.build.precision.bfloat16_pays", probe)
+        run(tiny(auto, f"trainer.max_steps={4 if pays else 6}"), tmp_path / "run")
+        (tmp_path / "run" / "metrics.json").unlink()
+        assert "device  cpu, bf16-mixed" in capsys.readouterr().out
+
+
 def test_a_crashed_run_continues_from_its_last_epoch_to_the_same_weights(
     tiny, tmp_path, finished_run
 ):

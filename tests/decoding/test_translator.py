@@ -177,7 +177,7 @@ def test_a_device_that_is_not_there_is_refused(folder):
 
 
 def test_a_precision_that_is_none_is_refused(folder):
-    with pytest.raises(InputError, match="no precision 'fp8': choose auto, fp32, bf16"):
+    with pytest.raises(InputError, match="no precision 'fp8': choose fp32, bf16, auto"):
         Translator.load(folder, precision="fp8")
 
 

@@ -17,7 +17,7 @@ from seq2seq.application.resuming import (
     require_same_conditions,
     vocabulary_fingerprint,
 )
-from seq2seq.config import Config
+from seq2seq.config import Config, Precision
 from seq2seq.decoding.model_folder import TranslationModel, load_model_folder
 from seq2seq.errors import InputError
 from seq2seq.model.spec import ModelSpec
@@ -77,7 +77,8 @@ def prepare(config: Config, corpus: ParallelCorpus, run_dir: Path) -> PreparedRu
     if start is not None:
         _require_same_sizes(spec, start.spec, Path(config.init_from or ""))
         model.load_state_dict(start.model.state_dict())
-    precision = build_precision(config.device.precision, spec, device)
+    precision = _precision(config, spec, device, point)
+    conditions["precision"] = {"device": device.type, "is": precision}
     num_parameters = sum(parameter.numel() for parameter in model.parameters())
     print(
         f"vocabulary  {spec.source_vocabulary_size:,} source, {spec.target_vocabulary_size:,} "
@@ -85,6 +86,16 @@ def prepare(config: Config, corpus: ParallelCorpus, run_dir: Path) -> PreparedRu
     )
     exported = TranslationModel(spec, model, encoded.source_codec, encoded.target_codec)
     return PreparedRun(encoded, exported, device, precision, conditions, point)
+
+
+def _precision(
+    config: Config, spec: ModelSpec, device: torch.device, point: ResumePoint | None
+) -> str:
+    """The precision that is wanted; where the probe chose it before, that is not asked again."""
+    before = {} if point is None else point.conditions["precision"]
+    if config.device.precision is Precision.auto and before.get("device") == device.type:
+        return before["is"]
+    return build_precision(config.device.precision, spec, device)
 
 
 def _codecs(

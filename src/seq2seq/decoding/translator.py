@@ -23,7 +23,7 @@ from seq2seq.text.codec import TextCodec
 from seq2seq.text.tokenizers import WordTokenizer
 from seq2seq.text.vocabulary import END, UNKNOWN, UNKNOWN_ID
 
-PRECISIONS = ("auto", "fp32", "bf16")
+PRECISIONS = ("fp32", "bf16", "auto")
 WINDOW = 2048
 """Sentences that are read ahead and sorted by length before they are cut into batches."""
 
@@ -39,7 +39,8 @@ class Translator:
         device: where to compute.
         batch_size: bound of a batch.
         precision: format of the matrix products, one of `PRECISIONS`; scores, states and attention
-            are in float32 whatever it is. ``auto`` is bfloat16 where that is faster.
+            are in float32 whatever it is. ``auto`` is bfloat16 where that is faster, which a
+            probe decides anew every time.
 
     Raises:
         InputError: the members of the ensemble differ in their vocabularies, or there is no such
@@ -51,7 +52,7 @@ class Translator:
         *exported: TranslationModel,
         device: torch.device,
         batch_size: BatchSize,
-        precision: str = "auto",
+        precision: str = "fp32",
     ) -> None:
         first = exported[0]
         for place, member in enumerate(exported[1:], start=2):
@@ -70,7 +71,7 @@ class Translator:
         *paths: str | Path,
         device: str = "cpu",
         max_tokens: int = 4096,
-        precision: str = "auto",
+        precision: str = "fp32",
     ) -> "Translator":
         """Load a model folder or a run folder, or several of one vocabulary as an ensemble.
 
