@@ -13,7 +13,7 @@ from seq2seq.application.build.decoding import build_search
 from seq2seq.application.build.device import build_device
 from seq2seq.application.build.model import build_model, build_spec, check_score, load_vectors
 from seq2seq.application.build.precision import build_precision
-from seq2seq.application.build.text import EncodedCorpus, build_codecs, encode_corpus
+from seq2seq.application.build.text import EncodedCorpus, encode_corpus
 from seq2seq.application.checkpoint import load_model_weights
 from seq2seq.application.run_record import RunRecord
 from seq2seq.config import Config
@@ -29,7 +29,6 @@ from seq2seq.experiments.translations import (
 )
 from seq2seq.model.spec import ModelSpec
 from seq2seq.tensorboard.hparams import write_hparams
-from seq2seq.text.codec import TextCodec
 from seq2seq.text.corpus import ParallelCorpus, SentencePair
 from seq2seq.text.report import corpus_report
 
@@ -56,7 +55,8 @@ def prepare(config: Config, corpus: ParallelCorpus, run_dir: Path) -> PreparedRu
     check_score(config.attention.score)
     device = build_device(config.device)
     start = None if config.init_from is None else load_model_folder(Path(config.init_from))
-    encoded = encode_corpus(config, corpus, _codecs(config, corpus, start, run_dir))
+    codecs = None if start is None else (start.source_codec, start.target_codec)
+    encoded = encode_corpus(config, corpus, codecs, run_dir / "tokenizer")
     print(corpus_report({"train": encoded.train, "validation": encoded.validation}))
     torch.manual_seed(config.seed)
     spec = build_spec(config, encoded.source_codec.vocabulary, encoded.target_codec.vocabulary)
@@ -73,15 +73,6 @@ def prepare(config: Config, corpus: ParallelCorpus, run_dir: Path) -> PreparedRu
     )
     exported = TranslationModel(spec, model, encoded.source_codec, encoded.target_codec)
     return PreparedRun(encoded, exported, device, precision)
-
-
-def _codecs(
-    config: Config, corpus: ParallelCorpus, start: TranslationModel | None, run_dir: Path
-) -> tuple[TextCodec, TextCodec]:
-    """The codecs of the model to start from, or new ones from the training split."""
-    if start is not None:
-        return start.source_codec, start.target_codec
-    return build_codecs(config.data, corpus, run_dir / "tokenizer")
 
 
 def _require_same_sizes(spec: ModelSpec, start: ModelSpec, path: Path) -> None:

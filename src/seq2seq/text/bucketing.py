@@ -109,6 +109,7 @@ class ShuffledOrders:
         self._kept: tuple[int, Order] | None = None
 
     def __call__(self, epoch: int) -> Order:
+        """The order of an epoch."""
         if self._kept is None or self._kept[0] != epoch:
             self._kept = None  # not two at a time
             order = shuffled_order(*self._lengths, self._size, seed=self._seed, epoch=epoch)
@@ -145,9 +146,9 @@ def _keys(lengths: Lengths, sentences: NDArray[np.int32]) -> NDArray[np.uint16]:
 def _starts(
     sentences: NDArray[np.int32], source_lengths: Lengths, target_lengths: Lengths, size: BatchSize
 ) -> NDArray[np.int64]:
-    """Cut sorted sentences into consecutive batches within the bound: where each starts, and the end.
+    """Cut sorted sentences into batches: where each starts, and the end.
 
-    A batch takes sentences as long as it stays within the bound.
+    A batch takes the next sentences as long as it stays within the bound.
     """
     end = len(sentences)
     if size.tokens is None:

@@ -1,10 +1,15 @@
-"""The bytes of text files: plain, gzip, or one file of a zip archive. Needs no torch."""
+"""The bytes of text files: plain, compressed, or one file of a zip archive. Needs no torch."""
 
+import bz2
 import difflib
 import gzip
+import lzma
 import zipfile
 import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, BinaryIO
 
 from seq2seq.errors import InputError
 
@@ -15,21 +20,43 @@ MOST_BYTES = 1 << 30
 """What an archive may unfold to. Larger is a mistake or a trap, and no text that trains here."""
 
 
+OPENERS: dict[bytes, tuple[str, Callable[[Path], Any]]] = {
+    GZIP_MAGIC: ("gzip", gzip.open),
+    b"BZh": ("bzip2", bz2.open),
+    b"\xfd7zXZ\x00": ("xz", lzma.open),
+}
+"""How compressed files begin, what they are called, and what reads them."""
+
+
 def read_bytes(path: Path) -> bytes:
-    """Whole content of a file, decompressed where its first bytes say gzip, whatever its name.
+    """Whole content of a file, decompressed where its first bytes say so, whatever its name.
 
     Raises:
         InputError: the file is missing, unreadable, or damaged.
     """
-    content = _content(path)
-    if content.startswith(ZIP_MAGIC):
+    with opened(path) as file:
+        return file.read()
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[BinaryIO]:
+    """Read a file as `read_bytes` does, piece by piece; what goes wrong inside is refused as well.
+
+    Raises:
+        InputError: the file is missing, unreadable, or damaged.
+    """
+    start = _first_bytes(path)
+    if start.startswith(ZIP_MAGIC):
         raise InputError(f"{path} is a zip archive: unpack it, and give the text file")
-    if not content.startswith(GZIP_MAGIC):
-        return content
+    plain = ("", lambda path: path.open("rb"))
+    name, opener = next((OPENERS[magic] for magic in OPENERS if start.startswith(magic)), plain)
     try:
-        return gzip.decompress(content)
-    except (EOFError, OSError, zlib.error) as error:
-        raise InputError(f"{path} is a damaged gzip file ({error}): fetch it again") from error
+        with opener(path) as file:
+            yield file
+    except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
+        if not name:
+            raise InputError(f"{path} cannot be read ({error}): check it") from error
+        raise InputError(f"{path} is a damaged {name} file ({error}): fetch it again") from error
 
 
 def is_zip(path: Path) -> bool:
@@ -74,9 +101,10 @@ def _one_text(path: Path, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
     )
 
 
-def _content(path: Path) -> bytes:
+def _first_bytes(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        with path.open("rb") as file:
+            return file.read(8)
     except FileNotFoundError as error:
         raise InputError(f"{path} does not exist: {_nearest_existing(path)}") from error
     except IsADirectoryError as error:
