@@ -1,5 +1,6 @@
 """What a large corpus costs: making its store, opening it, and reading batches from it."""
 
+import gc
 import resource
 import time
 from concurrent.futures import ProcessPoolExecutor
@@ -175,6 +176,7 @@ def _tokenise(plan: StorePlan, codecs: Path, barrier: Any) -> tuple[int, float, 
     sentences = [text for pair in pairs for text in (pair.source, pair.target)]
     calls = [sentences[i : i + LIBRARY_CALL] for i in range(0, len(sentences), LIBRARY_CALL)]
     encode = tokenizer.model.encode
+    gc.disable()  # as the build does
     barrier.wait()
     started, used = time.perf_counter(), time.process_time()
     for call in calls:

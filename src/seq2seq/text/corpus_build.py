@@ -1,15 +1,17 @@
 """Tokenises a large corpus into a folder, in several processes and bounded memory."""
 
+import gc
 import os
 import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, compress
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -52,27 +54,34 @@ def encode_chunk(
     Raises:
         InputError: a line is not UTF-8.
     """
-    pairs = list(zip(*chunk.texts(), strict=True))
-    filled = [pair for pair in pairs if pair[0].strip() and pair[1].strip()]
+    texts: tuple[list[Any], ...] = chunk.texts()
+    texts, num_blank = _chosen(
+        texts, [bool(s.strip() and t.strip()) for s, t in zip(*texts, strict=True)]
+    )
     held_out: list[tuple[str, str]] = []
-    trained = filled
     if rules.held_out:
-        held_out = [pair for pair in filled if is_held_out(pair[0], rules.held_out)]
-        trained = [pair for pair in filled if not is_held_out(pair[0], rules.held_out)]
-    texts = [list(side) for side in zip(*trained, strict=True)] or [[], []]
-    ids = [codec.encode_all(side) for codec, side in zip(codecs, texts, strict=True)]
+        is_held = [is_held_out(source, rules.held_out) for source in texts[0]]
+        held_out = list(zip(*_chosen(texts, is_held)[0], strict=True))
+        texts, _ = _chosen(texts, [not held for held in is_held])
+    ids = tuple(codec.encode_all(side) for codec, side in zip(codecs, texts, strict=True))
     bound = min(rules.max_length or LONGEST, LONGEST)
     if rules.truncate and rules.max_length is not None:
-        ids = [[sentence[:bound] for sentence in side] for side in ids]
-    is_kept = [len(s) <= bound and len(t) <= bound for s, t in zip(*ids, strict=True)]
-    if not all(is_kept):
-        texts = [[text for text, kept in zip(x, is_kept, strict=True) if kept] for x in texts]
-        ids = [[row for row, kept in zip(x, is_kept, strict=True) if kept] for x in ids]
+        ids = tuple([sentence[:bound] for sentence in side] for side in ids)
+    fits = [len(s) <= bound and len(t) <= bound for s, t in zip(*ids, strict=True)]
+    ids, num_long = _chosen(ids, fits)
+    texts, _ = _chosen(texts, fits)
     source, target = (
         _packed(*side, keep_text=rules.keep_text) for side in zip(codecs, ids, texts, strict=True)
     )
-    num_long = len(trained) - len(ids[0])
-    return EncodedChunk(source, target, held_out, len(pairs) - len(filled), num_long)
+    return EncodedChunk(source, target, held_out, num_blank, num_long)
+
+
+def _chosen(sides: tuple[list[Any], ...], chosen: list[bool]) -> tuple[tuple[list[Any], ...], int]:
+    """What is chosen of each side, and how much is not."""
+    if all(chosen):
+        return sides, 0
+    kept = tuple(list(compress(side, chosen)) for side in sides)
+    return kept, len(chosen) - len(kept[0])
 
 
 def _packed(
@@ -115,6 +124,8 @@ def build_corpus_folder(
     Raises:
         InputError: a file is wrong.
     """
+    was_enabled = gc.isenabled()
+    gc.disable()  # see _encode_chunks
     writer = CorpusWriter(folder, codecs, keep_text=rules.keep_text)
     try:
         read = chunks(shards)
@@ -129,6 +140,9 @@ def build_corpus_folder(
     except BaseException:
         writer.abandon()
         raise
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _in_processes(
@@ -190,6 +204,8 @@ def _lost_process() -> InputError:
 def _encode_chunks(connection: Connection, codec_folder: Path, rules: EncodingRules) -> None:
     """Encode what is sent until the other end is closed, be it by the end of that process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the other end decides
+    # millions of small lists and no cycle among them: looking for one takes a third of the time
+    gc.disable()
     codecs = (load_codec(codec_folder, "source"), load_codec(codec_folder, "target"))
     try:
         while True:
