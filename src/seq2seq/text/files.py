@@ -8,8 +8,9 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, Self
 
 from seq2seq.errors import InputError
 
@@ -28,35 +29,59 @@ OPENERS: dict[bytes, tuple[str, Callable[[Path], Any]]] = {
 """How compressed files begin, what they are called, and what reads them."""
 
 
+PLAIN = ("", lambda path: path.open("rb"))
+
+
 def read_bytes(path: Path) -> bytes:
     """Whole content of a file, decompressed where its first bytes say so, whatever its name.
 
     Raises:
         InputError: the file is missing, unreadable, or damaged.
     """
-    with opened(path) as file:
+    with InputFile(path) as file:
         return file.read()
 
 
-@contextmanager
-def opened(path: Path) -> Iterator[BinaryIO]:
-    """Read a file as `read_bytes` does, piece by piece; what goes wrong inside is refused as well.
+class InputFile:
+    """A file that is read piece by piece, decompressed as `read_bytes` does.
 
     Raises:
-        InputError: the file is missing, unreadable, or damaged.
+        InputError: the file is missing, unreadable, or, when that part is read, damaged.
     """
-    start = _first_bytes(path)
-    if start.startswith(ZIP_MAGIC):
-        raise InputError(f"{path} is a zip archive: unpack it, and give the text file")
-    plain = ("", lambda path: path.open("rb"))
-    name, opener = next((OPENERS[magic] for magic in OPENERS if start.startswith(magic)), plain)
-    try:
-        with opener(path) as file:
-            yield file
-    except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
-        if not name:
-            raise InputError(f"{path} cannot be read ({error}): check it") from error
-        raise InputError(f"{path} is a damaged {name} file ({error}): fetch it again") from error
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        start = _first_bytes(path)
+        if start.startswith(ZIP_MAGIC):
+            raise InputError(f"{path} is a zip archive: unpack it, and give the text file")
+        kinds = (OPENERS[magic] for magic in OPENERS if start.startswith(magic))
+        self._kind, opener = next(kinds, PLAIN)
+        with self._refused():
+            self._file = opener(path)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def read(self) -> bytes:
+        """All that is left."""
+        with self._refused():
+            return self._file.read()
+
+    def lines(self, most: int) -> list[bytes]:
+        """The next lines, with their ends; none at the end of the file."""
+        with self._refused():
+            return list(islice(self._file, most))
+
+    @contextmanager
+    def _refused(self) -> Iterator[None]:
+        try:
+            yield
+        except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
+            wrong = f"is a damaged {self._kind} file" if self._kind else "cannot be read"
+            raise InputError(f"{self._path} {wrong} ({error}): fetch it again") from error
 
 
 def is_zip(path: Path) -> bool:

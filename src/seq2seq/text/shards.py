@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO
 
 from seq2seq.errors import InputError
 from seq2seq.text.corpus import (
@@ -16,7 +15,7 @@ from seq2seq.text.corpus import (
     read_parallel,
     require_partners,
 )
-from seq2seq.text.files import opened
+from seq2seq.text.files import InputFile
 
 CHUNK_LINES = 8192
 
@@ -89,7 +88,7 @@ def require_readable(shards: Sequence[Shard]) -> None:
     """
     for shard in shards:
         for path in (shard.source, shard.target):
-            with opened(path):
+            with InputFile(path):
                 pass
 
 
@@ -111,26 +110,32 @@ def chunks(shards: Sequence[Shard]) -> Iterator[Chunk]:
         InputError: a file cannot be read, is empty, or has more lines than its partner.
     """
     for shard in shards:
-        with opened(shard.source) as source, opened(shard.target) as target:
+        with InputFile(shard.source) as source, InputFile(shard.target) as target:
             yield from _chunks(shard, source, target)
 
 
-def _chunks(shard: Shard, source: BinaryIO, target: BinaryIO) -> Iterator[Chunk]:
+def _chunks(shard: Shard, source: InputFile, target: InputFile) -> Iterator[Chunk]:
     num_read = 0
     while True:
-        sources = list(islice(source, CHUNK_LINES))
-        targets = list(islice(target, CHUNK_LINES))
+        sources, targets = source.lines(CHUNK_LINES), target.lines(CHUNK_LINES)
         if len(sources) != len(targets):
-            rest = [sum(1 for _ in file) + num_read for file in (source, target)]
-            num_lines = (rest[0] + len(sources), rest[1] + len(targets))
-            _require_lines(shard, *num_lines)
-            require_partners(shard.source, shard.target, *num_lines)
+            num_source = num_read + len(sources) + _num_left(source)
+            num_target = num_read + len(targets) + _num_left(target)
+            _require_lines(shard, num_source, num_target)
+            require_partners(shard.source, shard.target, num_source, num_target)
         if not sources:
             break
         texts = b"".join(sources), b"".join(targets)
         yield Chunk(shard, num_read + 1, len(sources), *texts)
         num_read += len(sources)
     _require_lines(shard, num_read, num_read)
+
+
+def _num_left(file: InputFile) -> int:
+    count = 0
+    while lines := file.lines(CHUNK_LINES):
+        count += len(lines)
+    return count
 
 
 def _require_lines(shard: Shard, num_source: int, num_target: int) -> None:
