@@ -29,8 +29,9 @@ def torture(folder, generator, *, num_kills, num_pairs, processes=(1, 2)):
     durations, expected = {}, None
     for count in processes:
         root = folder / f"undisturbed-{count}"
+        builder = run_builder(root, recipe, count)
         started = time.monotonic()
-        run_builder(root, recipe, count).join()
+        builder.join()
         durations[count] = time.monotonic() - started
         assert expected in (None, contents(root))
         expected = contents(root)
@@ -39,7 +40,7 @@ def torture(folder, generator, *, num_kills, num_pairs, processes=(1, 2)):
     for kill in range(num_kills):
         root, count = folder / f"kill-{kill}", processes[kill % len(processes)]
         builders = [run_builder(root, recipe, count) for _ in range(1 + kill % 3 // 2)]
-        time.sleep(generator.uniform(0, durations[count]))
+        time.sleep(generator.uniform(0, durations[count]) if kill else 0)
         builders[0].kill()
         for builder in builders:
             builder.join()
@@ -55,6 +56,8 @@ def torture(folder, generator, *, num_kills, num_pairs, processes=(1, 2)):
 def run_builder(root, recipe, num_processes):
     builder = FORKS.Process(target=build, args=(root, recipe, num_processes))
     builder.start()
+    while builder.is_alive() and not root.exists():  # what loads its modules builds nothing yet
+        time.sleep(0.001)
     return builder
 
 
