@@ -5,7 +5,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from seq2seq.application.build.text import codec_settings
+from seq2seq.application.build.tokenizers import codec_settings
 from seq2seq.config import DataConfig, ParallelConfig
 from seq2seq.experiments.folder_lock import holding
 from seq2seq.text.codec import TextCodec

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from seq2seq.application.build.tokenizers import codec_settings
 from seq2seq.config import Config, DataConfig
-from seq2seq.text.codec import CodecSettings, TextCodec, save_codecs
+from seq2seq.text.codec import TextCodec, save_codecs
 from seq2seq.text.corpus import ParallelCorpus, SentencePair, drop_blank
 from seq2seq.text.corpus_store import TOKENIZER_PAIRS, train_on
 from seq2seq.text.store import EncodedSplit, encode_split, require_pairs
@@ -91,16 +92,4 @@ def build_codecs(
         codec_settings(data),
         (data.source_language, data.target_language),
         folder,
-    )
-
-
-def codec_settings(data: DataConfig) -> CodecSettings:
-    """How to make the codecs."""
-    return CodecSettings(
-        source_tokenizer=data.tokenizer.name.value,
-        target_tokenizer=(data.tokenizer.target_name or data.tokenizer.name).value,
-        lowercase=data.tokenizer.lowercase,
-        joint=data.tokenizer.joint,
-        min_frequency=data.tokenizer.min_frequency,
-        max_size=data.tokenizer.max_size,
     )
