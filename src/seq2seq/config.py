@@ -234,8 +234,8 @@ class GrammarConfig(DataConfig):
 class FilePairConfig:
     """Two parallel files."""
 
-    source: str | None = setting("source file, plain or .gz, one sentence a line")
-    target: str | None = setting("target file, line by line its translation")
+    source: str | None = setting("source file, plain or compressed, or a pattern of several")
+    target: str | None = setting("target file, line by line its translation; or a pattern")
 
 
 @dataclass(kw_only=True, slots=True)
@@ -255,9 +255,12 @@ class ParallelConfig(DataConfig):
     train: FilePairConfig
     validation: ValidationFilesConfig
     test: FilePairConfig
+    store: str = setting("folder of tokenised corpora, shared by all runs")
+    store_from: int = setting("larger training files go through the store", low=0, unit="MB")
 
     def __post_init__(self) -> None:
         DataConfig.__post_init__(self)
+        check_ranges("data", self)
 
 
 @dataclass(kw_only=True, slots=True)

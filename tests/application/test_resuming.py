@@ -14,7 +14,7 @@ from seq2seq.application.resuming import (
 from seq2seq.application.run import is_first_rank
 from seq2seq.errors import InputError
 from seq2seq.text.codec import TextCodec
-from seq2seq.text.corpus import ParallelCorpus, SentencePair
+from seq2seq.text.corpus import ParallelCorpus, SentencePair, Shard
 from seq2seq.text.tokenizers import WordTokenizer
 from seq2seq.text.vocabulary import SPECIALS, Vocabulary
 
@@ -104,6 +104,23 @@ def test_the_fingerprints_see_every_change():
     fingerprints = {vocabulary_fingerprint([codec, codecs[0]]) for codec in codecs}
     assert len(fingerprints) == 4
     assert vocabulary_fingerprint(codecs[:2]) != vocabulary_fingerprint(codecs[1::-1])
+
+
+def test_the_fingerprint_sees_a_change_of_large_files_but_not_their_place(tmp_path):
+    def fingerprint(folder):
+        return corpus_fingerprint(
+            ParallelCorpus((), (), (), (Shard(folder / "en", folder / "fr"),))
+        )
+
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.mkdir()
+    for name in ("en", "fr"):
+        (first / name).write_text("a\n")
+    before = fingerprint(first)
+    first.rename(second)
+    assert fingerprint(second) == before
+    (second / "fr").write_text("b\n")
+    assert fingerprint(second) != before
 
 
 def test_what_resume_asks_for_is_kept(configured, tmp_path):

@@ -1,9 +1,12 @@
+from unittest import mock
+
 import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from seq2seq.text import bucketing
 from seq2seq.text.batch import Batch, SourceBatch
 from seq2seq.text.bucketing import BatchSize, padding_share, shuffled_order, sorted_order
 from seq2seq.text.corpus import SentencePair
@@ -42,6 +45,66 @@ def test_an_epoch_holds_every_sentence_once_within_the_bound(lengths, sentences,
             assert len(batch) <= sentences
             width = int((source + target)[batch].max()) + 2
             assert len(batch) * width <= tokens or len(batch) == 1
+
+
+def one_by_one(by_length, source, target, size):
+    """Batches of sorted sentences, each filled until the next one would be too much."""
+    batches = []
+    for index in by_length:
+        batch = [*batches[-1], index] if batches else [index]
+        width = max(source[i] + target[i] for i in batch) + 2
+        too_many = size.sentences is not None and len(batch) > size.sentences
+        too_large = size.tokens is not None and len(batch) * width > size.tokens
+        if not batches or too_many or too_large:
+            batches.append([index])
+        else:
+            batches[-1] = batch
+    return batches
+
+
+@settings(deadline=None)
+@given(LENGTHS, st.one_of(st.none(), st.integers(1, 9)), st.one_of(st.none(), st.integers(2, 300)))
+def test_the_order_is_that_of_sorting_and_filling_one_by_one(lengths, sentences, tokens):
+    source, target = arrays(lengths)
+    size = BatchSize(sentences=sentences, tokens=tokens)
+    generator = np.random.default_rng((4, 2))
+    shuffle = generator.permutation(len(lengths))
+    by_length = shuffle[np.lexsort((source[shuffle], target[shuffle]))]
+    expected = one_by_one(by_length.tolist(), source, target, size)
+    expected = [expected[index] for index in generator.permutation(len(expected))]
+    for chunk in (7, bucketing.CHUNK):
+        with mock.patch.object(bucketing, "CHUNK", chunk):
+            order = shuffled_order(source, target, size, seed=4, epoch=2)
+            in_few_bits = [lengths.astype(np.uint16) for lengths in (source, target)]
+            again = shuffled_order(*in_few_bits, size, seed=4, epoch=2)
+        assert [batch.tolist() for batch in order] == expected
+        assert [batch.tolist() for batch in again] == expected
+
+
+def test_no_sentences_make_no_batches():
+    for size in (BatchSize(4, None), BatchSize(None, 9)):
+        assert len(sorted_order(*arrays([]), size)) == 0
+        assert len(shuffled_order(*arrays([]), size, seed=1, epoch=0)) == 0
+
+
+@pytest.mark.parametrize("num_ranks", [1, 2, 3])
+def test_shares_of_an_order_are_disjoint_and_equally_long(num_ranks):
+    source, target = arrays([(index % 13, index % 7) for index in range(203)])
+    order = shuffled_order(source, target, BatchSize(8, None), seed=1, epoch=0)
+    shares = [order.share(rank, num_ranks) for rank in range(num_ranks)]
+    steps = list(zip(*shares, strict=True))
+    together = [batch.tolist() for step in steps for batch in step]
+    assert together == [batch.tolist() for batch in order][: len(together)]
+    assert len(order) - len(together) < num_ranks
+
+
+def test_the_order_of_an_epoch_is_made_once():
+    source, target = arrays([(index % 13, index % 7) for index in range(200)])
+    orders = bucketing.ShuffledOrders(source, target, BatchSize(8, None), seed=2)
+    assert orders(3) is orders(3)
+    expected = shuffled_order(source, target, BatchSize(8, None), seed=2, epoch=4)
+    assert np.array_equal(orders(4).sentences, expected.sentences)
+    assert np.array_equal(orders(4).sequence, expected.sequence)
 
 
 def test_the_order_is_a_function_of_seed_and_epoch():

@@ -1,14 +1,17 @@
 """The corpus check: what training would read, and what is odd about it. No model is built."""
 
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from seq2seq.application.build.text import build_codecs
-from seq2seq.config import Config
+from seq2seq.application.build.text import build_codecs, encode_pairs
+from seq2seq.config import Config, ParallelConfig
 from seq2seq.text.bucketing import BatchSize, shuffled_order
 from seq2seq.text.corpus import ParallelCorpus
+from seq2seq.text.corpus_store import TOKENIZER_PAIRS
 from seq2seq.text.inspection_report import inspection_report
-from seq2seq.text.store import encode_split, require_pairs
+from seq2seq.text.shards import sample_pairs
+from seq2seq.text.store import require_pairs
 
 
 def check_corpus(config: Config, corpus: ParallelCorpus) -> str:
@@ -17,19 +20,16 @@ def check_corpus(config: Config, corpus: ParallelCorpus) -> str:
     Raises:
         InputError: options do not go with the corpus, or no training pair is left.
     """
+    if corpus.large:
+        fraction = config.data.validation.fraction if isinstance(config.data, ParallelConfig) else 0
+        sample, count = sample_pairs(corpus.large, TOKENIZER_PAIRS, fraction or 0)
+        print(f"of {count:,} training pairs {len(sample):,}, evenly spread, are looked at")
+        corpus = replace(corpus, train=sample, large=())
     with TemporaryDirectory() as folder:
         codecs = build_codecs(config.data, corpus, Path(folder))
     named = {"train": corpus.train, "validation": corpus.validation, "test": corpus.test}
     splits = {
-        name: encode_split(
-            pairs,
-            source_codec=codecs[0],
-            target_codec=codecs[1],
-            max_length=config.data.max_length,
-            truncate=config.data.truncate,
-        )
-        for name, pairs in named.items()
-        if pairs
+        name: encode_pairs(config.data, pairs, codecs) for name, pairs in named.items() if pairs
     }
     require_pairs("training", splits["train"])
     order = shuffled_order(

@@ -9,7 +9,7 @@ import torch
 from seq2seq.application.build.device import build_device
 from seq2seq.application.build.model import build_model, build_spec, check_score, load_vectors
 from seq2seq.application.build.precision import build_precision
-from seq2seq.application.build.text import EncodedCorpus, build_codecs, encode_corpus
+from seq2seq.application.build.text import EncodedCorpus, encode_corpus
 from seq2seq.application.resuming import (
     ResumePoint,
     conditions_of,
@@ -21,7 +21,6 @@ from seq2seq.config import Config, Precision
 from seq2seq.decoding.model_folder import TranslationModel, load_model_folder
 from seq2seq.errors import InputError
 from seq2seq.model.spec import ModelSpec
-from seq2seq.text.codec import TextCodec
 from seq2seq.text.corpus import ParallelCorpus
 from seq2seq.text.report import corpus_report
 
@@ -64,9 +63,9 @@ def prepare(config: Config, corpus: ParallelCorpus, run_dir: Path) -> PreparedRu
     # before the tokenizers in the folder are written again
     point = find_resume_point(config, conditions, run_dir)
     start = None if config.init_from is None else load_model_folder(Path(config.init_from))
-    encoded = encode_corpus(config, corpus, _codecs(config, corpus, start, run_dir))
-    codecs = (encoded.source_codec, encoded.target_codec)
-    conditions["vocabulary"] = vocabulary_fingerprint(codecs)
+    codecs = None if start is None else (start.source_codec, start.target_codec)
+    encoded = encode_corpus(config, corpus, codecs, run_dir / "tokenizer")
+    conditions["vocabulary"] = vocabulary_fingerprint((encoded.source_codec, encoded.target_codec))
     if point is not None:
         require_same_conditions(point, conditions, force=config.resume.force)
     print(corpus_report({"train": encoded.train, "validation": encoded.validation}))
@@ -96,15 +95,6 @@ def _precision(
     if config.device.precision is Precision.auto and before.get("device") == device.type:
         return before["is"]
     return build_precision(config.device.precision, spec, device)
-
-
-def _codecs(
-    config: Config, corpus: ParallelCorpus, start: TranslationModel | None, run_dir: Path
-) -> tuple[TextCodec, TextCodec]:
-    """The codecs of the model to start from, or new ones from the training split."""
-    if start is not None:
-        return start.source_codec, start.target_codec
-    return build_codecs(config.data, corpus, run_dir / "tokenizer")
 
 
 def _require_same_sizes(spec: ModelSpec, start: ModelSpec, path: Path) -> None:

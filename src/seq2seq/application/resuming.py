@@ -13,6 +13,7 @@ from seq2seq.errors import InputError
 from seq2seq.experiments.ledger import flat
 from seq2seq.text.codec import TextCodec
 from seq2seq.text.corpus import ParallelCorpus
+from seq2seq.text.shards import stamps
 
 FREE = (
     "name", "experiment_name", "runs_dir", "resume.", "device.", "tensorboard.", "decoding.",
@@ -109,8 +110,13 @@ def conditions_of(config: Config, corpus: ParallelCorpus) -> dict[str, Any]:
 
 
 def corpus_fingerprint(corpus: ParallelCorpus) -> str:
-    """SHA-256 of the training and validation pairs, in order."""
+    """SHA-256 of the training and validation pairs, in order.
+
+    Of files that are too large to hold, their sizes and times of modification are taken instead.
+    """
     digest = hashlib.sha256()
+    for _, size, modified, _ in stamps(corpus.large):
+        digest.update(f"{size} {modified}\n".encode())
     for split in (corpus.train, corpus.validation):
         digest.update(f"{len(split)}\n".encode())
         for pair in split:

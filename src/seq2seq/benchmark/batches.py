@@ -1,6 +1,7 @@
 """Batches of random tokens whose lengths are like those of Multi30k."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,7 @@ from seq2seq.text.vocabulary import SPECIALS
 BUCKETED_FROM = 50
 """Batches' worth of sentences among which batches of like length are looked for."""
 
-Lengths = NDArray[np.int64]
+Lengths = NDArray[np.integer]
 
 
 def draw_lengths(count: int, *, seed: int) -> tuple[Lengths, Lengths]:
@@ -44,10 +45,10 @@ def training_batches(size: Size, count: int, *, bucketed: bool) -> list[Batch]:
     num_sentences = size.sentences * (BUCKETED_FROM if bucketed else count)
     source, target = draw_lengths(num_sentences, seed=1)
     bound = BatchSize(sentences=size.sentences, tokens=None)
-    order: Sequence[Lengths] = np.split(np.arange(num_sentences), num_sentences // size.sentences)
+    order: Iterable[Lengths] = np.split(np.arange(num_sentences), num_sentences // size.sentences)
     if bucketed:
         order = shuffled_order(source, target, bound, seed=1, epoch=0)
-    chosen = np.concatenate(order[:count])
+    chosen = np.concatenate(list(islice(order, count)))
     split = split_of(source[chosen], target[chosen], size.vocabulary)
     places = np.split(np.arange(len(chosen)), count)
     return [Batch.from_split(split, place.tolist()) for place in places]

@@ -2,6 +2,8 @@
 
 import fcntl
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Self
 
@@ -75,6 +77,22 @@ class FolderLock:
     def close(self) -> None:
         """Stop holding the lock; others that it was handed on to still do."""
         os.close(self._descriptor)
+
+
+@contextmanager
+def holding(folder: Path, *, wait: bool) -> Iterator[bool]:
+    """Hold the lock of a folder; false while others do and `wait` is not set.
+
+    Raises:
+        OSError: the folder cannot be made or locked.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = FolderLock.acquire(folder, wait=wait)
+    try:
+        yield lock is not None
+    finally:
+        if lock is not None:
+            lock.close()
 
 
 def _is(descriptor: int, path: Path) -> bool:

@@ -28,7 +28,7 @@ class SourceBatch:
 
     @classmethod
     def from_sentences(
-        cls, sentences: Sequence[Sequence[int] | NDArray[np.int32]]
+        cls, sentences: Sequence[Sequence[int] | NDArray[np.integer]]
     ) -> "SourceBatch":
         """Pad sentences of ids."""
         lengths = torch.tensor([len(sentence) + 1 for sentence in sentences])
@@ -99,7 +99,7 @@ def _moved(batch: AnyBatch, device: torch.device, non_blocking: bool) -> AnyBatc
 
 
 def _padded(
-    sentences: Sequence[Sequence[int] | NDArray[np.int32]],
+    sentences: Sequence[Sequence[int] | NDArray[np.integer]],
     *,
     first: tuple[int, ...],
     last: tuple[int, ...],

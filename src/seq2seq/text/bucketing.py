@@ -1,13 +1,54 @@
 """Which sentences share a batch, and in which order the batches come."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-Order = list[NDArray[np.int64]]
-"""Batches in the order they are used, each the sentence indices it holds."""
+Lengths = NDArray[np.integer]
+
+CHUNK = 1 << 18
+"""Sentences that are sorted at a time: what sorting needs beside its input and its result."""
+
+LONGEST = np.iinfo(np.uint16).max
+"""Sentences of more tokens are sorted as if they had so many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Batches in the order they are used, each the sentence indices it holds.
+
+    Four bytes a sentence and sixteen a batch, because a large corpus has millions of them.
+
+    Attributes:
+        sentences: sentence indices, batch after batch.
+        starts: batch i is ``sentences[starts[i]:starts[i + 1]]``.
+        sequence: the batches in the order they are used.
+    """
+
+    sentences: NDArray[np.int32]
+    starts: NDArray[np.int64]
+    sequence: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.sequence)
+
+    def __getitem__(self, place: int) -> NDArray[np.int32]:
+        batch = self.sequence[place]
+        return self.sentences[self.starts[batch] : self.starts[batch + 1]]
+
+    def __iter__(self) -> Iterator[NDArray[np.int32]]:
+        return (self[place] for place in range(len(self)))
+
+    def share(self, rank: int, num_ranks: int) -> "Order":
+        """What one of several processes takes: every `num_ranks`-th batch, from its own rank on.
+
+        The shares are disjoint and equally long; up to ``num_ranks - 1`` batches at the end of
+        the epoch are nobody's.
+        """
+        whole = len(self) // num_ranks * num_ranks
+        return Order(self.sentences, self.starts, self.sequence[rank:whole:num_ranks])
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +66,7 @@ class BatchSize:
 
 
 def shuffled_order(
-    source_lengths: NDArray[np.int64],
-    target_lengths: NDArray[np.int64],
-    size: BatchSize,
-    *,
-    seed: int,
-    epoch: int,
+    source_lengths: Lengths, target_lengths: Lengths, size: BatchSize, *, seed: int, epoch: int
 ) -> Order:
     """Batches of sentences of like length, in random order.
 
@@ -38,46 +74,120 @@ def shuffled_order(
     machine, which exact resuming stands on. Sentences of equal lengths change places each epoch.
     """
     generator = np.random.default_rng((seed, epoch))
-    shuffle = generator.permutation(len(source_lengths))
-    by_length = np.lexsort((source_lengths[shuffle], target_lengths[shuffle]))
-    batches = _cut(shuffle[by_length], source_lengths, target_lengths, size)
-    return [batches[index] for index in generator.permutation(len(batches))]
+    sentences = np.arange(len(source_lengths), dtype=np.int32)
+    generator.shuffle(sentences)
+    # least significant key first; one array at a time, because each may be large
+    sentences = _sorted_by(source_lengths, sentences)
+    sentences = _sorted_by(target_lengths, sentences)
+    starts = _starts(sentences, source_lengths, target_lengths, size)
+    return Order(sentences, starts, generator.permutation(len(starts) - 1))
 
 
-def sorted_order(
-    source_lengths: NDArray[np.int64], target_lengths: NDArray[np.int64], size: BatchSize
-) -> Order:
+def sorted_order(source_lengths: Lengths, target_lengths: Lengths, size: BatchSize) -> Order:
     """Batches of sentences of like length, the shortest first: for validation and translation."""
-    by_length = np.lexsort((source_lengths, target_lengths))
-    return _cut(by_length, source_lengths, target_lengths, size)
+    sentences = np.lexsort((source_lengths, target_lengths)).astype(np.int32)
+    starts = _starts(sentences, source_lengths, target_lengths, size)
+    return Order(sentences, starts, np.arange(len(starts) - 1))
 
 
-def _cut(
-    indices: NDArray[np.int64],
-    source_lengths: NDArray[np.int64],
-    target_lengths: NDArray[np.int64],
-    size: BatchSize,
-) -> Order:
-    """Cut sorted sentences into consecutive batches within the bound."""
-    starts = [0]
-    widest = 0
-    # one special token a side: <eos> of the source, <bos> or <eos> of the target
-    widths = (source_lengths[indices] + target_lengths[indices] + 2).tolist()
-    for position, width in enumerate(widths):
-        count = position - starts[-1] + 1
-        widest = max(widest, width)
-        if count > 1 and _exceeds(count, widest, size):
-            starts.append(position)
-            widest = width
-    return np.split(indices, starts[1:]) if len(indices) else []
+class ShuffledOrders:
+    """The shuffled order of one epoch or another; the last one asked for is kept.
+
+    Args:
+        source_lengths: tokens of the source sentences.
+        target_lengths: tokens of the target sentences.
+        size: bound of a batch.
+        seed: see `shuffled_order`.
+    """
+
+    def __init__(
+        self, source_lengths: Lengths, target_lengths: Lengths, size: BatchSize, *, seed: int
+    ) -> None:
+        self._lengths = (source_lengths, target_lengths)
+        self._size = size
+        self._seed = seed
+        self._kept: tuple[int, Order] | None = None
+
+    def __call__(self, epoch: int) -> Order:
+        """The order of an epoch."""
+        if self._kept is None or self._kept[0] != epoch:
+            self._kept = None  # not two at a time
+            order = shuffled_order(*self._lengths, self._size, seed=self._seed, epoch=epoch)
+            self._kept = (epoch, order)
+        return self._kept[1]
 
 
-def _exceeds(count: int, width: int, size: BatchSize) -> bool:
-    too_many = size.sentences is not None and count > size.sentences
-    return too_many or (size.tokens is not None and count * width > size.tokens)
+def _sorted_by(lengths: Lengths, sentences: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Sentences by length, equal ones in the order they come: counted, then put in their places."""
+    counts = np.zeros(LONGEST + 1, dtype=np.int64)
+    for chunk in _chunks(sentences):
+        counts += np.bincount(_keys(lengths, chunk), minlength=len(counts))
+    places = np.cumsum(counts) - counts
+    result = np.empty_like(sentences)
+    for chunk in _chunks(sentences):
+        keys = _keys(lengths, chunk)
+        found = np.bincount(keys, minlength=len(counts))
+        # what comes before in this chunk is subtracted: its sentences are numbered from 0
+        shift = np.repeat((places - np.cumsum(found) + found)[found > 0], found[found > 0])
+        result[shift + np.arange(len(chunk))] = chunk[np.argsort(keys, kind="stable")]
+        places += found
+    return result
 
 
-def padding_share(lengths: NDArray[np.int64], order: Sequence[NDArray[np.int64]]) -> float:
+def _chunks(sentences: NDArray[np.int32]) -> Iterator[NDArray[np.int32]]:
+    return (sentences[start : start + CHUNK] for start in range(0, len(sentences), CHUNK))
+
+
+def _keys(lengths: Lengths, sentences: NDArray[np.int32]) -> NDArray[np.uint16]:
+    # numpy sorts sixteen bits in linear time
+    return np.minimum(lengths[sentences], LONGEST).astype(np.uint16)
+
+
+def _starts(
+    sentences: NDArray[np.int32], source_lengths: Lengths, target_lengths: Lengths, size: BatchSize
+) -> NDArray[np.int64]:
+    """Cut sorted sentences into batches: where each starts, and the end.
+
+    A batch takes the next sentences as long as it stays within the bound.
+    """
+    end = len(sentences)
+    if size.tokens is None:
+        starts = np.arange(0, end, size.sentences or max(end, 1))
+        return np.append(starts, end)
+    cut = [0] if end else []
+    widths = _Widths(sentences, source_lengths, target_lengths)
+    while cut and cut[-1] < end:
+        start = cut[-1]
+        most = max(1, size.tokens // int(widths(start, start + 1)[0]))
+        window = widths(start, start + min(most, size.sentences or most) + 1)
+        padded = np.maximum.accumulate(window) * np.arange(1, len(window) + 1)
+        count = int(np.searchsorted(padded, size.tokens, side="right"))
+        cut.append(start + max(1, min(count, size.sentences or count)))
+    return np.array(cut or [0], dtype=np.int64)
+
+
+class _Widths:
+    """Places that a pair takes in a batch, of a stretch of sentences; gathered many at a time."""
+
+    def __init__(
+        self, sentences: NDArray[np.int32], source_lengths: Lengths, target_lengths: Lengths
+    ) -> None:
+        self._sentences = sentences
+        self._lengths = (source_lengths, target_lengths)
+        self._start = 0
+        self._kept = np.zeros(0, dtype=np.int64)
+
+    def __call__(self, start: int, stop: int) -> NDArray[np.int64]:
+        stop = min(stop, len(self._sentences))
+        if stop > self._start + len(self._kept):
+            chunk = self._sentences[start : max(stop, start + CHUNK)]
+            source, target = (lengths[chunk].astype(np.int64) for lengths in self._lengths)
+            # one special token a side: <eos> of the source, <bos> or <eos> of the target
+            self._start, self._kept = start, source + target + 2
+        return self._kept[start - self._start : stop - self._start]
+
+
+def padding_share(lengths: Lengths, order: Iterable[NDArray[np.integer]]) -> float:
     """Share of the padded size that is padding."""
     padded = sum(len(batch) * int(lengths[batch].max()) for batch in order)
     return 1 - int(lengths.sum()) / padded if padded else 0.0

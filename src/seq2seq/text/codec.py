@@ -1,5 +1,6 @@
 """One language side: its tokenizer and its vocabulary, saved and loaded together."""
 
+import hashlib
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -34,6 +35,12 @@ class TextCodec:
         """
         ids = self.vocabulary.ids(self.tokenizer.tokens(text))
         return [index if index >= len(SPECIALS) else UNKNOWN_ID for index in ids]
+
+    def encode_all(self, texts: list[str]) -> list[list[int]]:
+        """`encode` of many sentences, which subwords do in half the time."""
+        if isinstance(self.tokenizer, SubwordTokenizer):
+            return self.tokenizer.ids(texts)
+        return [self.encode(text) for text in texts]
 
     def sample(self, text: str, alpha: float, seed: int) -> list[int]:
         """Token ids of a sentence split at random, see `SubwordTokenizer.sampled_tokens`.
@@ -102,8 +109,7 @@ def train_codecs(
             _codec(settings, tokenizers[0], texts[0], languages[0], folder / "source.model"),
             _codec(settings, tokenizers[1], texts[1], languages[1], folder / "target.model"),
         )
-    for side, codec in zip(("source", "target"), codecs, strict=True):
-        save_codec(codec, folder, side)
+    save_codecs(codecs, folder)
     return codecs
 
 
@@ -154,21 +160,41 @@ def _subword_codec(path: Path, *, language: str, lowercase: bool) -> TextCodec:
     return TextCodec(tokenizer, tokenizer.vocabulary())
 
 
+def save_codecs(codecs: tuple[TextCodec, TextCodec], folder: Path) -> None:
+    """Write the codecs of both sides into a folder, which is made."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for side, codec in zip(("source", "target"), codecs, strict=True):
+        save_codec(codec, folder, side)
+
+
 def save_codec(codec: TextCodec, folder: Path, side: str) -> None:
     """Write ``<side>.json``, and ``<side>.model`` for subwords, into a folder."""
+    description, model = _saved(codec)
+    if model is not None:
+        (folder / f"{side}.model").write_bytes(model)
+    (folder / f"{side}.json").write_text(description, encoding="utf-8")
+
+
+def codec_digest(codec: TextCodec) -> str:
+    """The same for codecs that are alike, another for others."""
+    description, model = _saved(codec)
+    return hashlib.sha256(description.encode("utf-8") + (model or b"")).hexdigest()
+
+
+def _saved(codec: TextCodec) -> tuple[str, bytes | None]:
+    """All there is to a codec: its description, and its model for subwords."""
     description: dict[str, Any] = {
         "lowercase": codec.tokenizer.lowercase,
         "language": codec.tokenizer.language,
     }
+    model = None
     if isinstance(codec.tokenizer, WordTokenizer):
         description["tokenizer"] = codec.tokenizer.name
         description["tokens"] = codec.vocabulary.tokens
     else:
         description["tokenizer"] = "sentencepiece"
-        content = codec.tokenizer.model.serialized_model_proto()
-        (folder / f"{side}.model").write_bytes(content)
-    text = json.dumps(description, ensure_ascii=False, indent=1)
-    (folder / f"{side}.json").write_text(text, encoding="utf-8")
+        model = codec.tokenizer.model.serialized_model_proto()
+    return json.dumps(description, ensure_ascii=False, indent=1), model
 
 
 def load_codec(folder: Path, side: str) -> TextCodec:

@@ -34,12 +34,28 @@ class SentencePair:
 
 
 @dataclass(frozen=True, slots=True)
+class Shard:
+    """Two files whose lines are each other's translations: a corpus, or a piece of one."""
+
+    source: Path
+    target: Path
+
+
+@dataclass(frozen=True, slots=True)
 class ParallelCorpus:
-    """The three splits of a corpus; `test` may be empty."""
+    """The three splits of a corpus; `test` may be empty.
+
+    Attributes:
+        train: training pairs; none where there are too many to hold.
+        validation: validation pairs; none where they are held out of `large`.
+        test: test pairs.
+        large: the training files where they are too large to hold.
+    """
 
     train: Sequence[SentencePair]
     validation: Sequence[SentencePair]
     test: Sequence[SentencePair]
+    large: tuple[Shard, ...] = ()
 
 
 def read_lines(path: Path) -> list[str]:
@@ -54,19 +70,20 @@ def read_lines(path: Path) -> list[str]:
     return decode_lines(path, read_bytes(path))
 
 
-def decode_lines(path: Path, content: bytes) -> list[str]:
-    """The lines of a file's content, as `read_lines` gives them.
+def decode_lines(path: Path, content: bytes, first_line: int = 1) -> list[str]:
+    """The lines of a file's content, or of a part that begins with a line, as `read_lines` does.
 
     Raises:
         InputError: there are none, or they are not UTF-8.
     """
-    content = content.removeprefix(BYTE_ORDER_MARK)
+    if first_line == 1:
+        content = content.removeprefix(BYTE_ORDER_MARK)
     if not content:
         raise InputError(f"{path} is empty: give a file with one sentence a line")
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
+        line = content.count(b"\n", 0, error.start) + first_line
         raise InputError(
             f"{path}, line {line}: byte 0x{content[error.start]:02x} is not UTF-8: "
             "convert the file, for example with iconv -t UTF-8"
@@ -82,12 +99,7 @@ def read_parallel(source_path: Path, target_path: Path) -> list[SentencePair]:
         InputError: one of them cannot be read, or they differ in length.
     """
     sources, targets = read_lines(source_path), read_lines(target_path)
-    if len(sources) != len(targets):
-        raise InputError(
-            f"{source_path} has {len(sources):,} lines but {target_path} has {len(targets):,}: "
-            "line n of one must translate line n of the other; the first line without a partner "
-            f"is {min(len(sources), len(targets)) + 1}"
-        )
+    require_partners(source_path, target_path, len(sources), len(targets))
     return [SentencePair(*pair) for pair in zip(sources, targets, strict=True)]
 
 
@@ -100,6 +112,20 @@ def read_sources(source_path: Path, target_path: Path | None) -> list[SentencePa
     if target_path is not None:
         return read_parallel(source_path, target_path)
     return [SentencePair(line, "") for line in read_lines(source_path)]
+
+
+def require_partners(source: Path, target: Path, num_source: int, num_target: int) -> None:
+    """Refuse two files of different length.
+
+    Raises:
+        InputError: they have different numbers of lines.
+    """
+    if num_source != num_target:
+        raise InputError(
+            f"{source} has {num_source:,} lines but {target} has {num_target:,}: "
+            "line n of one must translate line n of the other; the first line without a partner "
+            f"is {min(num_source, num_target) + 1}"
+        )
 
 
 def drop_blank(pairs: Sequence[SentencePair]) -> list[SentencePair]:

@@ -1,10 +1,16 @@
-"""The bytes of text files: plain, gzip, or one file of a zip archive. Needs no torch."""
+"""The bytes of text files: plain, compressed, or one file of a zip archive. Needs no torch."""
 
+import bz2
 import difflib
 import gzip
+import lzma
 import zipfile
 import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
+from typing import Any, Self
 
 from seq2seq.errors import InputError
 
@@ -15,21 +21,67 @@ MOST_BYTES = 1 << 30
 """What an archive may unfold to. Larger is a mistake or a trap, and no text that trains here."""
 
 
+OPENERS: dict[bytes, tuple[str, Callable[[Path], Any]]] = {
+    GZIP_MAGIC: ("gzip", gzip.open),
+    b"BZh": ("bzip2", bz2.open),
+    b"\xfd7zXZ\x00": ("xz", lzma.open),
+}
+"""How compressed files begin, what they are called, and what reads them."""
+
+
+PLAIN = ("", lambda path: path.open("rb"))
+
+
 def read_bytes(path: Path) -> bytes:
-    """Whole content of a file, decompressed where its first bytes say gzip, whatever its name.
+    """Whole content of a file, decompressed where its first bytes say so, whatever its name.
 
     Raises:
         InputError: the file is missing, unreadable, or damaged.
     """
-    content = _content(path)
-    if content.startswith(ZIP_MAGIC):
-        raise InputError(f"{path} is a zip archive: unpack it, and give the text file")
-    if not content.startswith(GZIP_MAGIC):
-        return content
-    try:
-        return gzip.decompress(content)
-    except (EOFError, OSError, zlib.error) as error:
-        raise InputError(f"{path} is a damaged gzip file ({error}): fetch it again") from error
+    with InputFile(path) as file:
+        return file.read()
+
+
+class InputFile:
+    """A file that is read piece by piece, decompressed as `read_bytes` does.
+
+    Raises:
+        InputError: the file is missing, unreadable, or, when that part is read, damaged.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        start = _first_bytes(path)
+        if start.startswith(ZIP_MAGIC):
+            raise InputError(f"{path} is a zip archive: unpack it, and give the text file")
+        kinds = (OPENERS[magic] for magic in OPENERS if start.startswith(magic))
+        self._kind, opener = next(kinds, PLAIN)
+        with self._refused():
+            self._file = opener(path)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def read(self) -> bytes:
+        """All that is left."""
+        with self._refused():
+            return self._file.read()
+
+    def lines(self, most: int) -> list[bytes]:
+        """The next lines, with their ends; none at the end of the file."""
+        with self._refused():
+            return list(islice(self._file, most))
+
+    @contextmanager
+    def _refused(self) -> Iterator[None]:
+        try:
+            yield
+        except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
+            wrong = f"is a damaged {self._kind} file" if self._kind else "cannot be read"
+            raise InputError(f"{self._path} {wrong} ({error}): fetch it again") from error
 
 
 def is_zip(path: Path) -> bool:
@@ -74,9 +126,10 @@ def _one_text(path: Path, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
     )
 
 
-def _content(path: Path) -> bytes:
+def _first_bytes(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        with path.open("rb") as file:
+            return file.read(8)
     except FileNotFoundError as error:
         raise InputError(f"{path} does not exist: {_nearest_existing(path)}") from error
     except IsADirectoryError as error:

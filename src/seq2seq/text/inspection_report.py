@@ -2,7 +2,8 @@
 
 import unicodedata
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -147,7 +148,7 @@ def _batches(train: EncodedSplit, order: Order) -> list[str]:
     # one special token a side: <eos> of the source, <bos> or <eos> of the target
     sources, targets = train.source.lengths + 1, train.target.lengths + 1
     lines = []
-    for number, batch in enumerate(order[:EXAMPLES], start=1):
+    for number, batch in enumerate(islice(order, EXAMPLES), start=1):
         lines.append(
             f"batch {number}: {len(batch):,} pairs, padded to {sources[batch].max()} source and "
             f"{targets[batch].max()} target tokens; "
@@ -162,7 +163,9 @@ def _batches(train: EncodedSplit, order: Order) -> list[str]:
     return lines
 
 
-def _padding(sources: NDArray[np.int64], targets: NDArray[np.int64], order: Order) -> str:
+def _padding(
+    sources: NDArray[np.integer], targets: NDArray[np.integer], order: Iterable[NDArray[np.integer]]
+) -> str:
     return (
         f"padding {padding_share(sources, order):.1%} source, "
         f"{padding_share(targets, order):.1%} target"

@@ -74,9 +74,9 @@ class BatchLoader:
             split = self._resampling.split(split, self._epoch())
         start, self._resume_at = self._resume_at, 0
         self._num_yielded = start
-        for sentence_ids in order[start:]:
+        for place in range(start, len(order)):
             self._num_yielded += 1
-            batch = Batch.from_split(split, sentence_ids.tolist())
+            batch = Batch.from_split(split, order[place].tolist())
             self.cost.add(batch, time.perf_counter() - started)
             yield batch
             started = time.perf_counter()

@@ -110,14 +110,15 @@ def read_multi30k(root: Path, selection: Selection) -> ParallelCorpus:
     Raises:
         InputError: a file is missing or wrong.
     """
-    splits = {
-        split: read_parallel(
-            _file(root, f"{stem}.{selection.source_language}"),
-            _file(root, f"{stem}.{selection.target_language}"),
+    stems = selection.stems()
+    train, validation, test = (
+        read_parallel(
+            _file(root, f"{stems[split]}.{selection.source_language}"),
+            _file(root, f"{stems[split]}.{selection.target_language}"),
         )
-        for split, stem in selection.stems().items()
-    }
-    return ParallelCorpus(**splits)
+        for split in ("train", "validation", "test")
+    )
+    return ParallelCorpus(train, validation, test)
 
 
 def _file(root: Path, name: str) -> Path:

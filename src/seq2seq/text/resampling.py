@@ -4,9 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from seq2seq.text.codec import TextCodec
-from seq2seq.text.store import EncodedSplit, TokenStore
+from seq2seq.text.corpus import SentencePair
+from seq2seq.text.store import EncodedSplit, Sentences
+from seq2seq.text.vocabulary import UNKNOWN_ID
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,27 +34,60 @@ class Resampling:
     max_length: int | None
 
     def split(self, split: EncodedSplit, epoch: int) -> EncodedSplit:
-        """The split as it is read in an epoch."""
-        sources = [pair.source for pair in split.pairs]
-        targets = [pair.target for pair in split.pairs]
-        return replace(
-            split,
-            source=self._store(self.source_codec, sources, split.source, (epoch, 0)),
-            target=self._store(self.target_codec, targets, split.target, (epoch, 1)),
+        """The split as it is read in an epoch: every sentence is drawn when it is asked for."""
+        sources, targets = (
+            SampledSentences(self, codec, usual, (epoch, side), split.pairs)
+            for side, codec, usual in (
+                (0, self.source_codec, split.source),
+                (1, self.target_codec, split.target),
+            )
         )
+        return replace(split, source=sources, target=targets)
 
-    def _store(
-        self, codec: TextCodec, texts: Sequence[str], usual: TokenStore, stream: tuple[int, int]
-    ) -> TokenStore:
-        seeds = np.random.default_rng((self.seed, *stream)).integers(2**32, size=len(texts))
-        drawn = [
-            codec.sample(text, self.alpha, seed)
-            for text, seed in zip(texts, seeds.tolist(), strict=True)
-        ]
-        bound = self.max_length
-        return TokenStore.from_sentences(
-            [
-                ids if bound is None or len(ids) <= bound else usual[index].tolist()
-                for index, ids in enumerate(drawn)
-            ]
-        )
+
+class SampledSentences:
+    """One side of a split in one epoch.
+
+    Args:
+        resampling: how to draw.
+        codec: of this side.
+        usual: the sentences as they are split where nothing is drawn.
+        stream: the epoch, and the side: 0 source, 1 target.
+        pairs: the text.
+    """
+
+    def __init__(
+        self,
+        resampling: Resampling,
+        codec: TextCodec,
+        usual: Sentences,
+        stream: tuple[int, int],
+        pairs: Sequence[SentencePair],
+    ) -> None:
+        generator = np.random.default_rng((resampling.seed, *stream))
+        self._seeds = generator.integers(2**32, size=len(usual), dtype=np.uint32)
+        self._resampling = resampling
+        self._codec = codec
+        self._usual = usual
+        self._side = "target" if stream[1] else "source"
+        self._pairs = pairs
+
+    def __len__(self) -> int:
+        return len(self._usual)
+
+    def __getitem__(self, index: int) -> NDArray[np.integer]:
+        text, bound = getattr(self._pairs[index], self._side), self._resampling.max_length
+        drawn = self._codec.sample(text, self._resampling.alpha, int(self._seeds[index]))
+        if bound is not None and len(drawn) > bound:
+            return self._usual[index]
+        return np.array(drawn, dtype=np.int32)
+
+    @property
+    def lengths(self) -> NDArray[np.integer]:
+        """Number of tokens of each sentence; draws all of them."""
+        return np.array([len(self[index]) for index in range(len(self))])
+
+    @property
+    def num_unknown(self) -> int:
+        """How many tokens are ``<unk>``; draws all sentences."""
+        return sum(int((self[index] == UNKNOWN_ID).sum()) for index in range(len(self)))

@@ -1,7 +1,8 @@
-"""A corpus as token ids, held in flat arrays."""
+"""A corpus as token ids, held in flat arrays in memory. On disk: `corpus_folder`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +13,27 @@ from seq2seq.text.corpus import SentencePair, drop_blank
 from seq2seq.text.vocabulary import UNKNOWN_ID
 
 
+class Sentences(Protocol):
+    """Token ids of many sentences, wherever they are held."""
+
+    @property
+    def lengths(self) -> NDArray[np.integer]:
+        """Number of tokens of each sentence."""
+        ...
+
+    @property
+    def num_unknown(self) -> int:
+        """How many tokens are ``<unk>``."""
+        ...
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, index: int) -> NDArray[np.integer]: ...
+
+
 @dataclass(frozen=True, slots=True)
 class TokenStore:
-    """Token ids of many sentences, one after another.
+    """Token ids of many sentences, one after another in memory.
 
     Attributes:
         ids: all ids.
@@ -45,6 +64,11 @@ class TokenStore:
         """Number of tokens of each sentence."""
         return np.diff(self.offsets)
 
+    @property
+    def num_unknown(self) -> int:
+        """How many tokens are ``<unk>``."""
+        return int(np.count_nonzero(self.ids == UNKNOWN_ID))
+
 
 @dataclass(frozen=True, slots=True)
 class EncodedSplit:
@@ -59,13 +83,13 @@ class EncodedSplit:
     """
 
     pairs: Sequence[SentencePair]
-    source: TokenStore
-    target: TokenStore
+    source: Sentences
+    target: Sentences
     num_blank: int
     num_long: int
 
     def __len__(self) -> int:
-        return len(self.pairs)
+        return len(self.source)
 
 
 def encode_split(
@@ -83,8 +107,8 @@ def encode_split(
     """
     filled = drop_blank(pairs)
     cut = max_length if truncate else None
-    sources = [source_codec.encode(pair.source)[:cut] for pair in filled]
-    targets = [target_codec.encode(pair.target)[:cut] for pair in filled]
+    sources = [ids[:cut] for ids in source_codec.encode_all([pair.source for pair in filled])]
+    targets = [ids[:cut] for ids in target_codec.encode_all([pair.target for pair in filled])]
     kept = [
         index
         for index, (source, target) in enumerate(zip(sources, targets, strict=True))
@@ -112,6 +136,6 @@ def require_pairs(name: str, split: EncodedSplit) -> None:
         )
 
 
-def unknown_share(store: TokenStore) -> float:
+def unknown_share(sentences: Sentences) -> float:
     """Share of tokens that are ``<unk>``."""
-    return float(np.mean(store.ids == UNKNOWN_ID)) if len(store.ids) else 0.0
+    return sentences.num_unknown / max(int(sentences.lengths.sum()), 1)

@@ -93,6 +93,11 @@ class SubwordTokenizer:
         """Split a sentence into pieces."""
         return self._split(text.lower() if self.lowercase else text)
 
+    def ids(self, texts: list[str]) -> list[list[int]]:
+        """Ids of the pieces of many sentences, as `vocabulary` numbers them."""
+        lowered = [text.lower() for text in texts] if self.lowercase else texts
+        return self.model.encode(lowered, out_type=int, num_threads=1)
+
     def sampled_tokens(self, text: str, alpha: float, seed: int) -> list[str]:
         """Split a sentence in one of many ways, drawn at random; the text is the same again.
 

@@ -18,18 +18,28 @@ from seq2seq.errors import InputError
 from seq2seq.text.corpus import (
     ParallelCorpus,
     SentencePair,
+    Shard,
     hold_out,
     in_file_order,
-    read_parallel,
     read_tab_separated,
 )
 from seq2seq.text.grammar.grammar import load_grammar
 from seq2seq.text.huggingface import HubDataset, HubSplits
 from seq2seq.text.languages import LETTERS, nearest_language
 from seq2seq.text.multi30k import Selection, missing_files, read_multi30k
+from seq2seq.text.shards import (
+    find_shards,
+    first_pairs,
+    num_bytes,
+    read_shards,
+    require_readable,
+)
 
 PROJECT_ROOT = Path(__file__).resolve().parents[4]
 """The folder of train.py, conf/ and data/."""
+
+
+MEGABYTE = 10**6
 
 
 def build_corpus(data: DataConfig, seed: int) -> ParallelCorpus:
@@ -99,41 +109,58 @@ def _check_language_codes(data: DataConfig) -> None:
 
 def _parallel(data: ParallelConfig, seed: int) -> ParallelCorpus:
     _check_language_codes(data)
-    train = _file_pair("data.train", data.train)
-    test = _file_pair("data.test", data.test)
-    if not train:
+    shards = _shards("data.train", data.train)
+    if not shards:
         raise InputError("data.train.source and data.train.target are needed")
+    is_large = num_bytes(shards) > data.store_from * MEGABYTE
+    if is_large and data.limit is None:
+        if data.overfit:
+            raise InputError("data.overfit=true needs data.limit for a corpus of this size")
+        require_readable(shards)
+        validation = _validation_files(data.validation)
+        return ParallelCorpus((), validation, _pairs("data.test", data.test), large=shards)
+    train = _limited(shards, data) if is_large else read_shards(shards)
+    test = _pairs("data.test", data.test)
+    validation = _validation_files(data.validation)
     if all(pair.source == pair.target for pair in train):
         print("WARNING: source and target are the same in all training pairs: one file twice?")
-    rest, validation = _validation(data.validation, train, seed)
-    return ParallelCorpus(rest, validation, test)
+    if data.validation.fraction is not None:
+        train, validation = hold_out(train, round(data.validation.fraction * len(train)), seed)
+    return ParallelCorpus(train, validation, test)
 
 
-def _validation(
-    data: ValidationFilesConfig, train: list[SentencePair], seed: int
-) -> tuple[list[SentencePair], list[SentencePair]]:
-    """The training pairs that are left, and the validation pairs."""
-    validation = _file_pair("data.validation", data)
+def _limited(shards: tuple[Shard, ...], data: ParallelConfig) -> list[SentencePair]:
+    """Pairs enough for `data.limit` of each split."""
+    num_splits = 1 if data.validation.fraction is None else 2  # half at most is held out
+    return first_pairs(shards, num_splits * (data.limit or 0))
+
+
+def _validation_files(data: ValidationFilesConfig) -> list[SentencePair]:
+    """The pairs of the validation files; none where pairs are held out."""
+    validation = _pairs("data.validation", data)
     if bool(validation) == (data.fraction is not None):
         raise InputError(
             "data.validation needs either source and target files or a fraction of the training "
             "pairs, for example data.validation.fraction=0.02"
         )
-    if data.fraction is None:
-        return train, validation
-    return hold_out(train, round(data.fraction * len(train)), seed)
+    return validation
 
 
-def _file_pair(key: str, files: FilePairConfig) -> list[SentencePair]:
-    """Pairs of two files; none where neither is given."""
+def _pairs(key: str, files: FilePairConfig) -> list[SentencePair]:
+    """Pairs of all files; none where none are given."""
+    return read_shards(_shards(key, files))
+
+
+def _shards(key: str, files: FilePairConfig) -> tuple[Shard, ...]:
+    """The files of both sides; none where neither is given."""
     if files.source is None and files.target is None:
-        return []
+        return ()
     if files.source is None or files.target is None:
         missing = "source" if files.source is None else "target"
         raise InputError(f"{key}.{missing} is needed: give both files or neither")
     if files.source == files.target:
         raise InputError(f"{key}.source and {key}.target are both {files.source}: give two files")
-    return read_parallel(Path(files.source), Path(files.target))
+    return find_shards(files.source, files.target)
 
 
 def _tatoeba(data: TatoebaConfig, seed: int) -> ParallelCorpus:

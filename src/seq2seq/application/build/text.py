@@ -1,12 +1,15 @@
 """Codecs and encoded splits of a corpus."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from seq2seq.application.build.tokenizers import codec_settings
 from seq2seq.config import Config, DataConfig
 from seq2seq.errors import InputError
-from seq2seq.text.codec import CodecSettings, TextCodec, train_codecs
+from seq2seq.text.codec import TextCodec, save_codecs
 from seq2seq.text.corpus import ParallelCorpus, SentencePair, drop_blank
+from seq2seq.text.corpus_store import TOKENIZER_PAIRS, train_on
 from seq2seq.text.store import EncodedSplit, encode_split, require_pairs
 
 
@@ -30,41 +33,59 @@ class EncodedCorpus:
 
 
 def encode_corpus(
-    config: Config, corpus: ParallelCorpus, codecs: tuple[TextCodec, TextCodec]
+    config: Config,
+    corpus: ParallelCorpus,
+    codecs: tuple[TextCodec, TextCodec] | None,
+    folder: Path,
 ) -> EncodedCorpus:
     """Encode the splits.
 
     Only training and validation lose their over-long pairs: the test score counts every sentence.
 
+    Args:
+        config: how.
+        corpus: the splits.
+        codecs: of source and target; None to train them on the training split.
+        folder: where codecs that are trained are kept.
+
     Raises:
         InputError: no pair of a split is left.
     """
-    source_codec, target_codec = codecs
+    if corpus.large:
+        # not imported for corpora that are held in memory
+        from seq2seq.application.build.store import open_large_corpus  # noqa: PLC0415
 
-    def encode(name: str, pairs: list[SentencePair]) -> EncodedSplit:
-        split = encode_split(
-            pairs,
-            source_codec=source_codec,
-            target_codec=target_codec,
-            max_length=config.data.max_length,
-            truncate=config.data.truncate,
-        )
-        require_pairs(name, split)
-        return split
+        stored = open_large_corpus(config.data, corpus.large, codecs)
+        validation = corpus.validation or stored.held_out
+        train, used = stored.train, stored.codecs
+        if codecs is None:
+            save_codecs(used, folder)
+    else:
+        used = codecs or build_codecs(config.data, corpus, folder)
+        train, validation = encode_pairs(config.data, corpus.train, used), corpus.validation
+    require_pairs("training", train)
+    validation_split = encode_pairs(config.data, validation, used)
+    require_pairs("validation", validation_split)
+    return EncodedCorpus(*used, train, validation_split, drop_blank(corpus.test))
 
-    return EncodedCorpus(
-        source_codec=source_codec,
-        target_codec=target_codec,
-        train=encode("training", list(corpus.train)),
-        validation=encode("validation", list(corpus.validation)),
-        test=drop_blank(corpus.test),
+
+def encode_pairs(
+    data: DataConfig, pairs: Sequence[SentencePair], codecs: tuple[TextCodec, TextCodec]
+) -> EncodedSplit:
+    """Encode pairs that are held in memory."""
+    return encode_split(
+        pairs,
+        source_codec=codecs[0],
+        target_codec=codecs[1],
+        max_length=data.max_length,
+        truncate=data.truncate,
     )
 
 
 def build_codecs(
     data: DataConfig, corpus: ParallelCorpus, folder: Path
 ) -> tuple[TextCodec, TextCodec]:
-    """Train the tokenizers on the training split and keep them in `folder`.
+    """Train the tokenizers on the training split, or a part of it, and keep them in `folder`.
 
     Raises:
         InputError: no pair is left, or the settings do not suit the text.
@@ -74,18 +95,10 @@ def build_codecs(
         raise InputError(
             f"no training pair is left: {len(corpus.train)} are blank on a side; check the files"
         )
-    settings = CodecSettings(
-        source_tokenizer=data.tokenizer.name.value,
-        target_tokenizer=(data.tokenizer.target_name or data.tokenizer.name).value,
-        lowercase=data.tokenizer.lowercase,
-        joint=data.tokenizer.joint,
-        min_frequency=data.tokenizer.min_frequency,
-        max_size=data.tokenizer.max_size,
-    )
-    return train_codecs(
-        settings,
-        sources=[pair.source for pair in pairs],
-        targets=[pair.target for pair in pairs],
-        languages=(data.source_language, data.target_language),
-        folder=folder,
+    every = -(-len(pairs) // TOKENIZER_PAIRS)
+    return train_on(
+        pairs[:: max(every, 1)],
+        codec_settings(data),
+        (data.source_language, data.target_language),
+        folder,
     )

@@ -16,7 +16,7 @@ from seq2seq.application.run_record import RunRecord, monitor
 from seq2seq.config import Averaging, Config, Monitor, Schedule
 from seq2seq.model.seq2seq import Seq2Seq
 from seq2seq.tensorboard.event_log import EventLog, SessionStart
-from seq2seq.text.bucketing import BatchSize, shuffled_order, sorted_order
+from seq2seq.text.bucketing import BatchSize, ShuffledOrders, sorted_order
 from seq2seq.text.datamodule import TranslationData
 from seq2seq.text.resampling import Resampling
 from seq2seq.training.attention_measures import AttentionMeasures
@@ -44,13 +44,12 @@ def build_data(config: Config, corpus: EncodedCorpus) -> TranslationData:
     """Batches of the training and the validation split."""
     size = BatchSize(sentences=config.trainer.batch_sentences, tokens=config.trainer.batch_tokens)
     train, validation = corpus.train, corpus.validation
-    source_lengths, target_lengths = train.source.lengths, train.target.lengths
     evaluation_order = sorted_order(validation.source.lengths, validation.target.lengths, size)
     return TranslationData(
         train,
         validation,
-        train_order=lambda epoch: shuffled_order(
-            source_lengths, target_lengths, size, seed=config.seed, epoch=epoch
+        train_order=ShuffledOrders(
+            train.source.lengths, train.target.lengths, size, seed=config.seed
         ),
         validation_order=lambda _: evaluation_order,
         resampling=_resampling(config, corpus),

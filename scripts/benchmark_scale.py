@@ -1,0 +1,82 @@
+"""Measure what large corpora cost: python scripts/benchmark_scale.py --pairs 100000 10000000
+
+Makes a corpus by varying the sentences of the built-in grammar, or of two files, tokenises it into
+a store, opens that again and reads batches from it; prints a table and removes everything. Ten
+million pairs need about 4 GB of disk. docs/scale.md explains the figures.
+"""
+
+import argparse
+import json
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from seq2seq.errors import InputError
+from seq2seq.text.corpus import SentencePair, read_parallel
+from seq2seq.text.grammar.grammar import load_grammar
+
+GRAMMAR = Path(__file__).resolve().parents[1] / "data" / "grammar"
+GRAMMAR_PAIRS = 20_000
+BYTES_PER_PAIR = 700
+"""Of text and store together, generously."""
+
+
+def main() -> int:
+    """Measure, print, and write the figures."""
+    arguments = _parser().parse_args()
+    try:
+        pairs = _pairs(arguments)
+        _require_room(arguments.folder, max(arguments.pairs))
+        _measure(pairs, arguments)
+    except InputError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--pairs", nargs="+", type=int, default=[100_000, 1_000_000], metavar="N")
+    parser.add_argument("--source", type=Path, help="vary this file's sentences instead")
+    parser.add_argument("--target", type=Path, help="their translations")
+    parser.add_argument(
+        "--folder", type=Path, default=Path(tempfile.gettempdir()), help="where files are made"
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to a file")
+    return parser
+
+
+def _pairs(arguments: argparse.Namespace) -> list[SentencePair]:
+    if (arguments.source is None) != (arguments.target is None):
+        raise InputError("--source and --target: give both or neither")
+    if min(arguments.pairs) < 1000:
+        raise InputError("--pairs: give at least 1000")
+    if arguments.source is not None:
+        return read_parallel(arguments.source, arguments.target)
+    return load_grammar(GRAMMAR).sample(GRAMMAR_PAIRS, 1, "train")
+
+
+def _require_room(folder: Path, count: int) -> None:
+    free, needed = shutil.disk_usage(folder).free, count * BYTES_PER_PAIR
+    if free < needed:
+        raise InputError(
+            f"{folder} has {free / 1e9:.1f} GB of room, {count:,} pairs may need "
+            f"{needed / 1e9:.1f}: give another --folder or fewer --pairs"
+        )
+
+
+def _measure(pairs: list[SentencePair], arguments: argparse.Namespace) -> None:
+    from seq2seq.benchmark.scale import measure_scale  # noqa: PLC0415 - torch, after --help
+    from seq2seq.benchmark.scale_report import scale_report  # noqa: PLC0415
+
+    results = [measure_scale(arguments.folder, pairs, count) for count in arguments.pairs]
+    print(scale_report(results))
+    if arguments.json is not None:
+        arguments.json.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

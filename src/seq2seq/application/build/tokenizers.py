@@ -1,0 +1,16 @@
+"""The tokenizers that a configuration describes."""
+
+from seq2seq.config import DataConfig
+from seq2seq.text.codec import CodecSettings
+
+
+def codec_settings(data: DataConfig) -> CodecSettings:
+    """How to make the codecs."""
+    return CodecSettings(
+        source_tokenizer=data.tokenizer.name.value,
+        target_tokenizer=(data.tokenizer.target_name or data.tokenizer.name).value,
+        lowercase=data.tokenizer.lowercase,
+        joint=data.tokenizer.joint,
+        min_frequency=data.tokenizer.min_frequency,
+        max_size=data.tokenizer.max_size,
+    )

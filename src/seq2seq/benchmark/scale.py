@@ -1,0 +1,239 @@
+"""What a large corpus costs: making its store, opening it, and reading batches from it."""
+
+import gc
+import resource
+import time
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import torch
+
+from seq2seq.benchmark.process_memory import watched
+from seq2seq.benchmark.scale_corpus import write_corpus
+from seq2seq.benchmark.sizes import Size
+from seq2seq.benchmark.variants import build_models, build_variants
+from seq2seq.experiments.folder_lock import holding
+from seq2seq.text.batch import Batch
+from seq2seq.text.bucketing import BatchSize, ShuffledOrders, padding_share
+from seq2seq.text.codec import CodecSettings, load_codec
+from seq2seq.text.corpus import SentencePair, Shard
+from seq2seq.text.corpus_build import EncodingRules, num_cores
+from seq2seq.text.corpus_store import Recipe, open_corpus
+from seq2seq.text.loader import BatchLoader
+from seq2seq.text.shards import first_pairs, num_bytes
+from seq2seq.text.tokenizers import SubwordTokenizer
+
+LIBRARY_PAIRS = 200_000
+"""Pairs that each process has the library tokenise alone."""
+
+LIBRARY_CALL = 4096
+"""Sentences that the library is given at a time."""
+
+LOADED_BATCHES = 2000
+TRAINED_BATCHES = 8
+SENTENCES = 64
+VOCABULARY = 8000
+HIDDEN = 256
+"""Of the model whose training the loader is compared with."""
+
+
+@dataclass(frozen=True, slots=True)
+class StorePlan:
+    """A corpus to measure.
+
+    Attributes:
+        shards: its files.
+        root: folder of the store.
+    """
+
+    shards: tuple[Shard, ...]
+    root: Path
+
+    def recipe(self) -> Recipe:
+        """As training reads it."""
+        settings = CodecSettings("unigram", "unigram", False, True, 1, VOCABULARY)
+        rules = EncodingRules(max_length=100, truncate=False, held_out=0.0, keep_text=False)
+        return Recipe(self.shards, ("en", "fr"), settings, None, rules)
+
+
+class Phases:
+    """Notes when the parts of a build begin."""
+
+    def __init__(self) -> None:
+        self.began: dict[str, float] = {}
+        self.processor: dict[str, float] = {}
+
+    def _note(self, phase: str) -> None:
+        self.began[phase] = time.perf_counter()
+        self.processor[phase] = processor_seconds()
+
+    def waiting(self, folder: Path) -> None:
+        """Nobody else builds here."""
+        raise AssertionError(f"{folder} is locked")
+
+    def sampling(self, folder: Path) -> None:  # noqa: ARG002
+        """The build begins."""
+        self._note("sampling")
+
+    def training(self, num_pairs: int) -> None:  # noqa: ARG002
+        """The tokenizers are trained."""
+        self._note("training")
+
+    def encoding(self, num_pairs: int | None, num_processes: int) -> None:  # noqa: ARG002
+        """The pairs are tokenised."""
+        self._note("encoding")
+
+    def advance(self, num_pairs: int) -> None:
+        """Some more are."""
+
+
+def processor_seconds() -> float:
+    """Time that processors have spent on this process and on those it started that have ended."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(usage.ru_utime + usage.ru_stime for usage in used)
+
+
+def measure_scale(folder: Path, pairs: list[SentencePair], count: int) -> dict[str, Any]:
+    """All costs of a corpus of `count` pairs, made of the given ones, each in fresh processes.
+
+    What is written into `folder` is removed again.
+    """
+    with TemporaryDirectory(dir=folder, prefix="scale-") as scratch:
+        text, root = Path(scratch) / "text", Path(scratch) / "store"
+        text.mkdir()
+        plan = StorePlan(write_corpus(text, pairs, count), root)
+        built = _alone(_build, plan)
+        library = _library(plan)
+        warm = _alone(_read, plan)
+        return {
+            "pairs": count,
+            "text_bytes": num_bytes(plan.shards),
+            "store_bytes": sum(path.stat().st_size for path in root.rglob("*") if path.is_file()),
+            "processes": num_cores(),
+            **built,
+            **library,
+            **warm,
+            "share": count / built["encoding_seconds"] / library["library_pairs_per_second"],
+            "processor_share": count
+            / built["encoding_processor_seconds"]
+            * library["library_processor_seconds_per_pair"],
+        }
+
+
+def _alone(measure: Any, *arguments: Any) -> Any:
+    """The result of a function in a process of its own."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        return pool.submit(measure, *arguments).result()
+
+
+def _open(plan: StorePlan, report: Phases) -> Any:
+    return open_corpus(
+        plan.root, plan.recipe(), lock=holding, report=report, num_processes=num_cores()
+    )
+
+
+def _build(plan: StorePlan) -> dict[str, float]:
+    phases = Phases()
+    with watched() as peak:
+        _open(plan, phases)
+        ended, processor = time.perf_counter(), processor_seconds()
+    began = phases.began
+    return {
+        "sampling_seconds": began["training"] - began["sampling"],
+        "tokenizer_seconds": began["encoding"] - began["training"],
+        "encoding_seconds": ended - began["encoding"],
+        "encoding_processor_seconds": processor - phases.processor["encoding"],
+        "build_seconds": ended - began["sampling"],
+        "peak_bytes": peak.resident,
+    }
+
+
+def _library(plan: StorePlan) -> dict[str, float]:
+    """The tokenizer library's own rate: as many processes, given lists of sentences in memory."""
+    (codecs,) = plan.root.glob("*/corpus/tokenizer")
+    count = num_cores()
+    context = get_context("spawn")
+    with context.Manager() as manager, ProcessPoolExecutor(count, mp_context=context) as pool:
+        barrier = manager.Barrier(count)
+        running = [pool.submit(_tokenise, plan, codecs, barrier) for _ in range(count)]
+        found = [each.result() for each in running]
+    num_pairs = found[0][0]
+    return {
+        "library_pairs_per_second": count * num_pairs / max(seconds for _, seconds, _ in found),
+        "library_processor_seconds_per_pair": sum(used for *_, used in found) / count / num_pairs,
+    }
+
+
+def _tokenise(plan: StorePlan, codecs: Path, barrier: Any) -> tuple[int, float, float]:
+    tokenizer = load_codec(codecs, "source").tokenizer
+    assert isinstance(tokenizer, SubwordTokenizer)
+    pairs = first_pairs(plan.shards, LIBRARY_PAIRS)
+    sentences = [text for pair in pairs for text in (pair.source, pair.target)]
+    calls = [sentences[i : i + LIBRARY_CALL] for i in range(0, len(sentences), LIBRARY_CALL)]
+    encode = tokenizer.model.encode
+    gc.disable()  # as the build does
+    barrier.wait()
+    started, used = time.perf_counter(), time.process_time()
+    for call in calls:
+        encode(call, out_type=int, num_threads=1)
+    return len(pairs), time.perf_counter() - started, time.process_time() - used
+
+
+def _read(plan: StorePlan) -> dict[str, float]:
+    """From a store that is there to the first batch, then on; and what training would read."""
+    with watched() as peak:
+        started = time.perf_counter()
+        train = _open(plan, Phases()).train
+        opened = time.perf_counter()
+        size = BatchSize(sentences=SENTENCES, tokens=None)
+        orders = ShuffledOrders(train.source.lengths, train.target.lengths, size, seed=1)
+        loader = BatchLoader(train, orders, lambda: 0)
+        batches = iter(loader)
+        kept = [next(batches)]
+        first = time.perf_counter()
+        num_batches = min(LOADED_BATCHES, len(loader)) - 1
+        num_tokens = 0
+        for number in range(num_batches):
+            batch = next(batches)
+            num_tokens += int(batch.target_lengths.sum())
+            if number < TRAINED_BATCHES:
+                kept.append(batch)
+        loaded = time.perf_counter()
+    loader_rate = num_tokens / (loaded - first)
+    training_rate = _training_rate(kept, VOCABULARY)
+    order = orders(0)
+    return {
+        "open_seconds": opened - started,
+        "first_batch_seconds": first - started,
+        "private_bytes": peak.private_growth,
+        "loader_tokens_per_second": loader_rate,
+        "training_tokens_per_second": training_rate,
+        "loader_over_training": loader_rate / training_rate,
+        "padding_share": max(
+            padding_share(side.lengths + np.uint16(1), order)
+            for side in (train.source, train.target)
+        ),
+    }
+
+
+def _training_rate(batches: list[Batch], vocabulary: int) -> float:
+    """Target tokens a second of whole training steps of a small model, after a first one."""
+    size = Size(
+        hidden=HIDDEN,
+        num_layers=1,
+        bidirectional=True,
+        vocabulary=vocabulary,
+        sentences=SENTENCES,
+    )
+    variant = build_variants(build_models(size, torch.device("cpu")))["fused_fp32"]
+    variant.step(batches[0])
+    started = time.perf_counter()
+    for batch in batches[1:]:
+        variant.step(batch)
+    num_tokens = sum(int(batch.target_lengths.sum()) for batch in batches[1:])
+    return num_tokens / (time.perf_counter() - started)

@@ -1,0 +1,207 @@
+"""Large corpora that are tokenised once, for all runs that read them alike."""
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Protocol
+
+import sentencepiece
+
+from seq2seq.errors import InputError
+from seq2seq.text.block_file import DamagedFileError
+from seq2seq.text.codec import CodecSettings, TextCodec, codec_digest, train_codecs
+from seq2seq.text.corpus import SentencePair, Shard, drop_blank
+from seq2seq.text.corpus_build import EncodingRules, build_corpus_folder
+from seq2seq.text.corpus_folder import FORMAT
+from seq2seq.text.shards import sample_pairs, stamps
+from seq2seq.text.stored_corpus import StoredCorpus, read_corpus
+
+TOKENIZER_PAIRS = 250_000
+"""Pairs that tokenizers are trained on at most: SentencePiece holds them all."""
+
+WHOLE = "corpus"
+PARTIAL = "partial"
+"""Folder of a corpus that can be read, and of one that is being made."""
+
+Lock = Callable[..., AbstractContextManager[bool]]
+"""``lock(folder, wait=…)`` holds a lock on a folder, and says whether it does."""
+
+
+class BuildReport(Protocol):
+    """Is told how a build goes on."""
+
+    def waiting(self, folder: Path) -> None:
+        """Another process builds what is wanted."""
+        ...
+
+    def sampling(self, folder: Path) -> None:
+        """The build begins: the pairs that tokenizers are trained on are read."""
+        ...
+
+    def training(self, num_pairs: int) -> None:
+        """The tokenizers are trained on so many pairs."""
+        ...
+
+    def encoding(self, num_pairs: int | None, num_processes: int) -> None:
+        """So many pairs, or an unknown number, are tokenised next."""
+        ...
+
+    def advance(self, num_pairs: int) -> None:
+        """So many more pairs are tokenised."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """All that decides what a stored corpus holds.
+
+    Attributes:
+        shards: the files.
+        languages: codes of source and target.
+        tokenizers: how to make the codecs.
+        codecs: codecs to use instead.
+        rules: which pairs are kept, and what of them.
+    """
+
+    shards: tuple[Shard, ...]
+    languages: tuple[str, str]
+    tokenizers: CodecSettings
+    codecs: tuple[TextCodec, TextCodec] | None
+    rules: EncodingRules
+
+    def key(self) -> str:
+        """A name for what is made of the files as they are now."""
+        codecs = None if self.codecs is None else [codec_digest(codec) for codec in self.codecs]
+        facts = {
+            "format": FORMAT,
+            "files": stamps(self.shards),
+            "languages": self.languages if codecs is None else None,
+            "tokenizers": asdict(self.tokenizers) if codecs is None else None,
+            "codecs": codecs,
+            "rules": asdict(self.rules),
+            "sentencepiece": sentencepiece.__version__,
+        }
+        return hashlib.sha256(json.dumps(facts).encode("utf-8")).hexdigest()[:16]
+
+
+def open_corpus(
+    root: Path, recipe: Recipe, *, lock: Lock, report: BuildReport, num_processes: int
+) -> StoredCorpus:
+    """Open the tokenised corpus of a recipe; it is made first if it is not there.
+
+    Of several processes that want the same one makes it, and the others wait. It is there whole or
+    not at all, whenever its making is stopped; what that has left is removed by the next call.
+
+    Args:
+        root: the folder of all tokenised corpora.
+        recipe: what to make.
+        lock: what to lock with.
+        report: is told how the making goes on.
+        num_processes: processes that tokenise.
+
+    Raises:
+        InputError: a file is wrong, or the folder cannot be written to.
+    """
+    folder = root / recipe.key()
+    try:
+        _remove_leftovers(root, lock)
+        corpus = _read(folder)
+        if corpus is not None:
+            return corpus
+        with lock(folder, wait=False) as is_ours:
+            if is_ours:
+                return _read(folder) or _build(folder, recipe, report, num_processes)
+        report.waiting(folder)
+        with lock(folder, wait=True):
+            return _read(folder) or _build(folder, recipe, report, num_processes)
+    except OSError as error:
+        raise InputError(
+            f"{root} cannot hold the tokenised corpus ({error.strerror}): make room, or set "
+            "data.store to another folder"
+        ) from error
+
+
+def _read(folder: Path) -> StoredCorpus | None:
+    try:
+        return read_corpus(folder / WHOLE)
+    except DamagedFileError:
+        return None
+
+
+def _remove_leftovers(root: Path, lock: Lock) -> None:
+    """Remove what builds have left that were killed."""
+    for partial in root.glob(f"*/{PARTIAL}"):
+        with lock(partial.parent, wait=False) as is_ours:
+            if is_ours:
+                shutil.rmtree(partial, ignore_errors=True)
+
+
+def _build(folder: Path, recipe: Recipe, report: BuildReport, num_processes: int) -> StoredCorpus:
+    """Make a corpus in a folder that is locked."""
+    partial = folder / PARTIAL
+    _remove(partial)
+    partial.mkdir()
+    try:
+        codecs, num_pairs = _codecs(folder, recipe, report)
+        report.encoding(num_pairs, num_processes)
+        build_corpus_folder(
+            partial,
+            recipe.shards,
+            codecs,
+            recipe.rules,
+            num_processes=num_processes,
+            progress=report.advance,
+        )
+        _require_unchanged(folder, recipe)
+    except BaseException:
+        _remove(partial)
+        raise
+    _remove(folder / WHOLE)  # it is not there, or damaged
+    partial.replace(folder / WHOLE)
+    return read_corpus(folder / WHOLE)
+
+
+def _remove(folder: Path) -> None:
+    if folder.exists():
+        shutil.rmtree(folder)
+
+
+def _require_unchanged(folder: Path, recipe: Recipe) -> None:
+    if recipe.key() != folder.name:
+        raise InputError(
+            f"{recipe.shards[0].source} or another training file was changed while it was read: "
+            "start again when it is finished"
+        )
+
+
+def _codecs(
+    folder: Path, recipe: Recipe, report: BuildReport
+) -> tuple[tuple[TextCodec, TextCodec], int | None]:
+    """The codecs, and the number of pairs where it is known."""
+    if recipe.codecs is not None:
+        return recipe.codecs, None
+    report.sampling(folder)
+    pairs, num_pairs = sample_pairs(recipe.shards, TOKENIZER_PAIRS, recipe.rules.held_out)
+    pairs = drop_blank(pairs)
+    report.training(len(pairs))
+    with TemporaryDirectory() as scratch:
+        codecs = train_on(pairs, recipe.tokenizers, recipe.languages, Path(scratch))
+    return codecs, num_pairs
+
+
+def train_on(
+    pairs: list[SentencePair], settings: CodecSettings, languages: tuple[str, str], folder: Path
+) -> tuple[TextCodec, TextCodec]:
+    """Train the codecs of a corpus on pairs of it and keep them in a folder."""
+    return train_codecs(
+        settings,
+        sources=[pair.source for pair in pairs],
+        targets=[pair.target for pair in pairs],
+        languages=languages,
+        folder=folder,
+    )

@@ -1,0 +1,177 @@
+"""Reads a corpus that `corpus_folder` has written."""
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from seq2seq.text.block_file import BlockArray, DamagedFileError, FileSeal
+from seq2seq.text.codec import TextCodec, load_codec
+from seq2seq.text.corpus import SentencePair
+from seq2seq.text.corpus_folder import FORMAT, HELD_OUT, SEAL, SIDES
+from seq2seq.text.store import EncodedSplit
+
+
+class _Files:
+    """The files of a folder, by the seals in its ``corpus.json``."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        path = folder / SEAL
+        try:
+            digest, content = path.read_text("utf-8").splitlines()
+        except (OSError, ValueError) as error:
+            raise DamagedFileError(f"{path} is not there or not whole") from error
+        self.facts: dict[str, Any] = self._checked(path, digest, content.encode())
+
+    def _checked(self, path: Path, digest: str, content: bytes) -> dict[str, Any]:
+        _require_digest(path, content, digest)
+        facts = json.loads(content)
+        if facts["format"] != FORMAT:
+            raise DamagedFileError(f"{path} has format {facts['format']}, not {FORMAT}")
+        for name, expected in facts["tokenizer"].items():
+            part = self.folder / "tokenizer" / name
+            try:
+                _require_digest(part, part.read_bytes(), expected)
+            except OSError as error:
+                raise DamagedFileError(f"{part} cannot be read ({error.strerror})") from error
+        return facts
+
+    def array(self, name: str, dtype: DTypeLike) -> BlockArray:
+        return BlockArray(self.folder / name, dtype, FileSeal(**self.facts["files"][name]))
+
+
+def _require_digest(path: Path, content: bytes, digest: str) -> None:
+    if hashlib.sha256(content).hexdigest() != digest:
+        raise DamagedFileError(f"{path} is damaged")
+
+
+class _Ragged:
+    """Sequences of values in two mapped files."""
+
+    def __init__(self, values: BlockArray, offsets: BlockArray) -> None:
+        self._values = values
+        self._offsets = offsets
+
+    def __getitem__(self, index: int) -> NDArray:
+        start, stop = self._offsets.part(index, index + 2).tolist()
+        return self._values.part(start, stop)
+
+
+class StoredSentences:
+    """Token ids of many sentences, mapped from a folder.
+
+    Args:
+        ids: by sentence.
+        lengths: number of tokens of each sentence.
+        num_unknown: how many tokens are ``<unk>``.
+    """
+
+    def __init__(self, ids: _Ragged, lengths: NDArray[np.uint16], num_unknown: int) -> None:
+        self._ids = ids
+        self.lengths = lengths
+        self.num_unknown = num_unknown
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def __getitem__(self, index: int) -> NDArray[np.integer]:
+        return self._ids[range(len(self))[index]]
+
+
+class StoredPairs(Sequence[SentencePair]):
+    """The pairs as text, read when they are asked for.
+
+    Args:
+        count: number of pairs.
+        source: text of the source sentence at a place.
+        target: text of the target sentence at a place.
+    """
+
+    def __init__(
+        self, count: int, source: Callable[[int], str], target: Callable[[int], str]
+    ) -> None:
+        self._places = range(count)
+        self._source = source
+        self._target = target
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    @overload
+    def __getitem__(self, index: int) -> SentencePair: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[SentencePair]: ...
+    def __getitem__(self, index: int | slice) -> SentencePair | Sequence[SentencePair]:
+        if isinstance(index, slice):
+            return [self[place] for place in self._places[index]]
+        place = self._places[index]
+        return SentencePair(self._source(place), self._target(place))
+
+
+@dataclass(frozen=True, slots=True)
+class StoredCorpus:
+    """What a folder holds.
+
+    Attributes:
+        codecs: of source and target.
+        train: the training split; its ids are mapped. Where text is not kept its pairs are put
+            together from the tokens.
+        held_out: pairs held out for validation.
+    """
+
+    codecs: tuple[TextCodec, TextCodec]
+    train: EncodedSplit
+    held_out: list[SentencePair]
+
+
+def read_corpus(folder: Path) -> StoredCorpus:
+    """Open a folder.
+
+    Sizes and what is read at once are checked now, the rest when it is first read.
+
+    Raises:
+        DamagedFileError: there is none, or it is not as it was written.
+        InputError: a tokenizer in it cannot be read.
+    """
+    files = _Files(folder)
+    source_codec, target_codec = (load_codec(folder / "tokenizer", side) for side in SIDES)
+    ids = [
+        _Ragged(files.array(f"{side}.ids", dtype), files.array(f"{side}.offsets", np.int64))
+        for side, dtype in zip(SIDES, files.facts["dtypes"], strict=True)
+    ]
+    source, target = (
+        StoredSentences(ragged, files.array(f"{side}.lengths", np.uint16).whole(), num_unknown)
+        for side, ragged, num_unknown in zip(SIDES, ids, files.facts["num_unknown"], strict=True)
+    )
+    if files.facts["keeps_text"]:
+        texts = (_kept_text(files, "source"), _kept_text(files, "target"))
+    else:
+        texts = (_joined(source_codec, source), _joined(target_codec, target))
+    num_blank, num_long = files.facts["num_blank"], files.facts["num_long"]
+    pairs = StoredPairs(files.facts["num_pairs"], *texts)
+    return StoredCorpus(
+        codecs=(source_codec, target_codec),
+        train=EncodedSplit(pairs, source, target, num_blank=num_blank, num_long=num_long),
+        held_out=_held_out(files),
+    )
+
+
+def _kept_text(files: _Files, side: str) -> Callable[[int], str]:
+    text = files.array(f"{side}.text", np.uint8)
+    ragged = _Ragged(text, files.array(f"{side}.text_offsets", np.int64))
+    return lambda index: ragged[index].tobytes().decode("utf-8")
+
+
+def _joined(codec: TextCodec, sentences: StoredSentences) -> Callable[[int], str]:
+    return lambda index: codec.decode(sentences[index].tolist())
+
+
+def _held_out(files: _Files) -> list[SentencePair]:
+    content = files.array(HELD_OUT, np.uint8).whole().tobytes()
+    return [SentencePair(*json.loads(line)) for line in content.decode("utf-8").split("\n")[:-1]]

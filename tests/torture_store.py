@@ -1,0 +1,70 @@
+"""make store-torture: builds of a store that are killed at random moments; the next start is right.
+
+Kills with SIGKILL builds of one process and of two, alone and beside a second builder.
+"""
+
+import random
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.stores import (
+    FORKS,
+    build,
+    contents,
+    opened,
+    pairs_of,
+    recipe_of,
+    write_shards,
+)
+
+NUM_KILLS = 30
+NUM_PAIRS = 60_000
+
+
+def torture(folder, generator, *, num_kills, num_pairs, processes=(1, 2)):
+    """Kill builds; gives the number that were killed before they had finished."""
+    recipe = recipe_of(write_shards(folder / "text", pairs_of(num_pairs)))
+    durations, expected = {}, None
+    for count in processes:
+        root = folder / f"undisturbed-{count}"
+        builder = run_builder(root, recipe, count)
+        started = time.monotonic()
+        builder.join()
+        durations[count] = time.monotonic() - started
+        assert expected in (None, contents(root))
+        expected = contents(root)
+    assert expected
+    num_stopped = 0
+    for kill in range(num_kills):
+        root, count = folder / f"kill-{kill}", processes[kill % len(processes)]
+        builders = [run_builder(root, recipe, count) for _ in range(1 + kill % 3 // 2)]
+        time.sleep(generator.uniform(0, durations[count]) if kill else 0)
+        builders[0].kill()
+        for builder in builders:
+            builder.join()
+        whole = contents(root) == expected if root.exists() else False
+        num_stopped += not whole
+        left = sum("/partial/" in name for name in contents(root)) if root.exists() else 0
+        opened(root, recipe)
+        assert contents(root) == expected
+        print(f"kill {kill + 1:>2}: {'whole' if whole else f'{left} files of a part'}; then right")
+    return num_stopped
+
+
+def run_builder(root, recipe, num_processes):
+    builder = FORKS.Process(target=build, args=(root, recipe, num_processes))
+    builder.start()
+    while builder.is_alive() and not root.exists():  # what loads its modules builds nothing yet
+        time.sleep(0.001)
+    return builder
+
+
+if __name__ == "__main__":
+    seed = int(sys.argv[1]) if len(sys.argv) > 1 else 1
+    with tempfile.TemporaryDirectory() as scratch:
+        stopped = torture(
+            Path(scratch), random.Random(seed), num_kills=NUM_KILLS, num_pairs=NUM_PAIRS
+        )
+    print(f"{stopped} of {NUM_KILLS} builds were killed before their end; every next start right")
