@@ -8,6 +8,7 @@ from seq2seq.errors import InputError
 from tests.stores import pairs_of, write_shards
 
 PAIRS = pairs_of(400)
+SUBWORDS = ["data.tokenizer.name=unigram", "data.tokenizer.max_size=400"]
 FILES = ["data.train.source='{0}/*.source'", "data.train.target='{0}/*.target'"]
 
 
@@ -40,7 +41,7 @@ def files_of(text):
 
 
 def test_a_corpus_through_the_store_is_the_one_held_in_memory(large, tmp_path):
-    overrides = [*files_of(tmp_path / "text"), "data.tokenizer.sampling=0.1"]
+    overrides = [*files_of(tmp_path / "text"), "data.tokenizer.sampling=0.1", *SUBWORDS]
     stored = encoded(large(*overrides), tmp_path / "stored")
     held = encoded(large(*overrides, "data.store_from=50"), tmp_path / "held")
     assert (tmp_path / "store").is_dir()
