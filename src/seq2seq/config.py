@@ -354,6 +354,7 @@ class OptimConfig:
     weight_decay: float = setting("L2 penalty", low=0, high=10)
     label_smoothing: float = setting("share of the label spread evenly", low=0, high=0.9)
     word_dropout: float = setting("share of tokens read as <unk> in training", low=0, high=0.95)
+    r_drop: float = setting("divergence of two dropout masks; 0: one pass", low=0, high=100)
     averaging: Averaging = setting("none, ema or epochs: what is validated and exported")
     ema_decay: float = setting("share of the average kept at each step, with ema", low=0, high=1)
     average_from_epoch: int = setting("first epoch in the mean, with epochs", low=1)

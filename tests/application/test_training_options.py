@@ -13,6 +13,7 @@ SUBWORDS = ["data.tokenizer.name=unigram", "data.tokenizer.max_size=500"]
 TIED = ["model.tying=output", "model.readout_size=8"]
 OPTIONS = {
     "optim.word_dropout=0.3": [],
+    "optim.r_drop=5": [],
     "optim.averaging=ema": ["optim.ema_decay=0.9"],
     "optim.averaging=epochs": TIED,
     "data.tokenizer.sampling=0.2": [*SUBWORDS, "data.tokenizer.joint=true"],
