@@ -310,6 +310,7 @@ class ModelConfig:
     num_layers: int = setting("GRU layers of encoder and decoder", low=1, high=16)
     bidirectional: bool = setting("the encoder reads both ways")
     dropout: float = setting("dropout of embeddings, between layers, of outputs", low=0, high=0.95)
+    dropout_by_sentence: bool = setting("the same mask for all tokens of a sentence")
     readout_size: int | None = setting("deep readout; null: score the state itself", low=1)
     initial_state: InitialState = setting("of the decoder: encoder's final states, or zeros")
     tying: Tying = setting("none; output: target embedding = output layer; all: source too")
