@@ -142,6 +142,7 @@ class TokenizerConfig:
     name: TokenizerName = setting("how text is split")
     target_name: TokenizerName | None = setting("another tokenizer for the target; null: the same")
     lowercase: bool = setting("lower-case the text first")
+    restore_case: bool = setting("give translations the case that is usual in training")
     joint: bool = setting("one vocabulary for both languages")
     min_frequency: int = setting("rarer words become <unk>", low=1)
     max_size: int | None = setting("greatest vocabulary size; null: no bound", low=8)
@@ -180,6 +181,11 @@ def _check_tokenizers(tokenizer: TokenizerConfig) -> None:
         raise InputError(
             f"data.tokenizer.sampling={tokenizer.sampling} needs subwords: "
             "set data.tokenizer.name=unigram or bpe"
+        )
+    if tokenizer.restore_case and not tokenizer.lowercase:
+        raise InputError(
+            "data.tokenizer.restore_case=true is for lower-cased text: "
+            "set data.tokenizer.lowercase=true"
         )
     size = tokenizer.max_size
     if names & {"unigram", "bpe"} and (size is None or size < LEAST_SUBWORDS):

@@ -69,6 +69,7 @@ def build_codecs(
         source_tokenizer=data.tokenizer.name.value,
         target_tokenizer=(data.tokenizer.target_name or data.tokenizer.name).value,
         lowercase=data.tokenizer.lowercase,
+        restore_case=data.tokenizer.restore_case,
         joint=data.tokenizer.joint,
         min_frequency=data.tokenizer.min_frequency,
         max_size=data.tokenizer.max_size,
