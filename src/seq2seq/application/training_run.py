@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from seq2seq.application.allocator import keep_freed_memory
 from seq2seq.application.build.decoding import build_search
 from seq2seq.application.build.device import build_device
 from seq2seq.application.build.model import build_model, build_spec, check_score, load_vectors
@@ -133,6 +134,7 @@ def _train(
     from seq2seq.tensorboard.callbacks import log_config  # noqa: PLC0415
     from seq2seq.training.time_spent import time_shares  # noqa: PLC0415
 
+    keep_freed_memory()
     logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
     data = build_data(config, prepared.corpus)
     num_steps = total_steps(config, len(data.train_dataloader()))
