@@ -14,11 +14,11 @@ def faults():
 
 if sys.argv[1] == "keep":
     keep_freed_memory()
-for _ in range(2):
-    torch.ones(2**23)
+for _ in range(4):
+    torch.ones(2**21)
 before = faults()
-for _ in range(5):
-    torch.ones(2**23)
+for _ in range(20):
+    torch.ones(2**21)
 print(faults() - before)
 """
 
