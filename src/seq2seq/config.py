@@ -150,6 +150,7 @@ class TokenizerConfig:
     name: TokenizerName = setting("how text is split")
     target_name: TokenizerName | None = setting("another tokenizer for the target; null: the same")
     lowercase: bool = setting("lower-case the text first")
+    restore_case: bool = setting("give translations the case that is usual in training")
     joint: bool = setting("one vocabulary for both languages")
     min_frequency: int = setting("rarer words become <unk>", low=1)
     max_size: int | None = setting("greatest vocabulary size; null: no bound", low=8)
@@ -188,6 +189,11 @@ def _check_tokenizers(tokenizer: TokenizerConfig) -> None:
         raise InputError(
             f"data.tokenizer.sampling={tokenizer.sampling} needs subwords with probabilities: "
             "set data.tokenizer.name=unigram"
+        )
+    if tokenizer.restore_case and not tokenizer.lowercase:
+        raise InputError(
+            "data.tokenizer.restore_case=true is for lower-cased text: "
+            "set data.tokenizer.lowercase=true"
         )
     size = tokenizer.max_size
     if names & {"unigram", "bpe"} and (size is None or size < LEAST_SUBWORDS):
@@ -321,6 +327,7 @@ class ModelConfig:
     num_layers: int = setting("GRU layers of encoder and decoder", low=1, high=16)
     bidirectional: bool = setting("the encoder reads both ways")
     dropout: float = setting("dropout of embeddings, between layers, of outputs", low=0, high=0.95)
+    dropout_by_sentence: bool = setting("the same mask for all tokens of a sentence")
     readout_size: int | None = setting("deep readout; null: score the state itself", low=1)
     initial_state: InitialState = setting("of the decoder: encoder's final states, or zeros")
     tying: Tying = setting("none; output: target embedding = output layer; all: source too")
@@ -365,6 +372,7 @@ class OptimConfig:
     weight_decay: float = setting("L2 penalty", low=0, high=10)
     label_smoothing: float = setting("share of the label spread evenly", low=0, high=0.9)
     word_dropout: float = setting("share of tokens read as <unk> in training", low=0, high=0.95)
+    r_drop: float = setting("divergence of two dropout masks; 0: one pass", low=0, high=100)
     averaging: Averaging = setting("none, ema or epochs: what is validated and exported")
     ema_decay: float = setting("share of the average kept at each step, with ema", low=0, high=1)
     average_from_epoch: int = setting("first epoch in the mean, with epochs", low=1)

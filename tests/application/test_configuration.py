@@ -70,9 +70,11 @@ def test_the_nearest_key_is_found_by_spelling_leaf_and_initials():
     assert nearest("zzz", known_keys()) == []
 
 
-def test_a_recipe_sets_only_model_optim_and_trainer():
+def test_a_recipe_sets_only_model_optim_trainer_and_tokenizer():
     for path in (CONF / "recipe").glob("*.yaml"):
-        assert yaml.safe_load(path.read_text("utf-8")).keys() <= {"model", "optim", "trainer"}
+        recipe = yaml.safe_load(path.read_text("utf-8"))
+        assert recipe.pop("data", {}).keys() <= {"tokenizer"}
+        assert recipe.keys() <= {"model", "optim", "trainer"}
 
 
 @pytest.mark.parametrize(

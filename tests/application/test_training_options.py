@@ -11,6 +11,8 @@ SUBWORDS = ["data.tokenizer.name=unigram", "data.tokenizer.max_size=500"]
 TIED = ["model.tying=output", "model.readout_size=8"]
 OPTIONS = {
     "optim.word_dropout=0.3": [],
+    "optim.r_drop=5": [],
+    "model.dropout_by_sentence=true": ["model.dropout=0.3"],
     "optim.averaging=ema": ["optim.ema_decay=0.9"],
     "optim.averaging=epochs": TIED,
     "data.tokenizer.sampling=0.2": [*SUBWORDS, "data.tokenizer.joint=true"],
@@ -78,3 +80,13 @@ def test_vectors_do_not_go_with_a_model_that_has_its_own(tiny, tmp_path):
     start = [f"init_from={tmp_path}/run", "model.target_vectors=absent"]
     with pytest.raises(InputError, match="target_vectors does not go with init_from"):
         run(tiny(*SHORT, *start), tmp_path / "second")
+
+
+def test_without_dropout_a_second_reading_changes_nothing(tiny, tmp_path):
+    once, twice = tmp_path / "once", tmp_path / "twice"
+    others = [*SHORT, "model.dropout=0", "trainer.max_epochs=2"]
+    run(tiny(*others), once)
+    run(tiny(*others, "optim.r_drop=5"), twice)
+    first, second = (checkpoint_of(folder)["state_dict"] for folder in (once, twice))
+    for name, weight in first.items():
+        torch.testing.assert_close(second[name], weight, rtol=0, atol=1e-3)

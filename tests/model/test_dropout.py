@@ -2,6 +2,7 @@ import pytest
 import torch
 
 from seq2seq.model.dropout import Dropout, keep_mask
+from seq2seq.model.unroll.steps import Steps
 
 
 @pytest.mark.parametrize("p", [0.1, 0.5, 0.9])
@@ -47,3 +48,24 @@ def test_the_gradient_goes_where_the_output_went():
     outputs = Dropout(0.4)(inputs)
     outputs.sum().backward()
     assert torch.equal(inputs.grad, outputs.detach())
+
+
+def test_by_sentence_all_tokens_of_a_sentence_lose_the_same_elements():
+    torch.manual_seed(0)
+    dropout, lengths = Dropout(0.5, by_sentence=True), torch.tensor([3, 7, 5])
+    steps, ones = Steps(lengths, 7), torch.ones(3, 7, 40)
+    packed = steps.unpack(dropout(steps.pack(ones), steps))
+    for padded in (packed, dropout(ones, time=1), dropout(ones.transpose(0, 1), time=0)):
+        sentences = padded if padded.shape[0] == 3 else padded.transpose(0, 1)
+        for sentence, length in zip(sentences, lengths.tolist(), strict=True):
+            assert torch.equal(sentence[:length], sentence[:1].expand(length, -1))
+        masks = sentences[:, 0]
+        assert masks.unique().tolist() == [0, 2]
+        assert not torch.equal(masks[0], masks[1])
+        assert not torch.equal(masks[1], masks[2])
+
+
+def test_without_a_time_every_row_is_a_sentence_of_its_own():
+    torch.manual_seed(0)
+    rows = Dropout(0.5, by_sentence=True)(torch.ones(2, 100))
+    assert not torch.equal(rows[0], rows[1])

@@ -113,3 +113,43 @@ def test_autocast_takes_its_products_and_keeps_the_softmax_in_float32(example):
     assert rounded.dtype == torch.float32
     assert rounded != exact
     torch.testing.assert_close(rounded, exact, rtol=1e-2, atol=0)
+
+
+def r_drop_by_autograd(logits, targets, smoothing, alpha):
+    p, q = logits.log_softmax(-1).chunk(2)
+    divergence = ((p - q) * (p.exp() - q.exp())).sum()
+    loss = cross_entropy(logits, targets, reduction="sum", label_smoothing=smoothing)
+    return loss + alpha / 2 * divergence
+
+
+@pytest.mark.usefixtures("chunk_rows")
+@pytest.mark.parametrize("smoothing", [0.0, 0.3])
+def test_the_divergence_of_two_readings_is_added_with_its_gradients(smoothing):
+    torch.manual_seed(0)
+    features = torch.randn(10, 4, dtype=torch.float64, requires_grad=True)
+    output, targets = nn.Linear(4, 9).double(), torch.randint(0, 9, (5,)).repeat(2)
+    inputs = [features, *output.parameters()]
+    nll, found, _ = chunked.vocabulary_cross_entropy(
+        features, *output.parameters(), targets, label_smoothing=smoothing, divergence=5.0
+    )
+    expected = r_drop_by_autograd(output(features), targets, smoothing, 5.0)
+    torch.testing.assert_close(found, expected)
+    torch.testing.assert_close(nll, cross_entropy(output(features), targets, reduction="sum"))
+    gradients = torch.autograd.grad(2 * expected, inputs)
+    for gradient, of_reference in zip(
+        torch.autograd.grad(2 * found, inputs), gradients, strict=True
+    ):
+        torch.testing.assert_close(gradient, of_reference)
+
+
+def test_two_equal_readings_do_not_diverge(example):
+    features, output, targets, is_token = example
+    again = [torch.cat([tensor, tensor]) for tensor in (features, targets, is_token)]
+    plain, doubled = (
+        token_cross_entropy(
+            again[0], output, *again[1:], label_smoothing=0.1, divergence=divergence
+        )
+        for divergence in (0.0, 5.0)
+    )
+    torch.testing.assert_close(doubled.smoothed, plain.smoothed)
+    torch.testing.assert_close(plain.smoothed, 2 * sums_of(example, 0.1).smoothed)

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from seq2seq.application.allocator import keep_freed_memory
 from seq2seq.application.build.training import (
     build_data,
     build_module,
@@ -32,6 +33,7 @@ def fit(config: Config, prepared: PreparedRun, run_dir: Path, record: RunRecord)
         TrainingFailed: training cannot go on.
         TrainingInterrupted: a signal stopped the training.
     """
+    keep_freed_memory()
     logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
     data = build_data(config, prepared.corpus)
     num_steps = total_steps(config, len(data.train_dataloader()))

@@ -24,7 +24,7 @@ from seq2seq.model.spec import ModelSpec
 from seq2seq.text.corpus import ParallelCorpus
 from seq2seq.text.report import corpus_report
 
-FREE_TO_CHANGE = {"dropout", "attention_dropout"}
+FREE_TO_CHANGE = {"dropout", "dropout_by_sentence", "attention_dropout"}
 """Values of a spec in which a model may differ from the one it starts from."""
 
 

@@ -54,6 +54,8 @@ class BahdanauDecoder(nn.Module):
         initial_state: ``encoder``: the encoder's final states, through a layer where the sizes
             differ; ``zeros``.
         dropout: on the embedded tokens, between the layers, and on the features.
+        dropout_by_sentence: one mask for all tokens of a sentence, see `Dropout`; `step` draws a
+            mask for each token, since it knows no sentence.
         readout: turns state, context and embedded token into features.
         output: turns features into logits (R -> V).
     """
@@ -71,13 +73,14 @@ class BahdanauDecoder(nn.Module):
         dropout: float,
         readout: Readout,
         output: nn.Linear,
+        dropout_by_sentence: bool = False,
     ) -> None:
         super().__init__()
         self.embedding = embedding
         self.attention = attention
         self.readout = readout
         self.output = output
-        self.dropout = Dropout(dropout)
+        self.dropout = Dropout(dropout, by_sentence=dropout_by_sentence)
         self.key_projection = (
             nn.Identity() if key_size is None else nn.Linear(memory_size, key_size, bias=False)
         )
@@ -157,6 +160,7 @@ class BahdanauDecoder(nn.Module):
             steps.pack(target_input),
             memory.select(steps.order),
             partial(self._fused, attention, steps),
+            partial(self.dropout, steps=steps),
         )
         return Unrolled(steps.unpack(features), steps.unpack(weights))
 
@@ -174,16 +178,21 @@ class BahdanauDecoder(nn.Module):
 
     def unroll_stepwise(self, target_input: Int[Tensor, "B T"], memory: Memory) -> Unrolled:
         """The same by a loop over the steps, for any score; padding is computed like tokens."""
-        features, weights = self._unroll(target_input.T, memory, self._loop)
+        dropout = partial(self.dropout, time=0)
+        features, weights = self._unroll(target_input.T, memory, self._loop, dropout)
         return Unrolled(features.transpose(0, 1), weights.transpose(0, 1))
 
     def _unroll(
-        self, tokens: Tensor, memory: Memory, recurrence: Recurrence
+        self,
+        tokens: Tensor,
+        memory: Memory,
+        recurrence: Recurrence,
+        dropout: Callable[[Tensor], Tensor],
     ) -> tuple[Tensor, Tensor]:
         """Features and weights. What does not depend on the state is computed all at once."""
-        embedded = self.dropout(self.embedding(tokens))
+        embedded = dropout(self.embedding(tokens))
         top, context, weights = recurrence(self.first_layer.input_gates(embedded), memory)
-        return self.dropout(self.readout(top, context, embedded)), weights
+        return dropout(self.readout(top, context, embedded)), weights
 
     def _fused(
         self,
@@ -202,7 +211,7 @@ class BahdanauDecoder(nn.Module):
             attention,
             self.context_gates.weight,
             [self.first_layer, *self.upper_layers],
-            [self.dropout.mask(token_gates[:, :hidden_size]) for _ in self.upper_layers],
+            [self.dropout.mask(token_gates[:, :hidden_size], steps) for _ in self.upper_layers],
             steps,
         )
 

@@ -23,6 +23,7 @@ class GRUEncoder(nn.Module):
         num_layers: stacked GRU layers.
         bidirectional: read in both directions and join their outputs: M = 2 * hidden_size.
         dropout: on the embedded tokens, between the layers and on the outputs.
+        dropout_by_sentence: one mask for all tokens of a sentence, see `Dropout`.
     """
 
     def __init__(
@@ -33,10 +34,11 @@ class GRUEncoder(nn.Module):
         num_layers: int,
         bidirectional: bool,
         dropout: float,
+        dropout_by_sentence: bool = False,
     ) -> None:
         super().__init__()
         self.embedding = embedding
-        self.dropout = Dropout(dropout)
+        self.dropout = Dropout(dropout, by_sentence=dropout_by_sentence)
         self.gru = nn.GRU(
             embedding.embedding_dim,
             hidden_size,
@@ -60,14 +62,16 @@ class GRUEncoder(nn.Module):
             The outputs of the top layer, zero on padding, and the final state of each layer (both
             directions joined).
         """
-        encode = self._packed if source.is_cuda else self._unrolled
+        # the GPU's own library knows no mask that several tokens share
+        between = self.gru.num_layers > 1 and self.dropout.by_sentence
+        encode = self._packed if source.is_cuda and not between else self._unrolled
         outputs, final_states = encode(source, source_lengths)
-        return self.dropout(outputs), final_states
+        return self.dropout(outputs, time=1), final_states
 
     def _packed(self, source: Tensor, lengths: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
         """By the GPU's own library."""
         packed = pack_padded_sequence(
-            self.dropout(self.embedding(source)),
+            self.dropout(self.embedding(source), time=1),
             lengths.cpu(),
             batch_first=True,
             enforce_sorted=False,
@@ -84,7 +88,7 @@ class GRUEncoder(nn.Module):
         outputs = self.embedding(steps.pack(source))
         final_states = []
         for layer in range(self.gru.num_layers):
-            outputs, final = self._layer(layer, self.dropout(outputs), steps)
+            outputs, final = self._layer(layer, self.dropout(outputs, steps), steps)
             final_states.append(final)
         return steps.unpack(outputs), tuple(final_states)
 

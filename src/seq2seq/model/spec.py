@@ -35,6 +35,7 @@ class ModelSpec:
         initial_state: of the decoder: ``encoder``, made from the encoder's final states, or
             ``zeros``, so that all that it learns of the source comes through attention. The default
             is that of model folders from before there was a choice.
+        dropout_by_sentence: one mask for all tokens of a sentence; only training sees it.
     """
 
     source_vocabulary_size: int
@@ -52,6 +53,7 @@ class ModelSpec:
     attention_size: int
     attention_dropout: float
     initial_state: str = "encoder"
+    dropout_by_sentence: bool = False
 
 
 def build_seq2seq(spec: ModelSpec) -> Seq2Seq:
@@ -68,6 +70,7 @@ def build_seq2seq(spec: ModelSpec) -> Seq2Seq:
         num_layers=spec.num_layers,
         bidirectional=spec.bidirectional,
         dropout=spec.dropout,
+        dropout_by_sentence=spec.dropout_by_sentence,
     )
     return Seq2Seq(encoder, _decoder(target_embedding, encoder.memory_size, spec))
 
@@ -107,6 +110,7 @@ def _decoder(embedding: nn.Embedding, memory_size: int, spec: ModelSpec) -> Bahd
         num_layers=spec.num_layers,
         initial_state=spec.initial_state,
         dropout=spec.dropout,
+        dropout_by_sentence=spec.dropout_by_sentence,
         readout=readout,
         output=_output(embedding, readout.feature_size, spec),
     )

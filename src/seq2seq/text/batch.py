@@ -82,6 +82,17 @@ class Batch:
         """True where `target_output` is a real token, False on padding."""
         return _is_token(self.target_output, self.target_lengths)
 
+    def twice(self) -> "Batch":
+        """Every pair twice: the whole batch, then the whole batch again."""
+        source = SourceBatch(self.source.ids.repeat(2, 1), self.source.lengths.repeat(2))
+        return Batch(
+            source=source,
+            target_input=self.target_input.repeat(2, 1),
+            target_output=self.target_output.repeat(2, 1),
+            target_lengths=self.target_lengths.repeat(2),
+            sentence_ids=self.sentence_ids.repeat(2),
+        )
+
     def to(self, device: torch.device, *, non_blocking: bool = False) -> "Batch":
         """The same batch on another device."""
         return _moved(self, device, non_blocking)

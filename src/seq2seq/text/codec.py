@@ -3,11 +3,12 @@
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from seq2seq.errors import InputError
+from seq2seq.text.casing import Casing
 from seq2seq.text.splitters import make_splitter
 from seq2seq.text.tokenizers import (
     SubwordTokenizer,
@@ -23,10 +24,17 @@ SUBWORDS = ("unigram", "bpe")
 
 @dataclass(frozen=True, slots=True)
 class TextCodec:
-    """Turns the text of one language into token ids and back."""
+    """Turns the text of one language into token ids and back.
+
+    Attributes:
+        tokenizer: text to tokens and back.
+        vocabulary: tokens to ids and back.
+        casing: gives lower-cased text its capital letters again; None to leave it.
+    """
 
     tokenizer: WordTokenizer | SubwordTokenizer
     vocabulary: Vocabulary
+    casing: Casing | None = None
 
     def encode(self, text: str) -> list[int]:
         """Token ids of a sentence, without ``<bos>`` and ``<eos>``.
@@ -56,7 +64,8 @@ class TextCodec:
         """Text of token ids, one line; the special tokens except ``<unk>`` are left out."""
         kept = [index for index in ids if index >= len(SPECIALS) or index == UNKNOWN_ID]
         # subwords spell rare characters in bytes, of which one is a line feed
-        return self.tokenizer.text(self.vocabulary.words(kept)).replace("\n", " ")
+        text = self.tokenizer.text(self.vocabulary.words(kept)).replace("\n", " ")
+        return text if self.casing is None else self.casing.restore(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +79,7 @@ class CodecSettings:
         joint: one vocabulary for both languages.
         min_frequency: words that are rarer become ``<unk>`` (subwords know no rare words).
         max_size: greatest vocabulary size; None for no bound (words only).
+        restore_case: write translations in the case that is usual in the training split.
     """
 
     source_tokenizer: str
@@ -78,6 +88,7 @@ class CodecSettings:
     joint: bool
     min_frequency: int
     max_size: int | None
+    restore_case: bool = False
 
 
 def train_codecs(
@@ -109,6 +120,8 @@ def train_codecs(
             _codec(settings, tokenizers[0], texts[0], languages[0], folder / "source.model"),
             _codec(settings, tokenizers[1], texts[1], languages[1], folder / "target.model"),
         )
+    if settings.restore_case:
+        codecs = (codecs[0], replace(codecs[1], casing=Casing.learn(targets)))
     save_codecs(codecs, folder)
     return codecs
 
@@ -188,6 +201,8 @@ def _saved(codec: TextCodec) -> tuple[str, bytes | None]:
         "language": codec.tokenizer.language,
     }
     model = None
+    if codec.casing is not None:
+        description["casing"] = asdict(codec.casing)
     if isinstance(codec.tokenizer, WordTokenizer):
         description["tokenizer"] = codec.tokenizer.name
         description["tokens"] = codec.vocabulary.tokens
@@ -209,12 +224,14 @@ def load_codec(folder: Path, side: str) -> TextCodec:
         # folders written before subwords knew their language are English to us
         language = description.get("language", "en")
         lowercase = description["lowercase"]
+        casing = Casing(**description["casing"]) if "casing" in description else None
         if description["tokenizer"] == "sentencepiece":
             path = folder / f"{side}.model"
-            return _subword_codec(path, language=language, lowercase=lowercase)
+            codec = _subword_codec(path, language=language, lowercase=lowercase)
+            return replace(codec, casing=casing)
         tokenizer = WordTokenizer(
             language=language, lowercase=lowercase, name=description["tokenizer"]
         )
-        return TextCodec(tokenizer, Vocabulary(description["tokens"]))
+        return TextCodec(tokenizer, Vocabulary(description["tokens"]), casing)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(f"{path} is not a vocabulary of this program ({error})") from error

@@ -23,6 +23,7 @@ def vocabulary_cross_entropy(
     targets: Int[Tensor, " N"],
     *,
     label_smoothing: float,
+    divergence: float = 0.0,
 ) -> tuple[Float[Tensor, ""], Float[Tensor, ""], Int[Tensor, ""]]:
     """Sums over tokens of the cross-entropy of logits W f + b.
 
@@ -31,34 +32,42 @@ def vocabulary_cross_entropy(
     logits exist for one chunk at a time, and once. Under autocast the products take its type, the
     softmax is in float32. Differentiable once.
 
+    With a divergence alpha, rows i and i + N / 2 are two readings p and q of the same token, under
+    two dropout masks, and alpha / 2 (KL(p, q) + KL(q, p)) is added for each such pair (R-Drop,
+    Liang et al. 2021).
+
     Args:
         features: one row a token.
         weight: W.
         bias: b.
         targets: token ids.
         label_smoothing: eps.
+        divergence: alpha; with 0 the rows have nothing to do with each other.
 
     Returns:
-        Negative log-likelihood in nats (not differentiable), smoothed cross-entropy, and the
-        number of tokens that no other outranks.
+        Negative log-likelihood in nats (not differentiable), smoothed cross-entropy with the
+        divergence, and the number of tokens that no other outranks.
     """
-    precision = Precision.of(features)
-    return _CrossEntropy.apply(precision, label_smoothing, targets, features, weight, bias)
+    objective = _Objective(Precision.of(features), label_smoothing, divergence)
+    return _CrossEntropy.apply(objective, targets, features, weight, bias)
+
+
+@dataclass(frozen=True, slots=True)
+class _Objective:
+    """What is summed, and in which formats."""
+
+    precision: Precision
+    smoothing: float
+    divergence: float
 
 
 class _CrossEntropy(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any,
-        precision: Precision,
-        label_smoothing: float,
-        targets: Tensor,
-        *tensors: Tensor,
+        ctx: Any, objective: _Objective, targets: Tensor, *tensors: Tensor
     ) -> tuple[Tensor, ...]:
         with torch.autocast(targets.device.type, enabled=False):
-            sums = _Chunks(
-                precision, label_smoothing, *tensors, with_gradients=any(ctx.needs_input_grad)
-            )
+            sums = _Chunks(objective, *tensors, with_gradients=any(ctx.needs_input_grad))
             sums.add(targets)
         ctx.gradients = sums.gradients
         ctx.mark_non_differentiable(sums.nll, sums.num_correct)
@@ -69,7 +78,7 @@ class _CrossEntropy(torch.autograd.Function):
         refuse_second_derivative("the cross-entropy over the vocabulary")
         gradients = ctx.gradients
         of_tensors = (gradients.features, gradients.weight, gradients.bias)
-        return None, None, None, *(gradient * of_tensor for of_tensor in of_tensors)
+        return None, None, *(gradient * of_tensor for of_tensor in of_tensors)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,18 +93,18 @@ class _Chunks:
 
     def __init__(
         self,
-        precision: Precision,
-        label_smoothing: float,
+        objective: _Objective,
         features: Tensor,
         weight: Tensor,
         bias: Tensor,
         *,
         with_gradients: bool,
     ) -> None:
-        self._smoothing = label_smoothing
+        self._objective, precision = objective, objective.precision
         self._features = features.to(precision.product)
         self._weight, self._bias = weight.to(precision.product), bias.to(precision.product)
         self._rows = min(len(features), max(LEAST_ROWS, CHUNK_ELEMENTS // len(weight)))
+        self._rows += self._rows % 2  # two readings of a token share a chunk
         self._logits = self._features.new_empty(self._rows, len(weight))
         self._shares = self._logits
         if precision.is_mixed:
@@ -111,42 +120,87 @@ class _Chunks:
 
     def add(self, targets: Tensor) -> None:
         """Go through all tokens."""
-        for start in range(0, len(targets), self._rows):
-            rows = slice(start, start + self._rows)
-            self._add_chunk(self._features[rows], targets[rows].unsqueeze(1), rows)
+        if not self._objective.divergence:
+            for start in range(0, len(targets), self._rows):
+                self._add_chunk(targets, slice(start, start + self._rows))
+            return
+        places = torch.arange(len(targets), device=targets.device).view(2, -1)
+        for chunk in places.split(self._rows // 2, dim=1):
+            self._add_chunk(targets, chunk.flatten())
 
-    def _add_chunk(self, features: Tensor, targets: Tensor, rows: slice) -> None:
+    def _add_chunk(self, all_targets: Tensor, rows: slice | Tensor) -> None:
+        features, targets = self._features[rows], all_targets[rows].unsqueeze(1)
         logits, shares = self._logits[: len(features)], self._shares[: len(features)]
         torch.addmm(self._bias, features, self._weight.T, out=logits)
         if shares is not logits:
             shares.copy_(logits)
+        smoothing = self._objective.smoothing
         of_target, greatest = shares.gather(1, targets), shares.amax(dim=1, keepdim=True)
-        mean = shares.mean(dim=1, keepdim=True) if self._smoothing else of_target
+        mean = shares.mean(dim=1, keepdim=True) if smoothing else of_target
+        readings = _Readings(shares) if self._objective.divergence else None
         torch.softmax(shares, dim=1, out=shares)
         # log of the sum of exponentials: the greatest logit less the log of its probability
         normaliser = greatest - shares.amax(dim=1, keepdim=True).log()
         self.nll += (normaliser - of_target).sum()
-        self.smoothed += (
-            normaliser - (1 - self._smoothing) * of_target - self._smoothing * mean
-        ).sum()
+        self.smoothed += (normaliser - (1 - smoothing) * of_target - smoothing * mean).sum()
         self.num_correct += (of_target == greatest).sum()
+        if readings is not None:
+            self.smoothed += self._objective.divergence * readings.compare(shares, normaliser)
         if self.gradients is not None:
-            self._add_gradients(self.gradients, features, targets, rows)
+            self._add_gradients(self.gradients, features, targets, rows, readings)
 
     def _add_gradients(
-        self, gradients: _Gradients, features: Tensor, targets: Tensor, rows: slice
+        self,
+        gradients: _Gradients,
+        features: Tensor,
+        targets: Tensor,
+        rows: slice | Tensor,
+        readings: "_Readings | None",
     ) -> None:
         """Of the smoothed sum: with respect to logits, probabilities less labels."""
         of_logits, shares = self._logits[: len(features)], self._shares[: len(features)]
-        if self._smoothing:
-            shares -= self._smoothing / shares.shape[1]
-        label = shares.new_full((1, 1), self._smoothing - 1).expand_as(targets)
+        if readings is not None:
+            readings.add_gradient(shares, self._objective.divergence)
+        smoothing = self._objective.smoothing
+        if smoothing:
+            shares -= smoothing / shares.shape[1]
+        label = shares.new_full((1, 1), smoothing - 1).expand_as(targets)
         shares.scatter_add_(1, targets, label)
         gradients.bias.add_(shares.sum(dim=0))
-        if shares is of_logits:
-            torch.mm(of_logits, self._weight, out=gradients.features[rows])
-            gradients.weight.addmm_(of_logits.T, features)
-        else:
+        if shares is not of_logits:
             of_logits.copy_(shares)
-            gradients.features[rows] = of_logits @ self._weight
-            gradients.weight.add_(of_logits.T @ features)
+        gradients.features[rows] = (of_logits @ self._weight).to(gradients.features)
+        gradients.weight.add_(of_logits.T @ features)
+
+
+class _Readings:
+    """Two readings p and q of the same tokens, the rows of q below those of p.
+
+    Args:
+        logits: of both (2 n, V).
+    """
+
+    def __init__(self, logits: Tensor) -> None:
+        first, second = logits.chunk(2)
+        self._ratio = first - second
+
+    def compare(self, shares: Tensor, normaliser: Tensor) -> Tensor:
+        """Half the sum of KL(p, q) + KL(q, p), from probabilities and what normalises them."""
+        first, second = normaliser.chunk(2)
+        self._ratio -= first - second
+        p, q = shares.chunk(2)
+        self._from_p = torch.linalg.vecdot(p, self._ratio).unsqueeze(1)
+        self._from_q = torch.linalg.vecdot(q, self._ratio).unsqueeze(1).neg()
+        return (self._from_p + self._from_q).sum() / 2
+
+    def add_gradient(self, shares: Tensor, weight: float) -> None:
+        """Add `weight` times the gradient with respect to the logits to the probabilities.
+
+        That of p is p (log(p / q) - KL(p, q)) + p - q over 2, and the same with both exchanged.
+        """
+        p, q = shares.chunk(2)
+        apart = p - q
+        of_p = torch.mul(self._ratio - self._from_p, p).add_(apart)
+        of_q = torch.mul(self._ratio.neg_().sub_(self._from_q), q).sub_(apart)
+        p.add_(of_p, alpha=weight / 2)
+        q.add_(of_q, alpha=weight / 2)

@@ -14,7 +14,8 @@ class LossSums:
 
     Attributes:
         nll: negative log-likelihood in nats, unsmoothed.
-        smoothed: cross-entropy against the smoothed labels: what training minimises.
+        smoothed: cross-entropy against the smoothed labels, with the divergence of two readings
+            where it is asked for: what training minimises.
         num_correct: tokens that the model ranks first, alone or not.
         num_tokens: real tokens.
     """
@@ -55,6 +56,7 @@ def token_cross_entropy(
     is_token: Bool[Tensor, "B T"],
     *,
     label_smoothing: float,
+    divergence: float = 0.0,
 ) -> LossSums:
     """Cross-entropy of the target tokens.
 
@@ -64,6 +66,7 @@ def token_cross_entropy(
         targets: token ids.
         is_token: False on padding, which does not count.
         label_smoothing: see `vocabulary_cross_entropy`.
+        divergence: the same; the second half of the batch reads the first half again.
     """
     nll, smoothed, num_correct = vocabulary_cross_entropy(
         features[is_token],
@@ -71,5 +74,6 @@ def token_cross_entropy(
         output.bias,
         targets[is_token],
         label_smoothing=label_smoothing,
+        divergence=divergence,
     )
     return LossSums(nll, smoothed, num_correct, is_token.sum())

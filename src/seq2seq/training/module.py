@@ -37,6 +37,8 @@ class TranslationModule(pl.LightningModule):
         optimisation: optimiser and schedule.
         label_smoothing: see `token_cross_entropy`.
         word_dropout: see `drop_words`.
+        r_drop: `divergence` of `token_cross_entropy`; above 0 every batch is read twice, under two
+            dropout masks.
         gradient_clip: greatest L2 norm of the gradient; None for no bound.
         log_every: optimiser steps between two logged training values.
         skip_nonfinite: steps with a NaN or infinite loss or gradient that are left out.
@@ -52,6 +54,7 @@ class TranslationModule(pl.LightningModule):
         optimisation: Optimisation,
         label_smoothing: float,
         word_dropout: float,
+        r_drop: float,
         gradient_clip: float | None,
         log_every: int,
         skip_nonfinite: int,
@@ -64,6 +67,7 @@ class TranslationModule(pl.LightningModule):
         self._optimisation = optimisation
         self._label_smoothing = label_smoothing
         self._word_dropout = word_dropout
+        self._r_drop = r_drop
         self._gradient_clip = gradient_clip
         self._log_every = log_every
         self.soundness = Soundness(skip_nonfinite)
@@ -83,21 +87,24 @@ class TranslationModule(pl.LightningModule):
             source.ids, source.lengths, source.is_token, batch.target_input, batch.target_lengths
         )
 
-    def _loss_sums(self, batch: Batch, unrolled: Unrolled) -> LossSums:
+    def _loss_sums(self, batch: Batch, unrolled: Unrolled, *, divergence: float = 0.0) -> LossSums:
         return token_cross_entropy(
             unrolled.features,
             self.model.decoder.output,
             batch.target_output,
             batch.target_is_token,
             label_smoothing=self._label_smoothing,
+            divergence=divergence,
         )
 
     def training_step(self, batch: Batch, batch_index: int) -> torch.Tensor:  # noqa: ARG002
         """Mean smoothed loss of a batch."""
         self.soundness.look_at(batch)
+        if self._r_drop:
+            batch = batch.twice()
         if self._word_dropout:
             batch = drop_words(batch, self._word_dropout)
-        sums = self._loss_sums(batch, self.teacher_forced(batch))
+        sums = self._loss_sums(batch, self.teacher_forced(batch), divergence=self._r_drop)
         detached = sums.detach()
         self._train_sums = self._train_sums + detached if self._train_sums else detached
         loss = sums.smoothed / sums.num_tokens

@@ -38,6 +38,7 @@ def build_spec(config: Config, source: Vocabulary, target: Vocabulary) -> ModelS
         attention_size=config.attention.hidden_size,
         attention_dropout=config.attention.dropout,
         initial_state=config.model.initial_state.value,
+        dropout_by_sentence=config.model.dropout_by_sentence,
     )
 
 

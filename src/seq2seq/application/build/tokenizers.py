@@ -10,6 +10,7 @@ def codec_settings(data: DataConfig) -> CodecSettings:
         source_tokenizer=data.tokenizer.name.value,
         target_tokenizer=(data.tokenizer.target_name or data.tokenizer.name).value,
         lowercase=data.tokenizer.lowercase,
+        restore_case=data.tokenizer.restore_case,
         joint=data.tokenizer.joint,
         min_frequency=data.tokenizer.min_frequency,
         max_size=data.tokenizer.max_size,

@@ -101,6 +101,7 @@ def build_module(
         optimisation=_optimisation(config, num_steps),
         label_smoothing=config.optim.label_smoothing,
         word_dropout=config.optim.word_dropout,
+        r_drop=config.optim.r_drop,
         gradient_clip=config.trainer.gradient_clip,
         log_every=config.trainer.log_every,
         skip_nonfinite=config.trainer.skip_nonfinite,

@@ -22,6 +22,7 @@ class Steps:
     Attributes:
         order: the sentences, the longest first (B).
         counts: sentences of each step.
+        sentences: of each row the place of its sentence in `order` (N).
     """
 
     def __init__(self, lengths: Int[Tensor, " B"], size: int) -> None:
@@ -30,10 +31,10 @@ class Steps:
         is_token = torch.arange(size, device=lengths.device).unsqueeze(1) < ordered
         self.counts = [count for count in is_token.sum(dim=1).tolist() if count]
         self._starts = [0, *accumulate(self.counts)]
-        step, self._rank = is_token.nonzero(as_tuple=True)
+        step, self.sentences = is_token.nonzero(as_tuple=True)
         self._step = step
         self._lengths = ordered
-        self._places = self.order[self._rank] * size + step
+        self._places = self.order[self.sentences] * size + step
 
     def __len__(self) -> int:
         return len(self.counts)
@@ -62,7 +63,7 @@ class Steps:
 
     def unpack_ordered(self, packed: Tensor) -> Tensor:
         """(N, …) to (B, T, …) with the longest sentences first, zero on padding."""
-        return self._scattered(packed, self._rank * self._shape[1] + self._step)
+        return self._scattered(packed, self.sentences * self._shape[1] + self._step)
 
     def _scattered(self, packed: Tensor, places: Tensor) -> Tensor:
         batch_size, size = self._shape
@@ -91,7 +92,7 @@ class Steps:
     @cached_property
     def _mirrored(self) -> Int[Tensor, " N"]:
         """For each row, that of the token as far from the end as it is from the beginning."""
-        return self._first[self._lengths[self._rank] - 1 - self._step] + self._rank
+        return self._first[self._lengths[self.sentences] - 1 - self._step] + self.sentences
 
 
 class _Mirror(torch.autograd.Function):

@@ -1,0 +1,23 @@
+"""Memory that tensors gave back stays with the process."""
+
+import ctypes
+import sys
+
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
+"""Parameters of glibc's mallopt."""
+KEPT = 2**30
+"""Blocks up to this are kept, and so much free memory at the end of the heap [bytes]."""
+
+
+def keep_freed_memory() -> None:
+    """Have glibc's allocator keep what is freed, instead of returning it to the system.
+
+    A training step frees and takes the same large blocks again and again, and the system clears
+    every page of them each time. Elsewhere nothing happens.
+    """
+    if not sys.platform.startswith("linux"):
+        return
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        mallopt(M_MMAP_THRESHOLD, KEPT)
+        mallopt(M_TRIM_THRESHOLD, KEPT)
