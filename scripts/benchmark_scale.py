@@ -8,6 +8,7 @@ million pairs need about 4 GB of disk. docs/scale.md explains the figures.
 import argparse
 import json
 import shutil
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -25,6 +26,7 @@ BYTES_PER_PAIR = 700
 def main() -> int:
     """Measure, print, and write the figures."""
     arguments = _parser().parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # clean up
     try:
         pairs = _pairs(arguments)
         _require_room(arguments.folder, max(arguments.pairs))

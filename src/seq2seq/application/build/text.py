@@ -8,7 +8,8 @@ from seq2seq.application.build.tokenizers import codec_settings
 from seq2seq.config import Config, DataConfig
 from seq2seq.text.codec import TextCodec, save_codecs
 from seq2seq.text.corpus import ParallelCorpus, SentencePair, drop_blank
-from seq2seq.text.corpus_store import TOKENIZER_PAIRS, train_on
+from seq2seq.text.corpus_store import train_on
+from seq2seq.text.sample import Sample
 from seq2seq.text.store import EncodedSplit, encode_split, require_pairs
 
 
@@ -85,10 +86,10 @@ def build_codecs(
     data: DataConfig, corpus: ParallelCorpus, folder: Path
 ) -> tuple[TextCodec, TextCodec]:
     """Train the tokenizers on the training split, or a part of it, and keep them in `folder`."""
-    pairs = drop_blank(corpus.train)
-    every = -(-len(pairs) // TOKENIZER_PAIRS)
+    sample = Sample()
+    sample.extend(drop_blank(corpus.train))
     return train_on(
-        pairs[:: max(every, 1)],
+        sample.pairs,
         codec_settings(data),
         (data.source_language, data.target_language),
         folder,
