@@ -26,7 +26,6 @@ BYTES_PER_PAIR = 700
 def main() -> int:
     """Measure, print, and write the figures."""
     arguments = _parser().parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # clean up
     try:
         pairs = _pairs(arguments)
         _require_room(arguments.folder, max(arguments.pairs))
@@ -81,4 +80,5 @@ def _measure(pairs: list[SentencePair], arguments: argparse.Namespace) -> None:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # cleaning up
     sys.exit(main())
