@@ -8,6 +8,7 @@ million pairs need about 4 GB of disk. docs/scale.md explains the figures.
 import argparse
 import json
 import shutil
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -79,4 +80,5 @@ def _measure(pairs: list[SentencePair], arguments: argparse.Namespace) -> None:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # cleaning up
     sys.exit(main())

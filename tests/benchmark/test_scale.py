@@ -11,7 +11,7 @@ from tests.stores import pairs_of
 
 
 def test_a_run_prints_a_column_for_each_size_and_cleans_up(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(scale, "_alone", lambda measure, *arguments: measure(*arguments))
+    monkeypatch.setattr(scale, "_in_processes", lambda _, measure, *given: [measure(*given)])
     monkeypatch.setattr(scale, "_library", lambda _: LIBRARY)
     monkeypatch.setattr(scale, "num_cores", lambda: 1)
     monkeypatch.setattr(scale, "HIDDEN", 4)

@@ -87,14 +87,21 @@ def test_an_empty_file_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize(("most", "every"), [(1000, 1), (300, 1), (299, 2), (40, 8)])
-def test_a_sample_is_every_nth_pair(tmp_path, most, every):
+def test_a_sample_is_every_nth_pair(tmp_path, monkeypatch, most, every):
     shards = write_shards(tmp_path, PAIRS)
-    sample, num_pairs = sample_pairs(shards, most, 0.0)
-    assert sample == PAIRS[::every]
-    assert num_pairs == len(PAIRS)
+    for name, bound in {"MOST_PAIRS": most, "MOST_CHARACTERS": most * 60}.items():
+        with monkeypatch.context() as patched:
+            patched.setattr(f"seq2seq.text.sample.{name}", bound)
+            sample, num_pairs = sample_pairs(shards, 0.0)
+        assert num_pairs == len(PAIRS)
+        if name == "MOST_PAIRS":
+            assert sample == PAIRS[::every]
+        else:
+            assert sample in [PAIRS[:: 2**power] for power in range(8)]
+            assert sum(len(pair.source + pair.target) for pair in sample) <= bound
 
 
 def test_pairs_that_are_held_out_are_not_in_the_sample(tmp_path):
     shards = write_shards(tmp_path, PAIRS)
-    sample, _ = sample_pairs(shards, 1000, 0.3)
+    sample, _ = sample_pairs(shards, 0.3)
     assert 0.5 < len(sample) / len(PAIRS) < 0.9

@@ -8,7 +8,6 @@ from seq2seq.application.build.text import build_codecs, encode_pairs
 from seq2seq.config import Config, ParallelConfig
 from seq2seq.text.bucketing import BatchSize, shuffled_order
 from seq2seq.text.corpus import ParallelCorpus
-from seq2seq.text.corpus_store import TOKENIZER_PAIRS
 from seq2seq.text.inspection_report import inspection_report
 from seq2seq.text.shards import sample_pairs
 from seq2seq.text.store import require_pairs
@@ -22,7 +21,7 @@ def check_corpus(config: Config, corpus: ParallelCorpus) -> str:
     """
     if corpus.large:
         fraction = config.data.validation.fraction if isinstance(config.data, ParallelConfig) else 0
-        sample, count = sample_pairs(corpus.large, TOKENIZER_PAIRS, fraction or 0)
+        sample, count = sample_pairs(corpus.large, fraction or 0)
         print(f"of {count:,} training pairs {len(sample):,}, evenly spread, are looked at")
         corpus = replace(corpus, train=sample, large=())
     with TemporaryDirectory() as folder:

@@ -3,9 +3,10 @@
 import gc
 import resource
 import time
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -17,6 +18,7 @@ from seq2seq.benchmark.process_memory import watched
 from seq2seq.benchmark.scale_corpus import write_corpus
 from seq2seq.benchmark.sizes import Size
 from seq2seq.benchmark.variants import build_models, build_variants
+from seq2seq.errors import InputError
 from seq2seq.experiments.folder_lock import holding
 from seq2seq.text.batch import Batch
 from seq2seq.text.bucketing import BatchSize, ShuffledOrders, padding_share
@@ -107,9 +109,9 @@ def measure_scale(folder: Path, pairs: list[SentencePair], count: int) -> dict[s
         text, root = Path(scratch) / "text", Path(scratch) / "store"
         text.mkdir()
         plan = StorePlan(write_corpus(text, pairs, count), root)
-        built = _alone(_build, plan)
+        (built,) = _in_processes(1, _build, plan)
         library = _library(plan)
-        warm = _alone(_read, plan)
+        (warm,) = _in_processes(1, _read, plan)
         return {
             "pairs": count,
             "text_bytes": num_bytes(plan.shards),
@@ -125,10 +127,29 @@ def measure_scale(folder: Path, pairs: list[SentencePair], count: int) -> dict[s
         }
 
 
-def _alone(measure: Any, *arguments: Any) -> Any:
-    """The result of a function in a process of its own."""
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        return pool.submit(measure, *arguments).result()
+def _in_processes(count: int, measure: Callable[..., Any], *arguments: Any) -> list[Any]:
+    """What a function gives in each of several new processes, which end with this one."""
+    context = get_context("spawn")
+    ends, processes = [], []
+    try:
+        for _ in range(count):
+            here, there = context.Pipe()
+            process = context.Process(target=_answer, args=(there, measure, arguments))
+            process.start()
+            there.close()
+            ends.append(here)
+            processes.append(process)
+        return [here.recv() for here in ends]
+    except EOFError as error:
+        raise InputError("a process that measures has failed; see above") from error
+    finally:
+        for process in processes:
+            process.kill()  # it has answered, or nobody waits for its answer
+            process.join()
+
+
+def _answer(there: Connection, measure: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+    there.send(measure(*arguments))
 
 
 def _open(plan: StorePlan, report: Phases) -> Any:
@@ -157,11 +178,8 @@ def _library(plan: StorePlan) -> dict[str, float]:
     """The tokenizer library's own rate: as many processes, given lists of sentences in memory."""
     (codecs,) = plan.root.glob("*/corpus/tokenizer")
     count = num_cores()
-    context = get_context("spawn")
-    with context.Manager() as manager, ProcessPoolExecutor(count, mp_context=context) as pool:
-        barrier = manager.Barrier(count)
-        running = [pool.submit(_tokenise, plan, codecs, barrier) for _ in range(count)]
-        found = [each.result() for each in running]
+    barrier = get_context("spawn").Barrier(count)
+    found = _in_processes(count, _tokenise, plan, codecs, barrier)
     num_pairs = found[0][0]
     return {
         "library_pairs_per_second": count * num_pairs / max(seconds for _, seconds, _ in found),

@@ -21,9 +21,6 @@ from seq2seq.text.corpus_folder import FORMAT
 from seq2seq.text.shards import sample_pairs, stamps
 from seq2seq.text.stored_corpus import StoredCorpus, read_corpus
 
-TOKENIZER_PAIRS = 250_000
-"""Pairs that tokenizers are trained on at most: SentencePiece holds them all."""
-
 WHOLE = "corpus"
 PARTIAL = "partial"
 """Folder of a corpus that can be read, and of one that is being made."""
@@ -186,7 +183,7 @@ def _codecs(
     if recipe.codecs is not None:
         return recipe.codecs, None
     report.sampling(folder)
-    pairs, num_pairs = sample_pairs(recipe.shards, TOKENIZER_PAIRS, recipe.rules.held_out)
+    pairs, num_pairs = sample_pairs(recipe.shards, recipe.rules.held_out)
     pairs = drop_blank(pairs)
     report.training(len(pairs))
     with TemporaryDirectory() as scratch:

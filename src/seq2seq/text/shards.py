@@ -16,6 +16,7 @@ from seq2seq.text.corpus import (
     require_partners,
 )
 from seq2seq.text.files import InputFile
+from seq2seq.text.sample import Sample
 
 CHUNK_LINES = 8192
 
@@ -161,26 +162,13 @@ def first_pairs(shards: Sequence[Shard], count: int) -> list[SentencePair]:
     return list(islice(pairs, count))
 
 
-def sample_pairs(
-    shards: Sequence[Shard], most: int, held_out: float
-) -> tuple[list[SentencePair], int]:
-    """Pairs that are trained on, evenly spread, `most` at most; and the number of all pairs.
-
-    It is every n-th, n a power of two. One pass in bounded memory: whenever there are too many,
-    every second one is dropped.
-    """
-    kept: list[SentencePair] = []
-    every, num_pairs = 1, 0
+def sample_pairs(shards: Sequence[Shard], held_out: float) -> tuple[list[SentencePair], int]:
+    """Pairs that are trained on, evenly spread; and the number of all pairs, in one pass."""
+    sample = Sample()
     for chunk in chunks(shards):
-        sources, targets = chunk.texts()
-        first = -num_pairs % every
-        pairs = zip(sources[first::every], targets[first::every], strict=True)
-        kept.extend(SentencePair(*pair) for pair in pairs)
-        num_pairs += chunk.num_lines
-        while len(kept) > most:
-            kept = kept[::2]
-            every *= 2
-    return [pair for pair in kept if not is_held_out(pair.source, held_out)], num_pairs
+        sample.extend([SentencePair(*pair) for pair in zip(*chunk.texts(), strict=True)])
+    kept = [pair for pair in sample.pairs if not is_held_out(pair.source, held_out)]
+    return kept, sample.num_seen
 
 
 def is_held_out(source: str, fraction: float) -> bool:

@@ -9,7 +9,8 @@ from seq2seq.config import Config, DataConfig
 from seq2seq.errors import InputError
 from seq2seq.text.codec import TextCodec, save_codecs
 from seq2seq.text.corpus import ParallelCorpus, SentencePair, drop_blank
-from seq2seq.text.corpus_store import TOKENIZER_PAIRS, train_on
+from seq2seq.text.corpus_store import train_on
+from seq2seq.text.sample import Sample
 from seq2seq.text.store import EncodedSplit, encode_split, require_pairs
 
 
@@ -95,9 +96,10 @@ def build_codecs(
         raise InputError(
             f"no training pair is left: {len(corpus.train)} are blank on a side; check the files"
         )
-    every = -(-len(pairs) // TOKENIZER_PAIRS)
+    sample = Sample()
+    sample.extend(pairs)
     return train_on(
-        pairs[:: max(every, 1)],
+        sample.pairs,
         codec_settings(data),
         (data.source_language, data.target_language),
         folder,
