@@ -13,6 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from seq2seq.application.program import program_parser, run_program, writing
 from seq2seq.errors import InputError
 from seq2seq.text.corpus import SentencePair, read_parallel
 from seq2seq.text.grammar.grammar import load_grammar
@@ -25,21 +26,11 @@ BYTES_PER_PAIR = 700
 
 def main() -> int:
     """Measure, print, and write the figures."""
-    arguments = _parser().parse_args()
-    try:
-        pairs = _pairs(arguments)
-        _require_room(arguments.folder, max(arguments.pairs))
-        _measure(pairs, arguments)
-    except InputError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    return 0
+    return run_program(_parser(), _measure)
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = program_parser(__doc__)
     parser.add_argument("--pairs", nargs="+", type=int, default=[100_000, 1_000_000], metavar="N")
     parser.add_argument("--source", type=Path, help="vary this file's sentences instead")
     parser.add_argument("--target", type=Path, help="their translations")
@@ -69,16 +60,21 @@ def _require_room(folder: Path, count: int) -> None:
         )
 
 
-def _measure(pairs: list[SentencePair], arguments: argparse.Namespace) -> None:
+def _measure(arguments: argparse.Namespace) -> int:
+    # so that what was made is removed
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    pairs = _pairs(arguments)
+    _require_room(arguments.folder, max(arguments.pairs))
     from seq2seq.benchmark.scale import measure_scale  # noqa: PLC0415 - torch, after --help
     from seq2seq.benchmark.scale_report import scale_report  # noqa: PLC0415
 
     results = [measure_scale(arguments.folder, pairs, count) for count in arguments.pairs]
     print(scale_report(results))
     if arguments.json is not None:
-        arguments.json.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+        with writing(arguments.json, "--json"):
+            arguments.json.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    return 0
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # cleaning up
     sys.exit(main())

@@ -73,7 +73,11 @@ def test_interrupted_training_says_how_to_continue(monkeypatch, capsys):
 
 def test_ctrl_c_ends_quietly_with_status_130(stub):
     command = [sys.executable, str(stub), "--wait"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    # a test run in the background of a shell ignores Ctrl-C, and so would what it starts
+    heard = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **heard
+    ) as process:
         assert process.stdout.readline() == b"begun\n"
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=60) == 130

@@ -37,7 +37,8 @@ REFUSED = {
     "data=": "data=: no such choice; there are grammar, hf, multi30k, parallel, tatoeba",
     "device=3": "device=3: no such choice; there are auto, cpu, gpu, mps",
     "experiment=basline": (
-        "experiment=basline: no such choice, did you mean baseline?; there are baseline, textbook"
+        "experiment=basline: no such choice, did you mean baseline?; there are baseline, "
+        "de_en, en_de, en_fr, textbook"
     ),
     "debug=dat": "debug=dat: no such choice, did you mean data?; there are data, fast, overfit",
     "~data": "data is needed: add data=…",

@@ -196,7 +196,7 @@ def test_bfloat16_products_leave_scores_and_attention_in_float32_and_near(folder
 @pytest.mark.parametrize("pays", [True, False])
 def test_auto_translates_in_the_format_that_the_probe_picks(folder, monkeypatch, pays):
     monkeypatch.setattr("seq2seq.decoding.translator.bfloat16_pays", lambda *_: pays)
-    (found,) = Translator.load(folder).translate(TEXT[:1])
+    (found,) = Translator.load(folder, precision="auto").translate(TEXT[:1])
     (named,) = Translator.load(folder, precision="bf16" if pays else "fp32").translate(TEXT[:1])
     assert found.score == named.score
 

@@ -76,9 +76,15 @@ def _files(pattern: str) -> list[Path]:
 
 
 def num_bytes(shards: Sequence[Shard]) -> int:
-    """Size of all files as they lie on the disk; those that do not exist count as nothing."""
-    paths = [path for shard in shards for path in (shard.source, shard.target)]
-    return sum(path.stat().st_size for path in paths if path.is_file())
+    """Size of all files as they lie on the disk; those that are not there count as nothing."""
+    return sum(_num_bytes(path) for shard in shards for path in (shard.source, shard.target))
+
+
+def _num_bytes(path: Path) -> int:
+    try:
+        return path.stat().st_size if path.is_file() else 0
+    except OSError:  # reading it says what is wrong
+        return 0
 
 
 def require_readable(shards: Sequence[Shard]) -> None:
