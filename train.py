@@ -11,9 +11,11 @@ from omegaconf import DictConfig
 
 from seq2seq.application.config_errors import CONFIG_ERRORS, as_config, check_arguments, explain
 from seq2seq.application.help import help_text
+from seq2seq.application.launch import launch, needs_launch, num_processes
 from seq2seq.application.plain_config import require_plain_config
 from seq2seq.application.run import refuse_sweep, run
 from seq2seq.application.run_folder import run_folder
+from seq2seq.application.together import was_said
 from seq2seq.config import register_schema
 from seq2seq.errors import InputError, SweepEnded, TrainingFailed, TrainingInterrupted
 
@@ -25,19 +27,26 @@ def train(composed: DictConfig) -> int:
     try:
         config = as_config(composed)
         refuse_sweep(config)
+        if needs_launch(config.device, os.environ):
+            return launch([sys.executable, *sys.argv], num_processes(config.device))
         overrides = list(HydraConfig.get().overrides.task)
         run(config, run_folder(config, overrides), overrides)
-    except InputError as error:
-        return refuse(str(error))
     except CONFIG_ERRORS as error:
         return refuse(explain(error))
-    except TrainingFailed as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    except TrainingInterrupted as interruption:
-        print(f"{interruption}; the same command continues", file=sys.stderr)
-        return 128 + interruption.signal_number
+    except (InputError, TrainingFailed, TrainingInterrupted) as error:
+        return end(error)
     return 0
+
+
+def end(error: InputError | TrainingFailed | TrainingInterrupted) -> int:
+    """Say why a run ended; returns the exit status."""
+    stopped = isinstance(error, TrainingInterrupted)
+    if not was_said(error):
+        line = f"{error}; the same command continues" if stopped else f"error: {error}"
+        print(line, file=sys.stderr)
+    if isinstance(error, TrainingInterrupted):
+        return 128 + error.signal_number
+    return 2 if isinstance(error, InputError) else 1
 
 
 def refuse(message: str) -> int:

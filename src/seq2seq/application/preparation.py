@@ -1,5 +1,6 @@
 """What comes before training: all that can be refused is refused, and the model is built."""
 
+import os
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from seq2seq.application.build.device import build_device
 from seq2seq.application.build.model import build_model, build_spec, check_score, load_vectors
 from seq2seq.application.build.precision import build_precision
 from seq2seq.application.build.text import EncodedCorpus, build_codecs, encode_corpus
+from seq2seq.application.launch import place_in_job
 from seq2seq.application.resuming import (
     ResumePoint,
     conditions_of,
@@ -21,9 +23,10 @@ from seq2seq.config import Config
 from seq2seq.decoding.model_folder import TranslationModel, load_model_folder
 from seq2seq.errors import InputError
 from seq2seq.model.spec import ModelSpec
-from seq2seq.text.codec import TextCodec
+from seq2seq.text.codec import TextCodec, load_codec
 from seq2seq.text.corpus import ParallelCorpus
 from seq2seq.text.report import corpus_report
+from seq2seq.training.job import Job
 
 FREE_TO_CHANGE = {"dropout", "attention_dropout"}
 """Values of a spec in which a model may differ from the one it starts from."""
@@ -50,8 +53,10 @@ class PreparedRun:
     resume_point: ResumePoint | None
 
 
-def prepare(config: Config, corpus: ParallelCorpus, run_dir: Path) -> PreparedRun:
+def prepare(config: Config, corpus: ParallelCorpus, run_dir: Path, job: Job) -> PreparedRun:
     """Tokenise, print the corpus report, and build the model.
+
+    The processes of a job do so in turn: the first has made the tokenizers that the others read.
 
     Raises:
         InputError: options do not go with each other, the corpus, this machine, or what is in
@@ -59,12 +64,13 @@ def prepare(config: Config, corpus: ParallelCorpus, run_dir: Path) -> PreparedRu
         TrainingFailed: all checkpoints in the folder are damaged.
     """
     check_score(config.attention.score)
-    device = build_device(config.device)
+    device = build_device(config.device, place_in_job(config.device, os.environ).local_rank)
     conditions = conditions_of(config, corpus)
     # before the tokenizers in the folder are written again
     point = find_resume_point(config, conditions, run_dir)
     start = None if config.init_from is None else load_model_folder(Path(config.init_from))
-    encoded = encode_corpus(config, corpus, _codecs(config, corpus, start, run_dir))
+    encoded = encode_corpus(config, corpus, _codecs(config, corpus, start, run_dir, job))
+    _require_shares(encoded, job)
     codecs = (encoded.source_codec, encoded.target_codec)
     conditions["vocabulary"] = vocabulary_fingerprint(codecs)
     if point is not None:
@@ -88,12 +94,28 @@ def prepare(config: Config, corpus: ParallelCorpus, run_dir: Path) -> PreparedRu
 
 
 def _codecs(
-    config: Config, corpus: ParallelCorpus, start: TranslationModel | None, run_dir: Path
+    config: Config,
+    corpus: ParallelCorpus,
+    start: TranslationModel | None,
+    run_dir: Path,
+    job: Job,
 ) -> tuple[TextCodec, TextCodec]:
     """The codecs of the model to start from, or new ones from the training split."""
+    folder = run_dir / "tokenizer"
     if start is not None:
         return start.source_codec, start.target_codec
-    return build_codecs(config.data, corpus, run_dir / "tokenizer")
+    if not job.is_first:
+        return load_codec(folder, "source"), load_codec(folder, "target")
+    return build_codecs(config.data, corpus, folder)
+
+
+def _require_shares(corpus: EncodedCorpus, job: Job) -> None:
+    for name, split in (("training", corpus.train), ("validation", corpus.validation)):
+        if len(split) < job.size:
+            raise InputError(
+                f"{len(split)} {name} pairs cannot be shared by {job.size} processes: lower "
+                "device.devices"
+            )
 
 
 def _require_same_sizes(spec: ModelSpec, start: ModelSpec, path: Path) -> None:

@@ -73,15 +73,19 @@ class RunRecord:
     Attributes:
         folder: of the run.
         ledger: what is written.
+        writes: whether it is; only the first process of a job does.
     """
 
     folder: Path
     ledger: Ledger
+    writes: bool
     _started: float
     _seconds_before: float
 
     @classmethod
-    def begin(cls, config: Config, folder: Path, overrides: Sequence[str]) -> "RunRecord":
+    def begin(
+        cls, config: Config, folder: Path, overrides: Sequence[str], *, writes: bool = True
+    ) -> "RunRecord":
         """Begin the record of a run, or continue that of an earlier attempt."""
         values = config_values(config)
         ledger = Ledger(
@@ -102,12 +106,14 @@ class RunRecord:
         earlier = read_ledger(folder)
         if earlier is not None and any((folder / "checkpoints").glob("*.ckpt")):
             _continue(ledger, earlier)
-        record = cls(folder, ledger, time.monotonic(), ledger.wall_seconds)
+        record = cls(folder, ledger, writes, time.monotonic(), ledger.wall_seconds)
         record.save()
         return record
 
     def save(self) -> None:
         """Write it."""
+        if not self.writes:
+            return
         elapsed = time.monotonic() - self._started
         self.ledger.wall_seconds = round(self._seconds_before + elapsed, 1)
         self.ledger.peak_memory_bytes = peak_memory_bytes()

@@ -31,25 +31,38 @@ def shuffled_order(
     *,
     seed: int,
     epoch: int,
+    num_shares: int = 1,
 ) -> Order:
     """Batches of sentences of like length, in random order.
 
     A function of its arguments alone: the same seed and epoch give the same order on every
     machine, which exact resuming stands on. Sentences of equal lengths change places each epoch.
+    With `num_shares` a batch is so many times as large, to be divided by `share_of`.
     """
     generator = np.random.default_rng((seed, epoch))
     shuffle = generator.permutation(len(source_lengths))
     by_length = np.lexsort((source_lengths[shuffle], target_lengths[shuffle]))
-    batches = _cut(shuffle[by_length], source_lengths, target_lengths, size)
+    batches = _cut(shuffle[by_length], source_lengths, target_lengths, size, num_shares)
     return [batches[index] for index in generator.permutation(len(batches))]
 
 
 def sorted_order(
-    source_lengths: NDArray[np.int64], target_lengths: NDArray[np.int64], size: BatchSize
+    source_lengths: NDArray[np.int64],
+    target_lengths: NDArray[np.int64],
+    size: BatchSize,
+    num_shares: int = 1,
 ) -> Order:
     """Batches of sentences of like length, the shortest first: for validation and translation."""
     by_length = np.lexsort((source_lengths, target_lengths))
-    return _cut(by_length, source_lengths, target_lengths, size)
+    return _cut(by_length, source_lengths, target_lengths, size, num_shares)
+
+
+def share_of(order: Order, rank: int, num_shares: int) -> Order:
+    """One process's share of every batch: sentences of the same lengths as those of the others.
+
+    The shares of a batch are disjoint, together are the batch, and none is empty.
+    """
+    return [batch[rank::num_shares] for batch in order]
 
 
 def _cut(
@@ -57,8 +70,12 @@ def _cut(
     source_lengths: NDArray[np.int64],
     target_lengths: NDArray[np.int64],
     size: BatchSize,
+    num_shares: int,
 ) -> Order:
-    """Cut sorted sentences into consecutive batches within the bound."""
+    """Cut sorted sentences into consecutive batches, every share of which is within the bound.
+
+    No batch has fewer sentences than shares: one too few at the end joins the batch before.
+    """
     starts = [0]
     widest = 0
     # one special token a side: <eos> of the source, <bos> or <eos> of the target
@@ -66,9 +83,11 @@ def _cut(
     for position, width in enumerate(widths):
         count = position - starts[-1] + 1
         widest = max(widest, width)
-        if count > 1 and _exceeds(count, widest, size):
+        if count > num_shares and _exceeds(-(-count // num_shares), widest, size):
             starts.append(position)
             widest = width
+    if len(indices) - starts[-1] < num_shares:
+        starts = starts[:-1] or starts
     return np.split(indices, starts[1:]) if len(indices) else []
 
 
