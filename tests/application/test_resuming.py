@@ -115,5 +115,3 @@ def test_what_resume_asks_for_is_kept(configured, tmp_path):
     (folder / "last.ckpt").write_bytes(b"whatever")
     with pytest.raises(InputError, match=r"resume=never, but .* holds last\.ckpt"):
         find_resume_point(configured("resume=never"), {}, tmp_path)
-
-

@@ -86,16 +86,15 @@ def test_unknown_tokens_are_named(folder):
     assert translator.unknown_tokens("a strange b word") == ["strange", "word"]
 
 
-def test_streaming_gives_the_same_as_translating_at_once(folder, monkeypatch):
+def test_streaming_gives_the_same_as_translating_at_once(folder):
     translator = Translator.load(folder)
     sentences = [TEXT[index % 3][: 1 + index % 13] for index in range(23)]
     for search in (GREEDY, Search(beam=3, num_best=2), Search(sampling=Sampling(seed=4))):
         whole = translator.translate_n_best(sentences, search=search)
         texts = [[t.text for t in translations] for translations in whole]
-        with monkeypatch.context() as patch:
-            patch.setattr("seq2seq.decoding.translator.WINDOW", 5)
-            streamed = translator.stream(iter(sentences), search=search)
-            assert [[t.text for t in translations] for translations in streamed] == texts
+        windows = list(translator.stream(iter(sentences), search=search, window=5))
+        assert [line for read, _ in windows for line in read] == sentences
+        assert [[t.text for t in found] for _, window in windows for found in window] == texts
 
 
 def test_the_best_of_a_beam_is_what_translate_gives(folder):

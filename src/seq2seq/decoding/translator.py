@@ -100,10 +100,13 @@ class Translator:
             search = replace(search, beam=beam)
         search = replace(search, num_best=1)
         found = self.translate_n_best(
-            sentences, search=search, prefixes=prefixes, replace_unknown=replace_unknown
+            sentences,
+            search=search,
+            prefixes=prefixes,
+            replace_unknown=replace_unknown,
+            return_attention=return_attention,
         )
-        best = [translations[0] for translations in found]
-        return best if return_attention else [each.without_attention() for each in best]
+        return [translations[0] for translations in found]
 
     def translate_n_best(
         self,
@@ -113,6 +116,7 @@ class Translator:
         prefixes: Sequence[str] | None = None,
         replace_unknown: bool = False,
         first_number: int = 0,
+        return_attention: bool = True,
     ) -> list[list[Translation]]:
         """The `search.num_best` best translations of each sentence, the best first.
 
@@ -122,6 +126,7 @@ class Translator:
             prefixes: text that each translation has to begin with, blank for none.
             replace_unknown: see `translate`.
             first_number: number of the first sentence, from which its random numbers are made.
+            return_attention: see `translate`.
 
         Raises:
             InputError: unknown words cannot be replaced in subwords.
@@ -141,10 +146,13 @@ class Translator:
             )
             for index, hypotheses in zip(indices, found, strict=True):
                 words = self._source_codec.tokenizer.tokens(sentences[index])[:LONGEST]
-                translations[index] = [
+                made = [
                     self._translation(encoded[index], words if replace_unknown else None, each)
                     for each in hypotheses
                 ]
+                if not return_attention:  # of a window of long lines, it would fill the memory
+                    made = [each.without_attention() for each in made]
+                translations[index] = made
         return translations
 
     def _batches(self, sentences: Sequence[str], encoded: list[list[int]]) -> list[list[int]]:
@@ -157,16 +165,38 @@ class Translator:
         return [filled[batch].tolist() for batch in order]
 
     def stream(
-        self, lines: Iterable[str], *, search: Search = GREEDY, replace_unknown: bool = False
-    ) -> Iterator[list[Translation]]:
-        """Translate an endless input in order, a window of lines at a time."""
+        self,
+        lines: Iterable[str],
+        *,
+        search: Search = GREEDY,
+        replace_unknown: bool = False,
+        return_attention: bool = True,
+        window: int = WINDOW,
+        first_number: int = 0,
+    ) -> Iterator[tuple[list[str], list[list[Translation]]]]:
+        """Translate an endless input in order: windows of lines with their translations.
+
+        Args:
+            lines: the input.
+            search: how to search.
+            replace_unknown: see `translate`.
+            return_attention: see `translate`.
+            window: lines that are read ahead and sorted by length.
+            first_number: see `translate_n_best`.
+        """
         iterator = iter(lines)
-        number = 0
-        while window := list(islice(iterator, WINDOW)):
-            yield from self.translate_n_best(
-                window, search=search, replace_unknown=replace_unknown, first_number=number
+        while read := list(islice(iterator, window)):
+            yield (
+                read,
+                self.translate_n_best(
+                    read,
+                    search=search,
+                    replace_unknown=replace_unknown,
+                    first_number=first_number,
+                    return_attention=return_attention,
+                ),
             )
-            number += len(window)
+            first_number += len(read)
 
     def unknown_tokens(self, sentence: str) -> list[str]:
         """Tokens of a source sentence that the vocabulary lacks; the model reads ``<unk>``."""

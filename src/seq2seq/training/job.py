@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
-if TYPE_CHECKING:
-    from torch import Tensor
+Values = TypeVar("Values")
+"""A tensor."""
 
 
+@runtime_checkable
 class Job(Protocol):
     """What a process knows of its job. All processes call the same methods in the same order.
 
@@ -28,7 +29,7 @@ class Job(Protocol):
     def is_first(self) -> bool:
         """Whether this process writes the files and talks to the user."""
 
-    def total(self, values: "Tensor") -> "Tensor":
+    def total(self, values: Values) -> Values:
         """The sum of a tensor over the processes."""
 
     def greatest(self, number: int) -> int:
@@ -51,7 +52,7 @@ class Alone:
     size = 1
     is_first = True
 
-    def total(self, values: "Tensor") -> "Tensor":
+    def total(self, values: Values) -> Values:
         """The values."""
         return values
 
