@@ -5,7 +5,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seq2seq.text.batch import Batch, SourceBatch
-from seq2seq.text.bucketing import BatchSize, padding_share, shuffled_order, sorted_order
+from seq2seq.text.bucketing import (
+    BatchSize,
+    padding_share,
+    share_of,
+    shuffled_order,
+    sorted_order,
+)
 from seq2seq.text.corpus import SentencePair
 from seq2seq.text.loader import BatchLoader
 from seq2seq.text.store import EncodedSplit, TokenStore
@@ -131,3 +137,23 @@ def test_a_source_batch_ends_every_sentence():
     source = SourceBatch.from_sentences([[7, 8], []])
     assert source.ids.tolist() == [[7, 8, END_ID], [END_ID, PADDING_ID, PADDING_ID]]
     assert source.lengths.tolist() == [3, 1]
+
+
+@pytest.mark.parametrize("num_shares", [2, 3])
+@pytest.mark.parametrize("size", [BatchSize(sentences=4, tokens=None), BatchSize(None, 40)])
+def test_shares_are_disjoint_equally_many_and_together_everything(num_shares, size):
+    generator = np.random.default_rng(7)
+    for count in (num_shares, 25, 61):
+        lengths = generator.integers(1, 30, (2, count))
+        order = shuffled_order(*lengths, size, seed=1, epoch=2, num_shares=num_shares)
+        shares = [share_of(order, rank, num_shares) for rank in range(num_shares)]
+        assert {len(share) for share in shares} == {len(order)}
+        assert all(len(batch) for share in shares for batch in share)
+        everyone = np.concatenate([batch for share in shares for batch in share])
+        assert sorted(everyone) == list(range(count))
+
+
+def test_a_share_is_within_the_bound_of_a_batch():
+    lengths = np.full(64, 8)
+    order = sorted_order(lengths, lengths, BatchSize(None, 54), 2)
+    assert {len(batch) for batch in order} == {6}

@@ -1,6 +1,5 @@
 """What translating a very long file costs: time, memory, and whether a kill leaves a trace."""
 
-import os
 import re
 import signal
 import subprocess
@@ -145,7 +144,7 @@ def _memory(process: int) -> tuple[float, float] | None:
     try:
         text = Path(f"/proc/{process}/smaps_rollup").read_text(encoding="utf-8")
     except (FileNotFoundError, ProcessLookupError, PermissionError):
-        if not os.path.isdir("/proc/self"):
+        if not Path("/proc/self").is_dir():
             raise InputError("memory is measured on Linux only") from None
         return None
     kilobytes = {name: int(value) for name, value in re.findall(r"(\w+): +(\d+) kB", text)}

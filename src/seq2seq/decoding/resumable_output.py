@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from seq2seq.errors import InputError
 from seq2seq.experiments.files import write_text
@@ -61,7 +61,7 @@ class ResumableOutput:
         if self._expected is None:
             self._remember()
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> "ResumableOutput":
         return self
 
     def __exit__(self, *_: object) -> None:

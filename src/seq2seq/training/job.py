@@ -2,10 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol, TypeVar, runtime_checkable
-
-Values = TypeVar("Values")
-"""A tensor."""
+from typing import Any, Protocol, runtime_checkable
 
 
 @runtime_checkable
@@ -29,7 +26,7 @@ class Job(Protocol):
     def is_first(self) -> bool:
         """Whether this process writes the files and talks to the user."""
 
-    def total(self, values: Values) -> Values:
+    def total(self, values: Any) -> Any:
         """The sum of a tensor over the processes."""
 
     def greatest(self, number: int) -> int:
@@ -52,7 +49,7 @@ class Alone:
     size = 1
     is_first = True
 
-    def total(self, values: Values) -> Values:
+    def total(self, values: Any) -> Any:
         """The values."""
         return values
 

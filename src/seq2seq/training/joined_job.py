@@ -8,8 +8,10 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-from lightning.fabric.plugins.environments import SLURMEnvironment
+from lightning.fabric.plugins.environments.slurm import SLURMEnvironment
 from torch import Tensor
+from torch.distributed.distributed_c10d import PrefixStore, Store
+from torch.distributed.rendezvous import rendezvous
 
 from seq2seq.errors import JobBroken, TrainingFailed
 
@@ -31,7 +33,7 @@ class JoinedJob:
         store: what all processes can read and write.
     """
 
-    def __init__(self, rank: int, size: int, store: dist.Store) -> None:
+    def __init__(self, rank: int, size: int, store: Store) -> None:
         self.rank = rank
         self.size = size
         self._store = store
@@ -103,11 +105,10 @@ def joined(rank: int, size: int, device: torch.device) -> Iterator[JoinedJob]:
     if on_gpu:
         torch.cuda.set_device(device)
     try:
-        rendezvous = dist.rendezvous("env://", rank, size, timeout=PATIENCE)
-        store, _, _ = next(iter(rendezvous))
+        store, _, _ = next(iter(rendezvous("env://", rank, size, timeout=PATIENCE)))
         dist.init_process_group(
             "cpu:gloo,cuda:nccl" if on_gpu else "gloo",
-            store=dist.PrefixStore("job", store),
+            store=PrefixStore("job", store),
             rank=rank,
             world_size=size,
         )

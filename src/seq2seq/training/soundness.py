@@ -5,7 +5,7 @@ from torch import Tensor
 
 from seq2seq.errors import TrainingFailed
 from seq2seq.text.batch import Batch
-from seq2seq.training.job import Job
+from seq2seq.training.job import ALONE, Job
 
 NUM_NAMED = 20
 """Sentences that a message names at most."""
@@ -19,7 +19,7 @@ class Soundness:
         job: the processes that train together.
     """
 
-    def __init__(self, max_skipped: int, job: Job) -> None:
+    def __init__(self, max_skipped: int, job: Job = ALONE) -> None:
         self._max_skipped = max_skipped
         self._job = job
         self.num_skipped = 0
