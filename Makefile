@@ -55,6 +55,10 @@ audit: ## known vulnerabilities of the pinned dependencies
 test: check ## all checks and the whole test suite (ARGS="--real-data=DIR" for real corpora)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --dist loadfile $(ARGS)
 
+.PHONY: ddp-torture
+ddp-torture: $(STAMP) ## kill and stop jobs of two processes at random moments (ARGS=COUNT)
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.torture_together $(ARGS)
+
 .PHONY: sweep-torture
 sweep-torture: $(STAMP) ## kill sweep drivers at random moments, over and over (ARGS=SEED)
 	$(BIN)/python -m tests.torture_sweep $(ARGS)
