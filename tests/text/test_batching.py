@@ -154,6 +154,6 @@ def test_shares_are_disjoint_equally_many_and_together_everything(num_shares, si
 
 
 def test_a_share_is_within_the_bound_of_a_batch():
-    lengths = np.full(64, 8)
+    lengths = np.full(60, 8)
     order = sorted_order(lengths, lengths, BatchSize(None, 54), 2)
     assert {len(batch) for batch in order} == {6}
