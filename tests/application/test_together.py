@@ -23,8 +23,8 @@ QUIET = [
 ]  # fmt: skip
 FIFTY_STEPS = [
     *QUIET, "data.train_pairs=80", "trainer.max_steps=50", "trainer.max_epochs=30",
-    "trainer.validate_every=30", "optim.learning_rate=0.001", "model.dropout=0",
-    "trainer.accumulate=2", "trainer.gradient_clip=0.5",
+    "trainer.validate_every=10", "optim.learning_rate=0.001", "model.dropout=0",
+    "trainer.accumulate=2", "trainer.gradient_clip=0.1",
 ]  # fmt: skip
 DROPOUT = [
     *QUIET, "model.dropout=0.2", "optim.word_dropout=0.1", "optim.averaging=ema",
