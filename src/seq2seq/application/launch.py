@@ -173,6 +173,8 @@ class _Processes:
                 self._stopped.add(rank)
                 process.kill()
                 process.wait()
+            if process.stdin is not None:
+                process.stdin.close()
 
     def _status(self) -> int:
         codes = {
