@@ -87,7 +87,8 @@ def build_codecs(
 ) -> tuple[TextCodec, TextCodec]:
     """Train the tokenizers on the training split, or a part of it, and keep them in `folder`."""
     sample = Sample()
-    sample.extend(drop_blank(corpus.train))
+    pairs = drop_blank(corpus.train)
+    sample.extend([pair.source for pair in pairs], [pair.target for pair in pairs])
     return train_on(
         sample.pairs,
         codec_settings(data),
