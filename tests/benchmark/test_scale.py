@@ -1,10 +1,11 @@
 import json
+import time
 
 import pytest
 
 from scripts import benchmark_scale
 from seq2seq.benchmark import scale
-from seq2seq.benchmark.process_memory import watched
+from seq2seq.benchmark.process_memory import EVERY_SECONDS, watched
 from seq2seq.benchmark.scale_corpus import write_corpus
 from seq2seq.text.shards import read_shards
 from tests.stores import pairs_of
@@ -61,6 +62,7 @@ def test_a_varied_corpus_has_as_many_pairs_as_asked_for(tmp_path, monkeypatch):
 def test_memory_that_is_held_for_a_moment_is_seen():
     with watched() as peak:
         held = bytearray(b"x" * (64 << 20))
+        time.sleep(20 * EVERY_SECONDS)
         del held
     assert peak.private_growth > 60 << 20
     assert peak.resident >= peak.private

@@ -3,7 +3,7 @@ from unittest import mock
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from seq2seq.text import bucketing
@@ -64,6 +64,7 @@ def one_by_one(by_length, source, target, size):
 
 @settings(deadline=None)
 @given(LENGTHS, st.one_of(st.none(), st.integers(1, 9)), st.one_of(st.none(), st.integers(2, 300)))
+@example([(1, 1)] * 7, None, 12)
 def test_the_order_is_that_of_sorting_and_filling_one_by_one(lengths, sentences, tokens):
     source, target = arrays(lengths)
     size = BatchSize(sentences=sentences, tokens=tokens)

@@ -271,6 +271,8 @@ def test_every_block_of_a_file_is_checked(tmp_path):
         content = bytearray(values.tobytes())
         content[(block + 1) * BLOCK_BYTES - 1] ^= 1
         (tmp_path / "values").write_bytes(content)
+        with pytest.raises(DamagedFileError):
+            BlockArray(tmp_path / "values", np.int32, seal).whole()
         array = BlockArray(tmp_path / "values", np.int32, seal)
         last = (block + 1) * BLOCK_BYTES // 4 - 1
         with pytest.raises(DamagedFileError):

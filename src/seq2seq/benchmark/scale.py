@@ -163,12 +163,14 @@ def _build(plan: StorePlan) -> dict[str, float]:
     with watched() as peak:
         _open(plan, phases)
         ended, processor = time.perf_counter(), processor_seconds()
-    began = phases.began
+    began, used = phases.began, phases.processor
     return {
+        "sampling_processor_seconds": used["training"] - used["sampling"],
+        "tokenizer_processor_seconds": used["encoding"] - used["training"],
         "sampling_seconds": began["training"] - began["sampling"],
         "tokenizer_seconds": began["encoding"] - began["training"],
         "encoding_seconds": ended - began["encoding"],
-        "encoding_processor_seconds": processor - phases.processor["encoding"],
+        "encoding_processor_seconds": processor - used["encoding"],
         "build_seconds": ended - began["sampling"],
         "peak_bytes": peak.resident,
     }

@@ -5,6 +5,12 @@ from typing import Any
 
 MEBIBYTE = 1 << 20
 
+
+def _processor(found: dict[str, Any]) -> str:
+    parts = (found[f"{part}_processor_seconds"] for part in ("sampling", "tokenizer", "encoding"))
+    return " + ".join(f"{seconds:.1f}" for seconds in parts)
+
+
 LINES: dict[str, Callable[[dict[str, Any]], str]] = {
     "pairs": lambda found: f"{found['pairs']:,}",
     "processes": lambda found: f"{found['processes']}",
@@ -13,6 +19,7 @@ LINES: dict[str, Callable[[dict[str, Any]], str]] = {
     "reading for the tokenizer, s": lambda found: f"{found['sampling_seconds']:.1f}",
     "training the tokenizer, s": lambda found: f"{found['tokenizer_seconds']:.1f}",
     "tokenising into the store, s": lambda found: f"{found['encoding_seconds']:.1f}",
+    "the three in processor time, s": _processor,
     "tokenising, pairs/s": lambda found: f"{found['pairs'] / found['encoding_seconds']:,.0f}",
     "library alone, pairs/s": lambda found: f"{found['library_pairs_per_second']:,.0f}",
     "share of the library's rate": lambda found: f"{found['share']:.0%}",

@@ -25,12 +25,13 @@ class Sample:
         self._every = 1
         self._num_characters = 0
 
-    def extend(self, pairs: Sequence[SentencePair]) -> None:
-        """The next pairs of the stream."""
-        chosen = pairs[-self.num_seen % self._every :: self._every]
-        self.pairs.extend(chosen)
-        self._num_characters += _num_characters(chosen)
-        self.num_seen += len(pairs)
+    def extend(self, sources: Sequence[str], targets: Sequence[str]) -> None:
+        """The next sentences of the stream and their translations."""
+        chosen = slice(-self.num_seen % self._every, None, self._every)
+        pairs = [SentencePair(*pair) for pair in zip(sources[chosen], targets[chosen], strict=True)]
+        self.pairs.extend(pairs)
+        self._num_characters += _num_characters(pairs)
+        self.num_seen += len(sources)
         while len(self.pairs) > 1 and self._is_too_large():
             self.pairs = self.pairs[::2]
             self._num_characters = _num_characters(self.pairs)

@@ -172,7 +172,7 @@ def sample_pairs(shards: Sequence[Shard], held_out: float) -> tuple[list[Sentenc
     """Pairs that are trained on, evenly spread; and the number of all pairs, in one pass."""
     sample = Sample()
     for chunk in chunks(shards):
-        sample.extend([SentencePair(*pair) for pair in zip(*chunk.texts(), strict=True)])
+        sample.extend(*chunk.texts())
     kept = [pair for pair in sample.pairs if not is_held_out(pair.source, held_out)]
     return kept, sample.num_seen
 

@@ -97,7 +97,7 @@ def build_codecs(
             f"no training pair is left: {len(corpus.train)} are blank on a side; check the files"
         )
     sample = Sample()
-    sample.extend(pairs)
+    sample.extend([pair.source for pair in pairs], [pair.target for pair in pairs])
     return train_on(
         sample.pairs,
         codec_settings(data),
