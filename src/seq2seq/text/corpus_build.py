@@ -206,15 +206,14 @@ def _encode_chunks(connection: Connection, codec_folder: Path, rules: EncodingRu
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the other end decides
     # millions of small lists and no cycle among them: looking for one takes a third of the time
     gc.disable()
-    codecs = (load_codec(codec_folder, "source"), load_codec(codec_folder, "target"))
     try:
-        while True:
-            try:
-                result: EncodedChunk | InputError = encode_chunk(connection.recv(), codecs, rules)
-            except InputError as error:
-                result = error
-            connection.send(result)
-    except (EOFError, OSError):
+        try:
+            codecs = (load_codec(codec_folder, "source"), load_codec(codec_folder, "target"))
+            while True:
+                connection.send(encode_chunk(connection.recv(), codecs, rules))
+        except InputError as error:
+            connection.send(error)
+    except (EOFError, OSError):  # the other end is closed
         return
 
 
