@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PROCESSES = Path("/proc")
-EVERY_SECONDS = 0.02
+EVERY_SECONDS = 0.05
 
 
 @dataclass(slots=True)

@@ -89,7 +89,7 @@ def decode_lines(path: Path, content: bytes, first_line: int = 1) -> list[str]:
             "convert the file, for example with iconv -t UTF-8"
         ) from error
     lines = text.removesuffix("\n").split("\n")
-    return [line.removesuffix("\r") for line in lines]
+    return [line.removesuffix("\r") for line in lines] if "\r" in text else lines
 
 
 def read_parallel(source_path: Path, target_path: Path) -> list[SentencePair]:

@@ -55,9 +55,10 @@ def encode_chunk(
         InputError: a line is not UTF-8.
     """
     texts: tuple[list[Any], ...] = chunk.texts()
-    texts, num_blank = _chosen(
-        texts, [bool(s.strip() and t.strip()) for s, t in zip(*texts, strict=True)]
-    )
+    num_blank = 0
+    if not all(all(map(str.strip, side)) for side in texts):
+        is_filled = [bool(s.strip() and t.strip()) for s, t in zip(*texts, strict=True)]
+        texts, num_blank = _chosen(texts, is_filled)
     held_out: list[tuple[str, str]] = []
     if rules.held_out:
         is_held = [is_held_out(source, rules.held_out) for source in texts[0]]
