@@ -59,6 +59,10 @@ test: check ## all checks and the whole test suite (ARGS="--real-data=DIR" for r
 store-torture: $(STAMP) ## kill builds of a corpus store at random moments, over and over (ARGS=SEED)
 	$(BIN)/python -m tests.torture_store $(ARGS)
 
+.PHONY: ddp-torture
+ddp-torture: $(STAMP) ## kill and stop jobs of two processes at random moments (ARGS=COUNT)
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.torture_together $(ARGS)
+
 .PHONY: sweep-torture
 sweep-torture: $(STAMP) ## kill sweep drivers at random moments, over and over (ARGS=SEED)
 	$(BIN)/python -m tests.torture_sweep $(ARGS)

@@ -11,6 +11,7 @@ from omegaconf import DictConfig
 
 from seq2seq.application.config_errors import CONFIG_ERRORS, as_config, check_arguments, explain
 from seq2seq.application.help import help_text
+from seq2seq.application.launch import launch, needs_launch, num_processes
 from seq2seq.application.plain_config import require_plain_config
 from seq2seq.application.program import ENDINGS, ended_by
 from seq2seq.application.run import refuse_sweep, run
@@ -26,6 +27,8 @@ def train(composed: DictConfig) -> int:
     try:
         config = as_config(composed)
         refuse_sweep(config)
+        if needs_launch(config.device, os.environ):
+            return launch([sys.executable, *sys.argv], num_processes(config.device))
         overrides = list(HydraConfig.get().overrides.task)
         run(config, run_folder(config, overrides), overrides)
     except ENDINGS as ending:

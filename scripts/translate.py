@@ -1,7 +1,9 @@
 """Translate lines: python scripts/translate.py MODEL_OR_RUN_DIR < source.txt > translation.txt
 
 One line out for each line in, in order; a blank line gives a blank line. On a terminal it asks for
-sentences, and draws the attention below each translation.
+sentences, and draws the attention below each translation. The input may be gzip, and of any length:
+
+    python scripts/translate.py RUN_DIR --input long.en.gz --output long.fr --resume
 """
 
 import argparse
@@ -9,19 +11,29 @@ import json
 import shutil
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from seq2seq.application.program import program_parser, run_program
+from seq2seq.decoding.resumable_output import Pace, ResumableOutput, translation_conditions
+from seq2seq.errors import InputError
+from seq2seq.text.lines import read_lines
 
 if TYPE_CHECKING:
     from seq2seq.decoding.search import Search
     from seq2seq.decoding.translation import Translation
     from seq2seq.decoding.translator import Translator
 
+CONDITIONS = (
+    "beam", "n_best", "length_penalty", "alpha", "min_length", "max_length", "sample",
+    "temperature", "top_k", "seed", "replace_unknown", "json", "batch_tokens", "window",
+)  # fmt: skip
+"""Options that must be the same where a translation is continued."""
+
 
 def main() -> int:
-    """Translate standard input."""
+    """Translate standard input or a file."""
     return run_program(_parser(), _translate)
 
 
@@ -45,12 +57,17 @@ def _parser() -> argparse.ArgumentParser:
     add("--device", default="cpu", help="cpu, cuda or mps (default: cpu)")
     add("--precision", default="fp32", help="fp32, bf16 or auto: the faster one (default: fp32)")
     add("--batch-tokens", type=int, default=4096, metavar="N", help="padded batch size at most")
+    add("--window", type=int, default=2048, metavar="N", help="lines sorted by length at a time")
+    add("--input", type=Path, metavar="FILE", help="translate this instead of standard input")
+    add("--output", type=Path, metavar="FILE", help="write here instead of to standard output")
+    add("--resume", action="store_true", help="continue an interrupted --output; else begin")
     return parser
 
 
 def _translate(arguments: argparse.Namespace) -> int:
     from seq2seq.decoding.translator import Translator  # noqa: PLC0415 - torch, after --help
 
+    _check(arguments)
     search = _search(arguments)
     translator = Translator.load(
         arguments.model,
@@ -59,15 +76,74 @@ def _translate(arguments: argparse.Namespace) -> int:
         max_tokens=arguments.batch_tokens,
         precision=arguments.precision,
     )
-    if sys.stdin.isatty() and sys.stdout.isatty():
+    if arguments.input is None and sys.stdin.isatty() and sys.stdout.isatty():
         return _converse(translator, search, replace_unknown=arguments.replace_unknown)
-    found = translator.stream(_lines(), search=search, replace_unknown=arguments.replace_unknown)
-    for number, translations in enumerate(found, start=1):
-        for rank, translation in enumerate(translations, start=1):
-            line = _line(arguments, number, rank, translation)
-            sys.stdout.buffer.write(f"{line}\n".encode())
-    sys.stdout.buffer.flush()
+    with _opened(arguments.input) as stream:
+        if arguments.output is None:
+            for _, text in _windows(arguments, translator, search, read_lines(stream), 0):
+                sys.stdout.buffer.write(text.encode())
+                sys.stdout.buffer.flush()
+            return 0
+        conditions = translation_conditions(
+            [arguments.model, *arguments.ensemble],
+            {name: getattr(arguments, name) for name in CONDITIONS},
+        )
+        with ResumableOutput(arguments.output, conditions, resume=arguments.resume) as output:
+            lines = output.remaining(read_lines(stream))
+            for window in _windows(arguments, translator, search, lines, output.num_lines):
+                output.add(*window)
+            output.complete()
     return 0
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    if arguments.resume and arguments.output is None:
+        raise InputError("--resume continues a file: give --output FILE")
+    if arguments.window < 1:
+        raise InputError(f"--window {arguments.window}: at least 1 line")
+
+
+@contextmanager
+def _opened(path: Path | None) -> Iterator[BinaryIO]:
+    """The input."""
+    if path is None:
+        yield sys.stdin.buffer
+        return
+    try:
+        stream = path.open("rb")
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror}): check --input") from error
+    with stream:
+        yield stream
+
+
+def _windows(
+    arguments: argparse.Namespace,
+    translator: "Translator",
+    search: "Search",
+    lines: Iterator[str],
+    num_done: int,
+) -> Iterator[tuple[list[str], str]]:
+    """Lines, a window at a time, and what is to be written for them."""
+    progress = Pace(num_done, shown=sys.stderr.isatty() and not sys.stdout.isatty())
+    windows = translator.stream(
+        lines,
+        search=search,
+        replace_unknown=arguments.replace_unknown,
+        return_attention=arguments.json,
+        window=arguments.window,
+        first_number=num_done,
+    )
+    for read, found in windows:
+        first = progress.num_lines + 1
+        text = "".join(
+            f"{_line(arguments, number, rank, translation)}\n"
+            for number, translations in enumerate(found, start=first)
+            for rank, translation in enumerate(translations, start=1)
+        )
+        yield read, text
+        progress.add(len(read))
+    progress.end()
 
 
 def _search(arguments: argparse.Namespace) -> "Search":
@@ -93,12 +169,6 @@ def _line(arguments: argparse.Namespace, number: int, rank: int, translation: "T
     if arguments.n_best == 1:
         return translation.text
     return f"{number} ||| {translation.text} ||| {translation.score:.4f}"
-
-
-def _lines() -> Iterator[str]:
-    r"""Lines of standard input; they end at \n only, and bytes that are not UTF-8 are marked."""
-    for line in sys.stdin.buffer:
-        yield line.decode("utf-8", errors="replace").rstrip("\r\n")
 
 
 def _converse(translator: "Translator", search: "Search", *, replace_unknown: bool) -> int:

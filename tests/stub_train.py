@@ -35,7 +35,7 @@ def misbehave(how, checkpoint):
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def stub_training(config, _, record):
+def stub_training(config, _corpus, record, _job):
     run_dir = record.folder
     checkpoint, received = run_dir / "checkpoints" / "last.ckpt", []
     signal.signal(signal.SIGTERM, lambda number, _: received.append(number))

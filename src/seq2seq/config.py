@@ -355,7 +355,8 @@ class DeviceConfig:
     """`device`."""
 
     accelerator: Accelerator = setting("where to compute")
-    devices: int = setting("number of devices", low=1)
+    devices: int = setting("devices of a machine, a process each", low=1, high=64)
+    num_nodes: int = setting("machines", low=1, high=10_000)
     precision: Precision = setting("number format of the products")
     threads: int | None = setting("CPU threads; null: torch's choice", low=1, high=1024)
 

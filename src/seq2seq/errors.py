@@ -19,6 +19,16 @@ class TrainingFailed(Exception):  # noqa: N818 - what happened, as beside
     """
 
 
+class JobBroken(TrainingFailed):
+    """Another process of the job has ended, which is the one to say why."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "another process of this job has ended; the last checkpoint is intact, the same "
+            "command continues"
+        )
+
+
 class TrainingInterrupted(Exception):  # noqa: N818 - an event, not an error
     """Training was stopped by a signal, with a checkpoint written.
 

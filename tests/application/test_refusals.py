@@ -35,7 +35,7 @@ REFUSED = {
         "there are grammar, hf, multi30k, parallel, tatoeba"
     ),
     "data=": "data=: no such choice; there are grammar, hf, multi30k, parallel, tatoeba",
-    "device=3": "device=3: no such choice; there are auto, cpu, gpu, mps",
+    "device=3": "device=3: no such choice; there are auto, cpu, ddp, gpu, mps",
     "experiment=basline": (
         "experiment=basline: no such choice, did you mean baseline?; there are baseline, "
         "de_en, en_de, en_fr, textbook"

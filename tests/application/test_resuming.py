@@ -11,7 +11,6 @@ from seq2seq.application.resuming import (
     require_same_conditions,
     vocabulary_fingerprint,
 )
-from seq2seq.application.run import is_first_rank
 from seq2seq.errors import InputError
 from seq2seq.text.codec import TextCodec
 from seq2seq.text.corpus import ParallelCorpus, SentencePair, Shard
@@ -133,11 +132,3 @@ def test_what_resume_asks_for_is_kept(configured, tmp_path):
     (folder / "last.ckpt").write_bytes(b"whatever")
     with pytest.raises(InputError, match=r"resume=never, but .* holds last\.ckpt"):
         find_resume_point(configured("resume=never"), {}, tmp_path)
-
-
-def test_the_ranks_of_one_job_share_a_folder():
-    assert is_first_rank({})
-    assert is_first_rank({"RANK": "0", "LOCAL_RANK": "0"})
-    assert not is_first_rank({"RANK": "4", "LOCAL_RANK": "0"})
-    assert not is_first_rank({"LOCAL_RANK": "1"})
-    assert not is_first_rank({"SLURM_PROCID": "2"})

@@ -84,16 +84,15 @@ def test_unknown_tokens_are_named(folder):
     assert translator.unknown_tokens("a strange b word") == ["strange", "word"]
 
 
-def test_streaming_gives_the_same_as_translating_at_once(folder, monkeypatch):
+def test_streaming_gives_the_same_as_translating_at_once(folder):
     translator = Translator.load(folder)
     sentences = [TEXT[index % 3][: 1 + index % 13] for index in range(23)]
     for search in (GREEDY, Search(beam=3, num_best=2), Search(sampling=Sampling(seed=4))):
         whole = translator.translate_n_best(sentences, search=search)
         texts = [[t.text for t in translations] for translations in whole]
-        with monkeypatch.context() as patch:
-            patch.setattr("seq2seq.decoding.translator.WINDOW", 5)
-            streamed = translator.stream(iter(sentences), search=search)
-            assert [[t.text for t in translations] for translations in streamed] == texts
+        windows = list(translator.stream(iter(sentences), search=search, window=5))
+        assert [line for read, _ in windows for line in read] == sentences
+        assert [[t.text for t in found] for _, window in windows for found in window] == texts
 
 
 def test_the_best_of_a_beam_is_what_translate_gives(folder):
@@ -195,7 +194,7 @@ def test_bfloat16_products_leave_scores_and_attention_in_float32_and_near(folder
 
 @pytest.mark.parametrize("pays", [True, False])
 def test_auto_translates_in_the_format_that_the_probe_picks(folder, monkeypatch, pays):
-    monkeypatch.setattr("seq2seq.decoding.translator.bfloat16_pays", lambda *_: pays)
+    monkeypatch.setattr("seq2seq.decoding.device.bfloat16_pays", lambda *_: pays)
     (found,) = Translator.load(folder, precision="auto").translate(TEXT[:1])
     (named,) = Translator.load(folder, precision="bf16" if pays else "fp32").translate(TEXT[:1])
     assert found.score == named.score

@@ -8,7 +8,12 @@ from hypothesis import strategies as st
 
 from seq2seq.text import bucketing
 from seq2seq.text.batch import Batch, SourceBatch
-from seq2seq.text.bucketing import BatchSize, padding_share, shuffled_order, sorted_order
+from seq2seq.text.bucketing import (
+    BatchSize,
+    padding_share,
+    shuffled_order,
+    sorted_order,
+)
 from seq2seq.text.corpus import SentencePair
 from seq2seq.text.loader import BatchLoader
 from seq2seq.text.store import EncodedSplit, TokenStore
@@ -86,17 +91,6 @@ def test_no_sentences_make_no_batches():
     for size in (BatchSize(4, None), BatchSize(None, 9)):
         assert len(sorted_order(*arrays([]), size)) == 0
         assert len(shuffled_order(*arrays([]), size, seed=1, epoch=0)) == 0
-
-
-@pytest.mark.parametrize("num_ranks", [1, 2, 3])
-def test_shares_of_an_order_are_disjoint_and_equally_long(num_ranks):
-    source, target = arrays([(index % 13, index % 7) for index in range(203)])
-    order = shuffled_order(source, target, BatchSize(8, None), seed=1, epoch=0)
-    shares = [order.share(rank, num_ranks) for rank in range(num_ranks)]
-    steps = list(zip(*shares, strict=True))
-    together = [batch.tolist() for step in steps for batch in step]
-    assert together == [batch.tolist() for batch in order][: len(together)]
-    assert len(order) - len(together) < num_ranks
 
 
 def test_the_order_of_an_epoch_is_made_once():
@@ -195,3 +189,23 @@ def test_a_source_batch_ends_every_sentence():
     source = SourceBatch.from_sentences([[7, 8], []])
     assert source.ids.tolist() == [[7, 8, END_ID], [END_ID, PADDING_ID, PADDING_ID]]
     assert source.lengths.tolist() == [3, 1]
+
+
+@pytest.mark.parametrize("num_shares", [2, 3])
+@pytest.mark.parametrize("size", [BatchSize(sentences=4, tokens=None), BatchSize(None, 40)])
+def test_shares_are_disjoint_equally_many_and_together_everything(num_shares, size):
+    generator = np.random.default_rng(7)
+    for count in (num_shares, 25, 61):
+        lengths = generator.integers(1, 30, (2, count))
+        order = shuffled_order(*lengths, size, seed=1, epoch=2, num_shares=num_shares)
+        shares = [order.share(rank, num_shares) for rank in range(num_shares)]
+        assert {len(share) for share in shares} == {len(order)}
+        assert all(len(batch) for share in shares for batch in share)
+        everyone = np.concatenate([batch for share in shares for batch in share])
+        assert sorted(everyone) == list(range(count))
+
+
+def test_a_share_is_within_the_bound_of_a_batch():
+    lengths = np.full(60, 8)
+    order = sorted_order(lengths, lengths, BatchSize(None, 54), 2)
+    assert {len(batch) for batch in order} == {6}

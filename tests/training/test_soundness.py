@@ -33,37 +33,37 @@ def batch():
 )
 def test_a_step_that_is_no_number_stops_and_names_step_and_sentences(batch, loss, norm, what):
     soundness = Soundness(0)
-    soundness.add(batch, loss)
+    soundness.look_at(batch)
     with pytest.raises(
         TrainingFailed, match=rf"step 12: the {what} is NaN.* 3, 4, .* 22 and 7 more"
     ):
-        soundness.end_step(norm, 12)
+        soundness.end_step(loss, norm, 12)
 
 
 def test_steps_are_left_out_up_to_the_limit(batch, capsys):
     soundness = Soundness(1)
-    soundness.add(batch, NAN)
-    assert not soundness.end_step(ONE, 1)
+    soundness.look_at(batch)
+    assert not soundness.end_step(NAN, ONE, 1)
     assert "step left out (1 of 1)" in capsys.readouterr().out
-    soundness.add(batch, ONE)
-    assert soundness.end_step(ONE, 2)
-    soundness.add(batch, INF)
+    soundness.look_at(batch)
+    assert soundness.end_step(ONE, ONE, 2)
+    soundness.look_at(batch)
     with pytest.raises(TrainingFailed):
-        soundness.end_step(ONE, 3)
+        soundness.end_step(INF, ONE, 3)
 
 
 def test_the_sentences_of_all_batches_of_a_step_are_named(batch):
     soundness = Soundness(0)
-    soundness.add(batch, NAN)
-    soundness.add(batch, ONE)
+    soundness.look_at(batch)
+    soundness.look_at(batch)
     with pytest.raises(TrainingFailed, match="and 34 more"):
-        soundness.end_step(ONE, 1)
+        soundness.end_step(NAN, ONE, 1)
 
 
 def test_an_infinite_gradient_under_loss_scaling_is_no_defect(batch):
     soundness = Soundness(0)
-    soundness.add(batch, ONE)
-    assert soundness.end_step(None, 1)
+    soundness.look_at(batch)
+    assert soundness.end_step(ONE, None, 1)
 
 
 def test_a_validation_loss_that_is_no_number_is_refused(batch):

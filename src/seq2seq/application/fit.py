@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from seq2seq.application.allocator import keep_freed_memory
@@ -23,11 +24,14 @@ from seq2seq.config import Config
 from seq2seq.tensorboard.callbacks import log_config
 from seq2seq.tensorboard.event_log import rewind_events
 from seq2seq.training.failures import failures_in_one_line
+from seq2seq.training.job import Job
 from seq2seq.training.time_spent import time_shares
 
 
-def fit(config: Config, prepared: PreparedRun, run_dir: Path, record: RunRecord) -> dict[str, Any]:
-    """Fit the model; returns facts of the training.
+def fit(
+    config: Config, prepared: PreparedRun, run_dir: Path, record: RunRecord, job: Job
+) -> dict[str, Any]:
+    """Fit the model, as one of the processes of a job; returns facts of the training.
 
     Raises:
         TrainingFailed: training cannot go on.
@@ -35,11 +39,14 @@ def fit(config: Config, prepared: PreparedRun, run_dir: Path, record: RunRecord)
     """
     keep_freed_memory()
     logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
-    data = build_data(config, prepared.corpus)
+    if job.size > 1:
+        torch.manual_seed(seed_of(config.seed, job.rank))
+    data = build_data(config, prepared.corpus, job)
     num_steps = total_steps(config, len(data.train_dataloader()))
-    module = build_module(config, prepared.exported.model, prepared.corpus, num_steps)
-    point, stop = prepared.resume_point, build_stop(run_dir)
-    rewind_events(run_dir, {} if point is None else point.event_sizes)
+    module = build_module(config, prepared.exported.model, prepared.corpus, num_steps, job)
+    point, stop = prepared.resume_point, build_stop(run_dir, job)
+    if job.is_first:
+        rewind_events(run_dir, {} if point is None else point.event_sizes)
     trainer = build_trainer(
         config,
         run_dir,
@@ -50,11 +57,12 @@ def fit(config: Config, prepared: PreparedRun, run_dir: Path, record: RunRecord)
         record=record,
         conditions=prepared.conditions,
         stop=stop,
+        job=job,
     )
     record.ledger.threads = torch.get_num_threads()
-    if point is None:
+    if point is None and job.is_first:
         log_config(trainer, (run_dir / "config.yaml").read_text(encoding="utf-8"))
-    else:
+    if point is not None:
         print(f"continuing from {point.checkpoint}, step {point.step}")
     failures = failures_in_one_line(run_dir, lambda: module.soundness.shape)
     with failures, stop, _quiet_lightning():
@@ -66,9 +74,16 @@ def fit(config: Config, prepared: PreparedRun, run_dir: Path, record: RunRecord)
     return facts | time_shares(trainer)
 
 
+def seed_of(seed: int, rank: int) -> int:
+    """The seed of a process's dropout: the processes do not drop the same."""
+    return int(np.random.SeedSequence((seed, rank)).generate_state(1)[0])
+
+
 @contextmanager
 def _quiet_lightning() -> Iterator[None]:
     with warnings.catch_warnings():
         # Lightning 2.6 on torch 2.13 warns about its own use of torch's tree functions
         warnings.filterwarnings("ignore", message=r".*LeafSpec", category=FutureWarning)
+        # the values that are logged after a validation are the same in all processes
+        warnings.filterwarnings("ignore", message=r".*recommended to use .*sync_dist=True.*")
         yield

@@ -1,5 +1,6 @@
 """What comes before training: all that can be refused is refused, and the model is built."""
 
+import os
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from seq2seq.application.build.device import build_device
 from seq2seq.application.build.model import build_model, build_spec, check_score, load_vectors
 from seq2seq.application.build.precision import build_precision
 from seq2seq.application.build.text import EncodedCorpus, encode_corpus
+from seq2seq.application.launch import place_in_job
 from seq2seq.application.resuming import (
     ResumePoint,
     conditions_of,
@@ -23,6 +25,7 @@ from seq2seq.errors import InputError
 from seq2seq.model.spec import ModelSpec
 from seq2seq.text.corpus import ParallelCorpus
 from seq2seq.text.report import corpus_report
+from seq2seq.training.job import Job
 
 FREE_TO_CHANGE = {"dropout", "dropout_by_sentence", "attention_dropout"}
 """Values of a spec in which a model may differ from the one it starts from."""
@@ -49,8 +52,10 @@ class PreparedRun:
     resume_point: ResumePoint | None
 
 
-def prepare(config: Config, corpus: ParallelCorpus, run_dir: Path) -> PreparedRun:
+def prepare(config: Config, corpus: ParallelCorpus, run_dir: Path, job: Job) -> PreparedRun:
     """Tokenise, print the corpus report, and build the model.
+
+    The processes of a job do so in turn: the first has made the tokenizers that the others read.
 
     Raises:
         InputError: options do not go with each other, the corpus, this machine, or what is in
@@ -58,13 +63,14 @@ def prepare(config: Config, corpus: ParallelCorpus, run_dir: Path) -> PreparedRu
         TrainingFailed: all checkpoints in the folder are damaged.
     """
     check_score(config.attention.score)
-    device = build_device(config.device)
+    device = build_device(config.device, place_in_job(config.device, os.environ).local_rank)
     conditions = conditions_of(config, corpus)
     # before the tokenizers in the folder are written again
     point = find_resume_point(config, conditions, run_dir)
     start = None if config.init_from is None else load_model_folder(Path(config.init_from))
     codecs = None if start is None else (start.source_codec, start.target_codec)
-    encoded = encode_corpus(config, corpus, codecs, run_dir / "tokenizer")
+    encoded = encode_corpus(config, corpus, codecs, run_dir / "tokenizer", writes=job.is_first)
+    _require_shares(encoded, job)
     conditions["vocabulary"] = vocabulary_fingerprint((encoded.source_codec, encoded.target_codec))
     if point is not None:
         require_same_conditions(point, conditions, force=config.resume.force)
@@ -95,6 +101,15 @@ def _precision(
     if config.device.precision is Precision.auto and before.get("device") == device.type:
         return before["is"]
     return build_precision(config.device.precision, spec, device)
+
+
+def _require_shares(corpus: EncodedCorpus, job: Job) -> None:
+    for name, split in (("training", corpus.train), ("validation", corpus.validation)):
+        if len(split) < job.size:
+            raise InputError(
+                f"{len(split)} {name} pairs cannot be shared by {job.size} processes: lower "
+                "device.devices"
+            )
 
 
 def _require_same_sizes(spec: ModelSpec, start: ModelSpec, path: Path) -> None:

@@ -13,6 +13,9 @@ from seq2seq.errors import InputError, TrainingFailed, TrainingInterrupted
 ENDINGS = (InputError, TrainingFailed, TrainingInterrupted)
 """What ends a program without a traceback."""
 
+SAID = "said by another process"
+"""Note on what ended a program, where the user has been told already."""
+
 
 def program_parser(description: str | None) -> argparse.ArgumentParser:
     """A parser whose ``--help`` shows a program's own docstring as it is written."""
@@ -47,10 +50,12 @@ def run_program(parser: argparse.ArgumentParser, work: Callable[[argparse.Namesp
 
 def ended_by(ending: Exception) -> int:
     """Say in one line what ended a program, one of `ENDINGS`; returns the exit status."""
+    stopped = isinstance(ending, TrainingInterrupted)
+    if SAID not in getattr(ending, "__notes__", []):
+        line = f"{ending}; the same command continues" if stopped else f"error: {ending}"
+        print(line, file=sys.stderr)
     if isinstance(ending, TrainingInterrupted):
-        print(f"{ending}; the same command continues", file=sys.stderr)
         return 128 + ending.signal_number
-    print(f"error: {ending}", file=sys.stderr)
     return 1 if isinstance(ending, TrainingFailed) else 2
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from seq2seq.application.checkpoint import newest_checkpoint
+from seq2seq.application.launch import num_processes
 from seq2seq.application.run_record import config_values
 from seq2seq.config import Config, ResumeMode
 from seq2seq.errors import InputError
@@ -33,6 +34,10 @@ FORCEABLE = ("model.dropout", "attention.dropout", "optim.label_smoothing")
 
 (Of `data`, what is not named says where the corpus is; its fingerprint says what it is.)
 """
+
+
+NUM_PROCESSES = "number of processes"
+"""Among the keys of `conditions_of`: the sizes of the batches and the random numbers follow it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +109,7 @@ def conditions_of(config: Config, corpus: ParallelCorpus) -> dict[str, Any]:
     ``config`` (key to value) and ``corpus`` (SHA-256 of the training and validation pairs).
     """
     return {
-        "config": flat(config_values(config)),
+        "config": flat(config_values(config)) | {NUM_PROCESSES: num_processes(config.device)},
         "corpus": corpus_fingerprint(corpus),
     }
 

@@ -1,9 +1,9 @@
 """One run: a configuration and a folder in, metrics out."""
 
 import json
-import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +15,14 @@ from seq2seq.application.run_record import (
     finished_scores,
     refuse_other_finished,
 )
+from seq2seq.application.together import taking_part
 from seq2seq.config import Config
 from seq2seq.errors import InputError
 from seq2seq.experiments.files import write_text
 from seq2seq.experiments.folder_lock import FolderLock
 from seq2seq.experiments.ledger import read_ledger
 from seq2seq.text.corpus import ParallelCorpus
+from seq2seq.training.job import Job
 
 Metrics = dict[str, Any]
 """What ``metrics.json`` holds: scores by split, then facts of the run."""
@@ -62,16 +64,29 @@ def run(config: Config, run_dir: Path, overrides: Sequence[str] = ()) -> Metrics
     if config.check_corpus:
         _check_corpus(config)
         return {}
-    corpus = None if finished_scores(run_dir) else build_corpus(config.data, config.seed)
-    with _locked(run_dir):
-        # another process may have finished it while the corpus was read
-        if corpus is None or finished_scores(run_dir):
-            return _leave_finished(config, run_dir)
-        record = RunRecord.begin(config, run_dir, overrides)
+    with taking_part(config) as job:
+        return _run(config, run_dir, overrides, job)
+
+
+def _run(config: Config, run_dir: Path, overrides: Sequence[str], job: Job) -> Metrics:
+    is_finished = _finished(run_dir, job)
+    with job.in_turn():
+        corpus = None if is_finished else build_corpus(config.data, config.seed)
+    with _locked(run_dir) if job.is_first else nullcontext():
+        # another run may have finished it while the corpus was read
+        if corpus is None or _finished(run_dir, job):
+            return _leave_finished(config, run_dir) if job.is_first else {}
+        record = RunRecord.begin(config, run_dir, overrides, writes=job.is_first)
         with record.kept():
-            metrics = _train(config, corpus, record)
-    print(summary(metrics, run_dir))
+            metrics = _train(config, corpus, record, job)
+    if job.is_first:
+        print(summary(metrics, run_dir))
     return metrics
+
+
+def _finished(run_dir: Path, job: Job) -> bool:
+    """Whether the first process finds the run finished."""
+    return bool(job.greatest(int(job.is_first and finished_scores(run_dir) is not None)))
 
 
 def _leave_finished(config: Config, run_dir: Path) -> Metrics:
@@ -98,14 +113,11 @@ def _check_corpus(config: Config) -> None:
 
 @contextmanager
 def _locked(run_dir: Path) -> Iterator[None]:
-    """Be the only process that works in the folder, beside the other ranks of one job.
+    """Be the only one who works in the folder.
 
     Raises:
         InputError: another one does, or the folder cannot be made.
     """
-    if not is_first_rank(os.environ):
-        yield
-        return
     lock = FolderLock.acquire(run_dir)
     if lock is None:
         ledger = read_ledger(run_dir)
@@ -117,22 +129,21 @@ def _locked(run_dir: Path) -> Iterator[None]:
         lock.close()
 
 
-def is_first_rank(environment: Mapping[str, str]) -> bool:
-    """Whether this process is the first, or only, one of its job, by what launchers set."""
-    ranks = (environment.get(name, "0") for name in ("RANK", "LOCAL_RANK", "SLURM_PROCID"))
-    return all(rank == "0" for rank in ranks)
-
-
-def _train(config: Config, corpus: ParallelCorpus, record: RunRecord) -> Metrics:
+def _train(config: Config, corpus: ParallelCorpus, record: RunRecord, job: Job) -> Metrics:
     run_dir = record.folder
     # torch and Lightning load only for a corpus that can be read
     from seq2seq.application.preparation import prepare  # noqa: PLC0415
     from seq2seq.application.training_run import train_and_score  # noqa: PLC0415
 
-    prepared = prepare(config, corpus, run_dir)
+    with job.in_turn():
+        prepared = prepare(config, corpus, run_dir, job)
+    prepared = replace(prepared, precision=job.gather(prepared.precision)[0])
     record.accept()
-    write_text(run_dir / "config.yaml", config_yaml(config))
-    metrics = train_and_score(config, prepared, run_dir, record)
+    if job.is_first:
+        write_text(run_dir / "config.yaml", config_yaml(config))
+    metrics = train_and_score(config, prepared, run_dir, record, job)
+    if not job.is_first:
+        return {}
     record.save()
     metrics["seconds"] = record.ledger.wall_seconds
     write_text(run_dir / "metrics.json", json.dumps(metrics, indent=1))

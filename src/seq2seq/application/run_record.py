@@ -73,16 +73,20 @@ class RunRecord:
     Attributes:
         folder: of the run.
         ledger: what is written.
+        writes: whether it is; only the first process of a job does.
     """
 
     folder: Path
     ledger: Ledger
+    writes: bool
     _started: float
     _seconds_before: float
     _accepted: bool
 
     @classmethod
-    def begin(cls, config: Config, folder: Path, overrides: Sequence[str]) -> "RunRecord":
+    def begin(
+        cls, config: Config, folder: Path, overrides: Sequence[str], *, writes: bool = True
+    ) -> "RunRecord":
         """Begin the record of a run, or continue that of an earlier attempt.
 
         The latter is not written before it is accepted, see `accept`.
@@ -107,7 +111,8 @@ class RunRecord:
         continues = earlier is not None and any((folder / "checkpoints").glob("*.ckpt"))
         if earlier is not None and continues:
             _continue(ledger, earlier)
-        record = cls(folder, ledger, time.monotonic(), ledger.wall_seconds, not continues)
+        seconds = ledger.wall_seconds
+        record = cls(folder, ledger, writes, time.monotonic(), seconds, not continues)
         if not continues:
             record.save()
         return record
@@ -119,6 +124,8 @@ class RunRecord:
 
     def save(self) -> None:
         """Write it."""
+        if not self.writes:
+            return
         elapsed = time.monotonic() - self._started
         self.ledger.wall_seconds = round(self._seconds_before + elapsed, 1)
         self.ledger.peak_memory_bytes = peak_memory_bytes()

@@ -20,12 +20,13 @@ from seq2seq.experiments.translations import (
 )
 from seq2seq.tensorboard.hparams import write_hparams
 from seq2seq.text.corpus import SentencePair
+from seq2seq.training.job import Job
 
 
 def train_and_score(
-    config: Config, prepared: PreparedRun, run_dir: Path, record: RunRecord
+    config: Config, prepared: PreparedRun, run_dir: Path, record: RunRecord, job: Job
 ) -> dict[str, Any]:
-    """Train to the end, export the best model, translate and score.
+    """Train to the end; the first process exports the best model, translates and scores.
 
     Raises:
         TrainingFailed: training cannot go on.
@@ -35,7 +36,9 @@ def train_and_score(
     from seq2seq.application.fit import fit  # noqa: PLC0415
     from seq2seq.training.failures import failures_in_one_line  # noqa: PLC0415
 
-    facts = fit(config, prepared, run_dir, record)
+    facts = fit(config, prepared, run_dir, record, job)
+    if not job.is_first:
+        return facts
     with failures_in_one_line(run_dir, lambda: "sentences to translate"):
         load_model_weights(_kept_checkpoint(run_dir / "checkpoints"), prepared.exported.model)
         save_model_folder(run_dir / "model", prepared.exported)

@@ -20,7 +20,7 @@ from seq2seq.decoding.digests import file_digests, require_digests, value_digest
 from seq2seq.errors import InputError
 from seq2seq.model.seq2seq import Seq2Seq
 from seq2seq.model.spec import ModelSpec, build_seq2seq
-from seq2seq.text.codec import TextCodec, load_codec, save_codec
+from seq2seq.text.codec import TextCodec, load_codecs, save_codec
 
 FORMAT = "seq2seq-model"
 VERSION = 2
@@ -67,9 +67,7 @@ def load_model_folder(path: Path) -> TranslationModel:
     except (OSError, SafetensorError, RuntimeError, ValueError) as error:
         reason = str(error).splitlines()[0]
         raise InputError(f"{weights_path} does not hold this model's weights: {reason}") from error
-    return TranslationModel(
-        spec, model.eval(), load_codec(folder, "source"), load_codec(folder, "target")
-    )
+    return TranslationModel(spec, model.eval(), *load_codecs(folder))
 
 
 def _build(spec: ModelSpec, folder: Path) -> Seq2Seq:

@@ -9,21 +9,18 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from seq2seq.decoding.device import device_named
+from seq2seq.decoding.device import device_named, is_mixed
 from seq2seq.decoding.hypothesis import Hypothesis
 from seq2seq.decoding.model_folder import TranslationModel, load_model_folder
 from seq2seq.decoding.search import GREEDY, Search, run_search
 from seq2seq.decoding.translation import EMPTY, Translation
 from seq2seq.errors import InputError
-from seq2seq.model.probe import bfloat16_pays
-from seq2seq.model.spec import ModelSpec
 from seq2seq.text.batch import SourceBatch
 from seq2seq.text.bucketing import BatchSize, sorted_order
 from seq2seq.text.codec import TextCodec
 from seq2seq.text.tokenizers import WordTokenizer
 from seq2seq.text.vocabulary import END, UNKNOWN, UNKNOWN_ID
 
-PRECISIONS = ("fp32", "bf16", "auto")
 WINDOW = 2048
 """Sentences that are read ahead and sorted by length before they are cut into batches."""
 
@@ -38,7 +35,7 @@ class Translator:
         exported: the model, or the members of an ensemble, with their codecs.
         device: where to compute.
         batch_size: bound of a batch.
-        precision: format of the matrix products, one of `PRECISIONS`; scores, states and attention
+        precision: format of the matrix products, see `is_mixed`; scores, states and attention
             are in float32 whatever it is. ``auto`` is bfloat16 where that is faster, which a
             probe decides anew every time.
 
@@ -63,7 +60,7 @@ class Translator:
         self._target_codec = first.target_codec
         self._device = device
         self._batch_size = batch_size
-        self._is_mixed = _is_mixed(precision, first.spec, device)
+        self._is_mixed = is_mixed(precision, first.spec, device)
 
     @classmethod
     def load(
@@ -117,10 +114,13 @@ class Translator:
             search = replace(search, beam=beam)
         search = replace(search, num_best=1)
         found = self.translate_n_best(
-            sentences, search=search, prefixes=prefixes, replace_unknown=replace_unknown
+            sentences,
+            search=search,
+            prefixes=prefixes,
+            replace_unknown=replace_unknown,
+            return_attention=return_attention,
         )
-        best = [translations[0] for translations in found]
-        return best if return_attention else [each.without_attention() for each in best]
+        return [translations[0] for translations in found]
 
     def translate_n_best(
         self,
@@ -130,6 +130,7 @@ class Translator:
         prefixes: Sequence[str] | None = None,
         replace_unknown: bool = False,
         first_number: int = 0,
+        return_attention: bool = True,
     ) -> list[list[Translation]]:
         """The `search.num_best` best translations of each sentence, the best first.
 
@@ -139,6 +140,7 @@ class Translator:
             prefixes: text that each translation has to begin with, blank for none.
             replace_unknown: see `translate`.
             first_number: number of the first sentence, from which its random numbers are made.
+            return_attention: see `translate`.
 
         Raises:
             InputError: unknown words cannot be replaced in subwords.
@@ -159,10 +161,13 @@ class Translator:
                 )
             for index, hypotheses in zip(indices, found, strict=True):
                 words = self._source_codec.tokenizer.tokens(sentences[index])[:LONGEST]
-                translations[index] = [
+                made = [
                     self._translation(encoded[index], words if replace_unknown else None, each)
                     for each in hypotheses
                 ]
+                if not return_attention:  # of a window of long lines, it would fill the memory
+                    made = [each.without_attention() for each in made]
+                translations[index] = made
         return translations
 
     def _batches(self, sentences: Sequence[str], encoded: list[list[int]]) -> list[list[int]]:
@@ -175,16 +180,38 @@ class Translator:
         return [filled[batch].tolist() for batch in order]
 
     def stream(
-        self, lines: Iterable[str], *, search: Search = GREEDY, replace_unknown: bool = False
-    ) -> Iterator[list[Translation]]:
-        """Translate an endless input in order, a window of lines at a time."""
+        self,
+        lines: Iterable[str],
+        *,
+        search: Search = GREEDY,
+        replace_unknown: bool = False,
+        return_attention: bool = True,
+        window: int = WINDOW,
+        first_number: int = 0,
+    ) -> Iterator[tuple[list[str], list[list[Translation]]]]:
+        """Translate an endless input in order: windows of lines with their translations.
+
+        Args:
+            lines: the input.
+            search: how to search.
+            replace_unknown: see `translate`.
+            return_attention: see `translate`.
+            window: lines that are read ahead and sorted by length.
+            first_number: see `translate_n_best`.
+        """
         iterator = iter(lines)
-        number = 0
-        while window := list(islice(iterator, WINDOW)):
-            yield from self.translate_n_best(
-                window, search=search, replace_unknown=replace_unknown, first_number=number
+        while read := list(islice(iterator, window)):
+            yield (
+                read,
+                self.translate_n_best(
+                    read,
+                    search=search,
+                    replace_unknown=replace_unknown,
+                    first_number=first_number,
+                    return_attention=return_attention,
+                ),
             )
-            number += len(window)
+            first_number += len(read)
 
     def unknown_tokens(self, sentence: str) -> list[str]:
         """Tokens of a source sentence that the vocabulary lacks; the model reads ``<unk>``."""
@@ -235,14 +262,3 @@ def cut(ids: list[int]) -> list[int]:
         message = f"WARNING: of a line of {len(ids):,} tokens the first {LONGEST:,} are translated"
         print(message, file=sys.stderr)
     return ids[:LONGEST]
-
-
-def _is_mixed(precision: str, spec: ModelSpec, device: torch.device) -> bool:
-    """Whether products are in bfloat16.
-
-    Raises:
-        InputError: there is no such precision.
-    """
-    if precision not in PRECISIONS:
-        raise InputError(f"no precision {precision!r}: choose {', '.join(PRECISIONS)}")
-    return precision == "bf16" or (precision == "auto" and bfloat16_pays(spec, device))

@@ -78,7 +78,7 @@ class SessionStart(Callback):
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:  # noqa: ARG002
         """Tell TensorBoard that a session starts after this step."""
-        if isinstance(trainer.logger, EventLog):
+        if isinstance(trainer.logger, EventLog) and trainer.is_global_zero:
             start = Event(session_log=SessionLog(status=SessionLog.START))
             trainer.logger.experiment.file_writer.add_event(start, trainer.global_step + 1)
 

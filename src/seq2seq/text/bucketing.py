@@ -1,7 +1,7 @@
 """Which sentences share a batch, and in which order the batches come."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,30 +25,34 @@ class Order:
         sentences: sentence indices, batch after batch.
         starts: batch i is ``sentences[starts[i]:starts[i + 1]]``.
         sequence: the batches in the order they are used.
+        rank: of the sentences of a batch, the one with which this share begins.
+        num_shares: every so many-th sentence of a batch is in this share.
     """
 
     sentences: NDArray[np.int32]
     starts: NDArray[np.int64]
     sequence: NDArray[np.int64]
+    rank: int = 0
+    num_shares: int = 1
 
     def __len__(self) -> int:
         return len(self.sequence)
 
     def __getitem__(self, place: int) -> NDArray[np.int32]:
         batch = self.sequence[place]
-        return self.sentences[self.starts[batch] : self.starts[batch + 1]]
+        first, end = self.starts[batch] + self.rank, self.starts[batch + 1]
+        return self.sentences[first : end : self.num_shares]
 
     def __iter__(self) -> Iterator[NDArray[np.int32]]:
         return (self[place] for place in range(len(self)))
 
-    def share(self, rank: int, num_ranks: int) -> "Order":
-        """What one of several processes takes: every `num_ranks`-th batch, from its own rank on.
+    def share(self, rank: int, num_shares: int) -> "Order":
+        """One process's share of every batch: sentences of the same lengths as those of the others.
 
-        The shares are disjoint and equally long; up to ``num_ranks - 1`` batches at the end of
-        the epoch are nobody's.
+        The shares of a batch are disjoint, together are the batch, and none is empty, if the
+        batches were cut for so many shares.
         """
-        whole = len(self) // num_ranks * num_ranks
-        return Order(self.sentences, self.starts, self.sequence[rank:whole:num_ranks])
+        return replace(self, rank=rank, num_shares=num_shares)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +70,19 @@ class BatchSize:
 
 
 def shuffled_order(
-    source_lengths: Lengths, target_lengths: Lengths, size: BatchSize, *, seed: int, epoch: int
+    source_lengths: Lengths,
+    target_lengths: Lengths,
+    size: BatchSize,
+    *,
+    seed: int,
+    epoch: int,
+    num_shares: int = 1,
 ) -> Order:
     """Batches of sentences of like length, in random order.
 
     A function of its arguments alone: the same seed and epoch give the same order on every
     machine, which exact resuming stands on. Sentences of equal lengths change places each epoch.
+    With `num_shares` a batch is so many times as large, to be divided by `Order.share`.
     """
     generator = np.random.default_rng((seed, epoch))
     sentences = np.arange(len(source_lengths), dtype=np.int32)
@@ -79,14 +90,16 @@ def shuffled_order(
     # least significant key first; one array at a time, because each may be large
     sentences = _sorted_by(source_lengths, sentences)
     sentences = _sorted_by(target_lengths, sentences)
-    starts = _starts(sentences, source_lengths, target_lengths, size)
+    starts = _starts(sentences, source_lengths, target_lengths, size, num_shares)
     return Order(sentences, starts, generator.permutation(len(starts) - 1))
 
 
-def sorted_order(source_lengths: Lengths, target_lengths: Lengths, size: BatchSize) -> Order:
+def sorted_order(
+    source_lengths: Lengths, target_lengths: Lengths, size: BatchSize, num_shares: int = 1
+) -> Order:
     """Batches of sentences of like length, the shortest first: for validation and translation."""
     sentences = np.lexsort((source_lengths, target_lengths)).astype(np.int32)
-    starts = _starts(sentences, source_lengths, target_lengths, size)
+    starts = _starts(sentences, source_lengths, target_lengths, size, num_shares)
     return Order(sentences, starts, np.arange(len(starts) - 1))
 
 
@@ -96,24 +109,37 @@ class ShuffledOrders:
     Args:
         source_lengths: tokens of the source sentences.
         target_lengths: tokens of the target sentences.
-        size: bound of a batch.
+        size: bound of a batch, or of a process's share of it.
         seed: see `shuffled_order`.
+        rank: number of the process, see `Order.share`.
+        num_shares: number of processes.
     """
 
     def __init__(
-        self, source_lengths: Lengths, target_lengths: Lengths, size: BatchSize, *, seed: int
+        self,
+        source_lengths: Lengths,
+        target_lengths: Lengths,
+        size: BatchSize,
+        *,
+        seed: int,
+        rank: int = 0,
+        num_shares: int = 1,
     ) -> None:
         self._lengths = (source_lengths, target_lengths)
         self._size = size
         self._seed = seed
+        self._share = (rank, num_shares)
         self._kept: tuple[int, Order] | None = None
 
     def __call__(self, epoch: int) -> Order:
         """The order of an epoch."""
         if self._kept is None or self._kept[0] != epoch:
             self._kept = None  # not two at a time
-            order = shuffled_order(*self._lengths, self._size, seed=self._seed, epoch=epoch)
-            self._kept = (epoch, order)
+            rank, num_shares = self._share
+            order = shuffled_order(
+                *self._lengths, self._size, seed=self._seed, epoch=epoch, num_shares=num_shares
+            )
+            self._kept = (epoch, order.share(rank, num_shares))
         return self._kept[1]
 
 
@@ -144,26 +170,43 @@ def _keys(lengths: Lengths, sentences: NDArray[np.int32]) -> NDArray[np.uint16]:
 
 
 def _starts(
-    sentences: NDArray[np.int32], source_lengths: Lengths, target_lengths: Lengths, size: BatchSize
+    sentences: NDArray[np.int32],
+    source_lengths: Lengths,
+    target_lengths: Lengths,
+    size: BatchSize,
+    num_shares: int,
 ) -> NDArray[np.int64]:
     """Cut sorted sentences into batches: where each starts, and the end.
 
-    A batch takes the next sentences as long as it stays within the bound.
+    A batch takes the next sentences as long as each of its shares stays within the bound. No
+    share is empty: a last batch of fewer sentences than shares joins the one before.
     """
     end = len(sentences)
     if size.tokens is None:
-        starts = np.arange(0, end, size.sentences or max(end, 1))
-        return np.append(starts, end)
-    cut = [0] if end else []
-    widths = _Widths(sentences, source_lengths, target_lengths)
-    while cut and cut[-1] < end:
+        cut = list(range(0, end, (size.sentences or max(end, 1)) * num_shares))
+    else:
+        cut = _cut_by_tokens(
+            _Widths(sentences, source_lengths, target_lengths), end, size, num_shares
+        )
+    if len(cut) > 1 and end - cut[-1] < num_shares:
+        del cut[-1]
+    return np.array([*cut, end] if end else [0], dtype=np.int64)
+
+
+def _cut_by_tokens(widths: "_Widths", end: int, size: BatchSize, num_shares: int) -> list[int]:
+    cut = [0]
+    tokens = size.tokens or 0
+    while cut[-1] < end:
         start = cut[-1]
-        most = max(1, size.tokens // int(widths(start, start + 1)[0]))
-        window = widths(start, start + min(most, size.sentences or most) + 1)
-        padded = np.maximum.accumulate(window) * np.arange(1, len(window) + 1)
-        count = int(np.searchsorted(padded, size.tokens, side="right"))
-        cut.append(start + max(1, min(count, size.sentences or count)))
-    return np.array(cut or [0], dtype=np.int64)
+        most = max(1, tokens // int(widths(start, start + 1)[0])) * num_shares
+        if size.sentences is not None:
+            most = min(most, size.sentences * num_shares)
+        window = widths(start, start + most + 1)
+        rows = -(-np.arange(1, len(window) + 1) // num_shares)
+        padded = np.maximum.accumulate(window) * rows
+        count = min(int(np.searchsorted(padded, tokens, side="right")), most)
+        cut.append(start + max(num_shares, count))
+    return cut[:-1]
 
 
 class _Widths:

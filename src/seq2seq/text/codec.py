@@ -212,6 +212,15 @@ def _saved(codec: TextCodec) -> tuple[str, bytes | None]:
     return json.dumps(description, ensure_ascii=False, indent=1), model
 
 
+def load_codecs(folder: Path) -> tuple[TextCodec, TextCodec]:
+    """Read what `save_codecs` wrote.
+
+    Raises:
+        InputError: a file is missing or is not what it should be.
+    """
+    return load_codec(folder, "source"), load_codec(folder, "target")
+
+
 def load_codec(folder: Path, side: str) -> TextCodec:
     """Read what `save_codec` wrote.
 

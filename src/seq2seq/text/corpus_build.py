@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from seq2seq.errors import InputError
-from seq2seq.text.codec import TextCodec, load_codec
+from seq2seq.text.codec import TextCodec, load_codecs
 from seq2seq.text.corpus import Shard
 from seq2seq.text.corpus_folder import (
     LONGEST,
@@ -209,7 +209,7 @@ def _encode_chunks(connection: Connection, codec_folder: Path, rules: EncodingRu
     gc.disable()
     try:
         try:
-            codecs = (load_codec(codec_folder, "source"), load_codec(codec_folder, "target"))
+            codecs = load_codecs(codec_folder)
             while True:
                 connection.send(encode_chunk(connection.recv(), codecs, rules))
         except InputError as error:

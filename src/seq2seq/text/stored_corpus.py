@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from seq2seq.text.block_file import BlockArray, DamagedFileError, FileSeal
-from seq2seq.text.codec import TextCodec, load_codec
+from seq2seq.text.codec import TextCodec, load_codecs
 from seq2seq.text.corpus import SentencePair
 from seq2seq.text.corpus_folder import FORMAT, HELD_OUT, SEAL, SIDES
 from seq2seq.text.store import EncodedSplit
@@ -140,7 +140,7 @@ def read_corpus(folder: Path) -> StoredCorpus:
         InputError: a tokenizer in it cannot be read.
     """
     files = _Files(folder)
-    source_codec, target_codec = (load_codec(folder / "tokenizer", side) for side in SIDES)
+    source_codec, target_codec = load_codecs(folder / "tokenizer")
     ids = [
         _Ragged(files.array(f"{side}.ids", dtype), files.array(f"{side}.offsets", np.int64))
         for side, dtype in zip(SIDES, files.facts["dtypes"], strict=True)

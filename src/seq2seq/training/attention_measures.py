@@ -1,6 +1,8 @@
 """What a validation measures of the attention: its health, and its alignment error rate."""
 
-from functools import cached_property
+from dataclasses import asdict
+from functools import cached_property, reduce
+from operator import add
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +20,7 @@ from seq2seq.text.batch import Batch
 from seq2seq.text.codec import TextCodec
 from seq2seq.text.store import EncodedSplit
 from seq2seq.text.words import split_words
+from seq2seq.training.job import Job
 
 WordNumbers = list[int | None]
 
@@ -68,6 +71,14 @@ class AttentionMeasures:
         # the tokens of a sentence that was cut are more than those of the batch
         merged = merge_words(weights, source_words[:columns], target_words[:rows])
         return AlignmentCounts.of(argmax_links(merged), gold)
+
+    def gather(self, job: Job) -> None:
+        """Count in what the other processes of a job have counted."""
+        counts = None if self._counts is None else asdict(self._counts)
+        everyone = job.gather([asdict(self._health), counts])
+        self._health = sum((HealthSums(**health) for health, _ in everyone), HealthSums())
+        found = [AlignmentCounts(**counts) for _, counts in everyone if counts is not None]
+        self._counts = reduce(add, found) if found else None
 
     def metrics(self) -> dict[str, float]:
         """``attention/…``, see `HealthSums`, and ``alignment/…`` where there is gold."""

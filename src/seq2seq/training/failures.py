@@ -10,7 +10,8 @@ from typing import Any
 
 import torch
 
-from seq2seq.errors import TrainingFailed
+from seq2seq.errors import JobBroken, TrainingFailed
+from seq2seq.training.joined_job import is_broken_job
 
 OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "not enough memory")
 """What torch says when memory ends; on the CPU it has no exception of its own for it."""
@@ -29,6 +30,8 @@ def failures_in_one_line(folder: Path, batch_shape: Callable[[], str]) -> Iterat
     try:
         yield
     except (RuntimeError, MemoryError) as error:
+        if is_broken_job(error):
+            raise JobBroken from error
         if not is_out_of_memory(error):
             raise
         raise TrainingFailed(

@@ -14,6 +14,7 @@ from lightning.pytorch.callbacks import Callback, EarlyStopping
 
 from seq2seq.errors import TrainingInterrupted
 from seq2seq.training.checkpoints import at_step_end
+from seq2seq.training.job import ALONE, Job
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -75,14 +76,20 @@ class StopOnSignal(Callback):
     SIGUSR1: write a checkpoint and go on, or, under SLURM, put the job back into its queue and
     stop.
 
+    Of several processes, all act after the same step as soon as one has got a signal.
+
     Listens inside of a ``with`` block, which is to hold the fit.
 
     Args:
         checkpoint: where to write.
         requeue: what to run on SIGUSR1 after the checkpoint; None to go on.
+        job: the processes that train together.
     """
 
-    def __init__(self, checkpoint: Path, *, requeue: list[str] | None = None) -> None:
+    def __init__(
+        self, checkpoint: Path, *, requeue: list[str] | None = None, job: Job = ALONE
+    ) -> None:
+        self._job = job
         self._checkpoint = checkpoint
         self._requeue = requeue
         self._received: int | None = None
@@ -109,9 +116,10 @@ class StopOnSignal(Callback):
         """Take the signals back from Lightning, which would stop without a checkpoint."""
         for number in self._previous:
             signal.signal(number, self._receive)
-        if self._received in STOP_SIGNALS:
+        received = self._job.greatest(self._received or 0)
+        if received in STOP_SIGNALS:
             exists = self._checkpoint.exists()
-            raise TrainingInterrupted(self._received, self._checkpoint if exists else None)
+            raise TrainingInterrupted(received, self._checkpoint if exists else None)
 
     def on_train_batch_end(
         self,
@@ -138,13 +146,15 @@ class StopOnSignal(Callback):
         self._act(trainer)
 
     def _act(self, trainer: pl.Trainer) -> None:
-        received, self._received = self._received, None
-        if received is None:
+        received = self._job.greatest(self._received or 0)
+        if not received:
             return
+        self._received = None
         trainer.save_checkpoint(self._checkpoint)
         if received == signal.SIGUSR1:
             print(f"step {trainer.global_step}: checkpoint written as asked by SIGUSR1")
             if self._requeue is None:
                 return
-            subprocess.run(self._requeue, check=False)
+            if self._job.is_first:
+                subprocess.run(self._requeue, check=False)
         raise TrainingInterrupted(received, self._checkpoint)

@@ -16,9 +16,11 @@ from seq2seq.text.batch import Batch
 from seq2seq.text.codec import TextCodec
 from seq2seq.text.store import EncodedSplit
 from seq2seq.training.attention_measures import AttentionMeasures
+from seq2seq.training.job import ALONE, Job
 from seq2seq.training.loss import LossSums, token_cross_entropy
 from seq2seq.training.optimisation import Optimisation
 from seq2seq.training.soundness import Soundness, require_finite_validation
+from seq2seq.training.step_gradient import StepGradient, total_sums
 from seq2seq.training.word_dropout import drop_words
 
 RESUMED = "translation_module"
@@ -45,6 +47,7 @@ class TranslationModule(pl.LightningModule):
         validation: the split whose references the translations are scored against.
         target_codec: turns the translations into text.
         attention_measures: of the validation split.
+        job: the processes that train together, each on its share of every batch.
     """
 
     def __init__(
@@ -61,6 +64,7 @@ class TranslationModule(pl.LightningModule):
         validation: EncodedSplit,
         target_codec: TextCodec,
         attention_measures: AttentionMeasures,
+        job: Job = ALONE,
     ) -> None:
         super().__init__()
         self.model = model
@@ -70,7 +74,9 @@ class TranslationModule(pl.LightningModule):
         self._r_drop = r_drop
         self._gradient_clip = gradient_clip
         self._log_every = log_every
-        self.soundness = Soundness(skip_nonfinite)
+        self._job = job
+        self._step = StepGradient(job)
+        self.soundness = Soundness(skip_nonfinite, job)
         self._validation = validation
         self._target_codec = target_codec
         self._attention_measures = attention_measures
@@ -98,18 +104,14 @@ class TranslationModule(pl.LightningModule):
         )
 
     def training_step(self, batch: Batch, batch_index: int) -> torch.Tensor:  # noqa: ARG002
-        """Mean smoothed loss of a batch."""
+        """Smoothed loss of a batch, see `StepGradient`."""
         self.soundness.look_at(batch)
         if self._r_drop:
             batch = batch.twice()
         if self._word_dropout:
             batch = drop_words(batch, self._word_dropout)
         sums = self._loss_sums(batch, self.teacher_forced(batch), divergence=self._r_drop)
-        detached = sums.detach()
-        self._train_sums = self._train_sums + detached if self._train_sums else detached
-        loss = sums.smoothed / sums.num_tokens
-        self.soundness.add(batch, loss)
-        return loss
+        return self._step.add(sums)
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Add the sums since the last logged values."""
@@ -142,12 +144,16 @@ class TranslationModule(pl.LightningModule):
         gradient_clip_val: float | None = None,  # noqa: ARG002
         gradient_clip_algorithm: str | None = None,  # noqa: ARG002
     ) -> None:
-        """Clip the gradient by its norm, and log the norm before."""
+        """Finish the gradient of the step, clip it by its norm, and log the norm before."""
         parameters = [p for group in optimizer.param_groups for p in group["params"]]
         bound = torch.inf if self._gradient_clip is None else self._gradient_clip
-        norm = torch.nn.utils.clip_grad_norm_(parameters, bound)
+        accumulate = self.trainer.accumulate_grad_batches
+        sums = self._step.end()
+        self._train_sums = self._train_sums + sums if self._train_sums else sums
+        norm = self._step.scale(parameters, sums, accumulate=accumulate, bound=bound)
         is_scaled = self.trainer.precision == "16-mixed"  # its scaler leaves infinite steps out
-        if not self.soundness.end_step(None if is_scaled else norm, self.global_step + 1):
+        shown = None if is_scaled else norm
+        if not self.soundness.end_step(sums.smoothed, shown, self.global_step + 1):
             optimizer.zero_grad(set_to_none=True)  # the optimiser passes over such parameters
         if (self.global_step + 1) % self._log_every == 0 or self.trainer.is_last_batch:
             self._log_training(norm)
@@ -188,8 +194,11 @@ class TranslationModule(pl.LightningModule):
         """Log the scores of the whole split."""
         if self._validation_sums is None:
             return
+        self._attention_measures.gather(self._job)
+        gathered = self._job.gather(list(self.translations.items()))
+        self.translations = {index: text for share in gathered for index, text in share}
         self.log("step", float(self.global_step))
-        for name, value in self._validation_sums.metrics().items():
+        for name, value in total_sums(self._validation_sums, self._job).metrics().items():
             self.log(f"validation/{name}", value)
         self.log_dict(self._attention_measures.metrics())
         indices = list(self.translations)

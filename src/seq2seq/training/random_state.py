@@ -6,31 +6,45 @@ import lightning.pytorch as pl
 import torch
 from lightning.pytorch.callbacks import Callback
 
+from seq2seq.training.job import ALONE, Job
+
 
 class RandomState(Callback):
-    """Keeps torch's generators in the checkpoints, which Lightning leaves out.
+    """Keeps the generators of every process in the checkpoints, which Lightning leaves out.
 
     They are set in `on_train_start`: Lightning draws random numbers between loading the
     checkpoint and the first batch.
+
+    Args:
+        job: the processes that train together.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, job: Job = ALONE) -> None:
+        self._job = job
         self._restored: dict[str, Any] | None = None
 
     def state_dict(self) -> dict[str, Any]:
-        """States of the generators of every device."""
-        cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
-        return {"cpu": torch.get_rng_state(), "cuda": cuda}
+        """States of the generators of the processor and the GPU, by process."""
+        states = {"cpu": torch.get_rng_state().tolist()}
+        if torch.cuda.is_available():
+            states["cuda"] = torch.cuda.get_rng_state().tolist()
+        return {"processes": [_as_tensors(each) for each in self._job.gather(states)]}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Keep the states for the start of training."""
         self._restored = state_dict
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:  # noqa: ARG002
-        """Go on where the checkpoint was written."""
+        """Go on where the checkpoint was written; a process that was not there begins its own."""
         if self._restored is None:
             return
-        torch.set_rng_state(self._restored["cpu"].cpu())
-        if self._restored["cuda"] and torch.cuda.is_available():
-            torch.cuda.set_rng_state_all([state.cpu() for state in self._restored["cuda"]])
+        states = dict(enumerate(self._restored["processes"])).get(self._job.rank, {})
+        if "cpu" in states:
+            torch.set_rng_state(states["cpu"].cpu())
+        if "cuda" in states and torch.cuda.is_available():
+            torch.cuda.set_rng_state(states["cuda"].cpu())
         self._restored = None
+
+
+def _as_tensors(states: dict[str, list[int]]) -> dict[str, torch.Tensor]:
+    return {name: torch.tensor(state, dtype=torch.uint8) for name, state in states.items()}

@@ -5,6 +5,7 @@ from torch import Tensor
 
 from seq2seq.errors import TrainingFailed
 from seq2seq.text.batch import Batch
+from seq2seq.training.job import ALONE, Job
 
 NUM_NAMED = 20
 """Sentences that a message names at most."""
@@ -15,32 +16,30 @@ class Soundness:
 
     Args:
         max_skipped: such steps that are left out before training stops.
+        job: the processes that train together.
     """
 
-    def __init__(self, max_skipped: int) -> None:
+    def __init__(self, max_skipped: int, job: Job = ALONE) -> None:
         self._max_skipped = max_skipped
+        self._job = job
         self.num_skipped = 0
-        self._loss: Tensor | None = None
         self._sentence_ids: list[Tensor] = []
         self.shape = "no batch"
         """Size of the batch that was computed last."""
 
     def look_at(self, batch: Batch) -> None:
-        """Remember the size of a batch that is going to be computed."""
+        """Remember a batch of the step that is going to be computed."""
+        self._sentence_ids.append(batch.sentence_ids)
         self.shape = (
             f"{len(batch)} sentences x ({batch.source.ids.shape[1]} source + "
             f"{batch.target_input.shape[1]} target tokens)"
         )
 
-    def add(self, batch: Batch, loss: Tensor) -> None:
-        """Count the loss of a batch of the step in."""
-        self._loss = loss.detach() if self._loss is None else self._loss + loss.detach()
-        self._sentence_ids.append(batch.sentence_ids)
-
-    def end_step(self, gradient_norm: Tensor | None, step: int) -> bool:
-        """Whether the step may be taken.
+    def end_step(self, loss: Tensor, gradient_norm: Tensor | None, step: int) -> bool:
+        """Whether the step may be taken; the same in all processes, as the arguments are.
 
         Args:
+            loss: of the step.
             gradient_norm: norm of the gradient; None where an infinite one is no defect, as with
                 the loss scaling of float16.
             step: number of the step, for the message.
@@ -48,15 +47,15 @@ class Soundness:
         Raises:
             TrainingFailed: it may not, and no more steps may be left out.
         """
-        loss, ids = self._loss, self._sentence_ids
-        self._loss, self._sentence_ids = None, []
-        if loss is None:
-            return True
+        ids, self._sentence_ids = self._sentence_ids, []
         total = loss if gradient_norm is None else loss + gradient_norm
         if total.isfinite():
             return True
         what = "gradient" if loss.isfinite() else "loss"
-        message = f"step {step}: the {what} is NaN or infinite on training sentences {_named(ids)}"
+        everyone = [torch.tensor(each) for each in self._job.gather(torch.cat(ids).tolist())]
+        message = (
+            f"step {step}: the {what} is NaN or infinite on training sentences {_named(everyone)}"
+        )
         if self.num_skipped >= self._max_skipped:
             raise TrainingFailed(
                 f"{message}; the checkpoints before are kept: lower optim.learning_rate or "

@@ -6,8 +6,12 @@ from seq2seq.config import Accelerator, DeviceConfig
 from seq2seq.errors import InputError
 
 
-def build_device(device: DeviceConfig) -> torch.device:
+def build_device(device: DeviceConfig, place: int = 0) -> torch.device:
     """Find the device, and set the number of CPU threads.
+
+    Args:
+        device: what is wanted.
+        place: number of the GPU, of the processes on this machine.
 
     Raises:
         InputError: this machine does not have it.
@@ -25,4 +29,18 @@ def build_device(device: DeviceConfig) -> torch.device:
         raise InputError(f"device={wanted}: this machine has none, choose among auto, {names}")
     if device.threads is not None:
         torch.set_num_threads(device.threads)
+    if device.devices > 1:
+        return _one_of_many(wanted, device.devices, place)
     return torch.device({"gpu": "cuda"}.get(wanted, wanted))
+
+
+def _one_of_many(wanted: str, num_devices: int, place: int) -> torch.device:
+    if wanted == "gpu":
+        if torch.cuda.device_count() < num_devices:
+            raise InputError(
+                f"device.devices={num_devices}: this machine has {torch.cuda.device_count()} GPUs"
+            )
+        return torch.device("cuda", place)
+    if wanted == "mps":
+        raise InputError("device.devices: one with mps; several with gpu and cpu")
+    return torch.device("cpu")

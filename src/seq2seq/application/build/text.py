@@ -7,7 +7,7 @@ from pathlib import Path
 from seq2seq.application.build.tokenizers import codec_settings
 from seq2seq.config import Config, DataConfig
 from seq2seq.errors import InputError
-from seq2seq.text.codec import TextCodec, save_codecs
+from seq2seq.text.codec import TextCodec, load_codecs, save_codecs
 from seq2seq.text.corpus import ParallelCorpus, SentencePair, drop_blank
 from seq2seq.text.corpus_store import train_on
 from seq2seq.text.sample import Sample
@@ -38,6 +38,8 @@ def encode_corpus(
     corpus: ParallelCorpus,
     codecs: tuple[TextCodec, TextCodec] | None,
     folder: Path,
+    *,
+    writes: bool = True,
 ) -> EncodedCorpus:
     """Encode the splits.
 
@@ -48,6 +50,7 @@ def encode_corpus(
         corpus: the splits.
         codecs: of source and target; None to train them on the training split.
         folder: where codecs that are trained are kept.
+        writes: whether to train and keep them; else they are read from there.
 
     Raises:
         InputError: no pair of a split is left.
@@ -59,10 +62,12 @@ def encode_corpus(
         stored = open_large_corpus(config.data, corpus.large, codecs)
         validation = corpus.validation or stored.held_out
         train, used = stored.train, stored.codecs
-        if codecs is None:
+        if codecs is None and writes:
             save_codecs(used, folder)
     else:
-        used = codecs or build_codecs(config.data, corpus, folder)
+        used = codecs or (
+            build_codecs(config.data, corpus, folder) if writes else load_codecs(folder)
+        )
         train, validation = encode_pairs(config.data, corpus.train, used), corpus.validation
     require_pairs("training", train)
     validation_split = encode_pairs(config.data, validation, used)

@@ -6,7 +6,9 @@ from typing import Any
 
 import lightning.pytorch as pl
 import torch
+from lightning.fabric.plugins.environments.lightning import LightningEnvironment
 from lightning.pytorch.callbacks import Callback
+from lightning.pytorch.strategies import DDPStrategy
 
 from seq2seq.application.build.pictures import build_pictures
 from seq2seq.application.build.text import EncodedCorpus
@@ -30,6 +32,7 @@ from seq2seq.training.interruption import (
     StopWithoutProgress,
     requeue_command,
 )
+from seq2seq.training.job import Job
 from seq2seq.training.module import TranslationModule
 from seq2seq.training.optimisation import Optimisation
 from seq2seq.training.plateau import PlateauSchedule
@@ -40,16 +43,22 @@ from seq2seq.training.time_spent import TimeSpent
 PRECISIONS = {"fp32": "32-true", "bf16-mixed": "bf16-mixed", "fp16-mixed": "16-mixed"}
 
 
-def build_data(config: Config, corpus: EncodedCorpus) -> TranslationData:
-    """Batches of the training and the validation split."""
+def build_data(config: Config, corpus: EncodedCorpus, job: Job) -> TranslationData:
+    """This process's share of the batches of the training and the validation split."""
     size = BatchSize(sentences=config.trainer.batch_sentences, tokens=config.trainer.batch_tokens)
     train, validation = corpus.train, corpus.validation
-    evaluation_order = sorted_order(validation.source.lengths, validation.target.lengths, size)
+    whole = sorted_order(validation.source.lengths, validation.target.lengths, size, job.size)
+    evaluation_order = whole.share(job.rank, job.size)
     return TranslationData(
         train,
         validation,
         train_order=ShuffledOrders(
-            train.source.lengths, train.target.lengths, size, seed=config.seed
+            train.source.lengths,
+            train.target.lengths,
+            size,
+            seed=config.seed,
+            rank=job.rank,
+            num_shares=job.size,
         ),
         validation_order=lambda _: evaluation_order,
         resampling=_resampling(config, corpus),
@@ -93,7 +102,7 @@ def _optimisation(config: Config, num_steps: int) -> Optimisation:
 
 
 def build_module(
-    config: Config, model: Seq2Seq, corpus: EncodedCorpus, num_steps: int
+    config: Config, model: Seq2Seq, corpus: EncodedCorpus, num_steps: int, job: Job
 ) -> TranslationModule:
     """The Lightning module around a model."""
     return TranslationModule(
@@ -110,6 +119,7 @@ def build_module(
         attention_measures=AttentionMeasures(
             corpus.validation, corpus.source_codec, corpus.target_codec
         ),
+        job=job,
     )
 
 
@@ -124,6 +134,7 @@ def build_trainer(
     record: RunRecord,
     conditions: dict[str, Any],
     stop: StopOnSignal,
+    job: Job,
 ) -> pl.Trainer:
     """The Lightning trainer of a run folder.
 
@@ -137,13 +148,20 @@ def build_trainer(
         record: is told of every validation.
         conditions: what the checkpoints are to remember of the run, see `conditions_of`.
         stop: listens for signals.
+        job: the processes that train together.
     """
     log = EventLog(run_dir)
-    pictures = build_pictures(config, run_dir.name, corpus)
+    pictures = build_pictures(config, run_dir.name, corpus) if job.is_first else []
     contents = CheckpointContents({"conditions": lambda: conditions, "events": log.sizes})
     return pl.Trainer(
         accelerator={"cuda": "gpu"}.get(device.type, device.type),
         devices=config.device.devices,
+        num_nodes=config.device.num_nodes,
+        # the processes are there, and are told apart by the variables of torchrun
+        strategy=DDPStrategy(cluster_environment=LightningEnvironment())
+        if job.size > 1
+        else "auto",
+        use_distributed_sampler=False,  # `Order.share` is ours
         precision=PRECISIONS[precision],  # type: ignore[arg-type]
         max_epochs=config.trainer.max_epochs,
         accumulate_grad_batches=config.trainer.accumulate,
@@ -155,7 +173,7 @@ def build_trainer(
         enable_checkpointing=False,  # ours are among the callbacks
         callbacks=[
             TimeSpent(lambda: log.seconds),
-            RandomState(),
+            RandomState(job),
             SessionStart(),
             ProgressReport(total_steps=num_steps),
             AttentionWatch(),
@@ -198,9 +216,10 @@ def _endings(config: Config, num_steps: int) -> list[Callback]:
     return callbacks
 
 
-def build_stop(run_dir: Path) -> StopOnSignal:
+def build_stop(run_dir: Path, job: Job) -> StopOnSignal:
     """What listens for signals."""
-    return StopOnSignal(run_dir / "checkpoints" / LAST, requeue=requeue_command(os.environ))
+    requeue = requeue_command(os.environ)
+    return StopOnSignal(run_dir / "checkpoints" / LAST, requeue=requeue, job=job)
 
 
 def _checkpoints(config: Config, folder: Path) -> list[Callback]:

@@ -1,0 +1,180 @@
+"""A file of translations that a later process can continue."""
+
+import hashlib
+import json
+import os
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from seq2seq.errors import InputError
+from seq2seq.experiments.files import write_text
+
+SUFFIX = ".progress"
+"""End of the name of the file beside the output that tells how far it is; gone at the end."""
+
+HEADERS = ("model/model.json", "model.json")
+"""Of a run folder and of a model folder."""
+
+
+class ResumableOutput:
+    """Appends whole windows of lines to a file, and remembers after each what it has read.
+
+    Whatever ends the process, the file beside the output tells of a state that is on the disk; what
+    has been written after it is cut off.
+
+    Args:
+        path: of the output.
+        conditions: what the translation depends on besides the input, as JSON values.
+        resume: continue what is there.
+
+    Raises:
+        InputError: what is there is complete, of other conditions, or interrupted and not to be
+            continued.
+    """
+
+    def __init__(self, path: Path, conditions: Mapping[str, Any], *, resume: bool) -> None:
+        self._path = path
+        self._beside = path.with_name(path.name + SUFFIX)
+        self._conditions = json.loads(json.dumps(conditions))
+        self._digest = hashlib.sha256()
+        self.num_lines = 0
+        """Lines of the input that have been translated."""
+        self._num_bytes = 0
+        self._expected: str | None = None
+        if self._beside.exists():
+            self._continue(resume=resume)
+        elif resume and path.exists():
+            raise InputError(
+                f"{path} is there without {self._beside.name}: it is complete; leave --resume out "
+                "to translate again"
+            )
+        try:
+            self._file = path.open("r+b" if self.num_lines else "wb")
+        except OSError as error:
+            raise InputError(f"{path} cannot be written to ({error.strerror})") from error
+        self._file.truncate(self._num_bytes)
+        self._file.seek(self._num_bytes)
+        if self._expected is None:
+            self._remember()
+
+    def __enter__(self) -> "ResumableOutput":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def _continue(self, *, resume: bool) -> None:
+        """Read how far an interrupted translation is."""
+        if not resume:
+            raise InputError(
+                f"{self._path} holds an interrupted translation: add --resume to continue it, or "
+                f"remove {self._beside}"
+            )
+        try:
+            state = json.loads(self._beside.read_text(encoding="utf-8"))
+            differing = sorted(
+                name
+                for name, value in self._conditions.items()
+                if state["conditions"].get(name) != value
+            )
+            self.num_lines, self._num_bytes = int(state["lines"]), int(state["bytes"])
+            self._expected = str(state["input_sha256"])
+            complete = self._path.stat().st_size >= self._num_bytes if self.num_lines else True
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise InputError(f"{self._beside} is damaged: remove it to begin again") from error
+        if differing:
+            raise InputError(
+                f"{self._path} was begun with another {', '.join(differing)}: give the same, or "
+                f"remove {self._beside} to begin again"
+            )
+        if not complete:
+            raise InputError(
+                f"{self._path} is shorter than {self._beside.name} says: remove both to begin again"
+            )
+
+    def remaining(self, lines: Iterable[str]) -> Iterator[str]:
+        """The lines of the input that have not been translated.
+
+        Raises:
+            InputError: those that have been are not those of this input.
+        """
+        iterator = iter(lines)
+        num_skipped = 0
+        for line in islice(iterator, self.num_lines):
+            self._count(line)
+            num_skipped += 1
+        differs = self._expected is not None and self._digest.hexdigest() != self._expected
+        if num_skipped < self.num_lines or differs:
+            raise InputError(
+                f"the first {self.num_lines:,} lines of the input are not those that {self._path} "
+                f"was made of: give the same input, or remove {self._beside} to begin again"
+            )
+        return iterator
+
+    def add(self, lines: list[str], translations: str) -> None:
+        """Append the translations of some lines, durably."""
+        for line in lines:
+            self._count(line)
+        content = translations.encode()
+        self._file.write(content)
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self.num_lines += len(lines)
+        self._num_bytes += len(content)
+        self._remember()
+
+    def complete(self) -> None:
+        """There is nothing to continue."""
+        self._beside.unlink()
+
+    def _count(self, line: str) -> None:
+        self._digest.update(f"{line}\n".encode())
+
+    def _remember(self) -> None:
+        state = {
+            "lines": self.num_lines,
+            "bytes": self._num_bytes,
+            "input_sha256": self._digest.hexdigest(),
+            "conditions": self._conditions,
+        }
+        write_text(self._beside, json.dumps(state, indent=1))
+
+
+def translation_conditions(models: Iterable[Path], options: Mapping[str, Any]) -> dict[str, Any]:
+    """What a translation depends on: the options, and the models, by the digest of their header.
+
+    (The header holds the digests of all files of a model, which are checked where it is loaded.)
+    """
+    headers = [next(path / name for name in HEADERS if (path / name).is_file()) for path in models]
+    digests = [hashlib.sha256(header.read_bytes()).hexdigest() for header in headers]
+    return {"model": digests} | {f"--{name.replace('_', '-')}": v for name, v in options.items()}
+
+
+class Pace:
+    """Says on the terminal how many lines are translated, and how many a second.
+
+    Args:
+        num_lines: those that were translated before.
+        shown: whether anybody looks on.
+    """
+
+    def __init__(self, num_lines: int, *, shown: bool) -> None:
+        self.num_lines = self._first = num_lines
+        self._shown = shown
+        self._started = time.monotonic()
+
+    def add(self, num_lines: int) -> None:
+        """Count lines."""
+        self.num_lines += num_lines
+        if self._shown:
+            rate = (self.num_lines - self._first) / (time.monotonic() - self._started)
+            print(f"\r{self.num_lines:,} lines, {rate:,.1f} a second ", end="", file=sys.stderr)
+
+    def end(self) -> None:
+        """Leave the line."""
+        if self._shown:
+            print(file=sys.stderr)
