@@ -14,12 +14,15 @@ import sys
 import time
 from pathlib import Path
 
+from seq2seq.application import launch as launch_module
 from seq2seq.application import run as run_module
 from seq2seq.errors import TrainingInterrupted
 from seq2seq.experiments.files import write_text
 from seq2seq.experiments.translations import Translations, translations_path, write_translations
 
 PROGRAM = Path(__file__).parents[1] / "train.py"
+
+LAUNCH = launch_module.launch
 
 SENTENCES = ["the red cat sleeps on a mat", "a dog sees the cat", "they do not see it"] * 10
 
@@ -35,7 +38,9 @@ def misbehave(how, checkpoint):
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def stub_training(config, _corpus, record, _job):
+def stub_training(config, _corpus, record, job):
+    if not job.is_first:
+        return {}
     run_dir = record.folder
     checkpoint, received = run_dir / "checkpoints" / "last.ckpt", []
     signal.signal(signal.SIGTERM, lambda number, _: received.append(number))
@@ -76,6 +81,10 @@ def translated(config):
 if __name__ == "__main__":
     run_module._train = stub_training
     run_module.build_corpus = lambda *_: "a corpus"
+    # the path of the program that runpy runs takes the place of this one's
+    launch_module.launch = lambda command, count: LAUNCH(
+        [command[0], __file__, *command[2:]], count
+    )
     if "-m" in sys.argv:
         from seq2seq.application import sweep
 

@@ -47,6 +47,15 @@ def test_a_job_that_ends_badly_does_not_touch_the_others(disaster):
     assert "2 finished, 1 failed, 1 exited, 1 interrupted, 1 killed" in printed
 
 
+def test_a_job_of_two_processes_is_told_by_that_which_started_them(tmp_path):
+    status, printed = run_sweep(
+        tmp_path, "device=ddp", "device.accelerator=cpu", "data.seed=1,104", *QUICK
+    )
+    assert status == 1
+    assert states_of(tmp_path) == {1: State.finished, 104: State.exited}
+    assert "1 finished, 1 exited" in printed
+
+
 def test_the_traceback_of_a_job_is_in_its_own_log_and_record(disaster):
     folder = disaster[0]
     for name, path in folders_of(folder).items():

@@ -25,7 +25,8 @@ GRACE_SECONDS = 10.0
 """How long the other processes may take to end after one has failed."""
 
 LAUNCHED = "SEQ2SEQ_LAUNCHED"
-"""Set where `launch` has started the process, whose standard input ends with the launcher."""
+"""Set where `launch` has started the process, whose standard input ends with the launcher: to the
+number of the launcher."""
 
 FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)
 
@@ -105,7 +106,7 @@ def launch(command: Sequence[str], num_ranks: int) -> int:
         "MASTER_PORT": str(_free_port()),
         SIZE: str(num_ranks),
         "LOCAL_WORLD_SIZE": str(num_ranks),
-        LAUNCHED: "1",
+        LAUNCHED: str(os.getpid()),
     }
     environment.setdefault("OMP_NUM_THREADS", str(max(cores() // num_ranks, 1)))
     if sys.platform == "linux":  # a machine's own name may lead nowhere
@@ -194,6 +195,11 @@ class _Processes:
         if killed:
             return 1
         return max((128 - code if code < 0 else code for code in codes.values()), default=1)
+
+
+def job_process() -> int:
+    """The number of the process that stands for this job: its end is the end of all."""
+    return int(os.environ.get(LAUNCHED, os.getpid()))
 
 
 def follow_launcher() -> None:

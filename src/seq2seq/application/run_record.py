@@ -1,7 +1,6 @@
 """The record of a run, kept while it runs."""
 
 import json
-import os
 import platform
 import time
 import traceback
@@ -14,6 +13,7 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
+from seq2seq.application.launch import job_process
 from seq2seq.config import Config, Monitor
 from seq2seq.errors import InputError, TrainingFailed, TrainingInterrupted
 from seq2seq.experiments.ledger import (
@@ -101,7 +101,7 @@ class RunRecord:
             versions=versions(),
             git=git_commit(PROGRAM_FOLDER),
             host=platform.node(),
-            process=os.getpid(),
+            process=job_process(),
             started=_now(),
             history=[],
             monitor=monitor(config),
@@ -208,7 +208,7 @@ def finish_record(run_dir: Path, scores: dict[str, Any]) -> None:
 
     def finish(ledger: Ledger) -> None:
         ledger.state, ledger.detail, ledger.scores = State.finished, "", scores
-        ledger.ended, ledger.process = ledger.ended or _now(), os.getpid()
+        ledger.ended, ledger.process = ledger.ended or _now(), job_process()
 
     ledger = read_ledger(run_dir)
     if ledger is not None and ledger.state is not State.finished:
