@@ -2,13 +2,14 @@
 
 import logging
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from lightning.pytorch.callbacks import Callback
 
 from seq2seq.application.allocator import keep_freed_memory
 from seq2seq.application.build.training import (
@@ -29,9 +30,22 @@ from seq2seq.training.time_spent import time_shares
 
 
 def fit(
-    config: Config, prepared: PreparedRun, run_dir: Path, record: RunRecord, job: Job
+    config: Config,
+    prepared: PreparedRun,
+    run_dir: Path,
+    record: RunRecord,
+    job: Job,
+    watchers: Sequence[Callback] = (),
 ) -> dict[str, Any]:
     """Fit the model, as one of the processes of a job; returns facts of the training.
+
+    Args:
+        config: of the run.
+        prepared: the run.
+        run_dir: its folder.
+        record: is told of every validation.
+        job: the processes that train together.
+        watchers: callbacks that look on.
 
     Raises:
         TrainingFailed: training cannot go on.
@@ -58,6 +72,7 @@ def fit(
         conditions=prepared.conditions,
         stop=stop,
         job=job,
+        watchers=watchers,
     )
     record.ledger.threads = torch.get_num_threads()
     if point is None and job.is_first:

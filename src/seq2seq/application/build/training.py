@@ -1,6 +1,7 @@
 """Everything Lightning needs for a run."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -135,6 +136,7 @@ def build_trainer(
     conditions: dict[str, Any],
     stop: StopOnSignal,
     job: Job,
+    watchers: Sequence[Callback],
 ) -> pl.Trainer:
     """The Lightning trainer of a run folder.
 
@@ -149,6 +151,7 @@ def build_trainer(
         conditions: what the checkpoints are to remember of the run, see `conditions_of`.
         stop: listens for signals.
         job: the processes that train together.
+        watchers: callbacks that look on; they see of a validation what it has measured.
     """
     log = EventLog(run_dir)
     pictures = build_pictures(config, run_dir.name, corpus) if job.is_first else []
@@ -178,6 +181,7 @@ def build_trainer(
             ProgressReport(total_steps=num_steps),
             AttentionWatch(),
             History(record.add_validation),
+            *watchers,
             *pictures,
             *_averaging(config),
             *_endings(config, num_steps),
