@@ -24,7 +24,7 @@ NUM_PAIRS = 60_000
 
 
 def torture(folder, generator, *, num_kills, num_pairs, processes=(1, 2)):
-    """Kill builds; gives the number that were killed before they had finished."""
+    """Kill so many builds before they end; tells of each build whether it was."""
     recipe = recipe_of(write_shards(folder / "text", pairs_of(num_pairs)))
     durations, expected = {}, None
     for count in processes:
@@ -36,21 +36,23 @@ def torture(folder, generator, *, num_kills, num_pairs, processes=(1, 2)):
         assert expected in (None, contents(root))
         expected = contents(root)
     assert expected
-    num_stopped = 0
-    for kill in range(num_kills):
-        root, count = folder / f"kill-{kill}", processes[kill % len(processes)]
-        builders = [run_builder(root, recipe, count) for _ in range(1 + kill % 3 // 2)]
-        time.sleep(generator.uniform(0, durations[count]) if kill else 0)
+    killed = []
+    while sum(killed) < num_kills:
+        turn = len(killed)
+        root, count = folder / f"build-{turn}", processes[turn % len(processes)]
+        builders = [run_builder(root, recipe, count) for _ in range(1 + turn % 3 // 2)]
+        time.sleep(generator.uniform(0, durations[count]) if turn else 0)
+        killed.append(builders[0].is_alive())
         builders[0].kill()
         for builder in builders:
             builder.join()
         whole = contents(root) == expected if root.exists() else False
-        num_stopped += not whole
         left = sum("/partial/" in name for name in contents(root)) if root.exists() else 0
         opened(root, recipe)
         assert contents(root) == expected
-        print(f"kill {kill + 1:>2}: {'whole' if whole else f'{left} files of a part'}; then right")
-    return num_stopped
+        how = "killed" if killed[-1] else "ended "
+        print(f"{turn + 1:>2} {how}: {'whole' if whole else f'{left} files of a part'}; then right")
+    return killed
 
 
 def run_builder(root, recipe, num_processes):
@@ -64,7 +66,9 @@ def run_builder(root, recipe, num_processes):
 if __name__ == "__main__":
     seed = int(sys.argv[1]) if len(sys.argv) > 1 else 1
     with tempfile.TemporaryDirectory() as scratch:
-        stopped = torture(
+        killed = torture(
             Path(scratch), random.Random(seed), num_kills=NUM_KILLS, num_pairs=NUM_PAIRS
         )
-    print(f"{stopped} of {NUM_KILLS} builds were killed before their end; every next start right")
+    print(
+        f"{sum(killed)} of {len(killed)} builds killed, the others had ended; every next start right"
+    )
