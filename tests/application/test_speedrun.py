@@ -1,9 +1,11 @@
+from types import SimpleNamespace
+
 import pytest
 
 from seq2seq.application.build.corpus import build_corpus
 from seq2seq.application.build.text import build_codecs
 from seq2seq.application.run import run
-from seq2seq.benchmark.speedrun import Mark, as_lines, speedrun
+from seq2seq.benchmark.speedrun import Goal, Mark, as_lines, speedrun
 from tests.application.test_training_options import SHORT
 
 OPTIONS = [*SHORT, "trainer.max_epochs=3"]
@@ -33,6 +35,26 @@ def test_the_score_is_that_of_the_run_with_an_average_too(tiny, tmp_path):
     metrics = run(tiny(*options), tmp_path / "run")
     assert marks[-1].bleu > 0
     assert marks[-1].bleu == pytest.approx(metrics["validation"]["bleu"])
+
+
+def test_the_time_of_the_scores_does_not_count(tiny, monkeypatch):
+    clock = [0.0]
+
+    def score(_):
+        clock[0] += 100
+        return 1.0
+
+    monkeypatch.setattr(Goal, "_score", score)
+    monkeypatch.setattr("seq2seq.benchmark.speedrun.perf_counter", lambda: clock[0])
+    validation = SimpleNamespace(pairs=[])
+    prepared = SimpleNamespace(
+        corpus=SimpleNamespace(validation=validation), exported=None, device=None
+    )
+    goal = Goal(prepared, tiny(), bleu=50.0, started=0.0)
+    for epoch in range(2):
+        clock[0] += 7
+        goal.on_validation_end(SimpleNamespace(current_epoch=epoch), None)
+    assert [mark.seconds for mark in goal.marks] == [7, 14]
 
 
 def test_the_line_for_the_table_is_of_the_mark_that_reached_the_score():

@@ -67,9 +67,20 @@ def test_two_processes_train_the_weights_of_one_with_the_same_global_batch(tmp_p
     assert said_by(two)[1] == "", "the second process is silent"
 
 
+def seeds_in(run_dir):
+    """What the random numbers of each process began with."""
+    checkpoint = read_checkpoint(run_dir / "checkpoints" / "last.ckpt")
+    generator = torch.Generator()
+    for state in checkpoint["callbacks"]["RandomState"]["processes"]:
+        generator.set_state(state["cpu"])
+        yield generator.initial_seed()
+
+
 def test_stopped_or_broken_jobs_continue_bit_for_bit(tmp_path):
     whole = tmp_path / "e" / "whole"
     assert run_job(whole, DROPOUT) == [0, 0], said_by(whole)
+    first, second = seeds_in(whole)
+    assert first != second, "both drop the same"
     for number, statuses in ((signal.SIGTERM, [143, 143]), (signal.SIGKILL, [1, -9])):
         run_dir = tmp_path / "e" / str(int(number))
         assert run_job(run_dir, DROPOUT, hook=signal_in_step_5(number)) == statuses

@@ -1,9 +1,9 @@
 """The shortest training that reaches a score."""
 
-import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import lightning.pytorch as pl
@@ -52,7 +52,7 @@ class Goal(Callback):
         prepared: the run.
         config: of the run, whose beam is used.
         bleu: the score.
-        started: when the run began, of `time.perf_counter`.
+        started: when the run began, of `perf_counter`.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class Goal(Callback):
 
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:  # noqa: ARG002
         """Score the model as validated, which is an average where one is kept."""
-        before = time.perf_counter()
+        before = perf_counter()
         bleu = self._score()
         mark = Mark(
             epoch=trainer.current_epoch + 1,
@@ -84,7 +84,7 @@ class Goal(Callback):
             bleu=bleu,
         )
         self.marks.append(mark)
-        self._started += time.perf_counter() - before
+        self._started += perf_counter() - before
         trainer.should_stop = self.is_reached
 
     @property
@@ -118,7 +118,7 @@ def speedrun(config: Config, run_dir: Path, overrides: list[str], *, bleu: float
         TrainingFailed: likewise.
         TrainingInterrupted: likewise.
     """
-    started = time.perf_counter()
+    started = perf_counter()
     corpus = build_corpus(config.data, config.seed)
     record = RunRecord.begin(config, run_dir, overrides)
     with record.kept():
