@@ -10,7 +10,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from seq2seq.application.config_errors import composed_config
+from seq2seq.application.composing import composed_config
 from seq2seq.application.program import program_parser, run_program
 from seq2seq.application.run_folder import run_folder
 from seq2seq.errors import InputError
@@ -32,7 +32,7 @@ def _run(arguments: argparse.Namespace) -> int:
     folder = run_folder(config, arguments.overrides)
     if folder.exists():
         raise InputError(f"{folder} is there: a speedrun begins at the beginning, give name=…")
-    from seq2seq.benchmark.speedrun import as_lines, speedrun  # noqa: PLC0415 - torch
+    from seq2seq.application.speedrun import as_lines, speedrun  # noqa: PLC0415 - torch
 
     marks = speedrun(config, folder, overrides, bleu=arguments.bleu)
     print("\n".join(as_lines(marks, bleu=arguments.bleu)))

@@ -5,7 +5,7 @@ import pytest
 from seq2seq.application.build.corpus import build_corpus
 from seq2seq.application.build.text import build_codecs
 from seq2seq.application.run import run
-from seq2seq.benchmark.speedrun import Goal, Mark, as_lines, speedrun
+from seq2seq.application.speedrun import Goal, Mark, as_lines, speedrun
 from tests.application.test_training_options import SHORT
 
 OPTIONS = [*SHORT, "trainer.max_epochs=3"]
@@ -45,7 +45,7 @@ def test_the_time_of_the_scores_does_not_count(tiny, monkeypatch):
         return 1.0
 
     monkeypatch.setattr(Goal, "_score", score)
-    monkeypatch.setattr("seq2seq.benchmark.speedrun.perf_counter", lambda: clock[0])
+    monkeypatch.setattr("seq2seq.application.speedrun.perf_counter", lambda: clock[0])
     validation = SimpleNamespace(pairs=[])
     prepared = SimpleNamespace(
         corpus=SimpleNamespace(validation=validation), exported=None, device=None

@@ -5,7 +5,6 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from hydra import compose, initialize_config_dir
 from hydra.errors import (
     ConfigCompositionException,
     HydraException,
@@ -21,7 +20,7 @@ from omegaconf.errors import (
 
 from seq2seq.application.help import choices_of
 from seq2seq.application.reference import Setting, corpora_with, is_section, setting_of
-from seq2seq.config import Config, known_keys, register_schema
+from seq2seq.config import Config, known_keys
 from seq2seq.errors import InputError
 
 CONFIG_ERRORS = (HydraException, OmegaConfBaseException)
@@ -30,25 +29,6 @@ CONFIG_ERRORS = (HydraException, OmegaConfBaseException)
 MERGING_OVERRIDE = re.compile(r"Error merging override (.*)")
 KEY_NOT_IN = re.compile(r"Key '([^']*)' not in '(\w+)'")
 NO_ATTRIBUTE = re.compile(r"'(\w+)' object has no attribute '([^']*)'")
-
-
-def composed_config(conf: Path, overrides: Sequence[str]) -> Config:
-    """The configuration that command-line arguments describe, outside of Hydra's own main.
-
-    Args:
-        conf: the folder of configurations.
-        overrides: ``key=value`` and ``group=choice``.
-
-    Raises:
-        InputError: the arguments are wrong.
-    """
-    check_arguments(overrides, conf)
-    register_schema()
-    try:
-        with initialize_config_dir(str(conf.resolve()), version_base="1.3"):
-            return as_config(compose("config", overrides=list(overrides)))
-    except CONFIG_ERRORS as error:
-        raise InputError(explain(error)) from error
 
 
 def as_config(composed: DictConfig) -> Config:

@@ -101,13 +101,76 @@ def _packed(
     )
 
 
+class Encoders:
+    """Processes that tokenise, which start to load their modules at once.
+
+    They end with the block that this is the context of.
+
+    Args:
+        count: of processes; with 1 the calling process tokenises.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._ends = ExitStack()
+        self._idle: deque[Connection] = deque()
+        context = get_context("spawn")  # a copy of a process with threads could hang
+        for _ in range(count if count > 1 else 0):
+            here, there = context.Pipe()
+            process = context.Process(target=_encode_chunks, args=(there,), daemon=True)
+            process.start()
+            there.close()
+            self._ends.callback(process.join)
+            self._idle.append(self._ends.enter_context(here))
+
+    def __enter__(self) -> "Encoders":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ends.close()  # our ends of the pipes too, which ends the processes
+
+    def encode(
+        self,
+        read: Iterable[Chunk],
+        codecs: tuple[TextCodec, TextCodec],
+        codec_folder: Path,
+        rules: EncodingRules,
+    ) -> Iterator[tuple[EncodedChunk, int]]:
+        """Encoded chunks in order, with the number of lines of each.
+
+        Args:
+            read: the chunks.
+            codecs: of source and target.
+            codec_folder: where they are saved.
+            rules: which pairs are kept.
+        """
+        if not self._idle:
+            yield from ((encode_chunk(chunk, codecs, rules), chunk.num_lines) for chunk in read)
+            return
+        for connection in self._idle:
+            _send(connection, (codec_folder, rules))
+        working: deque[tuple[Connection, int]] = deque()
+        for chunk in read:  # each process has one to work on, and they are served in turn
+            result = None
+            if self._idle:
+                connection = self._idle.popleft()
+            else:
+                connection, num_lines = working.popleft()
+                result = _received(connection), num_lines
+            _send(connection, chunk)
+            working.append((connection, chunk.num_lines))
+            if result is not None:
+                yield result
+        for connection, num_lines in working:
+            yield _received(connection), num_lines
+
+
 def build_corpus_folder(
     folder: Path,
     shards: Sequence[Shard],
     codecs: tuple[TextCodec, TextCodec],
     rules: EncodingRules,
     *,
-    num_processes: int,
+    encoders: Encoders,
     progress: Callable[[int], None],
 ) -> None:
     """Tokenise all pairs of some files into a folder.
@@ -119,7 +182,7 @@ def build_corpus_folder(
         shards: the files.
         codecs: of source and target.
         rules: which pairs are kept.
-        num_processes: processes that tokenise; with 1 this one does.
+        encoders: who tokenises.
         progress: told how many pairs each step has dealt with.
 
     Raises:
@@ -129,12 +192,9 @@ def build_corpus_folder(
     gc.disable()  # see _encode_chunks
     writer = CorpusWriter(folder, codecs, keep_text=rules.keep_text)
     try:
-        read = chunks(shards)
-        if num_processes > 1:
-            encoded = _in_processes(read, folder / "tokenizer", rules, num_processes)
-        else:
-            encoded = ((encode_chunk(chunk, codecs, rules), chunk.num_lines) for chunk in read)
-        for chunk, num_lines in encoded:
+        for chunk, num_lines in encoders.encode(
+            chunks(shards), codecs, folder / "tokenizer", rules
+        ):
             writer.append(chunk)
             progress(num_lines)
         writer.seal()
@@ -146,41 +206,9 @@ def build_corpus_folder(
             gc.enable()
 
 
-def _in_processes(
-    read: Iterable[Chunk], codec_folder: Path, rules: EncodingRules, count: int
-) -> Iterator[tuple[EncodedChunk, int]]:
-    """Encoded chunks in order: each process has one to work on, and they are served in turn."""
-    context = get_context("spawn")  # a copy of a process with threads could hang
-    with ExitStack() as ends:
-        idle: deque[Connection] = deque()
-        for _ in range(count):
-            here, there = context.Pipe()
-            arguments = (there, codec_folder, rules)
-            process = context.Process(target=_encode_chunks, args=arguments, daemon=True)
-            process.start()
-            there.close()
-            ends.callback(process.join)
-            idle.append(ends.enter_context(here))
-        working: deque[tuple[Connection, int]] = deque()
-        for chunk in read:
-            result = None
-            if idle:
-                connection = idle.popleft()
-            else:
-                connection, num_lines = working.popleft()
-                result = _received(connection), num_lines
-            _send(connection, chunk)
-            working.append((connection, chunk.num_lines))
-            if result is not None:
-                yield result
-        for connection, num_lines in working:
-            yield _received(connection), num_lines
-        # our ends are closed now, which ends the processes
-
-
-def _send(connection: Connection, chunk: Chunk) -> None:
+def _send(connection: Connection, work: Any) -> None:
     try:
-        connection.send(chunk)
+        connection.send(work)
     except OSError as error:
         raise _lost_process() from error
 
@@ -202,13 +230,17 @@ def _lost_process() -> InputError:
     )
 
 
-def _encode_chunks(connection: Connection, codec_folder: Path, rules: EncodingRules) -> None:
-    """Encode what is sent until the other end is closed, be it by the end of that process."""
+def _encode_chunks(connection: Connection) -> None:
+    """Encode what is sent until the other end is closed, be it by the end of that process.
+
+    What comes first are the folder of the codecs and the rules.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the other end decides
     # millions of small lists and no cycle among them: looking for one takes a third of the time
     gc.disable()
     try:
         try:
+            codec_folder, rules = connection.recv()
             codecs = load_codecs(codec_folder)
             while True:
                 connection.send(encode_chunk(connection.recv(), codecs, rules))

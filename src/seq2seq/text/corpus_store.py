@@ -16,7 +16,7 @@ from seq2seq.errors import InputError
 from seq2seq.text.block_file import DamagedFileError
 from seq2seq.text.codec import CodecSettings, TextCodec, codec_digest, train_codecs
 from seq2seq.text.corpus import SentencePair, Shard, drop_blank
-from seq2seq.text.corpus_build import EncodingRules, build_corpus_folder
+from seq2seq.text.corpus_build import Encoders, EncodingRules, build_corpus_folder
 from seq2seq.text.corpus_folder import FORMAT
 from seq2seq.text.shards import sample_pairs, stamps
 from seq2seq.text.stored_corpus import StoredCorpus, read_corpus
@@ -144,16 +144,17 @@ def _build(folder: Path, recipe: Recipe, report: BuildReport, num_processes: int
     _remove(partial)
     partial.mkdir()
     try:
-        codecs, num_pairs = _codecs(folder, recipe, report)
-        report.encoding(num_pairs, num_processes)
-        build_corpus_folder(
-            partial,
-            recipe.shards,
-            codecs,
-            recipe.rules,
-            num_processes=num_processes,
-            progress=report.advance,
-        )
+        with Encoders(num_processes) as encoders:
+            codecs, num_pairs = _codecs(folder, recipe, report)
+            report.encoding(num_pairs, num_processes)
+            build_corpus_folder(
+                partial,
+                recipe.shards,
+                codecs,
+                recipe.rules,
+                encoders=encoders,
+                progress=report.advance,
+            )
         _require_unchanged(folder, recipe)
     except BaseException:
         _remove(partial)
