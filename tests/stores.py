@@ -5,9 +5,9 @@ from dataclasses import replace
 from multiprocessing import get_context
 
 from seq2seq.experiments.folder_lock import holding
+from seq2seq.text.chunk_encoding import EncodingRules
 from seq2seq.text.codec import CodecSettings
 from seq2seq.text.corpus import SentencePair, Shard
-from seq2seq.text.corpus_build import EncodingRules
 from seq2seq.text.corpus_store import Recipe, open_corpus
 
 WORDS = CodecSettings("word", "word", False, False, 1, None)

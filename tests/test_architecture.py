@@ -18,6 +18,7 @@ CLUSTER = SOURCE / "application" / "cluster.py"
 
 FLOORS = {
     "errors": 0,
+    "allocator": 0,
     "config": 1,
     "attention": 1,
     "experiments": 1,

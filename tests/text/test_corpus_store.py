@@ -9,7 +9,7 @@ from seq2seq.errors import InputError
 from seq2seq.text import corpus_build
 from seq2seq.text.block_file import BLOCK_BYTES, BlockArray, BlockWriter, DamagedFileError
 from seq2seq.text.bucketing import BatchSize, ShuffledOrders
-from seq2seq.text.corpus_build import encode_chunk
+from seq2seq.text.chunk_encoding import encode_chunk
 from seq2seq.text.corpus_folder import id_type
 from seq2seq.text.loader import BatchLoader
 from seq2seq.text.shards import is_held_out

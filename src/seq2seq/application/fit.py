@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from lightning.pytorch.callbacks import Callback
 
-from seq2seq.application.allocator import keep_freed_memory
+from seq2seq.allocator import keep_freed_memory
 from seq2seq.application.build.training import (
     build_data,
     build_module,

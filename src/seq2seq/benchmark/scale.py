@@ -22,9 +22,10 @@ from seq2seq.errors import InputError
 from seq2seq.experiments.folder_lock import holding
 from seq2seq.text.batch import Batch
 from seq2seq.text.bucketing import BatchSize, ShuffledOrders, padding_share
+from seq2seq.text.chunk_encoding import EncodingRules
 from seq2seq.text.codec import CodecSettings, load_codec
 from seq2seq.text.corpus import SentencePair, Shard
-from seq2seq.text.corpus_build import EncodingRules, num_cores
+from seq2seq.text.corpus_build import num_cores
 from seq2seq.text.corpus_store import Recipe, open_corpus
 from seq2seq.text.loader import BatchLoader
 from seq2seq.text.shards import first_pairs, num_bytes

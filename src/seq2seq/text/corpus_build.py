@@ -6,99 +6,21 @@ import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
-from itertools import chain, compress
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from seq2seq.allocator import keep_freed_memory
 from seq2seq.errors import InputError
+from seq2seq.text.chunk_encoding import EncodingRules, encode_chunk
 from seq2seq.text.codec import TextCodec, load_codecs
 from seq2seq.text.corpus import Shard
 from seq2seq.text.corpus_folder import (
-    LONGEST,
     CorpusWriter,
     EncodedChunk,
-    EncodedTexts,
-    id_type,
 )
-from seq2seq.text.shards import Chunk, chunks, is_held_out
-from seq2seq.text.vocabulary import UNKNOWN_ID
-
-
-@dataclass(frozen=True, slots=True)
-class EncodingRules:
-    """Which pairs are kept, and what of them.
-
-    Attributes:
-        max_length: tokens; longer pairs are dropped; None for what a folder can hold.
-        truncate: cut the sentences of longer pairs instead.
-        held_out: share of the source sentences whose pairs are held out.
-        keep_text: keep the text too.
-    """
-
-    max_length: int | None
-    truncate: bool
-    held_out: float
-    keep_text: bool
-
-
-def encode_chunk(
-    chunk: Chunk, codecs: tuple[TextCodec, TextCodec], rules: EncodingRules
-) -> EncodedChunk:
-    """Tokenise the pairs of a chunk; `store.encode_split` does the same in memory.
-
-    Raises:
-        InputError: a line is not UTF-8.
-    """
-    texts: tuple[list[Any], ...] = chunk.texts()
-    num_blank = 0
-    if not all(all(map(str.strip, side)) for side in texts):
-        is_filled = [bool(s.strip() and t.strip()) for s, t in zip(*texts, strict=True)]
-        texts, num_blank = _chosen(texts, is_filled)
-    held_out: list[tuple[str, str]] = []
-    if rules.held_out:
-        is_held = [is_held_out(source, rules.held_out) for source in texts[0]]
-        held_out = list(zip(*_chosen(texts, is_held)[0], strict=True))
-        texts, _ = _chosen(texts, [not held for held in is_held])
-    ids = tuple(codec.encode_all(side) for codec, side in zip(codecs, texts, strict=True))
-    bound = min(rules.max_length or LONGEST, LONGEST)
-    if rules.truncate and rules.max_length is not None:
-        ids = tuple([sentence[:bound] for sentence in side] for side in ids)
-    fits = [len(s) <= bound and len(t) <= bound for s, t in zip(*ids, strict=True)]
-    ids, num_long = _chosen(ids, fits)
-    texts, _ = _chosen(texts, fits)
-    source, target = (
-        _packed(*side, keep_text=rules.keep_text) for side in zip(codecs, ids, texts, strict=True)
-    )
-    return EncodedChunk(source, target, held_out, num_blank, num_long)
-
-
-def _chosen(sides: tuple[list[Any], ...], chosen: list[bool]) -> tuple[tuple[list[Any], ...], int]:
-    """What is chosen of each side, and how much is not."""
-    if all(chosen):
-        return sides, 0
-    kept = tuple(list(compress(side, chosen)) for side in sides)
-    return kept, len(chosen) - len(kept[0])
-
-
-def _packed(
-    codec: TextCodec, sentences: list[list[int]], texts: list[str], *, keep_text: bool
-) -> EncodedTexts:
-    lengths = np.fromiter(map(len, sentences), np.uint16, count=len(sentences))
-    count = int(lengths.sum(dtype=np.int64))
-    ids = np.fromiter(chain.from_iterable(sentences), id_type(codec), count=count)
-    raw = [text.encode("utf-8") for text in texts] if keep_text else []
-    return EncodedTexts(
-        ids=ids,
-        lengths=lengths,
-        num_unknown=int(np.count_nonzero(ids == UNKNOWN_ID)),
-        text=b"".join(raw),
-        text_lengths=np.fromiter(map(len, raw), np.uint32, count=len(raw)),
-    )
+from seq2seq.text.shards import Chunk, chunks
 
 
 class Encoders:
@@ -238,6 +160,7 @@ def _encode_chunks(connection: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the other end decides
     # millions of small lists and no cycle among them: looking for one takes a third of the time
     gc.disable()
+    keep_freed_memory()
     try:
         try:
             codec_folder, rules = connection.recv()

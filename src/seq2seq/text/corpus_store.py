@@ -14,9 +14,10 @@ import sentencepiece
 
 from seq2seq.errors import InputError
 from seq2seq.text.block_file import DamagedFileError
+from seq2seq.text.chunk_encoding import EncodingRules
 from seq2seq.text.codec import CodecSettings, TextCodec, codec_digest, train_codecs
 from seq2seq.text.corpus import SentencePair, Shard, drop_blank
-from seq2seq.text.corpus_build import Encoders, EncodingRules, build_corpus_folder
+from seq2seq.text.corpus_build import Encoders, build_corpus_folder
 from seq2seq.text.corpus_folder import FORMAT
 from seq2seq.text.shards import sample_pairs, stamps
 from seq2seq.text.stored_corpus import StoredCorpus, read_corpus

@@ -8,9 +8,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from seq2seq.application.build.tokenizers import codec_settings
 from seq2seq.config import DataConfig, ParallelConfig
 from seq2seq.experiments.folder_lock import holding
+from seq2seq.text.chunk_encoding import EncodingRules
 from seq2seq.text.codec import TextCodec
 from seq2seq.text.corpus import Shard
-from seq2seq.text.corpus_build import EncodingRules, num_cores
+from seq2seq.text.corpus_build import num_cores
 from seq2seq.text.corpus_store import Recipe, open_corpus
 from seq2seq.text.stored_corpus import StoredCorpus
 

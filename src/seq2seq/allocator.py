@@ -12,8 +12,8 @@ KEPT = 2**30
 def keep_freed_memory() -> None:
     """Have glibc's allocator keep what is freed, instead of returning it to the system.
 
-    A training step frees and takes the same large blocks again and again, and the system clears
-    every page of them each time. Elsewhere nothing happens.
+    A training step, or a process that tokenises, frees and takes the same large blocks again and
+    again, and the system clears every page of them each time. Elsewhere nothing happens.
     """
     if not sys.platform.startswith("linux"):
         return

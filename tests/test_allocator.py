@@ -7,7 +7,7 @@ import pytest
 COUNT = """
 import resource, sys
 import torch
-from seq2seq.application.allocator import keep_freed_memory
+from seq2seq.allocator import keep_freed_memory
 
 def faults():
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
