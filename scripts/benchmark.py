@@ -6,6 +6,7 @@ sentence lengths, all in one process and in turn. docs/benchmarks/cpu.md explain
 
 import argparse
 import json
+import os
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -48,6 +49,7 @@ def _plan(arguments: argparse.Namespace) -> Plan:
 def _measure(arguments: argparse.Namespace) -> int:
     plan = _plan(arguments)
 
+    os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # torch's profiler says when it starts
     import torch  # noqa: PLC0415 - after --help
 
     from seq2seq.benchmark.report import report, translation_report  # noqa: PLC0415
