@@ -1,7 +1,8 @@
 """Translate lines: python scripts/translate.py MODEL_OR_RUN_DIR < source.txt > translation.txt
 
 One line out for each line in, in order; a blank line gives a blank line. On a terminal it asks for
-sentences, and draws the attention below each translation. The input may be gzip, and of any length:
+sentences, and draws the attention below each translation. The input may be compressed, and of any
+length:
 
     python scripts/translate.py RUN_DIR --input long.en.gz --output long.fr --resume
 """
@@ -29,7 +30,7 @@ CONDITIONS = (
     "beam", "n_best", "length_penalty", "alpha", "min_length", "max_length", "sample",
     "temperature", "top_k", "seed", "replace_unknown", "json", "batch_tokens", "window",
 )  # fmt: skip
-"""Options that must be the same where a translation is continued."""
+"""Options that must be the same where a translation is continued, beside the precision in use."""
 
 
 def main() -> int:
@@ -86,7 +87,8 @@ def _translate(arguments: argparse.Namespace) -> int:
             return 0
         conditions = translation_conditions(
             [arguments.model, *arguments.ensemble],
-            {name: getattr(arguments, name) for name in CONDITIONS},
+            {name: getattr(arguments, name) for name in CONDITIONS}
+            | {"precision": translator.precision},
         )
         with ResumableOutput(arguments.output, conditions, resume=arguments.resume) as output:
             lines = output.remaining(read_lines(stream))

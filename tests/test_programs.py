@@ -1,6 +1,7 @@
 """The programs as a user starts them."""
 
 import contextlib
+import gzip
 import json
 import os
 import pty
@@ -118,6 +119,17 @@ def test_translate_gives_json_n_best_samples_and_ensembles(trained):
     drawn = ["--sample", "--top-k", "9", "--temperature", "2"]
     assert said(*drawn) != said(*drawn, "--seed", "2")
     assert said("--ensemble", str(trained[0] / "model"), "--replace-unknown") == plain
+
+
+def test_an_interrupted_translation_is_not_continued_in_another_precision(trained, tmp_path):
+    source, output = tmp_path / "source.gz", tmp_path / "output"
+    source.write_bytes(gzip.compress(b"The cat sleeps.\n" * 2000)[:-4])  # the end is missing
+    options = [str(trained[0]), "--input", str(source), "--output", str(output), "--resume"]
+    broken = program("scripts/translate.py", *options)
+    assert (broken.returncode, output.read_text()) == (2, "")
+    other = program("scripts/translate.py", *options, "--precision", "bf16")
+    assert other.returncode == 2
+    assert f"{output} was begun with another --precision" in other.stderr.decode()
 
 
 def test_translate_asks_on_a_terminal_and_draws_the_attention(trained):

@@ -84,6 +84,11 @@ class Translator:
         )
 
     @property
+    def precision(self) -> str:
+        """Format of the matrix products, ``bf16`` or ``fp32``, whoever has chosen it."""
+        return "bf16" if self._is_mixed else "fp32"
+
+    @property
     def target_language(self) -> str:
         """Code of the language that is translated into."""
         return self._target_codec.tokenizer.language
