@@ -5,13 +5,12 @@ sentence lengths, all in one process and in turn. docs/benchmarks/cpu.md explain
 """
 
 import argparse
-import json
 import os
 import sys
 from dataclasses import replace
 from pathlib import Path
 
-from seq2seq.application.program import program_parser, run_program, writing
+from seq2seq.application.program import program_parser, run_program, write_figures
 from seq2seq.benchmark.sizes import FULL, QUICK, Plan, Size
 from seq2seq.errors import InputError
 
@@ -73,9 +72,7 @@ def _measure(arguments: argparse.Namespace) -> int:
             measures_peak=plan.measures_peak,
         )
         print(translation_report(results))
-    if arguments.json is not None:
-        with writing(arguments.json, "--json"):
-            arguments.json.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    write_figures(arguments.json, results)
     return 0
 
 

@@ -6,14 +6,13 @@ million pairs need about 4 GB of disk. docs/scale.md explains the figures.
 """
 
 import argparse
-import json
 import shutil
 import signal
 import sys
 import tempfile
 from pathlib import Path
 
-from seq2seq.application.program import program_parser, run_program, writing
+from seq2seq.application.program import program_parser, run_program, write_figures
 from seq2seq.errors import InputError
 from seq2seq.text.corpus import SentencePair, read_parallel
 from seq2seq.text.grammar.grammar import load_grammar
@@ -70,9 +69,7 @@ def _measure(arguments: argparse.Namespace) -> int:
 
     results = [measure_scale(arguments.folder, pairs, count) for count in arguments.pairs]
     print(scale_report(results))
-    if arguments.json is not None:
-        with writing(arguments.json, "--json"):
-            arguments.json.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    write_figures(arguments.json, results)
     return 0
 
 

@@ -1,6 +1,8 @@
+import bz2
 import gzip
 import io
 import json
+import lzma
 
 import pytest
 
@@ -63,10 +65,11 @@ def test_a_complete_translation_is_not_continued(tmp_path):
         translate(tmp_path / "out", resume=True)
 
 
-def test_lines_are_read_from_gzip_and_plain_alike():
+def test_lines_are_read_compressed_and_plain_alike():
     content = b"a\r\n\nb\xff c\x85d\nlast"
     expected = ["a", "", "b\ufffd c\ufffdd", "last"]
-    for data in (content, gzip.compress(content)):
+    for compress in (bytes, gzip.compress, bz2.compress, lzma.compress):
+        data = compress(content)
         assert list(read_lines(io.BytesIO(data))) == expected
     assert not list(read_lines(io.BytesIO(b"")))
 

@@ -1,12 +1,14 @@
 """What the programs in scripts/ have in common: their options and how they end. Loads no torch."""
 
 import argparse
+import json
 import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from seq2seq.errors import InputError, TrainingFailed, TrainingInterrupted
 
@@ -67,6 +69,17 @@ def _flush() -> None:
         sys.stdout.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def write_figures(path: Path | None, figures: Any) -> None:
+    """Write what a benchmark measured where ``--json`` says, if it does.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    if path is not None:
+        with writing(path, "--json"):
+            path.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from seq2seq.decoding.digests import file_digests, require_digests, value_digest
 from seq2seq.errors import InputError
 from seq2seq.model.seq2seq import Seq2Seq
 from seq2seq.model.spec import ModelSpec, build_seq2seq
-from seq2seq.text.codec import TextCodec, load_codecs, save_codec
+from seq2seq.text.codec import TextCodec, load_codecs, save_codecs
 
 FORMAT = "seq2seq-model"
 VERSION = 2
@@ -41,8 +41,7 @@ def save_model_folder(folder: Path, exported: TranslationModel) -> None:
     partial = folder.with_name(f".{folder.name}.{os.getpid()}.partial")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
-    save_codec(exported.source_codec, partial, "source")
-    save_codec(exported.target_codec, partial, "target")
+    save_codecs((exported.source_codec, exported.target_codec), partial)
     save_file(_untied(exported.model), partial / "model.safetensors")
     spec = asdict(exported.spec)
     described = {"spec": spec, "spec_sha256": value_digest(spec), "sha256": file_digests(partial)}

@@ -16,10 +16,7 @@ from seq2seq.errors import InputError
 from seq2seq.text.chunk_encoding import EncodingRules, encode_chunk
 from seq2seq.text.codec import TextCodec, load_codecs
 from seq2seq.text.corpus import Shard
-from seq2seq.text.corpus_folder import (
-    CorpusWriter,
-    EncodedChunk,
-)
+from seq2seq.text.corpus_folder import CorpusWriter, EncodedChunk
 from seq2seq.text.shards import Chunk, chunks
 
 

@@ -21,15 +21,22 @@ MOST_BYTES = 1 << 30
 """What an archive may unfold to. Larger is a mistake or a trap, and no text that trains here."""
 
 
-OPENERS: dict[bytes, tuple[str, Callable[[Path], Any]]] = {
+OPENERS: dict[bytes, tuple[str, Callable[[Any], Any]]] = {
     GZIP_MAGIC: ("gzip", gzip.open),
     b"BZh": ("bzip2", bz2.open),
     b"\xfd7zXZ\x00": ("xz", lzma.open),
 }
-"""How compressed files begin, what they are called, and what reads them."""
+"""How compressed files begin, what they are called, and what reads them, by path or as a stream."""
 
 
-PLAIN = ("", lambda path: path.open("rb"))
+LONGEST_MAGIC = max(map(len, OPENERS))
+DAMAGE = (EOFError, OSError, zlib.error, lzma.LZMAError)
+"""What reading damaged compressed data raises."""
+
+
+def compression(start: bytes) -> tuple[str, Callable[[Any], Any]] | None:
+    """What data that begin so are called, and what reads them; None where they are plain."""
+    return next((OPENERS[magic] for magic in OPENERS if start.startswith(magic)), None)
 
 
 def read_bytes(path: Path) -> bytes:
@@ -54,8 +61,7 @@ class InputFile:
         start = _first_bytes(path)
         if start.startswith(ZIP_MAGIC):
             raise InputError(f"{path} is a zip archive: unpack it, and give the text file")
-        kinds = (OPENERS[magic] for magic in OPENERS if start.startswith(magic))
-        self._kind, opener = next(kinds, PLAIN)
+        self._kind, opener = compression(start) or ("", lambda path: path.open("rb"))
         with self._refused():
             self._file = opener(path)
 
@@ -79,7 +85,7 @@ class InputFile:
     def _refused(self) -> Iterator[None]:
         try:
             yield
-        except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
+        except DAMAGE as error:
             wrong = f"is a damaged {self._kind} file" if self._kind else "cannot be read"
             raise InputError(f"{self._path} {wrong} ({error}): fetch it again") from error
 

@@ -1,29 +1,34 @@
-"""Lines of an endless input, plain or gzip. Needs no torch."""
+"""Lines of an endless input, plain or compressed. Needs no torch."""
 
-import gzip
 import io
-import zlib
 from collections.abc import Iterator
 from typing import BinaryIO
 
 from seq2seq.errors import InputError
-from seq2seq.text.files import GZIP_MAGIC
+from seq2seq.text.files import DAMAGE, LONGEST_MAGIC, compression
 
 
 def read_lines(stream: BinaryIO) -> Iterator[str]:
     r"""Lines, which end at \n only; bytes that are not UTF-8 are marked.
 
     Args:
-        stream: gzip where its first bytes say so.
+        stream: decompressed where its first bytes say so, as files of a corpus are.
 
     Raises:
-        InputError: the gzip data are damaged.
+        InputError: the compressed data are damaged.
     """
     if not isinstance(stream, io.BufferedReader):
         stream = io.BufferedReader(stream)  # type: ignore[type-var]
-    is_gzip = stream.peek(len(GZIP_MAGIC)).startswith(GZIP_MAGIC)
+    compressed = compression(stream.peek(LONGEST_MAGIC))
+    if compressed is None:
+        yield from map(_text, stream)
+        return
+    kind, opener = compressed
     try:
-        for line in gzip.GzipFile(fileobj=stream) if is_gzip else stream:
-            yield line.decode("utf-8", errors="replace").rstrip("\r\n")
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise InputError(f"the input is damaged gzip ({error}): fetch it again") from error
+        yield from map(_text, opener(stream))
+    except DAMAGE as error:
+        raise InputError(f"the input is damaged {kind} ({error}): fetch it again") from error
+
+
+def _text(line: bytes) -> str:
+    return line.decode("utf-8", errors="replace").rstrip("\r\n")
