@@ -9,8 +9,11 @@ import time
 import pytest
 import torch
 
+from seq2seq.application.build.corpus import build_corpus
+from seq2seq.application.build.text import encode_corpus
 from seq2seq.application.checkpoint import newest_checkpoint, read_checkpoint
 from seq2seq.application.launch import Place, launch, needs_launch, place_in_job, started_place
+from seq2seq.application.run_record import RunRecord
 from seq2seq.errors import InputError
 from seq2seq.training.module import TranslationModule
 from tests.torture.comparison import differences, left_by
@@ -166,3 +169,25 @@ time.sleep(60)
         launcher.kill()
         # the pipe ends when the last that holds it has ended
         assert launcher.stdout.read() == b""
+
+
+def test_the_first_process_alone_trains_tokenizers(tiny, tmp_path, monkeypatch):
+    config = tiny()
+    corpus = build_corpus(config.data, config.seed)
+    first = encode_corpus(config, corpus, None, tmp_path)
+    monkeypatch.setattr(
+        "seq2seq.application.build.text.build_codecs", lambda *_: pytest.fail("trained")
+    )
+    second = encode_corpus(config, corpus, None, tmp_path, writes=False)
+    for pair in corpus.validation:
+        assert second.target_codec.encode(pair.target) == first.target_codec.encode(pair.target)
+
+
+def test_the_first_process_alone_writes_the_record(tiny, tmp_path):
+    record = RunRecord.begin(tiny(), tmp_path, [], writes=False)
+    record.accept()
+    with pytest.raises(InputError, match="wrong"), record.kept():
+        raise InputError("wrong")
+    assert not list(tmp_path.iterdir())
+    RunRecord.begin(tiny(), tmp_path, [])
+    assert [path.name for path in tmp_path.iterdir()] == ["ledger.json"]

@@ -34,6 +34,7 @@ PAIRS = pairs_of(700)
 @pytest.fixture
 def shards(tmp_path, monkeypatch):
     monkeypatch.setattr("seq2seq.text.shards.CHUNK_LINES", 64)
+    monkeypatch.setattr("seq2seq.text.chunk_encoding.SENTENCES_AT_ONCE", 9)
     return write_shards(tmp_path / "text", PAIRS)
 
 
