@@ -1,10 +1,12 @@
 import re
+import sys
 from pathlib import Path
 
 import pytest
 import yaml
 from hydra import compose, initialize_config_dir
 
+import train
 from seq2seq.application.build.corpus import build_corpus
 from seq2seq.application.config_errors import (
     CONFIG_ERRORS,
@@ -135,3 +137,12 @@ def test_corpora_that_cannot_be_are_refused(configured):
     absent = ["data.root=absent", "data.download=false"]
     with pytest.raises(InputError, match=r"data\.root=absent has no train\.en\.gz"):
         build_corpus(configured("data=multi30k", *absent).data, seed=1)
+
+
+def test_no_argument_at_all_is_nothing_to_refuse(monkeypatch):
+    check_arguments([], CONF)
+    seen = []
+    monkeypatch.setattr(sys, "argv", ["train.py"])
+    monkeypatch.setattr(train, "train", lambda composed: seen.append(composed.seed) or 0)
+    assert train.main() == 0
+    assert seen == [1]

@@ -3,6 +3,7 @@
 import difflib
 import re
 from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 from hydra.errors import (
@@ -97,7 +98,7 @@ def check_arguments(arguments: Sequence[str], conf: Path) -> None:
         InputError: an override has no key before its ``=``, there is no such option or choice, or
             no float can hold a number.
     """
-    for argument, following in zip(arguments, [*arguments[1:], ""], strict=True):
+    for argument, following in pairwise([*arguments, ""]):
         if argument.startswith("="):
             raise InputError(f"{argument!r} has no key: write key=value")
         if re.search(r"\d{300}", argument):

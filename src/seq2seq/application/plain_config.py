@@ -5,6 +5,7 @@ before the program sees the configuration; so the files are read here first.
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,7 @@ def require_plain_config(folder: Path, arguments: Sequence[str]) -> None:
 
 
 def _other_folders(arguments: Sequence[str]) -> Iterator[Path]:
-    for option, following in zip(arguments, (*arguments[1:], ""), strict=True):
+    for option, following in pairwise((*arguments, "")):
         name, _, value = option.partition("=")
         if name in FOLDER_OPTIONS:
             yield Path(value or following)
