@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from seq2seq.application.program import program_parser, run_program
 from seq2seq.decoding.resumable_output import Pace, ResumableOutput, translation_conditions
 from seq2seq.errors import InputError
-from seq2seq.text.lines import read_lines
+from seq2seq.text.lines import stream_lines
 
 if TYPE_CHECKING:
     from seq2seq.decoding.search import Search
@@ -81,7 +81,7 @@ def _translate(arguments: argparse.Namespace) -> int:
         return _converse(translator, search, replace_unknown=arguments.replace_unknown)
     with _opened(arguments.input) as stream:
         if arguments.output is None:
-            for _, text in _windows(arguments, translator, search, read_lines(stream), 0):
+            for _, text in _windows(arguments, translator, search, stream_lines(stream), 0):
                 sys.stdout.buffer.write(text.encode())
                 sys.stdout.buffer.flush()
             return 0
@@ -91,7 +91,7 @@ def _translate(arguments: argparse.Namespace) -> int:
             | {"precision": translator.precision},
         )
         with ResumableOutput(arguments.output, conditions, resume=arguments.resume) as output:
-            lines = output.remaining(read_lines(stream))
+            lines = output.remaining(stream_lines(stream))
             for window in _windows(arguments, translator, search, lines, output.num_lines):
                 output.add(*window)
             output.complete()

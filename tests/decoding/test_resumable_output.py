@@ -8,7 +8,7 @@ import pytest
 
 from seq2seq.decoding.resumable_output import ResumableOutput
 from seq2seq.errors import InputError
-from seq2seq.text.lines import read_lines
+from seq2seq.text.lines import stream_lines
 
 LINES = [f"line {number}" for number in range(10)]
 OPTIONS = {"--beam": 1, "model": ["ab"]}
@@ -70,12 +70,12 @@ def test_lines_are_read_compressed_and_plain_alike():
     expected = ["a", "", "b\ufffd c\ufffdd", "last"]
     for compress in (bytes, gzip.compress, bz2.compress, lzma.compress):
         data = compress(content)
-        assert list(read_lines(io.BytesIO(data))) == expected
-    assert not list(read_lines(io.BytesIO(b"")))
+        assert list(stream_lines(io.BytesIO(data))) == expected
+    assert not list(stream_lines(io.BytesIO(b"")))
 
 
 def test_damaged_gzip_is_refused():
     data = gzip.compress(b"line\n" * 100)
     for damaged in (data[:-9], data[:20] + b"?" + data[21:]):
         with pytest.raises(InputError, match="damaged gzip"):
-            list(read_lines(io.BytesIO(damaged)))
+            list(stream_lines(io.BytesIO(damaged)))

@@ -8,7 +8,7 @@ from seq2seq.errors import InputError
 from seq2seq.text.files import DAMAGE, LONGEST_MAGIC, compression
 
 
-def read_lines(stream: BinaryIO) -> Iterator[str]:
+def stream_lines(stream: BinaryIO) -> Iterator[str]:
     r"""Lines, which end at \n only; bytes that are not UTF-8 are marked.
 
     Args:
