@@ -25,17 +25,16 @@ def main() -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = program_parser(__doc__)
-    parser.add_argument(
-        "model", type=Path, nargs="+", help="a run folder, or an exported model/ folder"
-    )
-    parser.add_argument("--source", type=Path, required=True, help="text, plain or .gz")
-    parser.add_argument("--reference", type=Path, required=True, help="its translation")
-    parser.add_argument("--device", default="cpu", help="cpu, cuda or mps (default: cpu)")
-    parser.add_argument("--precision", default="fp32", help="fp32, bf16 or auto: the faster one")
-    parser.add_argument("--beam", type=int, default=5, help="hypotheses; 1: greedy alone")
-    parser.add_argument("--length-penalty", default="average", help="none, average or gnmt")
-    parser.add_argument("--alpha", type=float, default=0.6, help="exponent of the gnmt penalty")
-    parser.add_argument("--json", action="store_true", help="print the scores as JSON")
+    add = parser.add_argument
+    add("model", type=Path, nargs="+", help="a run folder, or an exported model/ folder")
+    add("--source", type=Path, required=True, metavar="FILE", help="text, plain or compressed")
+    add("--reference", type=Path, required=True, metavar="FILE", help="its translation")
+    add("--device", default="cpu", help="cpu, cuda or mps (default: cpu)")
+    add("--precision", default="fp32", help="fp32, bf16 or auto: the faster one (default: fp32)")
+    add("--beam", type=int, default=5, metavar="K", help="hypotheses; 1: greedy alone (default: 5)")
+    add("--length-penalty", default="average", help="none, average or gnmt (default: average)")
+    add("--alpha", type=float, default=0.6, help="exponent of the gnmt penalty (default: 0.6)")
+    add("--json", action="store_true", help="print the scores as JSON")
     return parser
 
 
