@@ -10,7 +10,7 @@ from PIL import Image
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from seq2seq.attention.kernel_regression import compare, training_points, true_points
-from tests.programs import ROOT, program
+from tests.programs import ROOT, program, started
 
 PROGRAM = "scripts/kernel_regression.py"
 SEED = 1
@@ -105,6 +105,6 @@ def test_a_file_that_cannot_be_written_is_refused_in_one_line(tmp_path, monkeypa
 
 
 def test_a_closed_pipe_ends_quietly_with_everything_written(tmp_path):
-    done = program(PROGRAM, "--output", tmp_path, into="true")
+    done = started(PROGRAM, "--output", tmp_path, into="true")
     assert (done.returncode, done.stderr) == (0, b"")
     assert {f"{name}.png" for name in NAMES} < {file.name for file in tmp_path.iterdir()}

@@ -17,7 +17,7 @@ from seq2seq.evaluation.alignment import AlignmentCounts, GoldAlignment
 from seq2seq.evaluation.pharaoh import format_gold, parse_gold, read_pharaoh
 from seq2seq.tensorboard.plugin.event_files import read_log_folder
 from seq2seq.text.words import split_words
-from tests.programs import ROOT, SCRIPTS, program
+from tests.programs import ROOT, SCRIPTS, program, started
 from tests.tiny import SMALL_CORPUS, SMALL_MODEL
 
 TINY = [
@@ -78,7 +78,7 @@ def test_translate_takes_any_input(trained, stdin):
 
 def test_a_closed_pipe_ends_translation_quietly(trained):
     lines = b"I see it.\n" * 5000
-    done = program("scripts/translate.py", str(trained[0]), stdin=lines, into="head -n 1")
+    done = started("scripts/translate.py", str(trained[0]), stdin=lines, into="head -n 1")
     assert (done.returncode, done.stderr) == (0, b"")
     assert done.stdout.count(b"\n") == 1
 
@@ -341,7 +341,10 @@ def test_attention_programs_refuse_wrong_input_in_one_line(arguments, message, t
 
 WRONG = {
     "no key": (["=3"], "'=3' has no key: write key=value"),
-    "unwritable folder": (["runs_dir=/proc/here"], "/proc/here/baseline/default cannot be made"),
+    "unwritable folder": (
+        ["runs_dir=/proc/here", *TINY],
+        "/proc/here/baseline/default cannot be made",
+    ),
     "misspelt key": (["optim.learning_rat=1"], "did you mean optim.learning_rate?"),
     "out of range": (["model.dropout=2"], "model.dropout=2.0 is out of range"),
     "missing files": (
@@ -350,7 +353,7 @@ WRONG = {
     ),
     "missing value": (["data=parallel"], "data.source_language is needed"),
     "unknown score": (
-        ["attention.score=adition", "data.train_pairs=20"],
+        ["attention.score=adition", *TINY],
         "did you mean 'additive'?",
     ),
 }

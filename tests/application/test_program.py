@@ -10,7 +10,7 @@ import pytest
 
 from seq2seq.application.program import program_parser, run_program, writing
 from seq2seq.errors import InputError, TrainingFailed, TrainingInterrupted
-from tests.programs import ROOT, SCRIPTS, program
+from tests.programs import ROOT, SCRIPTS, started
 
 STUB = """
 import sys, time
@@ -89,13 +89,13 @@ def test_ctrl_c_ends_quietly_with_status_130(stub):
 @pytest.mark.parametrize("into", ["true", "head -n 1"])
 def test_a_closed_pipe_ends_quietly_with_status_0(stub, monkeypatch, lines, into, unbuffered):
     monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
-    done = program(stub, "--lines", lines, into=into)
+    done = started(stub, "--lines", lines, into=into)
     assert (done.returncode, done.stderr) == (0, b"")
     assert done.stdout == (b"begun\n" if into == "head -n 1" else b"")
 
 
 def test_help_into_a_closed_pipe_ends_quietly(stub):
-    done = program(stub, "--help", into="true")
+    done = started(stub, "--help", into="true")
     assert (done.returncode, done.stderr) == (0, b"")
 
 
