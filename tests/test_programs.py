@@ -342,7 +342,7 @@ def test_attention_programs_refuse_wrong_input_in_one_line(arguments, message, t
 WRONG = {
     "no key": (["=3"], "'=3' has no key: write key=value"),
     "unwritable folder": (
-        ["runs_dir=/proc/here", *TINY],
+        ["runs_dir=/proc/here", "name=default", *TINY],
         "/proc/here/baseline/default cannot be made",
     ),
     "misspelt key": (["optim.learning_rat=1"], "did you mean optim.learning_rate?"),
