@@ -31,9 +31,8 @@ def test_a_run_that_was_stopped_leaves_what_an_undisturbed_run_leaves(folder, po
 
 def test_the_comparison_sees_a_difference(folder):
     stops = [("train", 0, 4)]
-    expected = folder / "mixed" / "undisturbed"
-    other = folder / "other" / "undisturbed"
-    shutil.copytree(expected, other)
+    expected = resuming.undisturbed(folder, "mixed", MIXED)
+    shutil.copytree(expected.parent, folder / "other" / "undisturbed")
     assert "the batches, or their losses" in resuming.check(folder, "other", ["seed=2"], stops)
 
 

@@ -60,10 +60,8 @@ def check_all(folder: Path, share: float) -> Iterator[tuple[str, list[str]]]:
 
 
 def check(folder: Path, name: str, overrides: list[str], stops: list[Stop]) -> list[str]:
-    """What differs between a stopped and an undisturbed run; the latter is made once."""
-    expected = folder / name / "undisturbed" / "run"  # the title of the pictures
-    if not expected.exists():
-        _finish(expected, overrides)
+    """What differs between a stopped and an undisturbed run."""
+    expected = undisturbed(folder, name, overrides)
     place = "_".join(f"{kind}-{epoch}-{batch}" for kind, epoch, batch in stops)
     found = folder / name / place / "run"
     for stop in stops:
@@ -76,6 +74,14 @@ def check(folder: Path, name: str, overrides: list[str], stops: list[Stop]) -> l
     if batches_of(_batches(expected)) != batches_of(_batches(found)):
         return ["the batches, or their losses"]
     return differences(left_by(expected), left_by(found))
+
+
+def undisturbed(folder: Path, name: str, overrides: list[str]) -> Path:
+    """A run that nobody stopped. It is made once."""
+    run_dir = folder / name / "undisturbed" / "run"  # the title of the pictures
+    if not run_dir.exists():
+        _finish(run_dir, overrides)
+    return run_dir
 
 
 def _batches(run_dir: Path) -> Path:
