@@ -1,4 +1,4 @@
-"""The worked example of kernel regression as a user starts it."""
+"""The worked example of kernel regression, by its command line."""
 
 import runpy
 import sys

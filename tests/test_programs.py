@@ -1,4 +1,4 @@
-"""The programs as a user starts them."""
+"""The programs of the repository, by their command lines."""
 
 import contextlib
 import gzip
