@@ -92,7 +92,7 @@ def _print_errors(estimates: list[Estimate]) -> None:
 
 
 def _curves(training: Points, test: Points, estimates: list[Estimate]) -> Image:
-    from seq2seq.tensorboard import curves  # noqa: PLC0415 - pillow, after --help
+    from seq2seq.pictures import curves  # noqa: PLC0415 - pillow, after --help
 
     colours = (curves.ORANGE, curves.BLUE, curves.VERMILION)
     series = [
@@ -114,7 +114,7 @@ def _legend(estimate: Estimate) -> str:
 
 
 def _attention(training: Points, test: Points, estimates: list[Estimate]) -> Image:
-    from seq2seq.tensorboard.heatmap import render_matrices  # noqa: PLC0415 - after --help
+    from seq2seq.pictures.heatmap import render_matrices  # noqa: PLC0415 - after --help
 
     return render_matrices(
         [estimate.weights.numpy() for estimate in estimates],
@@ -127,7 +127,7 @@ def _attention(training: Points, test: Points, estimates: list[Estimate]) -> Ima
 
 
 def _write_pictures(output: Path, pictures: dict[str, Image]) -> dict[str, Path]:
-    from seq2seq.tensorboard.heatmap import png_bytes  # noqa: PLC0415 - after --help
+    from seq2seq.pictures.heatmap import png_bytes  # noqa: PLC0415 - after --help
 
     files = {name: output / f"{name}.png" for name in pictures}
     for name, file in files.items():

@@ -35,7 +35,7 @@ def _plot(arguments: argparse.Namespace) -> int:
             raise InputError(f"--{option} is blank: give a sentence")
     translation = _translation(arguments)
 
-    from seq2seq.tensorboard.heatmap import (  # noqa: PLC0415 - after --help
+    from seq2seq.pictures.heatmap import (  # noqa: PLC0415 - after --help
         attention_title,
         png_bytes,
         render_attention,

@@ -32,7 +32,7 @@ def main() -> int:
 
 def _translate(arguments: argparse.Namespace) -> int:
     from seq2seq.decoding.translator import Translator  # noqa: PLC0415 - torch, after --help
-    from seq2seq.tensorboard.heatmap import png_bytes, render_attention  # noqa: PLC0415
+    from seq2seq.pictures.heatmap import png_bytes, render_attention  # noqa: PLC0415
 
     translator = Translator.load(arguments.model)
     translations = translator.translate(list(SENTENCES))

@@ -175,7 +175,7 @@ def _line(arguments: argparse.Namespace, number: int, rank: int, translation: "T
 
 def _converse(translator: "Translator", search: "Search", *, replace_unknown: bool) -> int:
     """Ask for sentences until the input ends."""
-    from seq2seq.tensorboard.terminal import draw_attention  # noqa: PLC0415 - after --help
+    from seq2seq.pictures.terminal import draw_attention  # noqa: PLC0415 - after --help
 
     print("A sentence, or Ctrl-D to leave.")
     while (line := _asked()) is not None:

@@ -22,6 +22,7 @@ FLOORS = {
     "config": 1,
     "attention": 1,
     "experiments": 1,
+    "pictures": 1,
     "text": 1,
     "evaluation": 2,
     "model": 2,
@@ -35,6 +36,7 @@ BLIND = {
     "evaluation": {"model", "decoding"},
     "attention": {"text"},
     "config": {"torch"},
+    "pictures": {"torch", "lightning", "tensorboard"},
     "experiments": {"torch", "lightning", "hydra", "omegaconf", "text", "attention"},
 }
 """What a room may not see though it is below."""

@@ -15,7 +15,7 @@ from torch.utils.tensorboard import SummaryWriter
 from werkzeug.test import Client
 
 from seq2seq.errors import InputError
-from seq2seq.tensorboard.colours import difference_colours, oklab
+from seq2seq.pictures.colours import difference_colours, oklab
 from seq2seq.tensorboard.export import export_run
 from seq2seq.tensorboard.plugin.event_files import read_log_folder
 from seq2seq.tensorboard.plugin.loader import AttentionLoader

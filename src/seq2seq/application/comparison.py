@@ -133,7 +133,7 @@ def as_csv(report: Report) -> str:
 def write_report(report: Report, folder: Path) -> list[Path]:
     """Write the table as CSV and Markdown, the pictures, and a page with all of it."""
     from seq2seq.application.comparison_pictures import draw  # noqa: PLC0415 - after the table
-    from seq2seq.tensorboard.heatmap import png_bytes  # noqa: PLC0415
+    from seq2seq.pictures.heatmap import png_bytes  # noqa: PLC0415
 
     pictures = draw(report.groups)
     write_text(folder / "comparison.md", as_markdown(report))

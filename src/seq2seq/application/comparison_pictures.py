@@ -7,8 +7,8 @@ import numpy as np
 from PIL.Image import Image
 
 from seq2seq.experiments.comparison import Group
-from seq2seq.tensorboard import curves
-from seq2seq.tensorboard.parallel import ParallelAxis, render_parallel
+from seq2seq.pictures import curves
+from seq2seq.pictures.parallel import ParallelAxis, render_parallel
 
 COLOURS = (curves.BLUE, curves.VERMILION, curves.GREEN, curves.ORANGE, curves.BLACK, curves.GREY)
 METRICS = {"validation_bleu": "validation/bleu", "validation_loss": "validation/loss"}

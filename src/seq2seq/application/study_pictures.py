@@ -8,9 +8,9 @@ from optuna.study import StudyDirection
 from optuna.trial import TrialState
 from PIL.Image import Image
 
-from seq2seq.tensorboard import curves
-from seq2seq.tensorboard.bars import render_bars
-from seq2seq.tensorboard.heatmap import png_bytes
+from seq2seq.pictures import curves
+from seq2seq.pictures.bars import render_bars
+from seq2seq.pictures.heatmap import png_bytes
 
 MIN_TRIALS = 4
 """Fewer say nothing of what matters."""

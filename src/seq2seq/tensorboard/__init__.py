@@ -1,1 +1,1 @@
-"""Everything a person looks at: pictures, attention records, callbacks."""
+"""What a person looks at in TensorBoard: attention records, the Attention tab, callbacks."""

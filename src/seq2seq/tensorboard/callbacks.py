@@ -12,9 +12,9 @@ from seq2seq.decoding.forced import force_decode
 from seq2seq.decoding.hypothesis import Hypothesis
 from seq2seq.evaluation.score_card import sentence_bleu_score
 from seq2seq.model.seq2seq import Seq2Seq
+from seq2seq.pictures.heatmap import attention_title, png_bytes, render_attention
 from seq2seq.tensorboard.attention_panel import AttentionPanel, gold_links
 from seq2seq.tensorboard.event_log import drawing
-from seq2seq.tensorboard.heatmap import attention_title, png_bytes, render_attention
 from seq2seq.tensorboard.records import log_attention
 from seq2seq.text.batch import Batch, SourceBatch
 from seq2seq.text.codec import TextCodec

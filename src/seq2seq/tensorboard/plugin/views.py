@@ -13,7 +13,7 @@ from typing import Any
 from tensorboard.context import RequestContext
 from tensorboard.data.provider import DataProvider, RunTagFilter, TensorDatum
 
-from seq2seq.tensorboard.colours import LEVELS, PALETTE, difference_colours
+from seq2seq.pictures.colours import LEVELS, PALETTE, difference_colours
 from seq2seq.tensorboard.record_format import (
     PLUGIN_NAME,
     VERSION,

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from seq2seq.tensorboard.bars import LENGTH, render_bars
-from seq2seq.tensorboard.curves import BLUE, Series, pale, render_curves
-from seq2seq.tensorboard.parallel import ParallelAxis, render_parallel
+from seq2seq.pictures.bars import LENGTH, render_bars
+from seq2seq.pictures.curves import BLUE, Series, pale, render_curves
+from seq2seq.pictures.parallel import ParallelAxis, render_parallel
 
 
 def test_numbers_lie_by_size_and_names_evenly():

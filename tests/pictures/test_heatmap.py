@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from seq2seq.tensorboard import grid
-from seq2seq.tensorboard.colours import LEVELS, PALETTE, colour, ink, oklab
-from seq2seq.tensorboard.heatmap import (
+from seq2seq.pictures import grid
+from seq2seq.pictures.colours import LEVELS, PALETTE, colour, ink, oklab
+from seq2seq.pictures.heatmap import (
     LABEL_LIMIT,
     MAX_CELL,
     MIN_CELL,
@@ -18,7 +18,7 @@ from seq2seq.tensorboard.heatmap import (
     render_matrices,
     shortened,
 )
-from seq2seq.tensorboard.panel import Axis
+from seq2seq.pictures.panel import Axis
 
 SOURCE = ["the", "red", "car", ".", "<eos>"]
 TARGET = ["la", "voiture", "rouge", "<eos>"]

@@ -1,4 +1,4 @@
-from seq2seq.tensorboard.terminal import SHADES, draw_attention
+from seq2seq.pictures.terminal import SHADES, draw_attention
 
 WEIGHTS = [[1.0, 0.0, 0.0], [0.05, 0.5, 0.45]]
 

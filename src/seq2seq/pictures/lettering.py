@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageDraw, features
 
-from seq2seq.tensorboard.colours import Pixels
-from seq2seq.tensorboard.fonts import font_for, open_font
+from seq2seq.pictures.colours import Pixels
+from seq2seq.pictures.fonts import font_for, open_font
 
 _JOINERS = "\u200c\u200d"
 _UNSEEN = {"Cc", "Cf", "Cs", "Zl", "Zp", "Zs"}

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import numpy as np
 from PIL import Image
 
-from seq2seq.tensorboard import grid
-from seq2seq.tensorboard.colours import ink
+from seq2seq.pictures import grid
+from seq2seq.pictures.colours import ink
 
 LENGTH = 300
 _THICKNESS = 14

@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from seq2seq.tensorboard import grid
-from seq2seq.tensorboard.colours import Floats, Pixels
-from seq2seq.tensorboard.lettering import line_height
-from seq2seq.tensorboard.panel import Axis, panel, panel_bar
+from seq2seq.pictures import grid
+from seq2seq.pictures.colours import Floats, Pixels
+from seq2seq.pictures.lettering import line_height
+from seq2seq.pictures.panel import Axis, panel, panel_bar
 
 MIN_CELL = 16
 MAX_CELL = 32

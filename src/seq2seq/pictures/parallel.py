@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from PIL import Image, ImageDraw
 
-from seq2seq.tensorboard import grid
-from seq2seq.tensorboard.colours import PALETTE, levels
+from seq2seq.pictures import grid
+from seq2seq.pictures.colours import PALETTE, levels
 
 HEIGHT = 320
 DISTANCE = 210

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from PIL import ImageFont
 
-from seq2seq.tensorboard import fonts, lettering
-from seq2seq.tensorboard.coverage import read_coverage
+from seq2seq.pictures import fonts, lettering
+from seq2seq.pictures.coverage import read_coverage
 
 CACHED = (fonts._font_for, fonts._chain, fonts.coverage, fonts.open_font)
 

@@ -1,7 +1,7 @@
 """Pictures of functions: lines and points over numbered axes, with a legend.
 
 Pure functions: the same numbers give the same picture on the same machine. Lettering, axes and
-paper are those of `seq2seq.tensorboard.grid`; lines and points are drawn several times as large
+paper are those of `seq2seq.pictures.grid`; lines and points are drawn several times as large
 and reduced, so that they are smooth at 100 %.
 """
 
@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageDraw
 
-from seq2seq.tensorboard import grid
-from seq2seq.tensorboard.colours import Floats, Pixels, ink
-from seq2seq.tensorboard.lettering import line_height
+from seq2seq.pictures import grid
+from seq2seq.pictures.colours import Floats, Pixels, ink
+from seq2seq.pictures.lettering import line_height
 
 Colour = tuple[int, int, int]
 

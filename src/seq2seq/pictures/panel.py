@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from seq2seq.tensorboard.colours import Floats, Pixels
-from seq2seq.tensorboard.grid import (
+from seq2seq.pictures.colours import Floats, Pixels
+from seq2seq.pictures.grid import (
     DASH,
     OVERHANG,
     SMALL,
@@ -17,7 +17,7 @@ from seq2seq.tensorboard.grid import (
     text,
     upwards,
 )
-from seq2seq.tensorboard.lettering import line_height
+from seq2seq.pictures.lettering import line_height
 
 _LENGTH = 240
 _MAX_CELL = 40

@@ -16,7 +16,7 @@ from typing import Any
 
 from PIL import ImageFont
 
-from seq2seq.tensorboard.coverage import Coverage, read_coverage
+from seq2seq.pictures.coverage import Coverage, read_coverage
 
 SETTING = "SEQ2SEQ_FONTS"
 BUILT_IN = Path("built into Pillow")

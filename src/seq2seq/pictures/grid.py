@@ -1,6 +1,6 @@
 """What pictures are put together from: matrices of cells, lines of text, a colour bar.
 
-A block is an array of palette indexes, see `seq2seq.tensorboard.colours`. Blocks are set beside or
+A block is an array of palette indexes, see `seq2seq.pictures.colours`. Blocks are set beside or
 above each other on paper; nothing is ever resampled, so that every edge is sharp at 100 %.
 """
 
@@ -9,8 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 from PIL import Image
 
-from seq2seq.tensorboard.colours import PALETTE, PAPER, Floats, Pixels, ink, levels
-from seq2seq.tensorboard.lettering import lettering
+from seq2seq.pictures.colours import PALETTE, PAPER, Floats, Pixels, ink, levels
+from seq2seq.pictures.lettering import lettering
 
 START, CENTRE, END = 0.0, 0.5, 1.0
 """Where a block lies in the space that a larger one leaves it."""

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from seq2seq.tensorboard import curves, grid
-from seq2seq.tensorboard.colours import PALETTE, ink, oklab
-from seq2seq.tensorboard.curves import HEIGHT, WIDTH, Scale, Series, render_curves
+from seq2seq.pictures import curves, grid
+from seq2seq.pictures.colours import PALETTE, ink, oklab
+from seq2seq.pictures.curves import HEIGHT, WIDTH, Scale, Series, render_curves
 
 FRAME = PALETTE[int(ink(255, grid.FRAME))]
 DIAGONAL = Series("diagonal", [0, 1, 2], [0, 1, 2], curves.BLUE)
