@@ -17,6 +17,9 @@ LEVELS = 192
 INKS = 256 - LEVELS
 PAPER = LEVELS
 
+ROUNDING = 0.005
+"""How far weights of 16-bit numbers may stray from 0..1."""
+
 _BLACKEST = 0x1A
 _ANCHORS = ("fcfcf6", "c9e6b3", "55b5b0", "2468a8", "150e3c")
 
@@ -68,6 +71,26 @@ def _palette() -> Pixels:
 
 
 PALETTE = _palette()
+
+
+def checked_weights(weights: npt.ArrayLike, num_target: int, num_source: int) -> Floats:
+    """Attention weights, one row for each target token, put right where rounding leads out of 0..1.
+
+    Raises:
+        ValueError: they are not of that shape, there are none, or one is no number or not in 0..1.
+    """
+    matrix = np.asarray(weights, dtype=np.float64)
+    if matrix.shape != (num_target, num_source) or not matrix.size:
+        raise ValueError(
+            f"weights of shape {matrix.shape} do not fit {num_target} target tokens by"
+            f" {num_source} source tokens, shape {(num_target, num_source)}; neither may be empty"
+        )
+    if not ((matrix >= -ROUNDING) & (matrix <= 1 + ROUNDING)).all():
+        raise ValueError(
+            f"weights of shape {matrix.shape} must lie in 0..1,"
+            f" got {matrix.min()} to {matrix.max()}"
+        )
+    return matrix.clip(0, 1)
 
 
 def levels(weights: npt.ArrayLike) -> Pixels:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from PIL import Image
 
 from seq2seq.pictures import grid
-from seq2seq.pictures.colours import Floats, Pixels
+from seq2seq.pictures.colours import Floats, Pixels, checked_weights
 from seq2seq.pictures.lettering import line_height
 from seq2seq.pictures.panel import Axis, panel, panel_bar
 
@@ -28,8 +28,6 @@ _LARGEST_LABEL = 15
 _TITLE_SIZE = 15
 _GAP = 8
 _GREY = 0.55
-_ROUNDING = 0.005
-"""How far weights of 16-bit numbers may stray from 0..1."""
 _SPECIAL = re.compile(r"<[^<>\s]+>")
 
 
@@ -57,7 +55,7 @@ def render_attention(
         ValueError: weights and labels disagree in number, there are none, a weight is no number
             or outside 0..1, or the cells are too small for labels.
     """
-    matrix = _checked_weights(weights, source_tokens, target_tokens)
+    matrix = checked_weights(weights, len(target_tokens), len(source_tokens))
     size = _cell_size(matrix) if cell_size is None else cell_size
     if size < MIN_CELL:
         raise ValueError(f"cell_size must be at least {MIN_CELL} pixels, got {size}")
@@ -132,24 +130,6 @@ def png_bytes(image: Image.Image) -> bytes:
     file = BytesIO()
     image.save(file, "PNG")
     return file.getvalue()
-
-
-def _checked_weights(
-    weights: npt.ArrayLike, source_tokens: Sequence[str], target_tokens: Sequence[str]
-) -> Floats:
-    matrix = np.asarray(weights, dtype=np.float64)
-    expected = (len(target_tokens), len(source_tokens))
-    if matrix.shape != expected or not matrix.size:
-        raise ValueError(
-            f"weights of shape {matrix.shape} do not fit {expected[0]} target tokens by"
-            f" {expected[1]} source tokens, shape {expected}; neither may be empty"
-        )
-    if not ((matrix >= -_ROUNDING) & (matrix <= 1 + _ROUNDING)).all():
-        raise ValueError(
-            f"weights of shape {matrix.shape} for labels of shape {expected} must lie in 0..1,"
-            f" got {matrix.min()} to {matrix.max()}"
-        )
-    return matrix.clip(0, 1)
 
 
 def _cell_size(matrix: Floats) -> int:

@@ -8,8 +8,6 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 from tensorboard.compat.proto.summary_pb2 import (
     DATA_CLASS_TENSOR,
     Summary,
@@ -18,6 +16,7 @@ from tensorboard.compat.proto.summary_pb2 import (
 from tensorboard.compat.proto.tensor_pb2 import TensorProto
 from tensorboard.compat.proto.types_pb2 import DT_STRING
 
+from seq2seq.pictures.colours import ROUNDING, checked_weights
 from seq2seq.tensorboard.record_format import (
     MAX_TOKEN_LENGTH,
     MAX_TOKENS,
@@ -32,8 +31,6 @@ from seq2seq.tensorboard.record_format import (
 
 MAX_NAME_LENGTH = 200
 _PREVIEW_LENGTH = 120
-_ROUNDING = 0.005
-"""How far weights of 16-bit numbers, and scores, may stray from their range."""
 
 
 def log_attention(
@@ -71,13 +68,15 @@ def log_attention(
             or something is too long for a record.
     """
     name = _tag(tag, kind, rank)
+    if hasattr(weights, "detach"):  # bfloat16 and other devices are no arrays
+        weights = weights.detach().cpu().double()
     record = AttentionRecord(
         source=_tokens("source", source_tokens),
         target=_tokens("target", target_tokens),
-        weights=quantised(_checked(weights, len(target_tokens), len(source_tokens))),
+        weights=quantised(checked_weights(weights, len(target_tokens), len(source_tokens))),
         score=None if score is None else _finite("score", score),
         # sacreBLEU's sums are a rounding error above 100 for a perfect translation
-        bleu=None if bleu is None else min(100.0, _finite("bleu", bleu, 0, 100 + _ROUNDING)),
+        bleu=None if bleu is None else min(100.0, _finite("bleu", bleu, 0, 100 + ROUNDING)),
         alignment=None
         if alignment is None
         else checked_links(
@@ -117,21 +116,6 @@ def _shortened(token: str) -> str:
     if len(token) <= MAX_TOKEN_LENGTH:
         return token
     return token[: MAX_TOKEN_LENGTH - 1] + "…"
-
-
-def _checked(weights: Any, num_target: int, num_source: int) -> npt.NDArray[np.float64]:
-    """Weights of a tensor or an array, of the shape that the tokens say."""
-    if hasattr(weights, "detach"):  # bfloat16 and other devices are no arrays
-        weights = weights.detach().cpu().double()
-    matrix = np.asarray(weights, dtype=np.float64)
-    if matrix.shape != (num_target, num_source):
-        raise ValueError(
-            f"weights of shape {matrix.shape} do not fit {num_target} target tokens by "
-            f"{num_source} source tokens"
-        )
-    if not ((matrix >= -_ROUNDING) & (matrix <= 1 + _ROUNDING)).all():
-        raise ValueError(f"weights must lie in 0..1, got {matrix.min()} to {matrix.max()}")
-    return matrix.clip(0, 1)
 
 
 def _finite(name: str, value: float, low: float = -1e300, high: float = 1e300) -> float:
