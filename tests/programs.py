@@ -13,9 +13,11 @@ from subprocess import CompletedProcess
 ROOT = Path(__file__).parents[1]
 
 SCRIPTS = [
-    f"scripts/{path.name}"
-    for path in sorted((ROOT / "scripts").glob("*.py"))
-    if path.name != "document_configuration.py"  # takes no options
+    str(path.relative_to(ROOT))
+    for folder in ("scripts", "benchmarks")
+    for path in sorted((ROOT / folder).glob("*.py"))
+    if '__name__ == "__main__"' in path.read_text("utf-8")
+    and path.name != "document_configuration.py"  # takes no options
 ]
 
 LONGEST = 120

@@ -11,8 +11,14 @@ from seq2seq.config import Config
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "seq2seq"
 MODULES = sorted(SOURCE.rglob("*.py"))
-PROGRAMS = [ROOT / "train.py", *sorted((ROOT / "scripts").glob("*.py"))]
+BENCHMARKS = sorted((ROOT / "benchmarks").glob("*.py"))
+PROGRAMS = [
+    ROOT / "train.py",
+    *sorted((ROOT / "scripts").glob("*.py")),
+    *(path for path in BENCHMARKS if '__name__ == "__main__"' in path.read_text("utf-8")),
+]
 HYDRA_PLUGIN = ROOT / "src" / "hydra_plugins" / "seq2seq_sweeper.py"
+CODE = sorted({*MODULES, *PROGRAMS, *BENCHMARKS, HYDRA_PLUGIN})
 CLUSTER = SOURCE / "application" / "cluster.py"
 """The two that Hydra's own plugin mechanism asks for a name and a maker."""
 
@@ -28,7 +34,6 @@ FLOORS = {
     "model": 2,
     "decoding": 3,
     "training": 4,
-    "benchmark": 5,
     "tensorboard": 5,
     "application": 6,
 }
@@ -73,6 +78,12 @@ def test_a_room_imports_from_lower_floors_and_itself_only(path):
     assert not BLIND.get(room, set()) & (rooms_of(path) | imports_of(path))
 
 
+@pytest.mark.parametrize("path", [*MODULES, HYDRA_PLUGIN], ids=lambda path: path.stem)
+def test_what_is_installed_imports_nothing_that_is_not(path):
+    outside = {name.split(".")[0] for name in imports_of(path) if name}
+    assert not outside & {"benchmarks", "scripts", "tests", "train"}
+
+
 def test_no_module_is_part_of_a_cycle():
     graph = {
         name_of(path): {name for name in imports_of(path) if name.startswith("seq2seq.")}
@@ -107,7 +118,7 @@ def calls(path, name):
 
 
 def test_torch_load_is_called_in_one_place_and_only_for_weights():
-    found = {path: list(calls(path, "torch.load")) for path in [*MODULES, *PROGRAMS]}
+    found = {path: list(calls(path, "torch.load")) for path in CODE}
     places = [name_of(path) for path, nodes in found.items() if nodes]
     assert places == ["seq2seq.application.checkpoint"]
     for nodes in found.values():
@@ -118,7 +129,7 @@ def test_torch_load_is_called_in_one_place_and_only_for_weights():
 def test_no_configuration_names_something_to_import():
     for path in (ROOT / "conf").rglob("*.yaml"):
         assert "_target_" not in path.read_text("utf-8"), path
-    for path in [*MODULES, *PROGRAMS, HYDRA_PLUGIN]:
+    for path in CODE:
         assert "hydra.utils" not in imports_of(path), path
         assert "instantiate" not in path.read_text("utf-8") or path == CLUSTER, path
         assert " _target_" not in path.read_text("utf-8") or path == HYDRA_PLUGIN, path
@@ -178,7 +189,7 @@ def test_programs_refuse_wrong_input_before_anything_heavy_loads(path):
 
 def functions():
     """Lines of every function, its docstring left out."""
-    for path in [*MODULES, *PROGRAMS, HYDRA_PLUGIN]:
+    for path in CODE:
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.FunctionDef):
                 body = node.body[1:] if ast.get_docstring(node) else node.body
@@ -193,13 +204,13 @@ def test_functions_are_small():
 
 
 def test_files_stay_readable():
-    long = {path.name: len(path.read_text("utf-8").splitlines()) for path in MODULES}
+    long = {path.name: len(path.read_text("utf-8").splitlines()) for path in CODE}
     del long["config.py"]  # the schema: a list, read by looking things up
     assert not {name: length for name, length in long.items() if length > 270}
 
 
 def test_identifiers_use_the_fields_words():
-    for path in [*MODULES, *PROGRAMS]:
+    for path in CODE:
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             name = getattr(node, "id", None) or getattr(node, "arg", None) or ""
             parts = name.split("_") if isinstance(name, str) else []

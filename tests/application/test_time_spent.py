@@ -6,8 +6,8 @@ import pytest
 from lightning.pytorch import Trainer
 from lightning.pytorch.loggers import TensorBoardLogger
 
+from benchmarks.batches import split_of
 from seq2seq.application.run import run, summary
-from seq2seq.benchmark.batches import split_of
 from seq2seq.tensorboard.event_log import EventLog, drawing
 from seq2seq.text.loader import BatchLoader, LoaderCost
 

@@ -1,4 +1,4 @@
-"""What the programs in scripts/ have in common: their options and how they end. Loads no torch."""
+"""What the programs in scripts/ and benchmarks/ have in common. Loads no torch."""
 
 import argparse
 import json

@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from seq2seq.benchmark.sizes import Size
+from benchmarks.sizes import Size
 from seq2seq.model.seq2seq import Seq2Seq
 from seq2seq.text.vocabulary import BEGIN_ID, END_ID
 

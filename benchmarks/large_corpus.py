@@ -1,4 +1,4 @@
-"""Measure what large corpora cost: python scripts/benchmark_scale.py --pairs 100000 10000000
+"""Measure what large corpora cost: python -m benchmarks.large_corpus --pairs 100000 10000000
 
 Makes a corpus by varying the sentences of the built-in grammar, or of two files, tokenises it into
 a store, opens that again and reads batches from it; prints a table and removes everything. Ten
@@ -64,8 +64,8 @@ def _measure(arguments: argparse.Namespace) -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     pairs = _pairs(arguments)
     _require_room(arguments.folder, max(arguments.pairs))
-    from seq2seq.benchmark.scale import measure_scale  # noqa: PLC0415 - torch, after --help
-    from seq2seq.benchmark.scale_report import scale_report  # noqa: PLC0415
+    from benchmarks.scale import measure_scale  # noqa: PLC0415 - torch, after --help
+    from benchmarks.scale_report import scale_report  # noqa: PLC0415
 
     results = [measure_scale(arguments.folder, pairs, count) for count in arguments.pairs]
     print(scale_report(results))

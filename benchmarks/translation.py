@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from seq2seq.benchmark.memory import peak
-from seq2seq.benchmark.sizes import Size
-from seq2seq.benchmark.textbook import TextbookModel, read_weights, translate_singly
-from seq2seq.benchmark.timing import seconds
+from benchmarks.memory import peak
+from benchmarks.sizes import Size
+from benchmarks.textbook import TextbookModel, read_weights, translate_singly
+from benchmarks.timing import seconds
 from seq2seq.decoding.hypothesis import Hypothesis
 from seq2seq.decoding.lengths import DEFAULT_BOUNDS, LengthPenalty
 from seq2seq.decoding.model_folder import load_model_folder

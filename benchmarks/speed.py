@@ -1,4 +1,4 @@
-"""Measure this project against a plain textbook decoder: python scripts/benchmark.py --quick
+"""Measure this project against a plain textbook decoder: python -m benchmarks.speed --quick
 
 Training speed, the machine's limit at the same shapes, memory, decoding speed and growth with the
 sentence lengths, all in one process and in turn. docs/benchmarks/cpu.md explains the figures.
@@ -10,8 +10,8 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+from benchmarks.sizes import FULL, QUICK, Plan, Size
 from seq2seq.application.program import program_parser, run_program, write_figures
-from seq2seq.benchmark.sizes import FULL, QUICK, Plan, Size
 from seq2seq.errors import InputError
 
 
@@ -51,9 +51,9 @@ def _measure(arguments: argparse.Namespace) -> int:
     os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # torch's profiler says when it starts
     import torch  # noqa: PLC0415 - after --help
 
-    from seq2seq.benchmark.report import report, translation_report  # noqa: PLC0415
-    from seq2seq.benchmark.run import run_benchmark  # noqa: PLC0415
-    from seq2seq.benchmark.translation import measure_translation  # noqa: PLC0415
+    from benchmarks.report import report, translation_report  # noqa: PLC0415
+    from benchmarks.run import run_benchmark  # noqa: PLC0415
+    from benchmarks.translation import measure_translation  # noqa: PLC0415
     from seq2seq.text.corpus import read_lines  # noqa: PLC0415
 
     if arguments.device == "cuda" and not torch.cuda.is_available():

@@ -10,9 +10,9 @@ from pathlib import Path
 import torch
 from torch.profiler import ProfilerActivity, profile
 
-from seq2seq.benchmark.batches import even_batch, training_batches
-from seq2seq.benchmark.sizes import Size
-from seq2seq.benchmark.variants import Variant, build_models, build_variants
+from benchmarks.batches import even_batch, training_batches
+from benchmarks.sizes import Size
+from benchmarks.variants import Variant, build_models, build_variants
 from seq2seq.text.batch import Batch
 
 PEAK_STEPS = 2

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from seq2seq.benchmark.process_memory import watched
-from seq2seq.benchmark.scale_corpus import write_corpus
-from seq2seq.benchmark.sizes import Size
-from seq2seq.benchmark.variants import build_models, build_variants
+from benchmarks.process_memory import watched
+from benchmarks.scale_corpus import write_corpus
+from benchmarks.sizes import Size
+from benchmarks.variants import build_models, build_variants
 from seq2seq.errors import InputError
 from seq2seq.experiments.folder_lock import holding
 from seq2seq.text.batch import Batch

@@ -3,9 +3,9 @@
 import torch
 from torch import Tensor, nn
 
-from seq2seq.benchmark.sizes import Size
-from seq2seq.benchmark.textbook import TextbookModel
-from seq2seq.benchmark.variants import Models, Variant, mean_loss
+from benchmarks.sizes import Size
+from benchmarks.textbook import TextbookModel
+from benchmarks.variants import Models, Variant, mean_loss
 from seq2seq.text.batch import Batch
 
 

@@ -3,8 +3,8 @@ import json
 import pytest
 import torch
 
-from scripts import benchmark
-from seq2seq.benchmark.translation import peak_alone, textbook_of, translate_all_singly
+from benchmarks import speed
+from benchmarks.translation import peak_alone, textbook_of, translate_all_singly
 from seq2seq.decoding.greedy import greedy_search
 from seq2seq.decoding.model_folder import TranslationModel, save_model_folder
 from seq2seq.errors import InputError
@@ -53,8 +53,8 @@ def test_a_trained_model_is_measured_on_a_file(tmp_path, monkeypatch, capsys, mo
     source, path = tmp_path / "source.txt", tmp_path / "figures.json"
     source.write_text("\n".join(TEXT) + "\n")
     arguments = ["--quick", "--model", str(tmp_path), "--source", str(source), "--json", str(path)]
-    monkeypatch.setattr("sys.argv", ["benchmark.py", *arguments])
-    assert benchmark.main() == 0
+    monkeypatch.setattr("sys.argv", ["speed.py", *arguments])
+    assert speed.main() == 0
     figures = json.loads(path.read_text())
     searches = {"textbook_greedy", "greedy", "beam5", "greedy_bf16", "beam5_bf16"}
     assert figures["sentences_per_second"].keys() == searches
@@ -74,6 +74,6 @@ def test_a_model_with_other_parts_than_the_textbooks_is_refused(changes, model):
 
 
 def test_a_model_without_text_is_refused(monkeypatch, capsys):
-    monkeypatch.setattr("sys.argv", ["benchmark.py", "--model", "runs/a"])
-    assert benchmark.main() == 2
+    monkeypatch.setattr("sys.argv", ["speed.py", "--model", "runs/a"])
+    assert speed.main() == 2
     assert capsys.readouterr().err == "error: --model and --source go together\n"

@@ -4,11 +4,11 @@ from typing import Any
 
 import torch
 
-from seq2seq.benchmark.decoding import decoding_speeds
-from seq2seq.benchmark.growth import growth_table, slope_ratio
-from seq2seq.benchmark.memory import kept_by_variant, peak_by_variant
-from seq2seq.benchmark.sizes import Plan, Size
-from seq2seq.benchmark.training import measure_training
+from benchmarks.decoding import decoding_speeds
+from benchmarks.growth import growth_table, slope_ratio
+from benchmarks.memory import kept_by_variant, peak_by_variant
+from benchmarks.sizes import Plan, Size
+from benchmarks.training import measure_training
 
 Results = dict[str, Any]
 VARIANTS = ["textbook", "stepwise", "fused_fp32", "fused_bf16"]

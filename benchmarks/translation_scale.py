@@ -15,7 +15,7 @@ from seq2seq.decoding.resumable_output import SUFFIX
 from seq2seq.errors import InputError
 from seq2seq.text.grammar.grammar import load_grammar
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[1]
 INTERVAL = 0.2
 """Seconds between two looks at a process."""
 

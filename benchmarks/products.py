@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 import torch
 from torch import Tensor
 
-from seq2seq.benchmark.sizes import Size
+from benchmarks.sizes import Size
 from seq2seq.text.batch import Batch
 
 Product = Callable[[], object]

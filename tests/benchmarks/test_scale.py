@@ -3,10 +3,9 @@ import time
 
 import pytest
 
-from scripts import benchmark_scale
-from seq2seq.benchmark import scale
-from seq2seq.benchmark.process_memory import EVERY_SECONDS, watched
-from seq2seq.benchmark.scale_corpus import write_corpus
+from benchmarks import large_corpus, scale
+from benchmarks.process_memory import EVERY_SECONDS, watched
+from benchmarks.scale_corpus import write_corpus
 from seq2seq.text.shards import read_shards
 from tests.stores import pairs_of
 
@@ -17,13 +16,13 @@ def test_a_run_prints_a_column_for_each_size_and_cleans_up(tmp_path, monkeypatch
     monkeypatch.setattr(scale, "num_cores", lambda: 1)
     monkeypatch.setattr(scale, "HIDDEN", 4)
     monkeypatch.setattr(scale, "VOCABULARY", 600)
-    monkeypatch.setattr(benchmark_scale, "GRAMMAR_PAIRS", 200)
+    monkeypatch.setattr(large_corpus, "GRAMMAR_PAIRS", 200)
     figures = tmp_path / "figures.json"
     folder = tmp_path / "scratch"
     folder.mkdir()
     arguments = ["--pairs", "1000", "2000", "--folder", str(folder), "--json", str(figures)]
-    monkeypatch.setattr("sys.argv", ["benchmark_scale.py", *arguments])
-    assert benchmark_scale.main() == 0
+    monkeypatch.setattr("sys.argv", ["large_corpus.py", *arguments])
+    assert large_corpus.main() == 0
     assert not list(folder.iterdir())
     results = json.loads(figures.read_text())
     assert [found["pairs"] for found in results] == [1000, 2000]
@@ -43,15 +42,15 @@ LIBRARY = {"library_pairs_per_second": 1.0, "library_processor_seconds_per_pair"
     ],
 )
 def test_what_cannot_be_measured_is_refused(monkeypatch, capsys, arguments, message):
-    monkeypatch.setattr(benchmark_scale, "GRAMMAR_PAIRS", 20)
-    monkeypatch.setattr("sys.argv", ["benchmark_scale.py", *arguments])
-    assert benchmark_scale.main() == 2
+    monkeypatch.setattr(large_corpus, "GRAMMAR_PAIRS", 20)
+    monkeypatch.setattr("sys.argv", ["large_corpus.py", *arguments])
+    assert large_corpus.main() == 2
     assert message in capsys.readouterr().err
 
 
 def test_a_varied_corpus_has_as_many_pairs_as_asked_for(tmp_path, monkeypatch):
-    monkeypatch.setattr("seq2seq.benchmark.scale_corpus.PAIRS_PER_SHARD", 300)
-    monkeypatch.setattr("seq2seq.benchmark.scale_corpus.PAIRS_PER_WRITE", 70)
+    monkeypatch.setattr("benchmarks.scale_corpus.PAIRS_PER_SHARD", 300)
+    monkeypatch.setattr("benchmarks.scale_corpus.PAIRS_PER_WRITE", 70)
     base = [pair for pair in pairs_of(50) if pair.source and pair.target]
     shards = write_corpus(tmp_path, base, 700)
     pairs = read_shards(shards)

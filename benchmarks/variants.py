@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from seq2seq.benchmark.sizes import Size
-from seq2seq.benchmark.textbook import TextbookModel, copy_weights, masked_cross_entropy
+from benchmarks.sizes import Size
+from benchmarks.textbook import TextbookModel, copy_weights, masked_cross_entropy
 from seq2seq.model.seq2seq import Seq2Seq
 from seq2seq.model.spec import ModelSpec, build_seq2seq
 from seq2seq.text.batch import Batch

@@ -1,10 +1,10 @@
 import pytest
 import torch
 
-from seq2seq.benchmark.batches import even_batch, training_batches
-from seq2seq.benchmark.sizes import Size
-from seq2seq.benchmark.textbook import copy_weights, read_weights, translate_singly
-from seq2seq.benchmark.variants import build_models, build_variants
+from benchmarks.batches import even_batch, training_batches
+from benchmarks.sizes import Size
+from benchmarks.textbook import copy_weights, read_weights, translate_singly
+from benchmarks.variants import build_models, build_variants
 from seq2seq.decoding.greedy import greedy_search
 from seq2seq.decoding.lengths import LengthBounds
 from seq2seq.text.vocabulary import SPECIALS

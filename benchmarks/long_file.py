@@ -1,4 +1,4 @@
-"""Measure translating a long file: python scripts/benchmark_translation.py MODEL --lines 200000
+"""Measure translating a long file: python -m benchmarks.long_file MODEL --lines 200000
 
 Makes the lines by the built-in grammar, translates them greedily and watches the memory, then kills
 a second translation in the middle, resumes it, and compares.
@@ -20,7 +20,7 @@ def main() -> int:
 
 
 def _measure(arguments: argparse.Namespace) -> int:
-    from seq2seq.benchmark.translation_scale import measure_translation  # noqa: PLC0415
+    from benchmarks.translation_scale import measure_translation  # noqa: PLC0415
 
     cost = measure_translation(arguments.model, arguments.lines)
     print(cost.report())

@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from seq2seq.benchmark.baselines import Recurrences, build_baselines
-from seq2seq.benchmark.batches import training_batches
-from seq2seq.benchmark.products import Products
-from seq2seq.benchmark.sizes import Size
-from seq2seq.benchmark.timing import Spread, Times, alternate
-from seq2seq.benchmark.variants import build_models, build_variants
+from benchmarks.baselines import Recurrences, build_baselines
+from benchmarks.batches import training_batches
+from benchmarks.products import Products
+from benchmarks.sizes import Size
+from benchmarks.timing import Spread, Times, alternate
+from benchmarks.variants import build_models, build_variants
 from seq2seq.text.batch import Batch
 
 

@@ -9,11 +9,11 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from seq2seq.benchmark.batches import draw_lengths, split_of
-from seq2seq.benchmark.sizes import Size
-from seq2seq.benchmark.textbook import translate_singly
-from seq2seq.benchmark.timing import seconds
-from seq2seq.benchmark.variants import Models, build_models
+from benchmarks.batches import draw_lengths, split_of
+from benchmarks.sizes import Size
+from benchmarks.textbook import translate_singly
+from benchmarks.timing import seconds
+from benchmarks.variants import Models, build_models
 from seq2seq.decoding.beam import beam_search
 from seq2seq.decoding.greedy import greedy_search
 from seq2seq.decoding.lengths import LengthBounds

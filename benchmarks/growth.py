@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from seq2seq.benchmark.batches import even_batch
-from seq2seq.benchmark.sizes import Size
-from seq2seq.benchmark.timing import alternate
-from seq2seq.benchmark.variants import build_models, fused_loss
+from benchmarks.batches import even_batch
+from benchmarks.sizes import Size
+from benchmarks.timing import alternate
+from benchmarks.variants import build_models, fused_loss
 from seq2seq.text.batch import Batch
 
 Table = dict[str, dict[int, float]]

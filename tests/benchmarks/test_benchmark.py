@@ -5,15 +5,15 @@ import numpy as np
 import pytest
 import torch
 
-from scripts import benchmark
-from seq2seq.benchmark.baselines import Recurrences, build_baselines
-from seq2seq.benchmark.batches import even_batch, training_batches
-from seq2seq.benchmark.growth import slope_ratio
-from seq2seq.benchmark.memory import kept_bytes, peak_by_variant
-from seq2seq.benchmark.products import Products
-from seq2seq.benchmark.sizes import FULL, QUICK, SMALL, WIDE, Size
-from seq2seq.benchmark.timing import Spread, alternate
-from seq2seq.benchmark.variants import Variant, build_models
+from benchmarks import speed
+from benchmarks.baselines import Recurrences, build_baselines
+from benchmarks.batches import even_batch, training_batches
+from benchmarks.growth import slope_ratio
+from benchmarks.memory import kept_bytes, peak_by_variant
+from benchmarks.products import Products
+from benchmarks.sizes import FULL, QUICK, SMALL, WIDE, Size
+from benchmarks.timing import Spread, alternate
+from benchmarks.variants import Variant, build_models
 from seq2seq.errors import InputError
 
 CPU = torch.device("cpu")
@@ -32,11 +32,11 @@ def test_a_quick_run_writes_the_ratios_of_its_main_size(tmp_path, monkeypatch, c
         decoded=4,
         decoded_singly=2,
     )
-    monkeypatch.setattr(benchmark, "QUICK", quick)
+    monkeypatch.setattr(speed, "QUICK", quick)
     path = tmp_path / "figures.json"
-    arguments = ["benchmark.py", "--quick", "--sizes", TOY.name, "--json", str(path)]
+    arguments = ["speed.py", "--quick", "--sizes", TOY.name, "--json", str(path)]
     monkeypatch.setattr("sys.argv", arguments)
-    assert benchmark.main() == 0
+    assert speed.main() == 0
     figures = json.loads(path.read_text())
     for key in (
         "fused_fp32_over_textbook",
@@ -59,8 +59,8 @@ def test_a_quick_run_writes_the_ratios_of_its_main_size(tmp_path, monkeypatch, c
 
 
 def test_a_size_that_is_none_is_refused_in_one_line(monkeypatch, capsys):
-    monkeypatch.setattr("sys.argv", ["benchmark.py", "--sizes", "256"])
-    assert benchmark.main() == 2
+    monkeypatch.setattr("sys.argv", ["speed.py", "--sizes", "256"])
+    assert speed.main() == 2
     assert capsys.readouterr().err.startswith("error: --sizes 256: ")
 
 

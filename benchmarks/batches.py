@@ -6,7 +6,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from seq2seq.benchmark.sizes import Size
+from benchmarks.sizes import Size
 from seq2seq.text.batch import Batch
 from seq2seq.text.bucketing import BatchSize, shuffled_order
 from seq2seq.text.corpus import SentencePair

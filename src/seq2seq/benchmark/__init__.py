@@ -1,1 +1,0 @@
-"""Side-by-side measurements of the model against a plain textbook decoder."""
