@@ -14,8 +14,8 @@ from pathlib import Path
 
 from seq2seq.application.program import program_parser, run_program, write_figures
 from seq2seq.errors import InputError
+from seq2seq.grammar.grammar import load_grammar
 from seq2seq.text.corpus import SentencePair, read_parallel
-from seq2seq.text.grammar.grammar import load_grammar
 
 GRAMMAR = Path(__file__).resolve().parents[1] / "data" / "grammar"
 GRAMMAR_PAIRS = 20_000

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from seq2seq.decoding.resumable_output import SUFFIX
 from seq2seq.errors import InputError
-from seq2seq.text.grammar.grammar import load_grammar
+from seq2seq.grammar.grammar import load_grammar
 
 ROOT = Path(__file__).parents[1]
 INTERVAL = 0.2

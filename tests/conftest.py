@@ -33,7 +33,7 @@ def real_data(request):
 
 @pytest.fixture(scope="session")
 def grammar():
-    from seq2seq.text.grammar.grammar import load_grammar  # noqa: PLC0415 - after the hook
+    from seq2seq.grammar.grammar import load_grammar  # noqa: PLC0415 - after the hook
 
     return load_grammar(ROOT / "data" / "grammar")
 

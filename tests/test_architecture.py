@@ -31,6 +31,7 @@ FLOORS = {
     "pictures": 1,
     "text": 1,
     "evaluation": 2,
+    "grammar": 2,
     "model": 2,
     "decoding": 3,
     "training": 4,
@@ -39,7 +40,10 @@ FLOORS = {
 }
 BLIND = {
     "evaluation": {"model", "decoding"},
-    "attention": {"text"},
+    "attention": {"text", "lightning"},
+    "text": {"lightning"},
+    "model": {"lightning"},
+    "grammar": {"torch", "attention"},
     "config": {"torch"},
     "pictures": {"torch", "lightning", "tensorboard"},
     "experiments": {"torch", "lightning", "hydra", "omegaconf", "text", "attention"},

@@ -15,6 +15,7 @@ from seq2seq.config import (
     ValidationFilesConfig,
 )
 from seq2seq.errors import InputError
+from seq2seq.grammar.grammar import load_grammar
 from seq2seq.text.corpus import (
     ParallelCorpus,
     SentencePair,
@@ -23,7 +24,6 @@ from seq2seq.text.corpus import (
     in_file_order,
     read_tab_separated,
 )
-from seq2seq.text.grammar.grammar import load_grammar
 from seq2seq.text.huggingface import HubDataset, HubSplits
 from seq2seq.text.languages import LETTERS, nearest_language
 from seq2seq.text.multi30k import Selection, missing_files, read_multi30k

@@ -20,12 +20,12 @@ from seq2seq.config import Averaging, Config, Monitor, Schedule
 from seq2seq.model.seq2seq import Seq2Seq
 from seq2seq.tensorboard.event_log import EventLog, SessionStart
 from seq2seq.text.bucketing import BatchSize, ShuffledOrders, sorted_order
-from seq2seq.text.datamodule import TranslationData
 from seq2seq.text.resampling import Resampling
 from seq2seq.training.attention_measures import AttentionMeasures
 from seq2seq.training.attention_watch import AttentionWatch
 from seq2seq.training.averaging import WeightAverage
 from seq2seq.training.checkpoints import CheckpointContents, KeepBest, KeepLast
+from seq2seq.training.datamodule import TranslationData
 from seq2seq.training.history import History
 from seq2seq.training.interruption import (
     StopAtStep,

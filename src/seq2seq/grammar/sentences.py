@@ -4,9 +4,9 @@ import random
 from collections.abc import Mapping
 from typing import Any
 
-from seq2seq.text.grammar.clauses import Clauses, Combination, Rule, is_human
-from seq2seq.text.grammar.lexicon import Lexicon
-from seq2seq.text.grammar.phrase import (
+from seq2seq.grammar.clauses import Clauses, Combination, Rule, is_human
+from seq2seq.grammar.lexicon import Lexicon
+from seq2seq.grammar.phrase import (
     EMPTY,
     Lexeme,
     Phrase,
@@ -14,7 +14,7 @@ from seq2seq.text.grammar.phrase import (
     compose,
     word_pair,
 )
-from seq2seq.text.grammar.phrases import SPECIFIC
+from seq2seq.grammar.phrases import SPECIFIC
 
 
 class Sentences:

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from seq2seq.text.grammar.lexicon import Adjective, Lexicon, Verb
-from seq2seq.text.grammar.phrase import (
+from seq2seq.grammar.lexicon import Adjective, Lexicon, Verb
+from seq2seq.grammar.phrase import (
     EMPTY,
     Agreement,
     Lexeme,
@@ -15,8 +15,8 @@ from seq2seq.text.grammar.phrase import (
     compose,
     word_pair,
 )
-from seq2seq.text.grammar.phrases import COUNTED, SPECIFIC, NounPhrases
-from seq2seq.text.grammar.verbs import auxiliary, be, do, verb_forms
+from seq2seq.grammar.phrases import COUNTED, SPECIFIC, NounPhrases
+from seq2seq.grammar.verbs import auxiliary, be, do, verb_forms
 
 Rule = Mapping[str, Any]
 Combination = tuple[str, str]

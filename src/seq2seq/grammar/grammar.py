@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from seq2seq.errors import InputError
+from seq2seq.grammar.clauses import Combination
+from seq2seq.grammar.files import GrammarFileError, read_yaml
+from seq2seq.grammar.french import spell
+from seq2seq.grammar.lexicon import Lexicon, load_lexicon
+from seq2seq.grammar.phrase import Phrase
+from seq2seq.grammar.sentences import Sentences
 from seq2seq.text.corpus import SentencePair
-from seq2seq.text.grammar.clauses import Combination
-from seq2seq.text.grammar.files import GrammarFileError, read_yaml
-from seq2seq.text.grammar.french import spell
-from seq2seq.text.grammar.lexicon import Lexicon, load_lexicon
-from seq2seq.text.grammar.phrase import Phrase
-from seq2seq.text.grammar.sentences import Sentences
 from seq2seq.text.words import join_words
 
 Split = Literal["train", "validation", "test"]

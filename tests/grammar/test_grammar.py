@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from seq2seq.errors import InputError
-from seq2seq.text.grammar.french import begins_with_vowel
-from seq2seq.text.grammar.grammar import load_grammar
-from seq2seq.text.grammar.inflection import english_past, english_s, french_plural
+from seq2seq.grammar.french import begins_with_vowel
+from seq2seq.grammar.grammar import load_grammar
+from seq2seq.grammar.inflection import english_past, english_s, french_plural
 from seq2seq.text.words import split_words
 
 NEVER_BEFORE_VOWEL = {"le", "la", "je", "ne", "que", "de", "me", "ce", "ma", "sa"}
@@ -240,7 +240,7 @@ def test_regular_inflection():
 
 
 def test_more_pairs_than_there_are_is_refused(grammar, monkeypatch):
-    monkeypatch.setattr("seq2seq.text.grammar.grammar.MAX_TRIES_PER_PAIR", 1)
+    monkeypatch.setattr("seq2seq.grammar.grammar.MAX_TRIES_PER_PAIR", 1)
     with pytest.raises(InputError, match="fewer than 1,000 different test pairs"):
         grammar.sample(1000, 1, "test")
 

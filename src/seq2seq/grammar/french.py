@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from seq2seq.text.grammar.phrase import Phrase
+from seq2seq.grammar.phrase import Phrase
 
 VOWELS = "aeiouyàâéèêëîïôûùœæ"
 ELIDED = {"le": "l'", "la": "l'", "je": "j'", "ne": "n'", "que": "qu'", "de": "d'", "me": "m'"}

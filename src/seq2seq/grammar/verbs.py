@@ -1,7 +1,7 @@
 """Forms of verbs, as the slots of templates ask for them."""
 
-from seq2seq.text.grammar.lexicon import Verb
-from seq2seq.text.grammar.phrase import Agreement, Lexeme
+from seq2seq.grammar.lexicon import Verb
+from seq2seq.grammar.phrase import Agreement, Lexeme
 
 
 def _is_third_singular(agreement: Agreement) -> bool:

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from seq2seq.text.grammar.files import GrammarFileError, read_yaml
-from seq2seq.text.grammar.inflection import (
+from seq2seq.grammar.files import GrammarFileError, read_yaml
+from seq2seq.grammar.inflection import (
     english_past,
     english_s,
     french_er_verb,

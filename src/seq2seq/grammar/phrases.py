@@ -5,10 +5,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from seq2seq.text.grammar.french import begins_with_vowel
-from seq2seq.text.grammar.inflection import english_article
-from seq2seq.text.grammar.lexicon import Adjective, Determiner, Lexicon, Noun
-from seq2seq.text.grammar.phrase import (
+from seq2seq.grammar.french import begins_with_vowel
+from seq2seq.grammar.inflection import english_article
+from seq2seq.grammar.lexicon import Adjective, Determiner, Lexicon, Noun
+from seq2seq.grammar.phrase import (
     EMPTY,
     Agreement,
     Phrase,
