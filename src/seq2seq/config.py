@@ -4,6 +4,7 @@ Hydra checks names and types against these classes, on the command line and insi
 the ranges are checked when the composed configuration becomes an object.
 """
 
+from collections.abc import Iterator
 from dataclasses import Field, dataclass, field, fields, is_dataclass
 from enum import Enum
 from typing import Any
@@ -593,18 +594,24 @@ def register_schema() -> None:
         store.store(group="schema/data", name=name, node=node)
 
 
-def known_keys() -> list[str]:
-    """Every key that the command line accepts, such as ``optim.learning_rate``."""
-    keys = {key for data in DATA_SCHEMAS.values() for key in _keys(data, "data.")}
-    return sorted(keys | set(_keys(Config, "")))
-
-
-def _keys(schema: type, prefix: str) -> list[str]:
-    keys = []
+def described_keys(schema: type, prefix: str = "") -> Iterator[tuple[str, "Field[Any]"]]:
+    """The keys of a section, those of its sections included, each with its field."""
     for described in fields(schema):
-        nested = described.type if isinstance(described.type, type) else None
-        if nested is not None and is_dataclass(nested):
-            keys += _keys(nested, f"{prefix}{described.name}.")
+        key = f"{prefix}{described.name}"
+        if isinstance(described.type, type) and is_dataclass(described.type):
+            yield from described_keys(described.type, f"{key}.")
         else:
-            keys.append(prefix + described.name)
-    return keys
+            yield key, described
+
+
+def all_keys() -> dict[str, "Field[Any]"]:
+    """Every key that the command line accepts, such as ``optim.learning_rate``, of any corpus."""
+    found = dict(described_keys(Config))
+    for data in DATA_SCHEMAS.values():
+        found |= described_keys(data, "data.")
+    return found
+
+
+def known_keys() -> list[str]:
+    """The names of all of them, sorted."""
+    return sorted(all_keys())

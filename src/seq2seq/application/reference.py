@@ -1,12 +1,12 @@
 """What the schema says of a key, in words: for messages, help and documentation."""
 
 from collections.abc import Iterator
-from dataclasses import Field, dataclass, fields, is_dataclass
+from dataclasses import Field, dataclass
 from enum import EnumMeta
 from types import NoneType
 from typing import Any, get_args
 
-from seq2seq.config import DATA_SCHEMAS, Config
+from seq2seq.config import DATA_SCHEMAS, all_keys, described_keys
 
 TYPE_NAMES = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
 
@@ -32,35 +32,25 @@ class Setting:
 
 def settings_of(schema: type, prefix: str = "") -> Iterator[Setting]:
     """The keys of a section, those of its sections included."""
-    for described in fields(schema):
-        key = f"{prefix}{described.name}"
-        if isinstance(described.type, type) and is_dataclass(described.type):
-            yield from settings_of(described.type, f"{key}.")
-        else:
-            yield _setting(key, described)
+    return (_setting(*described) for described in described_keys(schema, prefix))
 
 
 def setting_of(key: str) -> Setting | None:
     """The setting of a key, of whichever corpus; None where there is none."""
-    schemas = [settings_of(Config)]
-    schemas += [settings_of(schema, "data.") for schema in DATA_SCHEMAS.values()]
-    return next((found for settings in schemas for found in settings if found.key == key), None)
+    described = all_keys().get(key)
+    return None if described is None else _setting(key, described)
 
 
 def corpora_with(key: str) -> list[str]:
     """Names of the corpora that have a key."""
     return [
-        name
-        for name, schema in DATA_SCHEMAS.items()
-        if key in {setting.key for setting in settings_of(schema, "data.")}
+        name for name, data in DATA_SCHEMAS.items() if key in dict(described_keys(data, "data."))
     ]
 
 
 def is_section(key: str) -> bool:
     """Whether a key has keys below it."""
-    schemas = [settings_of(Config)]
-    schemas += [settings_of(schema, "data.") for schema in DATA_SCHEMAS.values()]
-    return any(found.key.startswith(f"{key}.") for settings in schemas for found in settings)
+    return any(found.startswith(f"{key}.") for found in all_keys())
 
 
 def _setting(key: str, described: "Field[Any]") -> Setting:

@@ -7,6 +7,9 @@ from pathlib import Path
 
 from seq2seq.config import Config
 
+PROJECT_ROOT = Path(__file__).resolve().parents[3]
+"""The folder of train.py, conf/ and data/."""
+
 NOT_IN_NAME = ("experiment", "name", "runs_dir", "data.root", "data.file")
 """Overrides that place a run rather than change it."""
 

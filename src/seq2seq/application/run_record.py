@@ -14,6 +14,7 @@ from typing import Any
 from omegaconf import OmegaConf
 
 from seq2seq.application.launch import job_process
+from seq2seq.application.run_folder import PROJECT_ROOT
 from seq2seq.config import Config, Monitor
 from seq2seq.errors import InputError, TrainingFailed, TrainingInterrupted
 from seq2seq.experiments.ledger import (
@@ -27,8 +28,6 @@ from seq2seq.experiments.ledger import (
     write_ledger,
 )
 from seq2seq.experiments.surroundings import git_commit, peak_memory_bytes, versions
-
-PROGRAM_FOLDER = Path(__file__).parents[3]
 
 
 def config_values(config: Config) -> dict[str, Any]:
@@ -99,7 +98,7 @@ class RunRecord:
             fingerprint=fingerprint(values),
             seed=config.seed,
             versions=versions(),
-            git=git_commit(PROGRAM_FOLDER),
+            git=git_commit(PROJECT_ROOT),
             host=platform.node(),
             process=job_process(),
             started=_now(),

@@ -13,11 +13,11 @@ from typing import Any
 
 import yaml
 
-from seq2seq.application.run_record import PROGRAM_FOLDER
+from seq2seq.application.run_folder import PROJECT_ROOT
 from seq2seq.config import DATA_SCHEMAS, Config, DataConfig, SweepConfig
 from seq2seq.errors import InputError
 
-NO_SWEEP = PROGRAM_FOLDER / "conf" / "sweep" / "grid.yaml"
+NO_SWEEP = PROJECT_ROOT / "conf" / "sweep" / "grid.yaml"
 """What a saved configuration lacks: a run does not know of sweeps."""
 
 

@@ -5,11 +5,7 @@ from dataclasses import dataclass
 
 from seq2seq.errors import InputError
 from seq2seq.text.languages import nearest_language
-from seq2seq.text.torchtext_adapter import (
-    basic_english_splitter,
-    whitespace_splitter,
-    word_splitter,
-)
+from seq2seq.text.torchtext_adapter import basic_english_splitter, whitespace_splitter
 from seq2seq.text.words import join_basic_english, join_words, split_words
 
 
@@ -38,7 +34,7 @@ def make_splitter(name: str, language: str) -> Splitter:
 
 
 def _word(language: str) -> Splitter:
-    return Splitter(word_splitter(split_words), lambda tokens: join_words(tokens, language))
+    return Splitter(split_words, lambda tokens: join_words(tokens, language))
 
 
 def _basic_english(language: str) -> Splitter:

@@ -14,11 +14,6 @@ from torchtext.data.utils import get_tokenizer
 from torchtext.vocab import Vocab
 
 
-def word_splitter(split: Callable[[str], list[str]]) -> Callable[[str], list[str]]:
-    """Register a function as a torchtext tokenizer, as `torchtext.data.Field` accepts it."""
-    return get_tokenizer(split)
-
-
 def basic_english_splitter() -> Callable[[str], list[str]]:
     """``basic_english``: lower-cased, simple punctuation apart, quotes, colons, semicolons gone."""
     return get_tokenizer("basic_english")

@@ -4,6 +4,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+from seq2seq.application.run_folder import PROJECT_ROOT
 from seq2seq.config import (
     DataConfig,
     FilePairConfig,
@@ -34,10 +35,6 @@ from seq2seq.text.shards import (
     read_shards,
     require_readable,
 )
-
-PROJECT_ROOT = Path(__file__).resolve().parents[4]
-"""The folder of train.py, conf/ and data/."""
-
 
 MEGABYTE = 10**6
 
