@@ -19,7 +19,7 @@ from benchmarks.scale_corpus import write_corpus
 from benchmarks.sizes import Size
 from benchmarks.variants import build_models, build_variants
 from seq2seq.errors import InputError
-from seq2seq.experiments.folder_lock import holding
+from seq2seq.storage.folder_lock import holding
 from seq2seq.text.batch import Batch
 from seq2seq.text.bucketing import BatchSize, ShuffledOrders, padding_share
 from seq2seq.text.chunk_encoding import EncodingRules

@@ -4,7 +4,7 @@ import random
 from dataclasses import replace
 from multiprocessing import get_context
 
-from seq2seq.experiments.folder_lock import holding
+from seq2seq.storage.folder_lock import holding
 from seq2seq.text.chunk_encoding import EncodingRules
 from seq2seq.text.codec import CodecSettings
 from seq2seq.text.corpus import SentencePair, Shard

@@ -14,10 +14,11 @@ import sys
 import time
 from pathlib import Path
 
+from seq2seq.experiments.files import write_text
+
 from seq2seq.application import launch as launch_module
 from seq2seq.application import run as run_module
 from seq2seq.errors import TrainingInterrupted
-from seq2seq.experiments.files import write_text
 from seq2seq.experiments.translations import Translations, translations_path, write_translations
 
 PROGRAM = Path(__file__).parents[1] / "train.py"

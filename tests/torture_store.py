@@ -47,7 +47,7 @@ def torture(folder, generator, *, num_kills, num_pairs, processes=(1, 2)):
         for builder in builders:
             builder.join()
         whole = contents(root) == expected if root.exists() else False
-        left = sum("/partial/" in name for name in contents(root)) if root.exists() else 0
+        left = sum(".partial/" in name for name in contents(root)) if root.exists() else 0
         opened(root, recipe)
         assert contents(root) == expected
         how = "killed" if killed[-1] else "ended "

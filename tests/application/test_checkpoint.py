@@ -88,13 +88,6 @@ def test_a_folder_or_a_foreign_checkpoint_in_its_place_is_damage(folder):
     assert newest_checkpoint(folder)[0].name == "previous.ckpt"
 
 
-def test_what_a_crash_left_half_written_is_removed(folder):
-    leftover = folder / ".last.ckpt.123.partial"
-    leftover.write_bytes(b"half")
-    newest_checkpoint(folder)
-    assert not leftover.exists()
-
-
 def test_nothing_is_a_beginning(tmp_path):
     assert newest_checkpoint(tmp_path / "absent") is None
 

@@ -14,9 +14,9 @@ from seq2seq.application.run_record import config_values
 from seq2seq.application.saved_config import load_config
 from seq2seq.errors import InputError, TrainingInterrupted
 from seq2seq.evaluation.score_card import score_card
-from seq2seq.experiments.folder_lock import FolderLock
 from seq2seq.experiments.ledger import State, read_ledger, write_ledger
 from seq2seq.experiments.translations import read_translations
+from seq2seq.storage.folder_lock import FolderLock
 from seq2seq.training.interruption import StopOnSignal
 from tests.stops import crash, ctrl_c, stopped_after
 

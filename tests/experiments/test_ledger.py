@@ -6,7 +6,6 @@ import sys
 import pytest
 
 from seq2seq.errors import InputError
-from seq2seq.experiments.folder_lock import FolderLock
 from seq2seq.experiments.ledger import (
     Ledger,
     State,
@@ -16,6 +15,7 @@ from seq2seq.experiments.ledger import (
     read_ledger,
     write_ledger,
 )
+from seq2seq.storage.folder_lock import FolderLock
 
 
 @pytest.fixture
@@ -85,11 +85,11 @@ def test_a_folder_has_one_holder_at_a_time(tmp_path):
 
 def test_a_lock_that_was_handed_on_ends_with_its_last_holder(tmp_path):
     lock = FolderLock.acquire(tmp_path)
-    descriptor, variable = lock.handed_on
+    descriptors, variable = lock.handed_on
     child = subprocess.Popen(
         [sys.executable, "-c", "input()"],
         stdin=subprocess.PIPE,
-        pass_fds=[descriptor],
+        pass_fds=descriptors,
         env=os.environ | variable,
     )
     lock.close()

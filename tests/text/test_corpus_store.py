@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from seq2seq.errors import InputError
+from seq2seq.storage.folder_lock import holding
 from seq2seq.text import corpus_build
 from seq2seq.text.block_file import BLOCK_BYTES, BlockArray, BlockWriter, DamagedFileError
 from seq2seq.text.bucketing import BatchSize, ShuffledOrders
@@ -186,18 +187,38 @@ def test_two_that_start_at_once_build_once(root, shards):
     assert events.count("encoding") == 1
 
 
-def test_leftovers_of_other_stores_are_removed_but_not_what_is_being_built(root, shards):
-    from seq2seq.experiments.folder_lock import holding  # noqa: PLC0415
+MARK = ".corpus.0123456789abcdef.partial"
 
-    left, building = root / "left" / "partial", root / "building" / "partial"
+
+def test_leftovers_of_other_stores_are_removed_but_not_what_is_being_built(root, shards):
+    left, building = root / f"{1:016x}" / MARK, root / f"{2:016x}" / MARK
     for folder in (left, building):
-        folder.mkdir(parents=True)
+        (folder / "tokenizer").mkdir(parents=True)
         (folder / "source.ids").write_bytes(b"1234")
+        (folder / "tokenizer" / ".source.json.0123456789abcdef.partial").write_bytes(b"1234")
     with holding(building.parent, wait=False) as is_ours:
         assert is_ours
         opened(root, recipe_of(shards))
     assert not left.exists()
     assert (building / "source.ids").exists()
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "thesis/partial/chapter1.tex",
+        f"thesis/{MARK}/chapter1.tex",
+        f"{1:016x}/partial/chapter1.tex",
+        f"{1:016x}/{MARK}/chapter1.tex",
+        f"{1:016x}/.corpus.partial/chapter1.tex",
+    ],
+)
+def test_what_others_keep_in_the_store_stays(root, shards, place):
+    (root / place).parent.mkdir(parents=True)
+    (root / place).write_text("mine")
+    opened(root, recipe_of(shards))
+    assert (root / place).read_text() == "mine"
+    assert not (root / "thesis" / ".lock").exists()
 
 
 @pytest.mark.parametrize("name", ["corpus.json", "tokenizer/source.json", "target.lengths"])

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import torch
 
-from seq2seq.decoding.digests import file_digests
+from seq2seq.storage.digests import file_digests
 from tests.torture.victims import ROOT, command, log_of, main, run_child, start, wait
 
 

@@ -17,14 +17,12 @@ from typing import Any, BinaryIO
 import torch
 
 from seq2seq.errors import InputError, TrainingFailed
+from seq2seq.experiments.checkpoints import LAST, PREVIOUS
 from seq2seq.model.seq2seq import Seq2Seq
+from seq2seq.storage.writing import move, write_file
 
 MODEL_PREFIX = "model."
 """How the Lightning module names its model in a checkpoint."""
-
-BEST, LAST, PREVIOUS = "best.ckpt", "last.ckpt", "previous.ckpt"
-PARTIAL = ".partial"
-"""End of the name of a file that is being written."""
 
 REQUIRED = ("state_dict", "loops", "callbacks", "optimizer_states", "conditions", "events")
 """What a checkpoint holds at least, if training is to continue from it."""
@@ -46,9 +44,6 @@ def write_checkpoint(
 ) -> None:
     """Write a checkpoint so that at every moment the path holds a whole one.
 
-    It is written beside its place, flushed to the disk and renamed, and the folder is flushed. Not
-    where temporary files usually are: a rename is atomic within one file system only.
-
     Args:
         path: where to.
         checkpoint: tensors and plain values.
@@ -62,32 +57,7 @@ def write_checkpoint(
     content.write(f"\nseq2seq-checkpoint step={checkpoint.get('global_step', 0):012d}".encode())
     digest = hashlib.sha256(content.getbuffer()).hexdigest()
     content.write(f" sha256={digest}\n".encode())
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}{PARTIAL}")
-    try:
-        _write_durably(temporary, content)
-        if previous is not None and path.exists():
-            path.replace(previous)
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    _flush_folder(path.parent)
-
-
-def _write_durably(path: Path, content: io.BytesIO) -> None:
-    with path.open("wb") as file:
-        file.write(content.getbuffer())
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _flush_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    write_file(path, content.getbuffer(), previous=previous)
 
 
 def read_checkpoint(path: Path, *, map_location: Any = "cpu") -> dict[str, Any]:
@@ -134,14 +104,11 @@ def _chunks(file: BinaryIO, length: int) -> Iterator[bytes]:
 def newest_checkpoint(folder: Path) -> tuple[Path, dict[str, Any]] | None:
     """The newest intact checkpoint to continue from; None where none was ever written.
 
-    A damaged newer one is set aside, with a line that says so. What a crash left half written is
-    removed.
+    A damaged newer one is set aside, with a line that says so.
 
     Raises:
         TrainingFailed: there are checkpoints, and all of them are damaged.
     """
-    for leftover in folder.glob(f".*{PARTIAL}"):
-        leftover.unlink(missing_ok=True)
     damaged: dict[Path, str] = {}
     for path in (folder / LAST, folder / PREVIOUS):
         if not os.path.lexists(path):
@@ -175,7 +142,7 @@ def _set_aside(damaged: dict[Path, str], used: Path) -> None:
         numbered = (path.with_name(f"damaged-{number}-{path.name}") for number in count(1))
         aside = next(each for each in numbered if not os.path.lexists(each))
         print(f"WARNING: {path} is damaged ({reason}); kept as {aside.name}, {used.name} is used")
-        path.replace(aside)
+        move(path, aside)
 
 
 def load_model_weights(path: Path, model: Seq2Seq) -> None:

@@ -5,7 +5,8 @@ from typing import Any
 
 from lightning.fabric.plugins import CheckpointIO
 
-from seq2seq.application.checkpoint import LAST, PREVIOUS, read_checkpoint, write_checkpoint
+from seq2seq.application.checkpoint import read_checkpoint, write_checkpoint
+from seq2seq.experiments.checkpoints import LAST, PREVIOUS
 
 
 class DurableCheckpointIO(CheckpointIO):

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from seq2seq.evaluation.significance import compare
 from seq2seq.experiments.comparison import Group, deviation, find_runs, group_runs, mean
-from seq2seq.experiments.files import write_text
 from seq2seq.experiments.translations import Translations, read_translations, translations_path
+from seq2seq.storage.writing import write_file
 
 LEVEL = 0.05
 COLUMNS = ("group", "runs", "validation BLEU", "test BLEU", "test chrF", "tokens/s", "seconds")
@@ -136,12 +136,12 @@ def write_report(report: Report, folder: Path) -> list[Path]:
     from seq2seq.pictures.heatmap import png_bytes  # noqa: PLC0415
 
     pictures = draw(report.groups)
-    write_text(folder / "comparison.md", as_markdown(report))
-    write_text(folder / "comparison.csv", as_csv(report))
+    write_file(folder / "comparison.md", as_markdown(report))
+    write_file(folder / "comparison.csv", as_csv(report))
     for name, picture in pictures.items():
-        (folder / f"{name}.png").write_bytes(png_bytes(picture))
+        write_file(folder / f"{name}.png", png_bytes(picture))
     encoded = {name: png_bytes(picture) for name, picture in pictures.items()}
-    write_text(folder / "comparison.html", as_page(report, encoded))
+    write_file(folder / "comparison.html", as_page(report, encoded))
     names = ["comparison.html", "comparison.md", "comparison.csv"]
     return [folder / name for name in [*names, *(f"{name}.png" for name in pictures)]]
 

@@ -18,8 +18,8 @@ from types import FrameType
 
 from seq2seq.config import DeviceConfig
 from seq2seq.errors import InputError
-from seq2seq.experiments.folder_lock import INHERITED
 from seq2seq.experiments.processes import cores
+from seq2seq.storage.folder_lock import inherited_descriptors
 
 GRACE_SECONDS = 10.0
 """How long the other processes may take to end after one has failed."""
@@ -111,14 +111,14 @@ def launch(command: Sequence[str], num_ranks: int) -> int:
     environment.setdefault("OMP_NUM_THREADS", str(max(cores() // num_ranks, 1)))
     if sys.platform == "linux":  # a machine's own name may lead nowhere
         environment.setdefault("GLOO_SOCKET_IFNAME", "lo")
-    handed_on = os.environ.get(INHERITED, "")
+    handed_on = inherited_descriptors()
     processes = [
         subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
             stdout=None if rank == 0 else subprocess.DEVNULL,
             env=environment | {RANK: str(rank), LOCAL_RANK: str(rank)},
-            pass_fds=[int(handed_on)] if handed_on.isdecimal() and rank == 0 else [],
+            pass_fds=handed_on if rank == 0 else (),
             start_new_session=True,  # Ctrl-C reaches them through this process only, and once
         )
         for rank in range(num_ranks)

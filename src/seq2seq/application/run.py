@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from seq2seq.application.build.corpus import build_corpus
+from seq2seq.application.run_folder import tidy
 from seq2seq.application.run_record import (
     RunRecord,
     config_yaml,
@@ -18,9 +19,9 @@ from seq2seq.application.run_record import (
 from seq2seq.application.together import taking_part
 from seq2seq.config import Config
 from seq2seq.errors import InputError
-from seq2seq.experiments.files import write_text
-from seq2seq.experiments.folder_lock import FolderLock
 from seq2seq.experiments.ledger import read_ledger
+from seq2seq.storage.folder_lock import FolderLock
+from seq2seq.storage.writing import write_file
 from seq2seq.text.corpus import ParallelCorpus
 from seq2seq.training.job import Job
 
@@ -112,7 +113,7 @@ def _check_corpus(config: Config) -> None:
 
 
 @contextmanager
-def _locked(run_dir: Path) -> Iterator[None]:
+def _locked(run_dir: Path) -> Iterator[FolderLock]:
     """Be the only one who works in the folder.
 
     Raises:
@@ -124,7 +125,8 @@ def _locked(run_dir: Path) -> Iterator[None]:
         who = "" if ledger is None else f" (process {ledger.process} on {ledger.host})"
         raise InputError(f"{run_dir} is being trained by another process{who}: give name=…")
     try:
-        yield
+        tidy(run_dir)
+        yield lock
     finally:
         lock.close()
 
@@ -140,13 +142,13 @@ def _train(config: Config, corpus: ParallelCorpus, record: RunRecord, job: Job) 
     prepared = replace(prepared, precision=job.gather(prepared.precision)[0])
     record.accept()
     if job.is_first:
-        write_text(run_dir / "config.yaml", config_yaml(config))
+        write_file(run_dir / "config.yaml", config_yaml(config))
     metrics = train_and_score(config, prepared, run_dir, record, job)
     if not job.is_first:
         return {}
     record.save()
     metrics["seconds"] = record.ledger.wall_seconds
-    write_text(run_dir / "metrics.json", json.dumps(metrics, indent=1))
+    write_file(run_dir / "metrics.json", json.dumps(metrics, indent=1))
     record.ledger.scores = metrics
     return metrics
 

@@ -6,6 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from seq2seq.config import Config
+from seq2seq.decoding.model_files import MODEL_FILES
+from seq2seq.experiments.checkpoints import BEST, LAST
+from seq2seq.storage.removal import remove_leftovers
+from seq2seq.storage.writing import inside
+from seq2seq.text.codec_files import CODEC_FILES
 
 PROJECT_ROOT = Path(__file__).resolve().parents[3]
 """The folder of train.py, conf/ and data/."""
@@ -14,6 +19,14 @@ NOT_IN_NAME = ("experiment", "name", "runs_dir", "data.root", "data.file")
 """Overrides that place a run rather than change it."""
 
 MAX_LENGTH = 120
+
+CONTENT = {
+    ".": ("config.yaml", "ledger.json", "metrics.json", "model"),
+    "checkpoints": (BEST, LAST),
+    "tokenizer": CODEC_FILES,
+    "translations": ("test.jsonl", "validation.jsonl"),
+}
+"""What a run writes, by folder, besides its event files."""
 
 
 def run_folder(config: Config, overrides: Sequence[str]) -> Path:
@@ -24,6 +37,17 @@ def run_folder(config: Config, overrides: Sequence[str]) -> Path:
     """
     name = config.name or name_from_overrides(overrides)
     return Path(config.runs_dir) / safe_name(config.experiment_name) / safe_name(name)
+
+
+def tidy(run_dir: Path) -> None:
+    """Remove what a crash left half written in the folder of a run, which is locked.
+
+    Raises:
+        InputError: a link in the folder leads out of it.
+    """
+    inside(run_dir, "model")
+    for folder, names in CONTENT.items():
+        remove_leftovers(inside(run_dir, folder), names, inside=MODEL_FILES)
 
 
 def named_in_sweep(name: str, overrides: Sequence[str]) -> list[str]:

@@ -18,7 +18,7 @@ from seq2seq.application.run_record import RunRecord, config_yaml
 from seq2seq.config import Config
 from seq2seq.decoding.translator import Translator
 from seq2seq.evaluation.score_card import cased_bleu
-from seq2seq.experiments.files import write_text
+from seq2seq.storage.writing import write_file
 from seq2seq.text.batch import Batch
 from seq2seq.text.bucketing import BatchSize
 from seq2seq.training.job import ALONE
@@ -123,7 +123,7 @@ def speedrun(config: Config, run_dir: Path, overrides: list[str], *, bleu: float
     record = RunRecord.begin(config, run_dir, overrides)
     with record.kept():
         prepared = prepare(config, corpus, run_dir, ALONE)
-        write_text(run_dir / "config.yaml", config_yaml(config))
+        write_file(run_dir / "config.yaml", config_yaml(config))
         goal = Goal(prepared, config, bleu=bleu, started=started)
         fit(config, prepared, run_dir, record, ALONE, watchers=[goal])
     return goal.marks

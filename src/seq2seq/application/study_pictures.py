@@ -11,6 +11,7 @@ from PIL.Image import Image
 from seq2seq.pictures import curves
 from seq2seq.pictures.bars import render_bars
 from seq2seq.pictures.heatmap import png_bytes
+from seq2seq.storage.writing import write_file
 
 MIN_TRIALS = 4
 """Fewer say nothing of what matters."""
@@ -27,7 +28,7 @@ def draw_study(study: optuna.Study, folder: Path) -> list[Path]:
         importances = get_param_importances(study)
         pictures["importances"] = render_bars(importances, title="importance (fANOVA)")
     for name, picture in pictures.items():
-        (folder / f"{name}.png").write_bytes(png_bytes(picture))
+        write_file(folder / f"{name}.png", png_bytes(picture))
     return [folder / f"{name}.png" for name in pictures]
 
 

@@ -5,13 +5,14 @@ from pathlib import Path
 from typing import Any
 
 from seq2seq.application.build.decoding import build_search
-from seq2seq.application.checkpoint import BEST, LAST, load_model_weights
+from seq2seq.application.checkpoint import load_model_weights
 from seq2seq.application.preparation import PreparedRun
 from seq2seq.application.run_record import RunRecord
 from seq2seq.config import Config
 from seq2seq.decoding.model_folder import save_model_folder
 from seq2seq.decoding.scoring import Scored, as_metrics, score_searches
 from seq2seq.decoding.translator import Translator
+from seq2seq.experiments.checkpoints import BEST, LAST
 from seq2seq.experiments.ledger import Ledger, flat
 from seq2seq.experiments.translations import (
     Translations,

@@ -6,20 +6,20 @@ Nothing in it can run code.
 """
 
 import json
-import os
-import shutil
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file, save
 from torch import Tensor
 
-from seq2seq.decoding.digests import file_digests, require_digests, value_digest
+from seq2seq.decoding.model_files import HEADER, MODEL_FILES, WEIGHTS, model_folder
 from seq2seq.errors import InputError
 from seq2seq.model.seq2seq import Seq2Seq
 from seq2seq.model.spec import ModelSpec, build_seq2seq
+from seq2seq.storage.digests import file_digests, require_digests, value_digest
+from seq2seq.storage.writing import replacing_folder, write_file
 from seq2seq.text.codec import TextCodec, load_codecs, save_codecs
 
 FORMAT = "seq2seq-model"
@@ -38,17 +38,14 @@ class TranslationModel:
 
 def save_model_folder(folder: Path, exported: TranslationModel) -> None:
     """Write a model folder beside its place, and put it there when it is whole."""
-    partial = folder.with_name(f".{folder.name}.{os.getpid()}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir(parents=True)
-    save_codecs((exported.source_codec, exported.target_codec), partial)
-    save_file(_untied(exported.model), partial / "model.safetensors")
     spec = asdict(exported.spec)
-    described = {"spec": spec, "spec_sha256": value_digest(spec), "sha256": file_digests(partial)}
-    header = {"format": FORMAT, "version": VERSION} | described
-    (partial / "model.json").write_text(json.dumps(header, indent=1), encoding="utf-8")
-    shutil.rmtree(folder, ignore_errors=True)
-    partial.rename(folder)
+    with replacing_folder(folder, MODEL_FILES) as partial:
+        save_codecs((exported.source_codec, exported.target_codec), partial)
+        write_file(partial / WEIGHTS, save(_untied(exported.model)))
+        digests = file_digests(partial)
+        described = {"spec": spec, "spec_sha256": value_digest(spec), "sha256": digests}
+        header = {"format": FORMAT, "version": VERSION} | described
+        write_file(partial / HEADER, json.dumps(header, indent=1))
 
 
 def load_model_folder(path: Path) -> TranslationModel:
@@ -57,10 +54,10 @@ def load_model_folder(path: Path) -> TranslationModel:
     Raises:
         InputError: the folder is missing, damaged, or of another program or version.
     """
-    folder = path / "model" if (path / "model" / "model.json").is_file() else path
+    folder = model_folder(path)
     spec = _read_spec(folder)
     model = _build(spec, folder)
-    weights_path = folder / "model.safetensors"
+    weights_path = folder / WEIGHTS
     try:
         model.load_state_dict(load_file(weights_path) | _tied(model), strict=True)
     except (OSError, SafetensorError, RuntimeError, ValueError) as error:
@@ -78,7 +75,7 @@ def _build(spec: ModelSpec, folder: Path) -> Seq2Seq:
 
 
 def _read_spec(folder: Path) -> ModelSpec:
-    path = folder / "model.json"
+    path = folder / HEADER
     try:
         header = json.loads(path.read_text(encoding="utf-8"))
         _require_readable(path, header)

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -10,14 +9,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from seq2seq.decoding.model_files import HEADER, model_folder
 from seq2seq.errors import InputError
-from seq2seq.experiments.files import write_text
+from seq2seq.storage.writing import flush, write_file
 
 SUFFIX = ".progress"
 """End of the name of the file beside the output that tells how far it is; gone at the end."""
-
-HEADERS = ("model/model.json", "model.json")
-"""Of a run folder and of a model folder."""
 
 
 class ResumableOutput:
@@ -121,8 +118,7 @@ class ResumableOutput:
             self._count(line)
         content = translations.encode()
         self._file.write(content)
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        flush(self._file)
         self.num_lines += len(lines)
         self._num_bytes += len(content)
         self._remember()
@@ -141,7 +137,7 @@ class ResumableOutput:
             "input_sha256": self._digest.hexdigest(),
             "conditions": self._conditions,
         }
-        write_text(self._beside, json.dumps(state, indent=1))
+        write_file(self._beside, json.dumps(state, indent=1))
 
 
 def translation_conditions(models: Iterable[Path], options: Mapping[str, Any]) -> dict[str, Any]:
@@ -149,7 +145,7 @@ def translation_conditions(models: Iterable[Path], options: Mapping[str, Any]) -
 
     (The header holds the digests of all files of a model, which are checked where it is loaded.)
     """
-    headers = [next(path / name for name in HEADERS if (path / name).is_file()) for path in models]
+    headers = [model_folder(path) / HEADER for path in models]
     digests = [hashlib.sha256(header.read_bytes()).hexdigest() for header in headers]
     return {"model": digests} | {f"--{name.replace('_', '-')}": v for name, v in options.items()}
 

@@ -1,8 +1,12 @@
 """Which checkpoints of a run stay on the disk."""
 
-import shutil
 from enum import Enum
 from pathlib import Path
+
+from seq2seq.storage.removal import remove_folder
+from seq2seq.storage.writing import inside
+
+BEST, LAST, PREVIOUS = "best.ckpt", "last.ckpt", "previous.ckpt"
 
 
 class Keep(Enum):
@@ -15,10 +19,8 @@ class Keep(Enum):
 
 def discard_checkpoints(run_dir: Path, keep: Keep) -> None:
     """Remove what is not to be kept; of a run without a best checkpoint, the last one is that."""
-    folder = run_dir / "checkpoints"
+    folder = inside(run_dir, "checkpoints")
     if keep is Keep.none:
-        shutil.rmtree(folder, ignore_errors=True)
-    elif keep is Keep.best and (folder / "best.ckpt").is_file():
-        for path in folder.glob("*.ckpt"):
-            if path.name != "best.ckpt":
-                path.unlink(missing_ok=True)
+        remove_folder(folder, (BEST, LAST, PREVIOUS))
+    elif keep is Keep.best and (folder / BEST).is_file():
+        remove_folder(folder, (LAST, PREVIOUS))

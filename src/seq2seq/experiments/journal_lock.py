@@ -4,6 +4,8 @@ import fcntl
 import os
 from pathlib import Path
 
+from seq2seq.storage.writing import open_own
+
 
 class JournalLock:
     """A lock that ends with its holder, and that repairs what a holder left half written.
@@ -21,7 +23,7 @@ class JournalLock:
 
     def acquire(self) -> bool:
         """Wait for the lock."""
-        self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        self._descriptor = open_own(self._path, os.O_RDWR | os.O_CREAT)
         fcntl.flock(self._descriptor, fcntl.LOCK_EX)
         self._cut_half_line()
         return True

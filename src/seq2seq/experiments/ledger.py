@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from seq2seq.errors import InputError
-from seq2seq.experiments.files import write_text
+from seq2seq.storage.writing import write_file
 
 FILE_NAME = "ledger.json"
 VERSION = 1
@@ -160,7 +160,7 @@ def read_ledger(folder: Path) -> Ledger | None:
 def write_ledger(folder: Path, ledger: Ledger) -> None:
     """Write the record of a run, whole or not at all."""
     values = asdict(ledger) | {"state": ledger.state.name}
-    write_text(folder / FILE_NAME, json.dumps(values, indent=1, ensure_ascii=False))
+    write_file(folder / FILE_NAME, json.dumps(values, indent=1, ensure_ascii=False))
 
 
 def amend_ledger(folder: Path, change: Callable[[Ledger], None]) -> None:

@@ -27,7 +27,7 @@ class JobProcess:
     def __init__(self, claim: Claim, command: Sequence[str], environment: dict[str, str]) -> None:
         self.claim, self.job = claim, claim.job
         self.started = time.monotonic()
-        descriptor, handed_on = claim.lock.handed_on
+        descriptors, handed_on = claim.lock.handed_on
         line = [*command, *self.job.overrides]
         with (self.job.folder / LOG_NAME).open("a", encoding="utf-8") as log:
             log.write(f"$ {shlex.join(line)}\n")
@@ -38,7 +38,7 @@ class JobProcess:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 env=os.environ | environment | handed_on,
-                pass_fds=[descriptor],
+                pass_fds=descriptors,
                 start_new_session=True,
             )
 

@@ -22,11 +22,11 @@ from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from seq2seq.errors import InputError
-from seq2seq.experiments.folder_lock import FolderLock
 from seq2seq.experiments.job import Job, Metric, Outcome
 from seq2seq.experiments.journal_lock import JournalLock
 from seq2seq.experiments.ledger import Ledger, State
 from seq2seq.experiments.source import Claim, Nothing
+from seq2seq.storage.folder_lock import FolderLock
 
 DUPLICATE = "duplicate"
 REPLACED = "replaced"

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
-from seq2seq.experiments.folder_lock import FolderLock
 from seq2seq.experiments.job import Job, Outcome
 from seq2seq.experiments.ledger import Ledger
+from seq2seq.storage.folder_lock import FolderLock
 
 
 @dataclass(frozen=True, slots=True)

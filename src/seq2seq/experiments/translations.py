@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from seq2seq.errors import InputError
-from seq2seq.experiments.files import write_text
+from seq2seq.storage.writing import write_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ def write_translations(path: Path, translations: Translations) -> None:
         json.dumps({"source": s, "reference": r, "hypothesis": h}, ensure_ascii=False)
         for s, r, h in rows
     ]
-    write_text(path, "\n".join(lines) + "\n")
+    write_file(path, "\n".join(lines) + "\n")
 
 
 def read_translations(path: Path) -> Translations:

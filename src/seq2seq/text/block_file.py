@@ -1,6 +1,5 @@
 """Arrays in files, with a checksum for every stretch of them."""
 
-import os
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +8,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from seq2seq.errors import InputError
+from seq2seq.storage.writing import flush, new_file
 
 BLOCK_BYTES = 1 << 20
 """What one checksum covers: enough to be few, little enough to be read for one sentence."""
@@ -35,7 +35,7 @@ class BlockWriter:
     """Writes a file from beginning to end."""
 
     def __init__(self, path: Path) -> None:
-        self._file = path.open("xb")
+        self._file = new_file(path)
         self._checksums: list[int] = []
         self._num_bytes = 0
 
@@ -54,8 +54,7 @@ class BlockWriter:
 
     def close(self) -> FileSeal:
         """Make sure that the disk has it."""
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        flush(self._file)
         self._file.close()
         return FileSeal(self._num_bytes, self._checksums)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from seq2seq.errors import InputError
+from seq2seq.storage.writing import write_file
 from seq2seq.text.casing import Casing
 from seq2seq.text.splitters import make_splitter
 from seq2seq.text.tokenizers import (
@@ -164,7 +165,7 @@ def _subword_codec_of(
         vocabulary_size=settings.max_size,
         lowercase=settings.lowercase,
     )
-    model.write_bytes(content)
+    write_file(model, content)
     return _subword_codec(model, language=language, lowercase=settings.lowercase)
 
 
@@ -175,7 +176,6 @@ def _subword_codec(path: Path, *, language: str, lowercase: bool) -> TextCodec:
 
 def save_codecs(codecs: tuple[TextCodec, TextCodec], folder: Path) -> None:
     """Write the codecs of both sides into a folder, which is made."""
-    folder.mkdir(parents=True, exist_ok=True)
     for side, codec in zip(("source", "target"), codecs, strict=True):
         save_codec(codec, folder, side)
 
@@ -184,8 +184,8 @@ def save_codec(codec: TextCodec, folder: Path, side: str) -> None:
     """Write ``<side>.json``, and ``<side>.model`` for subwords, into a folder."""
     description, model = _saved(codec)
     if model is not None:
-        (folder / f"{side}.model").write_bytes(model)
-    (folder / f"{side}.json").write_text(description, encoding="utf-8")
+        write_file(folder / f"{side}.model", model)
+    write_file(folder / f"{side}.json", description)
 
 
 def codec_digest(codec: TextCodec) -> str:

@@ -17,11 +17,17 @@ from numpy.typing import NDArray
 
 from seq2seq.text.block_file import BlockWriter
 from seq2seq.text.codec import TextCodec, save_codecs
+from seq2seq.text.codec_files import CODEC_FILES
 
 FORMAT = 1
 SIDES = ("source", "target")
 SEAL = "corpus.json"
 HELD_OUT = "held_out.jsonl"
+CORPUS_FILES = (
+    *(HELD_OUT, SEAL),
+    *(f"{s}.{p}" for s in SIDES for p in ("ids", "offsets", "lengths", "text", "text_offsets")),
+    *(f"tokenizer/{name}" for name in CODEC_FILES),
+)
 LONGEST = np.iinfo(np.uint16).max - 2
 """Tokens of a sentence at most, room for the special ones left."""
 

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-import shutil
+import re
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
@@ -13,18 +13,21 @@ from typing import Protocol
 import sentencepiece
 
 from seq2seq.errors import InputError
+from seq2seq.storage.removal import has_leftovers, remove_leftovers
+from seq2seq.storage.writing import inside, replacing_folder
 from seq2seq.text.block_file import DamagedFileError
 from seq2seq.text.chunk_encoding import EncodingRules
 from seq2seq.text.codec import CodecSettings, TextCodec, codec_digest, train_codecs
 from seq2seq.text.corpus import SentencePair, Shard, drop_blank
 from seq2seq.text.corpus_build import Encoders, build_corpus_folder
-from seq2seq.text.corpus_folder import FORMAT
+from seq2seq.text.corpus_folder import CORPUS_FILES, FORMAT
 from seq2seq.text.shards import sample_pairs, stamps
 from seq2seq.text.stored_corpus import StoredCorpus, read_corpus
 
 WHOLE = "corpus"
-PARTIAL = "partial"
-"""Folder of a corpus that can be read, and of one that is being made."""
+"""Folder of a corpus that can be read, in one whose name is the key of its recipe."""
+
+KEY = re.compile(r"[0-9a-f]{16}")
 
 Lock = Callable[..., AbstractContextManager[bool]]
 """``lock(folder, wait=…)`` holds a lock on a folder, and says whether it does."""
@@ -105,7 +108,7 @@ def open_corpus(
     Raises:
         InputError: a file is wrong, or the folder cannot be written to.
     """
-    folder = root / recipe.key()
+    folder = inside(root, recipe.key())
     try:
         _remove_leftovers(root, lock)
         corpus = _read(folder)
@@ -133,18 +136,17 @@ def _read(folder: Path) -> StoredCorpus | None:
 
 def _remove_leftovers(root: Path, lock: Lock) -> None:
     """Remove what builds have left that were killed."""
-    for partial in root.glob(f"*/{PARTIAL}"):
-        with lock(partial.parent, wait=False) as is_ours:
-            if is_ours:
-                shutil.rmtree(partial, ignore_errors=True)
+    for folder in root.iterdir() if root.is_dir() else []:
+        if KEY.fullmatch(folder.name) and has_leftovers(folder, [WHOLE]):
+            with lock(inside(root, folder.name), wait=False) as is_ours:
+                if is_ours:
+                    remove_leftovers(folder, [WHOLE], inside=CORPUS_FILES)
 
 
 def _build(folder: Path, recipe: Recipe, report: BuildReport, num_processes: int) -> StoredCorpus:
     """Make a corpus in a folder that is locked."""
-    partial = folder / PARTIAL
-    _remove(partial)
-    partial.mkdir()
-    try:
+    # what is there is damaged
+    with replacing_folder(folder / WHOLE, CORPUS_FILES) as partial:
         with Encoders(num_processes) as encoders:
             codecs, num_pairs = _codecs(folder, recipe, report)
             report.encoding(num_pairs, num_processes)
@@ -157,17 +159,7 @@ def _build(folder: Path, recipe: Recipe, report: BuildReport, num_processes: int
                 progress=report.advance,
             )
         _require_unchanged(folder, recipe)
-    except BaseException:
-        _remove(partial)
-        raise
-    _remove(folder / WHOLE)  # it is not there, or damaged
-    partial.replace(folder / WHOLE)
     return read_corpus(folder / WHOLE)
-
-
-def _remove(folder: Path) -> None:
-    if folder.exists():
-        shutil.rmtree(folder)
 
 
 def _require_unchanged(folder: Path, recipe: Recipe) -> None:

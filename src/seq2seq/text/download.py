@@ -12,6 +12,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from seq2seq.errors import InputError
+from seq2seq.storage.writing import flush, move, open_own, partial_of
 
 CHUNK = 1 << 16
 """Bytes between two reports of progress."""
@@ -69,23 +70,15 @@ def download(
     """
     if urlsplit(address).scheme not in {"https", "http"}:
         raise InputError(f"{address} is no address to fetch from: give one that begins https://")
-    left, part = _places(target)
-    if left.exists():
-        left.replace(part)  # ours alone now, should another program fetch the same file
+    left, part = target.with_name(f".{target.name}.part"), partial_of(target)
+    if left.is_file() and not left.is_symlink():
+        move(left, part)  # ours alone now, should another program fetch the same file
     try:
         _gather(address, part, checksum, progress, patience)
-        part.replace(target)
+        move(part, target)
     finally:
         if part.exists():
-            part.replace(left)
-
-
-def _places(target: Path) -> tuple[Path, Path]:
-    """Where a part waits to be continued, and where this program works on it."""
-    return (
-        target.with_name(f".{target.name}.part"),
-        target.with_name(f".{target.name}.part-{os.getpid()}"),
-    )
+            move(part, left)
 
 
 def _gather(
@@ -150,14 +143,14 @@ def _receive(
     length = response.headers.get("Content-Length", "")
     total = start + int(length) if length.isdigit() else None
     have = start
-    with part.open("r+b" if start else "wb") as file:
+    with os.fdopen(open_own(part, os.O_WRONLY | os.O_CREAT), "wb") as file:
         file.seek(start)
+        file.truncate()
         while chunk := response.read1(CHUNK):
             file.write(chunk)
             have += len(chunk)
             progress(have, total)
-        file.flush()
-        os.fsync(file.fileno())
+        flush(file)
     if total is not None and have < total:
         raise _EndedEarlyError(f"the connection ended after {have:,} of {total:,} bytes")
 

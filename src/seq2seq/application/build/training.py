@@ -13,10 +13,10 @@ from lightning.pytorch.strategies import DDPStrategy
 
 from seq2seq.application.build.pictures import build_pictures
 from seq2seq.application.build.text import EncodedCorpus
-from seq2seq.application.checkpoint import BEST, LAST
 from seq2seq.application.checkpoint_io import DurableCheckpointIO
 from seq2seq.application.run_record import RunRecord, monitor
 from seq2seq.config import Averaging, Config, Monitor, Schedule
+from seq2seq.experiments.checkpoints import BEST, LAST
 from seq2seq.model.seq2seq import Seq2Seq
 from seq2seq.tensorboard.event_log import EventLog, SessionStart
 from seq2seq.text.bucketing import BatchSize, ShuffledOrders, sorted_order
