@@ -63,8 +63,12 @@ class TextCodec:
     def decode(self, ids: Iterable[int]) -> str:
         """Text of token ids, one line; the special tokens except ``<unk>`` are left out."""
         kept = [index for index in ids if index >= len(SPECIALS) or index == UNKNOWN_ID]
+        return self.text(self.vocabulary.words(kept))
+
+    def text(self, tokens: Sequence[str]) -> str:
+        """Text of tokens, one line, in the usual case where that is restored."""
         # subwords spell rare characters in bytes, of which one is a line feed
-        text = self.tokenizer.text(self.vocabulary.words(kept)).replace("\n", " ")
+        text = self.tokenizer.text(tokens).replace("\n", " ")
         return text if self.casing is None else self.casing.restore(text)
 
 
