@@ -201,6 +201,7 @@ def codec_digest(codec: TextCodec) -> str:
 def _saved(codec: TextCodec) -> tuple[str, bytes | None]:
     """All there is to a codec: its description, and its model for subwords."""
     description: dict[str, Any] = {
+        "tokenizer": codec.tokenizer.name,
         "lowercase": codec.tokenizer.lowercase,
         "language": codec.tokenizer.language,
     }
@@ -208,10 +209,8 @@ def _saved(codec: TextCodec) -> tuple[str, bytes | None]:
     if codec.casing is not None:
         description["casing"] = asdict(codec.casing)
     if isinstance(codec.tokenizer, WordTokenizer):
-        description["tokenizer"] = codec.tokenizer.name
         description["tokens"] = codec.vocabulary.tokens
     else:
-        description["tokenizer"] = "sentencepiece"
         model = codec.tokenizer.model.serialized_model_proto()
     return json.dumps(description, ensure_ascii=False, indent=1), model
 
