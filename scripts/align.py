@@ -2,7 +2,8 @@
 
 Prints a line of links SOURCE-TARGET for each pair (Pharaoh format), words counted from 0 and
 separated by white space, from the attention of the model while it is forced to give the target.
-With --gold the alignment error rate goes to standard error.
+With --gold the alignment error rate goes to standard error, with the least that there can be: words
+without a token of their own are not linked.
 """
 
 import argparse
@@ -14,6 +15,7 @@ from seq2seq.application.program import program_parser, run_program
 from seq2seq.errors import InputError
 
 if TYPE_CHECKING:
+    from seq2seq.decoding.aligner import WordAttention
     from seq2seq.evaluation.alignment import GoldAlignment, Links
     from seq2seq.text.corpus import SentencePair
 
@@ -55,7 +57,8 @@ def _align(arguments: argparse.Namespace) -> int:
 
     pairs = read_parallel(arguments.source, arguments.target)
     gold = None if arguments.gold is None else _gold(arguments.gold, pairs)
-    links = _links(arguments, pairs)
+    found = _attention(arguments, pairs)
+    links = [_links(arguments, *each) for each in found]
 
     from seq2seq.evaluation.pharaoh import format_links  # noqa: PLC0415
 
@@ -63,7 +66,10 @@ def _align(arguments: argparse.Namespace) -> int:
         sys.stdout.write(f"{format_links(pair_links)}\n")
     sys.stdout.flush()
     if gold is not None:
-        print(_report(links, gold), file=sys.stderr)
+        least = [
+            _least(arguments, alignment, *each) for alignment, each in zip(gold, found, strict=True)
+        ]
+        print(_report(links, least, gold), file=sys.stderr)
     return 0
 
 
@@ -79,42 +85,75 @@ def _gold(path: Path, pairs: "list[SentencePair]") -> "list[GoldAlignment]":
     return gold
 
 
-def _links(arguments: argparse.Namespace, pairs: "list[SentencePair]") -> "list[Links]":
+def _attention(
+    arguments: argparse.Namespace, pairs: "list[SentencePair]"
+) -> "list[tuple[WordAttention, ...]]":
+    """Of each pair the attention of the model, and that of --reverse where it is given."""
     from seq2seq.decoding.aligner import word_attention  # noqa: PLC0415 - torch, after the files
-    from seq2seq.evaluation.alignment import (  # noqa: PLC0415
-        Symmetrisation,
-        argmax_links,
-        reversed_links,
-        symmetrised,
-        threshold_links,
-    )
     from seq2seq.text.corpus import SentencePair  # noqa: PLC0415
 
     options = {"device": arguments.device, "max_tokens": arguments.batch_tokens}
-    weights = word_attention(arguments.model, pairs, **options)
+    found = [word_attention(arguments.model, pairs, **options)]
+    if arguments.reverse is not None:
+        swapped = [SentencePair(pair.target, pair.source) for pair in pairs]
+        found.append(word_attention(arguments.reverse, swapped, **options))
+    return list(zip(*found, strict=True))
+
+
+def _links(
+    arguments: argparse.Namespace, forward: "WordAttention", *backward: "WordAttention"
+) -> "Links":
+    from seq2seq.evaluation.alignment import argmax_links, threshold_links  # noqa: PLC0415
+
     if arguments.method == "threshold":
-        return [threshold_links(matrix, arguments.threshold) for matrix in weights]
-    forward = [argmax_links(matrix) for matrix in weights]
+        return threshold_links(forward.weights, arguments.threshold)
+    links = argmax_links(forward.weights)
+    return _joined(arguments, links, [argmax_links(each.weights) for each in backward])
+
+
+def _least(
+    arguments: argparse.Namespace,
+    gold: "GoldAlignment",
+    forward: "WordAttention",
+    *backward: "WordAttention",
+) -> "Links":
+    """The links that no attention between the tokens of the models could better."""
+    from seq2seq.evaluation.alignment import best_links, links_between, reversed_links  # noqa: PLC0415
+
     if arguments.method == "argmax":
-        return forward
-    swapped = [SentencePair(pair.target, pair.source) for pair in pairs]
-    backward = map(argmax_links, word_attention(arguments.reverse, swapped, **options))
-    method = Symmetrisation(arguments.method)
-    return [
-        symmetrised(links, reversed_links(other), method)
-        for links, other in zip(forward, backward, strict=True)
-    ]
+        return best_links(gold, forward.source_words, forward.target_words)
+    links, *others = (
+        links_between(possible, each.source_words, each.target_words)
+        for possible, each in zip(
+            (gold.possible, reversed_links(gold.possible)), (forward, *backward), strict=False
+        )
+    )
+    return _joined(arguments, links, others)
 
 
-def _report(links: "list[Links]", gold: "list[GoldAlignment]") -> str:
+def _joined(arguments: argparse.Namespace, links: "Links", backward: "list[Links]") -> "Links":
+    """The links of one model, or of two by --method."""
+    from seq2seq.evaluation.alignment import (  # noqa: PLC0415
+        Symmetrisation,
+        reversed_links,
+        symmetrised,
+    )
+
+    for other in backward:
+        links = symmetrised(links, reversed_links(other), Symmetrisation(arguments.method))
+    return links
+
+
+def _report(links: "list[Links]", least: "list[Links]", gold: "list[GoldAlignment]") -> str:
     from seq2seq.evaluation.alignment import AlignmentCounts  # noqa: PLC0415
 
-    counts = AlignmentCounts()
-    for pair_links, alignment in zip(links, gold, strict=True):
-        counts += AlignmentCounts.of(pair_links, alignment)
+    counts, best = (
+        sum(map(AlignmentCounts.of, each, gold), AlignmentCounts()) for each in (links, least)
+    )
     return (
-        f"AER {counts.error_rate:.3f}   precision {counts.precision:.3f}   "
-        f"recall {counts.recall:.3f}   ({len(gold):,} sentence pairs)"
+        f"AER {counts.error_rate:.3f} (at least {best.error_rate:.3f} with these tokens)   "
+        f"precision {counts.precision:.3f}   recall {counts.recall:.3f}   "
+        f"({len(gold):,} sentence pairs)"
     )
 
 

@@ -8,7 +8,7 @@ from tests.torture import configs, corpora, damage, fuzz, kills, machine, malice
 
 MIXED = [
     "trainer.accumulate=3", "device.precision=bf16-mixed", "optim.schedule=plateau",
-    "optim.warmup_steps=0", "optim.plateau_patience=0", "model.dropout=0.2",
+    "optim.warmup_steps=0", "optim.plateau_patience=1", "model.dropout=0.2",
     "trainer.early_stopping=2", "trainer.monitor=bleu", "trainer.checkpoint_every=1",
 ]  # fmt: skip
 

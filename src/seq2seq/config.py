@@ -382,7 +382,7 @@ class OptimConfig:
     warmup_steps: int = setting("linear growth from 0", low=0, unit="optimiser steps")
     final_fraction: float = setting("learning rate at the end of the cosine", low=0, high=1)
     plateau_factor: float = setting("times the rate on a plateau", low=0.01, high=0.99)
-    plateau_patience: int = setting("without progress, a plateau", low=0, unit="validations")
+    plateau_patience: int = setting("without progress, a plateau", low=1, unit="validations")
 
     def __post_init__(self) -> None:
         check_ranges("optim", self)

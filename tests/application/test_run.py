@@ -160,7 +160,7 @@ def test_tensorboard_has_scalars_config_samples_and_one_heatmap_tag_a_sentence(f
                 "monotonicity",
             )
         ),
-        *(f"alignment/{name}" for name in ("aer", "precision", "recall")),
+        *(f"alignment/{name}" for name in ("aer", "least_aer", "precision", "recall")),
         "validation/bleu",
         "train/learning_rate",
         "train/gradient_norm",

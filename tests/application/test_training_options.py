@@ -1,3 +1,6 @@
+from itertools import count
+from types import SimpleNamespace
+
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -5,6 +8,8 @@ from safetensors.torch import load_file
 from seq2seq.application.run import run
 from seq2seq.decoding.model_folder import load_model_folder
 from seq2seq.errors import InputError, TrainingInterrupted
+from seq2seq.experiments.ledger import read_ledger
+from seq2seq.training import module
 from tests.stops import ctrl_c, stopped_after
 
 SUBWORDS = ["data.tokenizer.name=unigram", "data.tokenizer.max_size=500"]
@@ -82,11 +87,15 @@ def test_vectors_do_not_go_with_a_model_that_has_its_own(tiny, tmp_path):
         run(tiny(*SHORT, *start), tmp_path / "second")
 
 
-def test_without_dropout_a_second_reading_changes_nothing(tiny, tmp_path):
+def test_without_dropout_a_second_reading_changes_nothing(tiny, tmp_path, monkeypatch):
+    clock = SimpleNamespace(perf_counter=count().__next__)
+    monkeypatch.setattr(module, "time", clock)
     once, twice = tmp_path / "once", tmp_path / "twice"
     others = [*SHORT, "model.dropout=0", "trainer.max_epochs=2"]
     run(tiny(*others), once)
     run(tiny(*others, "optim.r_drop=5"), twice)
+    speeds = {read_ledger(folder).tokens_per_second for folder in (once, twice)}
+    assert len(speeds) == 1, "a token that is read twice counts once"
     first, second = (checkpoint_of(folder)["state_dict"] for folder in (once, twice))
     for name, weight in first.items():
         torch.testing.assert_close(second[name], weight, rtol=0, atol=1e-3)

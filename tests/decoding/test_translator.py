@@ -15,6 +15,7 @@ from seq2seq.decoding.search import GREEDY, Search, search_from_options
 from seq2seq.decoding.translation import EMPTY, Translation
 from seq2seq.decoding.translator import LONGEST, Translator
 from seq2seq.errors import InputError
+from seq2seq.text.casing import Casing
 from seq2seq.text.codec import TextCodec
 from seq2seq.text.corpus import SentencePair
 from seq2seq.text.vocabulary import UNKNOWN_ID, Vocabulary
@@ -145,6 +146,18 @@ def test_an_unknown_word_is_replaced_by_the_source_word_it_attends_to(tmp_path):
     expected = [words[place] for place, _ in kept.alignment()]
     assert list(replaced.target_tokens[: len(expected)]) == expected
     assert replaced.text == " ".join(expected)
+
+
+def test_translations_with_replaced_words_have_their_case_restored_too(tmp_path):
+    exported = exported_model(tmp_path)
+    exported.model.decoder.output.bias.data[UNKNOWN_ID] = 1e3
+    casing = Casing({"strange": "Strange"}, capital_start=True)
+    cased = replace(exported, target_codec=replace(exported.target_codec, casing=casing))
+    save_model_folder(tmp_path / "model", cased)
+    (found,) = Translator.load(tmp_path / "model").translate(
+        ["strange strange"], replace_unknown=True
+    )
+    assert set(found.text.split()) == {"Strange"}
 
 
 def test_an_alignment_leaves_the_ends_out():

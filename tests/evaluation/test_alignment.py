@@ -1,3 +1,5 @@
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -5,8 +7,9 @@ from seq2seq.evaluation.alignment import (
     AlignmentCounts,
     GoldAlignment,
     Symmetrisation,
-    are_as_long,
     argmax_links,
+    best_links,
+    links_between,
     merge_words,
     reversed_links,
     symmetrised,
@@ -51,10 +54,48 @@ def test_a_piece_belongs_to_the_word_of_its_first_character(pieces, words, expec
     assert word_indices(pieces, words) == expected
 
 
-def test_tokens_are_as_long_as_the_words_that_they_spell_however_split():
-    assert are_as_long(["▁a", "<0xE2>", "<0x82>", "<0xAC>", "▁", "▁b"], ["a€", "b"])
-    assert not are_as_long(["▁a", "▁b"], ["a€", "b"])
-    assert not are_as_long(["<unk>"], ["word"])
+def test_signs_that_tokens_leave_out_shift_nothing():
+    words = ["he", "said", '"', "Yes", '"', ";", "to", "me", ":", "now", '"']
+    assert word_indices(["he", "said", "yes", "to", "me", "now"], words) == [0, 1, 3, 6, 7, 9]
+
+
+@pytest.mark.parametrize(
+    ("tokens", "words"),
+    [(["<unk>"], ["word"]), (["a", "c"], ["a", "b", "c"]), (["▁a"], ["a", "b"]), (["d"], ["a"])],
+)
+def test_tokens_that_do_not_spell_the_words_are_refused(tokens, words):
+    with pytest.raises(ValueError, match=f"{tokens[-1]} do not spell"):
+        word_indices(tokens, words)
+
+
+def test_a_word_without_a_token_of_its_own_has_no_link():
+    source, target = (
+        word_indices(["a", "b"]),
+        word_indices(["▁qu'il", "▁vient"], ["qu'", "il", "vient"]),
+    )
+    links = argmax_links(merge_words([[0.1, 0.9], [0.7, 0.3]], source, target))
+    assert links == {(1, 0), (0, 2)}
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_attention_has_a_smaller_error_rate_than_the_best_links(seed):
+    random = np.random.default_rng(seed)
+    possible = np.argwhere(random.random((3, 4)) < 0.4).tolist()
+    gold = GoldAlignment.from_links(
+        [tuple(link) for link in possible],
+        [tuple(link) for link in possible if random.random() < 0.5],
+    )
+    sources, targets = [0, 2], [0, 1, 3]
+    rates = [
+        AlignmentCounts.of(frozenset(zip(chosen, targets, strict=True)), gold).error_rate
+        for chosen in product(sources, repeat=3)
+    ]
+    best = AlignmentCounts.of(best_links(gold, sources, targets), gold).error_rate
+    assert best == pytest.approx(min(rates))
+    free = links_between(gold.possible, sources, targets)
+    assert free == {link for link in gold.possible if link[0] != 1 and link[1] != 2}
+    assert AlignmentCounts.of(free, gold).error_rate <= best + 1e-9
+    assert best_links(gold, [], targets) == frozenset()
 
 
 def test_no_token_has_no_word():

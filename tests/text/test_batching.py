@@ -48,8 +48,8 @@ def test_an_epoch_holds_every_sentence_once_within_the_bound(lengths, sentences,
         assert sorted(np.concatenate(order).tolist()) == list(range(len(lengths)))
         for batch in order:
             assert len(batch) <= sentences
-            width = int((source + target)[batch].max()) + 2
-            assert len(batch) * width <= tokens or len(batch) == 1
+            padded = len(batch) * (source[batch].max() + target[batch].max() + 2)
+            assert padded <= tokens or len(batch) == 1
 
 
 def one_by_one(by_length, source, target, size):
@@ -57,7 +57,7 @@ def one_by_one(by_length, source, target, size):
     batches = []
     for index in by_length:
         batch = [*batches[-1], index] if batches else [index]
-        width = max(source[i] + target[i] for i in batch) + 2
+        width = max(source[i] for i in batch) + max(target[i] for i in batch) + 2
         too_many = size.sentences is not None and len(batch) > size.sentences
         too_large = size.tokens is not None and len(batch) * width > size.tokens
         if not batches or too_many or too_large:

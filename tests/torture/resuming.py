@@ -13,7 +13,7 @@ CONFIGURATIONS = {
     "plain": [],
     "accumulate": ["trainer.accumulate=3"],
     "bf16": ["device.precision=bf16-mixed"],
-    "plateau": ["optim.schedule=plateau", "optim.warmup_steps=0", "optim.plateau_patience=0"],
+    "plateau": ["optim.schedule=plateau", "optim.warmup_steps=0", "optim.plateau_patience=1"],
     "early_stopping": ["trainer.early_stopping=1", "trainer.max_epochs=4", "trainer.monitor=bleu"],
     "max_steps": ["trainer.max_steps=13"],
     "rare_validation": ["trainer.validate_every=2", "trainer.max_epochs=4"],

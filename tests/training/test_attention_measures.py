@@ -76,6 +76,36 @@ def test_alignments_of_any_tokens_are_scored_as_alignments_of_words(pairs, codec
         assert found[f"alignment/{name}"] == pytest.approx(value)
 
 
+@pytest.mark.parametrize(("tokenizer", "least"), [("word", 0), ("whitespace", 0.05)])
+def test_no_link_is_invented_and_the_least_error_rate_is_that_of_gold(
+    pairs, tmp_path, tokenizer, least
+):
+    codecs = codecs_of(pairs, tmp_path, tokenizer=tokenizer)
+    split = encoded(pairs, codecs)
+    batch = Batch.from_split(split, range(60))
+    measures = AttentionMeasures(split, *codecs)
+    weights = torch.zeros(60, batch.target_input.shape[1], batch.source.ids.shape[1])
+    num_wordless = 0
+    for index, pair in enumerate(pairs):
+        source, target = (
+            token_words(codec, text, split_words(text))
+            for codec, text in zip(codecs, (pair.source, pair.target), strict=True)
+        )
+        num_wordless += len(split_words(pair.target)) - len(target)
+        for row, j in enumerate(target):
+            linked = [i for i in source if (i, j) in pair.alignment] or source
+            # a sure link before a possible one
+            chosen = next((i for i in linked if (i, j) not in pair.possible), linked[0])
+            weights[index, row, source.index(chosen)] = 1
+    measures.add(weights, batch)
+    found = measures.metrics()
+    assert (num_wordless > 0) == (tokenizer == "whitespace")
+    num_target_words = sum(len(split_words(pair.target)) for pair in pairs)
+    assert measures._counts.num_links == num_target_words - num_wordless
+    assert found["alignment/aer"] == pytest.approx(found["alignment/least_aer"])
+    assert found["alignment/least_aer"] >= least
+
+
 def test_measures_do_not_depend_on_the_batches(pairs, codecs):
     split = encoded(pairs, codecs)
     together = measured(split, codecs, range(20))

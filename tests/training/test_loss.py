@@ -53,6 +53,25 @@ def test_gradients_equal_those_of_torchs_own_cross_entropy(example, smoothing):
         torch.testing.assert_close(gradient, expected)
 
 
+def test_one_token_of_the_vocabulary_is_right_also_where_bfloat16_makes_ties():
+    torch.manual_seed(1)
+    features, output = torch.randn(1, 30, 4), nn.Linear(4, 700)
+    with torch.no_grad():  # the second half is the first but for what bfloat16 cannot tell
+        output.weight[350:], output.bias[350:] = 1.0001 * output.weight[:350], output.bias[:350]
+    is_token = torch.ones(1, 30, dtype=torch.bool)
+    with torch.autocast("cpu", torch.bfloat16):
+        logits = output(features)[0]
+        shared = (logits == logits.amax(dim=1, keepdim=True)).sum(dim=1) > 1
+        assert shared.sum() > 5
+        num_right = sum(
+            token_cross_entropy(
+                features, output, torch.full((1, 30), token), is_token, label_smoothing=0.0
+            ).num_correct
+            for token in range(700)
+        )
+    assert num_right == 30
+
+
 def test_no_tensor_holds_all_logits(monkeypatch):
     monkeypatch.setattr(chunked, "LEAST_ROWS", 2)
     monkeypatch.setattr(chunked, "CHUNK_ELEMENTS", 1)

@@ -1,6 +1,7 @@
 import pytest
 import torch
 
+from seq2seq.training.interruption import StopWithoutProgress
 from seq2seq.training.optimisation import Optimisation
 
 
@@ -49,12 +50,30 @@ def test_the_schedule_drives_the_optimiser(name):
     assert optimiser.param_groups[0]["lr"] == pytest.approx(0.25)
 
 
-def test_a_plateau_lowers_the_rate():
-    chosen = optimisation(schedule="plateau", warmup_steps=0)
+def rates_after(patience, losses):
+    chosen = optimisation(schedule="plateau", warmup_steps=0, plateau_patience=patience)
     optimiser = chosen.build_optimiser([torch.nn.Parameter(torch.zeros(1))])
     schedule = chosen.build_plateau_schedule(optimiser)
     rates = []
-    for loss in (3.0, 3.0, 3.0, 2.0):
+    for loss in losses:
         schedule.step(loss)
         rates.append(optimiser.param_groups[0]["lr"])
-    assert rates == [0.5, 0.5, 0.25, 0.25]
+    return rates
+
+
+def validations_until_stopped(patience, losses):
+    stop = StopWithoutProgress("validation/loss", mode="min", patience=patience)
+    stopped = (stop._evaluate_stopping_criteria(torch.tensor(loss))[0] for loss in losses)
+    return list(stopped).index(True)
+
+
+@pytest.mark.parametrize("patience", [1, 2, 3])
+def test_a_plateau_is_as_many_validations_without_progress_as_early_stopping_waits_for(patience):
+    losses = [4.0, 3.0, *[3.0] * patience]
+    rates = rates_after(patience, losses)
+    assert rates == [0.5] * (len(losses) - 1) + [0.25]
+    assert validations_until_stopped(patience, losses) == len(losses) - 1
+
+
+def test_progress_is_progress_however_small():
+    assert set(rates_after(1, [3.0 - 1e-5 * step for step in range(9)])) == {0.5}

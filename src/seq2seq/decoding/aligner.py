@@ -1,20 +1,40 @@
 """Sentence pairs in, attention between their words out."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
 
 from seq2seq.decoding.device import device_named
 from seq2seq.decoding.forced import force_translate
 from seq2seq.decoding.model_folder import load_model_folder
-from seq2seq.evaluation.alignment import Floats, merge_words, word_indices
+from seq2seq.errors import InputError
+from seq2seq.evaluation.alignment import Floats, Words, merge_words, word_indices
 from seq2seq.text.bucketing import BatchSize
 from seq2seq.text.codec import TextCodec
 from seq2seq.text.corpus import SentencePair
 
 
+@dataclass(frozen=True, slots=True)
+class WordAttention:
+    """Attention between words.
+
+    Attributes:
+        weights: (target words, source words); nothing by nothing where a side is blank.
+        source_words: numbers of the source words that have tokens of their own.
+        target_words: those of the target words.
+    """
+
+    weights: Floats
+    source_words: Words
+    target_words: Words
+
+
 def word_attention(
     model_path: Path, pairs: Sequence[SentencePair], *, device: str, max_tokens: int
-) -> list[Floats]:
+) -> list[WordAttention]:
     """Attention of a model between the words of given translations.
 
     Words are what white space separates, however the model splits text; ``<eos>`` is left out.
@@ -25,12 +45,9 @@ def word_attention(
         device: where to compute.
         max_tokens: padded size of a batch at most.
 
-    Returns:
-        For each pair the weights (target words, source words); nothing by nothing where a side is
-        blank.
-
     Raises:
-        InputError: there is no model of this program, or no such device.
+        InputError: there is no model of this program, or no such device, or its tokens do not
+            spell the words.
     """
     exported = load_model_folder(model_path)
     forced = force_translate(
@@ -40,13 +57,20 @@ def word_attention(
         batch_size=BatchSize(sentences=None, tokens=max_tokens),
     )
     return [
-        merge_words(
+        _between_words(
             translation.weights.numpy(),
             _spaced(exported.source_codec, pair.source) if translation.text else [],
             _spaced(exported.target_codec, pair.target) if translation.text else [],
         )
         for pair, translation in zip(pairs, forced, strict=True)
     ]
+
+
+def _between_words(
+    weights: NDArray[np.float32], source: list[int | None], target: list[int | None]
+) -> WordAttention:
+    words = (frozenset(place for place in side if place is not None) for side in (source, target))
+    return WordAttention(merge_words(weights, source, target), *words)
 
 
 def _spaced(codec: TextCodec, text: str) -> list[int | None]:
@@ -60,8 +84,13 @@ def token_words(codec: TextCodec, text: str, words: Sequence[str]) -> list[int |
         codec: splits the sentence into tokens.
         text: the sentence.
         words: its words, however split.
+
+    Raises:
+        InputError: the tokens do not spell the words.
     """
-    tokenizer = codec.tokenizer
-    # lower-casing may change the length of a word
-    cased = [word.lower() for word in words] if tokenizer.lowercase else words
-    return word_indices(tokenizer.tokens(text), cased)
+    try:
+        return word_indices(codec.tokenizer.tokens(text), words)
+    except ValueError as error:
+        raise InputError(
+            f"tokenizer {codec.tokenizer.name}: words cannot be aligned, {error}"
+        ) from error

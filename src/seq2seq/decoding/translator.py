@@ -232,7 +232,7 @@ class Translator:
         text = self._target_codec.decode(hypothesis.ids)
         if source_words and UNKNOWN_ID in hypothesis.ids:
             tokens = _with_source_words(tokens, source_words, hypothesis)
-            text = self._target_codec.tokenizer.text([t for t in tokens if t != END])
+            text = self._target_codec.text([t for t in tokens if t != END])
         return Translation(
             text=text,
             source_tokens=(*self._source_codec.vocabulary.words(source_ids), END),

@@ -5,7 +5,7 @@ Weights have a row for each target token and a column for each source token, as 
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -15,6 +15,7 @@ import numpy.typing as npt
 from seq2seq.text.vocabulary import BEGIN, END, PADDING, SPACE_MARK
 
 Links = frozenset[tuple[int, int]]
+Words = Collection[int]
 Floats = npt.NDArray[np.float64]
 
 UNWORDED = frozenset({BEGIN, END, PADDING})
@@ -102,11 +103,15 @@ class AlignmentCounts:
 
 
 def argmax_links(weights: npt.ArrayLike) -> Links:
-    """Link each target word to the source word that it attends to most."""
+    """Link each target word to the source word that it attends to most.
+
+    A row of zeros is a word without a token of its own, see `merge_words`, and has no link.
+    """
     matrix = np.asarray(weights)
     if not matrix.shape[1]:
         return frozenset()
-    return frozenset((int(column), row) for row, column in enumerate(matrix.argmax(axis=1)))
+    rows = np.flatnonzero(matrix.any(axis=1)).tolist()
+    return frozenset(zip(matrix[rows].argmax(axis=1).tolist(), rows, strict=True))
 
 
 def threshold_links(weights: npt.ArrayLike, threshold: float) -> Links:
@@ -133,36 +138,77 @@ def symmetrised(forward: Links, backward: Links, method: Symmetrisation) -> Link
     return forward | backward
 
 
+def links_between(links: Links, source_words: Words, target_words: Words) -> Links:
+    """The links of words that have tokens of their own: all that any attention can find."""
+    return frozenset((i, j) for i, j in links if i in source_words and j in target_words)
+
+
+def best_links(gold: GoldAlignment, source_words: Words, target_words: Words) -> Links:
+    """The `argmax_links` of an attention that knows gold: no other has a smaller AER.
+
+    Every target word gets a sure link, or else a possible one, or else a wrong one.
+
+    Args:
+        gold: the links.
+        source_words: those that have a token of their own.
+        target_words: likewise.
+    """
+
+    def value(i: int, j: int) -> int:
+        return ((i, j) in gold.sure) + ((i, j) in gold.possible)
+
+    sources = sorted(source_words)
+    return frozenset((max(sources, key=lambda i: value(i, j)), j) for j in target_words if sources)
+
+
 def word_indices(tokens: Sequence[str], words: Sequence[str] | None = None) -> list[int | None]:
     """Which word each token belongs to, counted from 0: the one that its first character is in.
 
-    None for ``<eos>`` and its like.
+    None for ``<eos>`` and its like. Tokens are looked for in the words one after another, in lower
+    case too; signs that they leave out, such as the quotes of ``basic_english``, are passed over.
 
     Args:
         tokens: words, or SentencePiece's pieces, as a tokenizer gives them.
         words: the words of the same text in the same letter case, however split; None for the words
             that white space separates if the tokens are pieces, and for the tokens themselves if
-            not. They must be as long as the tokens, see `are_as_long`.
+            not.
+
+    Raises:
+        ValueError: the tokens do not spell the words; an ``<unk>`` spells none but itself.
     """
-    ends = np.cumsum(
-        [_num_bytes(word) for word in (_own_words(tokens) if words is None else words)]
-    )
-    sizes = [0 if token in UNWORDED else _num_bytes(token) for token in tokens]
-    starts = np.cumsum(sizes) - sizes
+    given = _own_words(tokens) if words is None else words
+    spelt = [b"" if token in UNWORDED else _letters(token) for token in tokens]
+    if not given:
+        return [None] * len(tokens)
+    for cased in (given, [word.lower() for word in given]):
+        parts = [_letters(word) for word in cased]
+        starts = _places(spelt, b"".join(parts))
+        if starts is not None:
+            break
+    else:
+        raise ValueError(f"the tokens {' '.join(tokens)} do not spell {' '.join(given)}")
+    ends = np.cumsum([len(part) for part in parts])
     # a blank piece after the last word counts as part of it
     numbers = np.minimum(np.searchsorted(ends, starts, side="right"), len(ends) - 1).tolist()
     return [
-        None if token in UNWORDED or not len(ends) else number
-        for token, number in zip(tokens, numbers, strict=True)
+        None if token in UNWORDED else number for token, number in zip(tokens, numbers, strict=True)
     ]
 
 
-def are_as_long(tokens: Sequence[str], words: Sequence[str]) -> bool:
-    """Whether tokens and words hold as many letters, so that they can be of the same text.
+def _places(tokens: Sequence[bytes], text: bytes) -> list[int] | None:
+    """Where each token begins; None unless they are all of the text but for signs."""
+    places, end = [], 0
+    for token in tokens:
+        place = text.find(token, end)
+        if place < 0 or _holds_letters(text[end:place]):
+            return None
+        places.append(place)
+        end = place + len(token)
+    return None if _holds_letters(text[end:]) else places
 
-    An ``<unk>`` is as long as its name, and not as the word that it stands for.
-    """
-    return sum(map(_num_bytes, tokens)) == sum(map(_num_bytes, words))
+
+def _holds_letters(text: bytes) -> bool:
+    return any(map(str.isalnum, text.decode(errors="ignore")))
 
 
 def _own_words(tokens: Sequence[str]) -> list[str]:
@@ -172,11 +218,11 @@ def _own_words(tokens: Sequence[str]) -> list[str]:
     return "".join(_BYTE.sub("x", piece) for piece in kept).replace(SPACE_MARK, " ").split()
 
 
-def _num_bytes(token: str) -> int:
-    """UTF-8 bytes of a token, spaces left out; a piece such as <0xE2> is one byte."""
+def _letters(token: str) -> bytes:
+    """A token in UTF-8, spaces left out; a piece such as <0xE2> is one byte."""
     if _BYTE.fullmatch(token):
-        return 1
-    return len("".join(token.replace(SPACE_MARK, " ").split()).encode())
+        return bytes.fromhex(token[3:5])
+    return "".join(token.replace(SPACE_MARK, " ").split()).encode()
 
 
 def merge_words(
@@ -187,7 +233,8 @@ def merge_words(
     """Weights between words, from weights between tokens.
 
     The columns of a source word's tokens are summed, the rows of a target word's tokens averaged,
-    so that a row keeps its mass. Tokens without a word are left out.
+    so that a row keeps its mass. Tokens without a word are left out, a word in which no token
+    begins has zeros.
 
     Args:
         weights: (target tokens, source tokens); further rows and columns are ignored.

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 
 from seq2seq.decoding.lengths import DEFAULT_BOUNDS
 from seq2seq.errors import InputError
-from seq2seq.evaluation.alignment import are_as_long, word_indices
+from seq2seq.evaluation.alignment import word_indices
 from seq2seq.tensorboard.record_format import MAX_TOKENS
 from seq2seq.text.codec import TextCodec
 from seq2seq.text.corpus import SentencePair
 from seq2seq.text.store import EncodedSplit, TokenStore
+from seq2seq.text.vocabulary import UNKNOWN
 from seq2seq.text.words import split_words
 
 SEPARATOR = "|||"
@@ -145,8 +146,12 @@ def gold_links(
 
 
 def _owners(text: str, tokens: Sequence[str]) -> list[int | None] | None:
-    """The word that each token begins in; None where the letters differ in number."""
+    """The word that each token begins in; None where the tokens do not spell the words."""
     words = split_words(text)
-    if len(words) == len(tokens):
+    known = [(t, w) for t, w in zip(tokens, words, strict=False) if t != UNKNOWN]
+    if len(words) == len(tokens) and all(token in {word, word.lower()} for token, word in known):
         return list(range(len(words)))
-    return word_indices(tokens, words) if are_as_long(tokens, words) else None
+    try:
+        return word_indices(tokens, words)
+    except ValueError:
+        return None

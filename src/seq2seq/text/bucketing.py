@@ -61,8 +61,8 @@ class BatchSize:
 
     Attributes:
         sentences: greatest number of sentences; None for no bound.
-        tokens: greatest padded size, sentences x (source + target length), special tokens
-            included; None for no bound. A single pair over the bound is a batch of its own.
+        tokens: greatest padded size, sentences x (longest source + longest target), special
+            tokens included; None for no bound. A single pair over it is a batch of its own.
     """
 
     sentences: int | None
@@ -198,19 +198,19 @@ def _cut_by_tokens(widths: "_Widths", end: int, size: BatchSize, num_shares: int
     tokens = size.tokens or 0
     while cut[-1] < end:
         start = cut[-1]
-        most = max(1, tokens // int(widths(start, start + 1)[0])) * num_shares
+        most = max(1, tokens // int(widths(start, start + 1).sum())) * num_shares
         if size.sentences is not None:
             most = min(most, size.sentences * num_shares)
         window = widths(start, start + most + 1)
-        rows = -(-np.arange(1, len(window) + 1) // num_shares)
-        padded = np.maximum.accumulate(window) * rows
+        rows = -(-np.arange(1, window.shape[1] + 1) // num_shares)
+        padded = np.maximum.accumulate(window, axis=1).sum(axis=0) * rows
         count = min(int(np.searchsorted(padded, tokens, side="right")), most)
         cut.append(start + max(num_shares, count))
     return cut[:-1]
 
 
 class _Widths:
-    """Places that a pair takes in a batch, of a stretch of sentences; gathered many at a time."""
+    """Places of source and target (2, n) of a stretch of sentences; gathered many at a time."""
 
     def __init__(
         self, sentences: NDArray[np.int32], source_lengths: Lengths, target_lengths: Lengths
@@ -218,16 +218,16 @@ class _Widths:
         self._sentences = sentences
         self._lengths = (source_lengths, target_lengths)
         self._start = 0
-        self._kept = np.zeros(0, dtype=np.int64)
+        self._kept = np.zeros((2, 0), dtype=np.int64)
 
     def __call__(self, start: int, stop: int) -> NDArray[np.int64]:
         stop = min(stop, len(self._sentences))
-        if stop > self._start + len(self._kept):
+        if stop > self._start + self._kept.shape[1]:
             chunk = self._sentences[start : max(stop, start + CHUNK)]
-            source, target = (lengths[chunk].astype(np.int64) for lengths in self._lengths)
             # one special token a side: <eos> of the source, <bos> or <eos> of the target
-            self._start, self._kept = start, source + target + 2
-        return self._kept[start - self._start : stop - self._start]
+            sides = [lengths[chunk].astype(np.int64) + 1 for lengths in self._lengths]
+            self._start, self._kept = start, np.stack(sides)
+        return self._kept[:, start - self._start : stop - self._start]
 
 
 def padding_share(lengths: Lengths, order: Iterable[NDArray[np.integer]]) -> float:

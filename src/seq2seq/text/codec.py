@@ -64,8 +64,12 @@ class TextCodec:
     def decode(self, ids: Iterable[int]) -> str:
         """Text of token ids, one line; the special tokens except ``<unk>`` are left out."""
         kept = [index for index in ids if index >= len(SPECIALS) or index == UNKNOWN_ID]
+        return self.text(self.vocabulary.words(kept))
+
+    def text(self, tokens: Sequence[str]) -> str:
+        """Text of tokens, one line, in the usual case where that is restored."""
         # subwords spell rare characters in bytes, of which one is a line feed
-        text = self.tokenizer.text(self.vocabulary.words(kept)).replace("\n", " ")
+        text = self.tokenizer.text(tokens).replace("\n", " ")
         return text if self.casing is None else self.casing.restore(text)
 
 
@@ -197,6 +201,7 @@ def codec_digest(codec: TextCodec) -> str:
 def _saved(codec: TextCodec) -> tuple[str, bytes | None]:
     """All there is to a codec: its description, and its model for subwords."""
     description: dict[str, Any] = {
+        "tokenizer": codec.tokenizer.name,
         "lowercase": codec.tokenizer.lowercase,
         "language": codec.tokenizer.language,
     }
@@ -204,10 +209,8 @@ def _saved(codec: TextCodec) -> tuple[str, bytes | None]:
     if codec.casing is not None:
         description["casing"] = asdict(codec.casing)
     if isinstance(codec.tokenizer, WordTokenizer):
-        description["tokenizer"] = codec.tokenizer.name
         description["tokens"] = codec.vocabulary.tokens
     else:
-        description["tokenizer"] = "sentencepiece"
         model = codec.tokenizer.model.serialized_model_proto()
     return json.dumps(description, ensure_ascii=False, indent=1), model
 

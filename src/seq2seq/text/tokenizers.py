@@ -83,6 +83,8 @@ class SubwordTokenizer:
     (U+2581, SentencePiece's own space mark, comes back as a space.)
     """
 
+    name = "sentencepiece"
+
     def __init__(self, model_file: Path, *, language: str, lowercase: bool) -> None:
         self.language = language
         self.lowercase = lowercase

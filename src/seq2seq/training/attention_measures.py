@@ -1,8 +1,7 @@
 """What a validation measures of the attention: its health, and its alignment error rate."""
 
-from dataclasses import asdict
-from functools import cached_property, reduce
-from operator import add
+from dataclasses import asdict, dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +12,7 @@ from seq2seq.evaluation.alignment import (
     AlignmentCounts,
     GoldAlignment,
     argmax_links,
+    best_links,
     merge_words,
 )
 from seq2seq.evaluation.attention_health import HealthSums, health_sums
@@ -41,11 +41,12 @@ class AttentionMeasures:
         self._source_codec = source_codec
         self._target_codec = target_codec
         self._health = HealthSums()
-        self._counts: AlignmentCounts | None = None
+        self._counts = self._least = AlignmentCounts()
 
     def reset(self) -> None:
         """Begin with empty sums."""
-        self._health, self._counts = HealthSums(), None
+        self._health = HealthSums()
+        self._counts = self._least = AlignmentCounts()
 
     def add(self, weights: Tensor, batch: Batch) -> None:
         """Count a batch in.
@@ -61,41 +62,67 @@ class AttentionMeasures:
             array, widths, rows, batch.sentence_ids.tolist(), strict=True
         ):
             if index in self._gold:
-                counts = self._compared(matrix[: height - 1, : width - 1], index)
-                self._counts = counts if self._counts is None else self._counts + counts
-
-    def _compared(self, weights: NDArray[np.float32], index: int) -> AlignmentCounts:
-        """The alignment of a pair, ``<eos>`` left out, against gold."""
-        gold, source_words, target_words = self._gold[index]
-        rows, columns = weights.shape
-        # the tokens of a sentence that was cut are more than those of the batch
-        merged = merge_words(weights, source_words[:columns], target_words[:rows])
-        return AlignmentCounts.of(argmax_links(merged), gold)
+                known = self._gold[index]
+                self._counts += known.compared(matrix[: height - 1, : width - 1])
+                self._least += known.least
 
     def gather(self, job: Job) -> None:
         """Count in what the other processes of a job have counted."""
-        counts = None if self._counts is None else asdict(self._counts)
-        everyone = job.gather([asdict(self._health), counts])
-        self._health = sum((HealthSums(**health) for health, _ in everyone), HealthSums())
-        found = [AlignmentCounts(**counts) for _, counts in everyone if counts is not None]
-        self._counts = reduce(add, found) if found else None
+        everyone = job.gather([asdict(each) for each in (self._health, self._counts, self._least)])
+        health, counts, least = zip(*everyone, strict=True)
+        self._health = sum((HealthSums(**each) for each in health), HealthSums())
+        self._counts, self._least = (
+            sum((AlignmentCounts(**each) for each in parts), AlignmentCounts())
+            for parts in (counts, least)
+        )
 
     def metrics(self) -> dict[str, float]:
-        """``attention/…``, see `HealthSums`, and ``alignment/…`` where there is gold."""
+        """``attention/…``, see `HealthSums`, and ``alignment/…`` where there is gold.
+
+        ``alignment/least_aer`` is that of `best_links`: no attention between these tokens has less.
+        """
         health = {f"attention/{name}": value for name, value in self._health.metrics().items()}
-        if self._counts is None:
+        if not self._gold:
             return health
-        return health | {f"alignment/{name}": v for name, v in self._counts.metrics().items()}
+        measures = self._counts.metrics() | {"least_aer": self._least.error_rate}
+        return health | {f"alignment/{name}": value for name, value in measures.items()}
 
     @cached_property
-    def _gold(self) -> dict[int, tuple[GoldAlignment, WordNumbers, WordNumbers]]:
-        """Gold, and the words of the source and the target tokens, of each pair that has it."""
+    def _gold(self) -> dict[int, "_Known"]:
+        """What is known of each pair that has gold; the tokens of a side may have been cut."""
+        split = self._split
         return {
-            index: (
+            index: _Known(
                 GoldAlignment.from_links(pair.alignment, pair.possible),
-                token_words(self._source_codec, pair.source, split_words(pair.source)),
-                token_words(self._target_codec, pair.target, split_words(pair.target)),
+                _words(self._source_codec, pair.source)[: len(split.source[index])],
+                _words(self._target_codec, pair.target)[: len(split.target[index])],
             )
-            for index, pair in enumerate(self._split.pairs)
+            for index, pair in enumerate(split.pairs)
             if pair.alignment is not None
         }
+
+
+@dataclass(frozen=True)
+class _Known:
+    """Gold of a pair, and the words of its source and its target tokens."""
+
+    gold: GoldAlignment
+    source_words: WordNumbers
+    target_words: WordNumbers
+
+    def compared(self, weights: NDArray[np.float32]) -> AlignmentCounts:
+        """The alignment by weights, ``<eos>`` left out, against gold."""
+        merged = merge_words(weights, self.source_words, self.target_words)
+        return AlignmentCounts.of(argmax_links(merged), self.gold)
+
+    @cached_property
+    def least(self) -> AlignmentCounts:
+        """The best alignment that there is."""
+        sides = (
+            {word for word in s if word is not None} for s in (self.source_words, self.target_words)
+        )
+        return AlignmentCounts.of(best_links(self.gold, *sides), self.gold)
+
+
+def _words(codec: TextCodec, text: str) -> WordNumbers:
+    return token_words(codec, text, split_words(text))

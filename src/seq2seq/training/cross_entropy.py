@@ -8,6 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from seq2seq.attention.derivatives import refuse_second_derivative
+from seq2seq.decoding.largest import place_of_largest
 from seq2seq.model.precision import Precision
 
 CHUNK_ELEMENTS = 2**22
@@ -46,7 +47,8 @@ def vocabulary_cross_entropy(
 
     Returns:
         Negative log-likelihood in nats (not differentiable), smoothed cross-entropy with the
-        divergence, and the number of tokens that no other outranks.
+        divergence, and the number of tokens that greedy search would choose: of several that
+        share the greatest logit, which bfloat16 makes common, that is one.
     """
     objective = _Objective(Precision.of(features), label_smoothing, divergence)
     return _CrossEntropy.apply(objective, targets, features, weight, bias)
@@ -135,15 +137,16 @@ class _Chunks:
         if shares is not logits:
             shares.copy_(logits)
         smoothing = self._objective.smoothing
-        of_target, greatest = shares.gather(1, targets), shares.amax(dim=1, keepdim=True)
+        chosen = place_of_largest(shares).unsqueeze(1)
+        of_target, greatest = shares.gather(1, targets), shares.gather(1, chosen)
         mean = shares.mean(dim=1, keepdim=True) if smoothing else of_target
+        self.num_correct += (chosen == targets).sum()
         readings = _Readings(shares) if self._objective.divergence else None
         torch.softmax(shares, dim=1, out=shares)
         # log of the sum of exponentials: the greatest logit less the log of its probability
         normaliser = greatest - shares.amax(dim=1, keepdim=True).log()
         self.nll += (normaliser - of_target).sum()
         self.smoothed += (normaliser - (1 - smoothing) * of_target - smoothing * mean).sum()
-        self.num_correct += (of_target == greatest).sum()
         if readings is not None:
             self.smoothed += self._objective.divergence * readings.compare(shares, normaliser)
         if self.gradients is not None:

@@ -16,7 +16,7 @@ class LossSums:
         nll: negative log-likelihood in nats, unsmoothed.
         smoothed: cross-entropy against the smoothed labels, with the divergence of two readings
             where it is asked for: what training minimises.
-        num_correct: tokens that the model ranks first, alone or not.
+        num_correct: tokens that greedy search would choose.
         num_tokens: real tokens.
     """
 

@@ -165,7 +165,8 @@ class TranslationModule(pl.LightningModule):
         seconds = time.perf_counter() - self._train_since
         values = {f"train/{name}": float(value) for name, value in sums.metrics().items()}
         values["train/gradient_norm"] = float(gradient_norm)
-        values["train/tokens_per_second"] = float(sums.num_tokens) / seconds
+        num_readings = 2 if self._r_drop else 1  # of every token
+        values["train/tokens_per_second"] = float(sums.num_tokens) / num_readings / seconds
         values["train/learning_rate"] = self.trainer.optimizers[0].param_groups[0]["lr"]
         self.log_dict(values, logger=False)
         # Lightning would write them after the checkpoint of this step, and a resumed run never

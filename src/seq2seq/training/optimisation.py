@@ -53,12 +53,13 @@ class Optimisation:
         return LambdaLR(optimiser, lambda step: self.rate_fraction(step))  # noqa: PLW0108
 
     def build_plateau_schedule(self, optimiser: Optimizer) -> ReduceLROnPlateau:
-        """Lower the rate where the monitored metric stops improving."""
+        """Lower the rate where the monitored metric stops improving, be it ever so little."""
         return ReduceLROnPlateau(
             optimiser,
             mode="min" if self.monitor_mode == "min" else "max",
             factor=self.plateau_factor,
-            patience=self.plateau_patience,
+            patience=self.plateau_patience - 1,  # torch waits for one more
+            threshold=0.0,
         )
 
     def rate_fraction(self, step: int) -> float:
