@@ -90,38 +90,6 @@ def test_a_translation_does_not_depend_on_the_sentences_beside_it(model, penalty
             torch.testing.assert_close(found.weights, expected.weights, rtol=0, atol=1e-12)
 
 
-def plain_beam_search(model, sentence, *, size, penalty, bounds, num_best):
-    """The rules of the search, one hypothesis at a time and to the very end."""
-    source = SourceBatch.from_sentences([sentence])
-    bound = int(bounds.greatest(source.lengths))
-    live, finished = [((), 0.0)], []
-    for length in range(1, bound + 1):
-        candidates = []
-        for ids, score in live:
-            inputs = torch.tensor([[BEGIN_ID, *ids]])
-            with torch.no_grad():
-                features = model(source.ids, source.lengths, source.is_token, inputs).features
-                steps = model.decoder.output(features[0, -1]).log_softmax(-1).tolist()
-            candidates += [
-                ((*ids, token), score + step)
-                for token, step in enumerate(steps)
-                if token not in {PADDING_ID, BEGIN_ID}
-            ]
-        best = sorted(candidates, key=lambda c: -c[1])[: size - len(finished)]
-        finished += [c for c in best if c[0][-1] == END_ID or length == bound]
-        live = [c for c in best if c[0][-1] != END_ID]
-    ranked = [(float(penalty.apply(torch.tensor(s), torch.tensor(len(i)))), i) for i, s in finished]
-    return [ids for _, ids in sorted(ranked, key=lambda r: -r[0])[:num_best]]
-
-
-@pytest.mark.parametrize("num_best", [1, 2])
-def test_leaving_early_finds_what_searching_to_the_end_finds(model, penalty, num_best):
-    options = {"size": 4, "num_best": num_best, "penalty": penalty, "bounds": SHORT}
-    found = searched(model, SENTENCES, **options)
-    for sentence, beam in zip(SENTENCES, found, strict=True):
-        assert [h.ids for h in beam] == plain_beam_search(model, sentence, **options)
-
-
 def test_hypotheses_come_best_first_and_are_different(model, penalty):
     for beam in searched(model, SENTENCES, num_best=4, penalty=penalty):
         ranks = [rank(penalty, hypothesis) for hypothesis in beam]

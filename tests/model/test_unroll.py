@@ -3,7 +3,6 @@ import torch
 from torch.autograd import gradcheck
 
 from seq2seq.model.gru import GRULayer
-from seq2seq.model.unroll.attention import SAFE_EXPONENT
 from seq2seq.model.unroll.decoder import AdditiveAttention, DotAttention, unroll_decoder
 from seq2seq.model.unroll.recurrence import unroll_layer
 from seq2seq.model.unroll.steps import Steps
@@ -27,68 +26,6 @@ def run(model, batch, method):
     loss.backward()
     gradients = {name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None}
     return result, gradients
-
-
-@pytest.mark.parametrize("readout", [None, 5])
-@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: f"{shape['num_layers']}-layers")
-@pytest.mark.parametrize("score", FUSED)
-def test_the_fused_pass_equals_the_stepwise_one_with_every_gradient(batch, score, shape, readout):
-    model = model_of(**shape, score=score, readout_size=readout)
-    fused, fused_gradients = run(model, batch, "unroll")
-    stepwise, stepwise_gradients = run(model, batch, "unroll_stepwise")
-    torch.testing.assert_close(fused.features, stepwise.features, rtol=0, atol=1e-12)
-    torch.testing.assert_close(fused.weights, stepwise.weights, rtol=0, atol=1e-12)
-    assert fused_gradients.keys() == stepwise_gradients.keys()
-    for name, gradient in stepwise_gradients.items():
-        torch.testing.assert_close(fused_gradients[name], gradient, rtol=1e-9, atol=1e-12)
-
-
-def test_float32_is_as_exact_as_the_loop(batch):
-    shape = {"num_layers": 2, "bidirectional": False, "encoder_hidden_size": 6}
-    _, exact = run(model_of(**shape), batch, "unroll_stepwise")
-    single = model_of(**shape).float()
-    (_, fused), (_, stepwise) = run(single, batch, "unroll"), run(single, batch, "unroll_stepwise")
-    for name, gradient in exact.items():
-        error, of_loop = (
-            float((found[name] - gradient).abs().max() / gradient.abs().max())
-            for found in (fused, stepwise)
-        )
-        assert error <= max(1e-5, 2 * of_loop), name
-
-
-def test_queries_and_keys_too_large_for_exponentials_are_exact_too(batch):
-    model = model_of()
-    projection = model.decoder.attention.score.query_projection
-    projection.weight.data *= 1000
-    memory = model.encode(batch.source.ids, batch.source.lengths, batch.source.is_token)
-    queries = projection(model.decoder.unroll(batch.target_input, memory).features)
-    assert queries.abs().max() > SAFE_EXPONENT > memory.projected_keys.abs().max()
-    fused, stepwise = run(model, batch, "unroll"), run(model, batch, "unroll_stepwise")
-    torch.testing.assert_close(fused[0].weights, stepwise[0].weights, rtol=0, atol=1e-12)
-    for name, gradient in stepwise[1].items():
-        torch.testing.assert_close(fused[1][name], gradient, rtol=1e-9, atol=1e-12)
-
-
-@pytest.mark.parametrize("score", ["additive", "scaled_dot"])
-def test_with_lengths_tokens_are_as_without_and_padding_is_zero(batch, score):
-    model = model_of(score=score, num_layers=2)
-    source, is_token = batch.source, batch.target_is_token
-    memory = model.encode(source.ids, source.lengths, source.is_token)
-
-    def gradients(result):
-        loss = (result.features[is_token] ** 2).sum() + (result.weights[is_token] ** 2).sum()
-        used = [p for name, p in model.decoder.named_parameters() if "output" not in name]
-        return torch.autograd.grad(loss, used, retain_graph=True)
-
-    whole = model.decoder.unroll(batch.target_input, memory)
-    packed = model.decoder.unroll(batch.target_input, memory, batch.target_lengths)
-    torch.testing.assert_close(packed.features[is_token], whole.features[is_token])
-    torch.testing.assert_close(packed.weights[is_token], whole.weights[is_token])
-    assert not packed.features[~is_token].any()
-    assert not packed.weights[~is_token].any()
-    assert not is_token.all()
-    for found, expected in zip(gradients(packed), gradients(whole), strict=True):
-        torch.testing.assert_close(found, expected)
 
 
 def operands(num_layers, masked, dot=False):
@@ -209,17 +146,3 @@ def test_what_the_fused_pass_does_not_know_goes_step_by_step(batch, changes, mon
     )
     run(model, batch, "unroll")
     assert called == [1]
-
-
-@pytest.mark.parametrize("score", ["additive", "scaled_dot"])
-@pytest.mark.parametrize(
-    "shape", [{"bidirectional": False, "encoder_hidden_size": 6}, {"decoder_hidden_size": 7}]
-)
-def test_mixed_precision_is_near_float32_with_states_and_softmax_in_it(batch, shape, score):
-    model = model_of(num_layers=2, score=score, **shape).float()
-    _, exact = run(model, batch, "unroll")
-    with torch.autocast("cpu", torch.bfloat16):
-        result, gradients = run(model, batch, "unroll")
-    assert result.weights.dtype == torch.float32
-    for name, gradient in exact.items():
-        assert (gradients[name] - gradient).abs().max() <= 0.1 * gradient.abs().max() + 1e-3, name

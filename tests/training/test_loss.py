@@ -115,6 +115,12 @@ def test_means_are_exact_over_ragged_batches(example):
     assert abs(mean_of_perplexities - together["perplexity"].item()) > 1e-3
 
 
+def test_loss_and_perplexity_that_are_reported_know_no_smoothing(example):
+    plain, smoothed = sums_of(example).metrics(), sums_of(example, 0.3).metrics()
+    for name in ("loss", "perplexity"):
+        torch.testing.assert_close(smoothed[name], plain[name])
+
+
 def test_half_precision_logits_are_summed_in_float32(example):
     features, output, targets, is_token = example
     sums = token_cross_entropy(

@@ -1,6 +1,6 @@
 """Bahdanau decoder: a GRU that looks at the source through attention at every step."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from seq2seq.attention.masking import length_mask
 from seq2seq.attention.pooling import Attention
 from seq2seq.attention.scores import AdditiveScore, BilinearScore, DotScore, ScaledDotScore
 from seq2seq.model.dropout import Dropout
@@ -127,7 +128,8 @@ class BahdanauDecoder(nn.Module):
         """
         embedded = self.dropout(self.embedding(tokens))
         gates = self.first_layer.input_gates(embedded)
-        state, context, weights = self._advance(gates, state, memory)
+        masks = [self.dropout.mask(layer) for layer in state[1:]]
+        state, context, weights = self._advance(gates, state, memory, masks)
         features = self.dropout(self.readout(state[-1], context, embedded))
         return self.output(features), state, weights
 
@@ -151,7 +153,7 @@ class BahdanauDecoder(nn.Module):
         """
         attention = None if self.attention.dropout.p else self._fused_attention()
         if attention is None:
-            return self.unroll_stepwise(target_input, memory)
+            return self.unroll_stepwise(target_input, memory, target_lengths)
         lengths = target_lengths
         if lengths is None:
             lengths = torch.full_like(target_input[:, 0], target_input.shape[1])
@@ -176,10 +178,18 @@ class BahdanauDecoder(nn.Module):
             return DotAttention(1.0)
         return None
 
-    def unroll_stepwise(self, target_input: Int[Tensor, "B T"], memory: Memory) -> Unrolled:
+    def unroll_stepwise(
+        self,
+        target_input: Int[Tensor, "B T"],
+        memory: Memory,
+        target_lengths: Int[Tensor, " B"] | None = None,
+    ) -> Unrolled:
         """The same by a loop over the steps, for any score; padding is computed like tokens."""
         dropout = partial(self.dropout, time=0)
         features, weights = self._unroll(target_input.T, memory, self._loop, dropout)
+        if target_lengths is not None:
+            is_token = length_mask(target_lengths, len(features)).T.unsqueeze(2)
+            features, weights = (part.masked_fill(~is_token, 0) for part in (features, weights))
         return Unrolled(features.transpose(0, 1), weights.transpose(0, 1))
 
     def _unroll(
@@ -216,19 +226,26 @@ class BahdanauDecoder(nn.Module):
         )
 
     def _loop(self, token_gates: Tensor, memory: Memory) -> tuple[Tensor, Tensor, Tensor]:
-        state = memory.initial_state
+        state, hidden_size = memory.initial_state, self.first_layer.state_gates.in_features
         tops, contexts, weights = [], [], []
-        for gates in token_gates.unbind():
-            state, context, step_weights = self._advance(gates, state, memory)
+        like = token_gates[..., :hidden_size]
+        masks = [self.dropout.mask(like, time=0) for _ in self.upper_layers]
+        for step, gates in enumerate(token_gates.unbind()):
+            of_step = [None if mask is None else mask.expand_as(like)[step] for mask in masks]
+            state, context, step_weights = self._advance(gates, state, memory, of_step)
             tops.append(state[-1])
             contexts.append(context)
             weights.append(step_weights)
         return torch.stack(tops), torch.stack(contexts), torch.stack(weights)
 
     def _advance(
-        self, token_gates: Tensor, state: State, memory: Memory
+        self,
+        token_gates: Tensor,
+        state: State,
+        memory: Memory,
+        input_masks: Sequence[Tensor | None],
     ) -> tuple[State, Tensor, Tensor]:
-        """Attend with the old state, then advance every layer."""
+        """Attend with the old state, then advance every layer, the masks between them."""
         context, weights = self.attention(
             state[-1].unflatten(0, (len(memory.states), -1)),
             memory.keys,
@@ -239,8 +256,9 @@ class BahdanauDecoder(nn.Module):
         context = context.flatten(0, 1)
         gates = token_gates + self.context_gates(context)
         new_state = [self.first_layer.advance(gates, state[0])]
-        for layer, previous in zip(self.upper_layers, state[1:], strict=True):
-            new_state.append(layer(self.dropout(new_state[-1]), previous))
+        for layer, previous, mask in zip(self.upper_layers, state[1:], input_masks, strict=True):
+            inputs = new_state[-1] if mask is None else new_state[-1] * mask
+            new_state.append(layer(inputs, previous))
         return tuple(new_state), context, weights.flatten(0, 1)
 
 

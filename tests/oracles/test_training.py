@@ -1,0 +1,139 @@
+"""Training passes against the oracle: loss, attention and every gradient, dropout included."""
+
+import pytest
+import torch
+from torch.nn.functional import cross_entropy
+
+from seq2seq.training.loss import token_cross_entropy
+from tests.oracles.cases import FAST, PLAIN, oracle_of, training_case
+from tests.oracles.dropout import Draws, Masks
+
+SMOOTHING = 0.1
+
+
+def cotangent(sentence, length, num_columns):
+    """What the attention of a sentence is multiplied with, so that it has a gradient too."""
+    generator = torch.Generator().manual_seed(sentence)
+    numbers = torch.rand(20, 20, generator=generator, dtype=torch.float64)
+    return numbers[:length, :num_columns]
+
+
+def passed(model, batch):
+    """Loss, weights and gradients of the model's own pass, and the masks it drew."""
+    source = batch.source
+    with Draws() as draws:
+        result = model(
+            source.ids, source.lengths, source.is_token, batch.target_input, batch.target_lengths
+        )
+    sums = token_cross_entropy(
+        result.features,
+        model.decoder.output,
+        batch.target_output,
+        batch.target_is_token,
+        label_smoothing=SMOOTHING,
+    )
+    looked = [
+        (weights[:length, :width] * cotangent(number, length, width)).sum()
+        for number, (weights, length, width) in enumerate(
+            zip(result.weights, batch.target_lengths, source.lengths, strict=True)
+        )
+    ]
+    (sums.smoothed + sum(looked)).backward()
+    gradients = {name: parameter.grad for name, parameter in model.named_parameters()}
+    return sums, result, gradients, draws.masks
+
+
+def expected(spec, model, batch, masks):
+    """The same by the oracle."""
+    oracle, parameters = oracle_of(spec, model)
+    loss, nll, rows = 0, 0, []
+    for sentence in range(len(batch)):
+        drop = masks.of(sentence)
+        ids = batch.source.ids[sentence, : batch.source.lengths[sentence]].tolist()
+        length = int(batch.target_lengths[sentence])
+        encoded = oracle.encode(ids, drop)
+        state, weights, features = oracle.start(encoded), [], []
+        for time, token in enumerate(batch.target_input[sentence, :length].tolist()):
+            found, state, looked = oracle.step(token, state, encoded, time, drop)
+            features.append(found)
+            weights.append(looked)
+        logits = torch.stack([oracle.logits(row) for row in features])
+        targets = batch.target_output[sentence, :length]
+        loss += cross_entropy(logits, targets, reduction="sum", label_smoothing=SMOOTHING)
+        nll += float(cross_entropy(logits.detach(), targets, reduction="sum"))
+        rows.append((torch.stack(features), torch.stack(weights)))
+        loss += (rows[-1][1] * cotangent(sentence, length, len(ids))).sum()
+    loss.backward()
+    return nll, rows, {name: copy.grad for name, copy in parameters.items()}
+
+
+def compared(case, dtype=torch.float64, *, mixed=False):
+    """Greatest difference of log-likelihood and outputs; that of all gradients, RMS over RMS."""
+    spec, model, batch = case
+    model = model.to(dtype).train()
+    with torch.autocast("cpu", torch.bfloat16, enabled=mixed):
+        sums, result, gradients, drawn = passed(model, batch)
+    masks = Masks(drawn, spec, batch, is_packed=spec.score in FAST)
+    nll, rows, exact = expected(spec, model, batch, masks)
+    assert result.weights.dtype == dtype
+    worst = abs(float(sums.nll.detach()) - nll) / nll
+    for sentence, (features, weights) in enumerate(rows):
+        length, width = weights.shape
+        found, looked = (
+            part[sentence].detach().double() for part in (result.features, result.weights)
+        )
+        worst = max(worst, float((found[:length] - features.detach()).abs().max()))
+        worst = max(worst, float((looked[:length, :width] - weights.detach()).abs().max()))
+        assert not found[length:].any(), "features on padding"
+        assert not looked[length:].any(), "attention of padding"
+        assert not looked[:, width:].any(), "attention on padding"
+    squares, differences = 0.0, 0.0
+    for name, gradient in exact.items():
+        assert (gradients[name] is None or not gradients[name].any()) == (
+            gradient is None or not gradient.any()
+        ), name
+        if gradient is not None and gradients[name] is not None:
+            squares += float(gradient.square().sum())
+            differences += float((gradients[name].double() - gradient).square().sum())
+    return worst, (differences / squares) ** 0.5
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_the_fused_pass_is_the_model_with_every_gradient(seed):
+    worst, of_gradients = compared(training_case(seed, FAST))
+    assert worst < 1e-12
+    assert of_gradients < 1e-12
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_plain_loop_is_the_model_with_every_gradient(seed):
+    worst, of_gradients = compared(training_case(seed, PLAIN))
+    assert worst < 1e-12
+    assert of_gradients < 1e-12
+
+
+@pytest.mark.parametrize("scores", [FAST, PLAIN], ids=["fused", "plain"])
+@pytest.mark.parametrize("seed", range(5))
+def test_float32_is_the_model_but_for_rounding(seed, scores):
+    worst, of_gradients = compared(training_case(seed, scores), torch.float32)
+    assert worst < 1e-5
+    assert of_gradients < 1e-5
+
+
+@pytest.mark.parametrize("scores", [FAST, PLAIN], ids=["fused", "plain"])
+@pytest.mark.parametrize("seed", range(5))
+def test_bfloat16_products_leave_the_model_what_it_is(seed, scores):
+    worst, of_gradients = compared(training_case(seed, scores), torch.float32, mixed=True)
+    assert worst < 0.05
+    assert of_gradients < 0.03
+
+
+@pytest.mark.parametrize("by_sentence", [False, True], ids=["by token", "by sentence"])
+@pytest.mark.parametrize("scores", [FAST, PLAIN], ids=["fused", "plain"])
+def test_dropout_acts_on_embeddings_between_layers_and_on_both_outputs(scores, by_sentence):
+    changes = {"dropout": 0.4, "num_layers": 3, "dropout_by_sentence": by_sentence}
+    worst, of_gradients = compared(
+        training_case(3, scores, readout_size=7, tying="none", **changes)
+    )
+    assert worst < 1e-12
+    assert of_gradients < 1e-12
