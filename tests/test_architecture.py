@@ -25,8 +25,9 @@ CLUSTER = SOURCE / "application" / "cluster.py"
 
 FLOORS = {
     "errors": 0,
-    "allocator": 0,
+    "plain_text": 0,
     "storage": 0,
+    "allocator": 0,
     "config": 1,
     "attention": 1,
     "experiments": 1,

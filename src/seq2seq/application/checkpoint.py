@@ -13,16 +13,24 @@ from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any, BinaryIO
+from zipfile import ZIP_STORED, BadZipFile, ZipFile
 
 import torch
+from msgspec import Struct
+from torch import Tensor
 
 from seq2seq.errors import InputError, TrainingFailed
 from seq2seq.experiments.checkpoints import LAST, PREVIOUS
 from seq2seq.model.seq2seq import Seq2Seq
+from seq2seq.storage.form import require_form
+from seq2seq.storage.typed_json import Count, converted, open_regular
 from seq2seq.storage.writing import move, write_file
 
 MODEL_PREFIX = "model."
 """How the Lightning module names its model in a checkpoint."""
+
+VERSION = 1
+"""Of what a checkpoint holds; those from before there was a version are taken for the first."""
 
 REQUIRED = ("state_dict", "loops", "callbacks", "optimizer_states", "conditions", "events")
 """What a checkpoint holds at least, if training is to continue from it."""
@@ -33,6 +41,21 @@ DIGEST_LENGTH = 8 + 64 + 1
 """`` sha256=…`` and the end of the line: what the digest does not cover."""
 
 CHUNK = 1 << 20
+
+
+class _Versioned(Struct):
+    format_version: Count = VERSION
+
+
+class _Weights(Struct):
+    state_dict: dict[str, Tensor]
+
+
+UNREADABLE = (
+    OSError, RuntimeError, EOFError, LookupError, ValueError, TypeError, AttributeError,
+    ArithmeticError, AssertionError, ImportError, MemoryError, pickle.UnpicklingError, BadZipFile,
+)  # fmt: skip
+"""What torch's reader raises at a file that is none of its own, or a strange one."""
 
 
 class DamagedCheckpointError(Exception):
@@ -53,7 +76,7 @@ def write_checkpoint(
         OSError: the disk is full, or the folder cannot be written to. What was there is intact.
     """
     content = io.BytesIO()
-    torch.save(checkpoint, content)
+    torch.save({"format_version": VERSION} | checkpoint, content)
     content.write(f"\nseq2seq-checkpoint step={checkpoint.get('global_step', 0):012d}".encode())
     digest = hashlib.sha256(content.getbuffer()).hexdigest()
     content.write(f" sha256={digest}\n".encode())
@@ -65,17 +88,30 @@ def read_checkpoint(path: Path, *, map_location: Any = "cpu") -> dict[str, Any]:
 
     Raises:
         DamagedCheckpointError: the file is truncated, changed, or of another program.
+        InputError: it is of another version of the format.
     """
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             _require_intact(file)
+            _require_plain_archive(file)
             file.seek(0)
             content = torch.load(file, map_location=map_location, weights_only=True)
-    except (OSError, RuntimeError, EOFError, ValueError, pickle.UnpicklingError) as error:
-        raise DamagedCheckpointError(str(error).strip().partition("\n")[0]) from error
-    if not isinstance(content, dict):
-        raise DamagedCheckpointError("it holds no checkpoint")
+        version = converted(content, _Versioned).format_version
+    except UNREADABLE as error:
+        raise DamagedCheckpointError(str(error).strip().partition("\n")[0][:200]) from error
+    if version != VERSION:
+        raise InputError(
+            f"{path} is of format version {version}, this program reads version {VERSION}: "
+            "continue with the program it is from, or give another name=…"
+        )
     return content
+
+
+def _require_plain_archive(file: BinaryIO) -> None:
+    """Refuse compressed members: `torch.save` writes none, and a few bytes can be terabytes."""
+    file.seek(0)
+    if any(member.compress_type != ZIP_STORED for member in ZipFile(file).infolist()):
+        raise ValueError("it is compressed")
 
 
 def _require_intact(file: BinaryIO) -> None:
@@ -153,14 +189,14 @@ def load_model_weights(path: Path, model: Seq2Seq) -> None:
         InputError: it holds another model.
     """
     try:
-        state = read_checkpoint(path, map_location=model.device)["state_dict"]
+        state = converted(read_checkpoint(path, map_location=model.device), _Weights).state_dict
         weights = {name.removeprefix(MODEL_PREFIX): tensor for name, tensor in state.items()}
-        model.load_state_dict(weights, strict=True)
+        require_form(weights, model.state_dict(), "state_dict")
     except DamagedCheckpointError as error:
         raise TrainingFailed(
             f"{path} is damaged ({error}): bring it back from a backup, or train again under "
             "another name=…"
         ) from error
-    except (RuntimeError, KeyError, ValueError, AttributeError) as error:
-        reason = str(error).splitlines()[0]
-        raise InputError(f"{path} does not hold this model's weights: {reason}") from error
+    except ValueError as error:
+        raise InputError(f"{path} does not hold this model's weights: {error}") from error
+    model.load_state_dict(weights, strict=True)

@@ -1,5 +1,6 @@
 """How Lightning writes and reads the checkpoints of a run."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,10 @@ from seq2seq.experiments.checkpoints import LAST, PREVIOUS
 
 class DurableCheckpointIO(CheckpointIO):
     """Whole checkpoints only; of ``last.ckpt`` the one before stays, as ``previous.ckpt``."""
+
+    def __init__(self) -> None:
+        self.check: Callable[[Path, dict[str, Any]], None] = lambda _path, _checkpoint: None
+        """Refuses a checkpoint that was read."""
 
     def save_checkpoint(
         self,
@@ -30,7 +35,9 @@ class DurableCheckpointIO(CheckpointIO):
         weights_only: bool | None = None,  # noqa: ARG002 - always
     ) -> dict[str, Any]:
         """Read, see `read_checkpoint`."""
-        return read_checkpoint(Path(path), map_location=map_location or "cpu")
+        checkpoint = read_checkpoint(Path(path), map_location=map_location or "cpu")
+        self.check(Path(path), checkpoint)
+        return checkpoint
 
     def remove_checkpoint(self, path: str | Path) -> None:
         """Remove a checkpoint."""

@@ -7,10 +7,13 @@ import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from seq2seq.errors import InputError
 from seq2seq.evaluation.significance import compare
 from seq2seq.experiments.comparison import Group, deviation, find_runs, group_runs, mean
 from seq2seq.experiments.translations import Translations, read_translations, translations_path
+from seq2seq.plain_text import one_line
 from seq2seq.storage.writing import write_file
 
 LEVEL = 0.05
@@ -38,10 +41,13 @@ def compare_runs(paths: Sequence[Path]) -> Report:
     Raises:
         InputError: there are no finished runs.
     """
-    runs, others = find_runs(paths)
-    groups = sorted(group_runs(runs), key=lambda group: -(_test_or_validation(group) or 0.0))
+    found = find_runs(paths)
+    groups = sorted(
+        group_runs(found.finished), key=lambda group: -(_test_or_validation(group) or 0.0)
+    )
     level = LEVEL / max(1, len(groups) - 1)
-    verdicts = [_verdict(groups[0], group, level) for group in groups]
+    damaged: dict[str, None] = {}
+    verdicts = [_verdict(groups[0], group, level, damaged) for group in groups]
     rows = [
         _row(group) | {"against the best": verdict}
         for group, verdict in zip(groups, verdicts, strict=True)
@@ -51,8 +57,9 @@ def compare_runs(paths: Sequence[Path]) -> Report:
         "paired bootstrap over sentences (sacreBLEU) and Welch's test over seeds, both of which "
         f"must have p < {level:.3g} ({LEVEL} divided by the number of comparisons)"
     ]
-    if others:
-        notes.append(f"left out: {len(others)} runs that are not finished")
+    if found.others:
+        notes.append(f"left out: {len(found.others)} runs that are not finished")
+    notes += [f"left out: {one_line(reason)}" for reason in [*found.unreadable, *damaged]]
     return Report(rows, notes, groups)
 
 
@@ -83,10 +90,11 @@ def spread(numbers: Sequence[float]) -> str:
     return f"{centre:.2f}" if around is None else f"{centre:.2f} ± {around:.2f}"
 
 
-def _verdict(best: Group, group: Group, level: float) -> str:
+def _verdict(best: Group, group: Group, level: float, damaged: dict[str, None]) -> str:
+    """How a group differs from the best; notes which translations cannot be read."""
     if group is best:
         return "best"
-    translated, best_translated = _translations(group), _translations(best)
+    translated, best_translated = _translations(group, damaged), _translations(best, damaged)
     if not translated or not best_translated:
         return "no test translations"
     references = {tuple(each.references) for each in [*translated, *best_translated]}
@@ -100,9 +108,15 @@ def _verdict(best: Group, group: Group, level: float) -> str:
     return f"{comparison.difference:+.2f}, {comparison.words(level)}"
 
 
-def _translations(group: Group) -> list[Translations]:
-    paths = [translations_path(run.folder, "test") for run in group.runs]
-    return [read_translations(path) for path in paths if path.is_file()]
+def _translations(group: Group, damaged: dict[str, None]) -> list[Translations]:
+    found = []
+    for run in group.runs:
+        path = translations_path(run.folder, "test")
+        try:
+            found += [read_translations(path)] if path.exists() else []
+        except InputError as error:
+            damaged[str(error)] = None
+    return found
 
 
 def as_markdown(report: Report) -> str:
@@ -119,15 +133,23 @@ def as_csv(report: Report) -> str:
     keys = list(dict.fromkeys(key for group in report.groups for key in group.values))
     names = ["validation_bleu", "test_bleu", "test_chrf", "tokens_per_second", "wall_seconds"]
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow([*keys, "seed", *names, "folder"])
+    writer.writerow(map(_cell, [*keys, "seed", *names, "folder"]))
     for group in report.groups:
         for run in group.runs:
             ledger = run.ledger
             scores = [run.score("validation", "bleu"), run.score("test", "bleu")]
             scores += [run.score("test", "chrf"), ledger.tokens_per_second, ledger.wall_seconds]
             values = [group.values.get(key) for key in keys]
-            writer.writerow([*values, ledger.seed, *scores, run.folder])
+            writer.writerow(map(_cell, [*values, ledger.seed, *scores, str(run.folder)]))
     return file.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    """Text that no spreadsheet takes for a formula."""
+    if not isinstance(value, str):
+        return value
+    text = one_line(value)
+    return f"'{text}" if text.lstrip().startswith(tuple("=+-@")) else text
 
 
 def write_report(report: Report, folder: Path) -> list[Path]:

@@ -19,11 +19,14 @@ from seq2seq.application.build.training import (
     build_trainer,
     total_steps,
 )
+from seq2seq.application.checkpoint_io import DurableCheckpointIO
 from seq2seq.application.preparation import PreparedRun
+from seq2seq.application.resuming import continuable
 from seq2seq.application.run_record import RunRecord
 from seq2seq.config import Config
 from seq2seq.tensorboard.callbacks import log_config
 from seq2seq.tensorboard.event_log import rewind_events
+from seq2seq.training.continuing import require_same_form
 from seq2seq.training.failures import failures_in_one_line
 from seq2seq.training.job import Job
 from seq2seq.training.time_spent import time_shares
@@ -61,6 +64,7 @@ def fit(
     point, stop = prepared.resume_point, build_stop(run_dir, job)
     if job.is_first:
         rewind_events(run_dir, {} if point is None else point.event_sizes)
+    checkpoint_io = DurableCheckpointIO()
     trainer = build_trainer(
         config,
         run_dir,
@@ -70,10 +74,17 @@ def fit(
         num_steps=num_steps,
         record=record,
         conditions=prepared.conditions,
+        checkpoint_io=checkpoint_io,
         stop=stop,
         job=job,
         watchers=watchers,
     )
+
+    def check(path: Path, content: dict[str, Any]) -> None:
+        with continuable(path, content):
+            require_same_form(content, trainer, module, new_callbacks=config.resume.force)
+
+    checkpoint_io.check = check
     record.ledger.threads = torch.get_num_threads()
     if point is None and job.is_first:
         log_config(trainer, (run_dir / "config.yaml").read_text(encoding="utf-8"))

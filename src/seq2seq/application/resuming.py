@@ -1,17 +1,21 @@
 """Whether a run may continue from what is in its folder: under the conditions it began with."""
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from seq2seq.application.checkpoint import newest_checkpoint
+from msgspec import Meta, Struct, field
+
+from seq2seq.application.checkpoint import VERSION, newest_checkpoint
 from seq2seq.application.launch import num_processes
 from seq2seq.application.run_record import config_values
 from seq2seq.config import Config, ResumeMode
 from seq2seq.errors import InputError
 from seq2seq.experiments.ledger import flat
+from seq2seq.storage.typed_json import Count, Value, converted
 from seq2seq.text.codec import TextCodec
 from seq2seq.text.corpus import ParallelCorpus
 from seq2seq.text.shards import stamps
@@ -38,6 +42,38 @@ FORCEABLE = ("model.dropout", "attention.dropout", "optim.label_smoothing")
 
 NUM_PROCESSES = "number of processes"
 """Among the keys of `conditions_of`: the sizes of the batches and the random numbers follow it."""
+
+
+class _Precision(Struct):
+    device: str
+    name: str = field(name="is")
+
+
+class _Conditions(Struct):
+    config: dict[str, Value]
+    corpus: str
+    vocabulary: str
+    precision: _Precision
+
+
+LIGHTNING = Annotated[str, Meta(pattern=r"^2(\.\d{1,4}){1,2}((rc|\.post|\.dev)\d{1,4})?$")]
+"""Versions whose checkpoints Lightning need not migrate."""
+
+
+class _Checkpoint(Struct):
+    """What is read of a checkpoint before there is a training to compare it with."""
+
+    epoch: Count
+    global_step: Count
+    lightning: LIGHTNING = field(name="pytorch-lightning_version")
+    state_dict: dict[str, Any]
+    loops: dict[str, Any]
+    callbacks: dict[str, Any]
+    optimizer_states: list[Any]
+    lr_schedulers: list[Any]
+    conditions: _Conditions
+    events: dict[str, Count]
+    translation_module: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +120,8 @@ def find_resume_point(
             )
         return None
     path, content = found
+    with continuable(path, content):
+        converted(content, _Checkpoint)
     point = ResumePoint(path, content["global_step"], content["conditions"], content["events"])
     require_same_conditions(point, conditions, force=force)
     if content["epoch"] > config.trainer.max_epochs:
@@ -92,6 +130,23 @@ def find_resume_point(
             f"{config.trainer.max_epochs}: raise it"
         )
     return point
+
+
+@contextmanager
+def continuable(path: Path, content: Mapping[str, Any]) -> Iterator[None]:
+    """Makes a checkpoint that has not the form of those that this program writes a wrong input.
+
+    Raises:
+        InputError: a `ValueError` was raised, which names the part.
+    """
+    try:
+        yield
+    except ValueError as error:
+        version = content.get("format_version", "unknown")
+        raise InputError(
+            f"{path} cannot be continued from ({error}; its format version is {version}, this "
+            f"program's {VERSION}): use the program it is from, or give another name=…"
+        ) from error
 
 
 def _require_no_progress(folder: Path) -> None:

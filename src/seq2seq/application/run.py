@@ -1,6 +1,5 @@
 """One run: a configuration and a folder in, metrics out."""
 
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
@@ -20,7 +19,10 @@ from seq2seq.application.together import taking_part
 from seq2seq.config import Config
 from seq2seq.errors import InputError
 from seq2seq.experiments.ledger import read_ledger
+from seq2seq.experiments.metrics import VERSION
+from seq2seq.plain_text import one_line
 from seq2seq.storage.folder_lock import FolderLock
+from seq2seq.storage.typed_json import encoded
 from seq2seq.storage.writing import write_file
 from seq2seq.text.corpus import ParallelCorpus
 from seq2seq.training.job import Job
@@ -147,8 +149,8 @@ def _train(config: Config, corpus: ParallelCorpus, record: RunRecord, job: Job) 
     if not job.is_first:
         return {}
     record.save()
-    metrics["seconds"] = record.ledger.wall_seconds
-    write_file(run_dir / "metrics.json", json.dumps(metrics, indent=1))
+    metrics |= {"version": VERSION, "seconds": record.ledger.wall_seconds}
+    write_file(run_dir / "metrics.json", encoded(metrics))
     record.ledger.scores = metrics
     return metrics
 
@@ -162,35 +164,39 @@ def summary(metrics: Metrics, run_dir: Path) -> str:
         for line in _score_lines(split, card)
     ]
     seconds = round(metrics["seconds"])
-    return "\n".join(
-        [
-            *scores,
-            f"time        {seconds // 60}:{seconds % 60:02d}",
-            *_share_lines(metrics),
-            f"results     {run_dir}",
-            f"look        tensorboard --logdir {run_dir.parent}",
-            f"translate   python scripts/translate.py {run_dir} < sentences.txt",
-        ]
-    )
+    lines = [
+        *scores,
+        f"time        {seconds // 60}:{seconds % 60:02d}",
+        *_share_lines(metrics),
+        f"results     {run_dir}",
+        f"look        tensorboard --logdir {run_dir.parent}",
+        f"translate   python scripts/translate.py {run_dir} < sentences.txt",
+    ]
+    return "\n".join(map(one_line, lines))
 
 
 def _share_lines(metrics: Metrics) -> list[str]:
     """What training cost besides the model; none where a finished training was continued."""
     if "tensorboard_share" not in metrics:
         return []
-    return [
-        f"of training {metrics['tensorboard_share']:.1%} on TensorBoard, "
-        f"{metrics['data_share']:.1%} waiting for data; padding {metrics['padding_share']:.1%}"
-    ]
+    names = ("tensorboard_share", "data_share", "padding_share")
+    tensorboard, data, padding = (_number(metrics.get(name), ".1%") for name in names)
+    return [f"of training {tensorboard} on TensorBoard, {data} waiting for data; padding {padding}"]
 
 
 def _score_lines(split: str, card: Metrics) -> list[str]:
     """The scores of a split: of greedy search and, where there was one, of beam search."""
     searches = [(split, card, "greedy")]
-    if "beam" in card:
+    if card.get("beam"):
         searches.append(("", card["beam"], "beam search"))
     return [
-        f"{title:<11} BLEU {scores['bleu']:.1f}   lower-cased {scores['bleu_lowercase']:.1f}   "
-        f"chrF {scores['chrf']:.1f}   ({scores['num_sentences']:,} sentences, {search})"
+        f"{title:<11} BLEU {_number(scores['bleu'], '.1f')}   "
+        f"lower-cased {_number(scores['bleu_lowercase'], '.1f')}   "
+        f"chrF {_number(scores['chrf'], '.1f')}   ({scores['num_sentences']:,} sentences, {search})"
         for title, scores, search in searches
     ]
+
+
+def _number(value: float | None, form: str) -> str:
+    """A number, or the sign for one that was none."""
+    return "–" if value is None else format(value, form)

@@ -1,6 +1,5 @@
 """The record of a run, kept while it runs."""
 
-import json
 import platform
 import time
 import traceback
@@ -9,7 +8,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from omegaconf import OmegaConf
 
@@ -27,6 +26,7 @@ from seq2seq.experiments.ledger import (
     read_ledger,
     write_ledger,
 )
+from seq2seq.experiments.metrics import read_metrics
 from seq2seq.experiments.surroundings import git_commit, peak_memory_bytes, versions
 
 
@@ -43,7 +43,7 @@ def config_yaml(config: Config) -> str:
     return OmegaConf.to_yaml(OmegaConf.create(config_values(config)))
 
 
-def monitor(config: Config) -> tuple[str, str]:
+def monitor(config: Config) -> tuple[str, Literal["min", "max"]]:
     """The metric that progress is seen in, and whether it should be small or large."""
     if config.trainer.monitor is Monitor.bleu:
         return "validation/bleu", "max"
@@ -190,16 +190,7 @@ def finished_scores(run_dir: Path) -> dict[str, Any] | None:
     path = run_dir / "metrics.json"
     if not path.is_file() or not (run_dir / "model" / "model.json").is_file():
         return None
-    try:
-        scores = json.loads(path.read_text(encoding="utf-8"))
-        intact = isinstance(scores, dict) and isinstance(scores["seconds"], float | int)
-    except (OSError, ValueError, KeyError):
-        intact = False
-    if not intact:
-        raise InputError(
-            f"{path} does not hold the metrics of a run: remove it to score the run again"
-        )
-    return scores
+    return read_metrics(path)
 
 
 def finish_record(run_dir: Path, scores: dict[str, Any]) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from hydra.types import HydraContext
 from omegaconf import DictConfig
+from rich.text import Text
 
 from seq2seq.application.cluster import is_elsewhere, launch_elsewhere
 from seq2seq.application.seed_sweep import seed_batches
@@ -20,6 +21,7 @@ from seq2seq.experiments.ledger import State
 from seq2seq.experiments.processes import cores, shares, visible_gpus
 from seq2seq.experiments.report import Report, conclusion, results_table
 from seq2seq.experiments.source import JobList, Source
+from seq2seq.plain_text import one_line
 
 METRICS = {
     SweepMetric.bleu: Metric("validation/bleu", "max"),
@@ -88,7 +90,7 @@ def sweep(hydra_context: HydraContext, composed: DictConfig, arguments: Sequence
     outcomes = plan.outcomes(results.outcomes)
     report.console.print(results_table(outcomes, metric))
     for line in conclusion(outcomes, results, metric, time.monotonic() - started):
-        report.console.print(line)
+        report.console.print(Text(one_line(line)))
     if results.signal_number is not None:
         return 128 + results.signal_number
     return int(any(outcome.state not in GOOD for outcome in outcomes.values()))

@@ -5,12 +5,13 @@
 Nothing in it can run code.
 """
 
-import json
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
 
-from safetensors import SafetensorError
+import torch
+from msgspec import Struct
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save
 from torch import Tensor
 
@@ -19,11 +20,28 @@ from seq2seq.errors import InputError
 from seq2seq.model.seq2seq import Seq2Seq
 from seq2seq.model.spec import ModelSpec, build_seq2seq
 from seq2seq.storage.digests import file_digests, require_digests, value_digest
+from seq2seq.storage.typed_json import Value, converted, encoded, open_regular, read_json
 from seq2seq.storage.writing import replacing_folder, write_file
 from seq2seq.text.codec import TextCodec, load_codecs, save_codecs
 
 FORMAT = "seq2seq-model"
 VERSION = 2
+
+FLOATS = {"F64", "F32", "F16", "BF16"}
+"""Formats of weights, as safetensors names them."""
+
+UNREADABLE = (
+    OSError, SafetensorError, RuntimeError, ValueError, TypeError, ImportError, MemoryError,
+)  # fmt: skip
+"""What sizes that do not go together raise, and weights that are none."""
+
+
+class _Header(Struct):
+    """What ``model.json`` holds besides format and version."""
+
+    spec: dict[str, Value]
+    spec_sha256: str
+    sha256: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +63,7 @@ def save_model_folder(folder: Path, exported: TranslationModel) -> None:
         digests = file_digests(partial)
         described = {"spec": spec, "spec_sha256": value_digest(spec), "sha256": digests}
         header = {"format": FORMAT, "version": VERSION} | described
-        write_file(partial / HEADER, json.dumps(header, indent=1))
+        write_file(partial / HEADER, encoded(header))
 
 
 def load_model_folder(path: Path) -> TranslationModel:
@@ -56,55 +74,92 @@ def load_model_folder(path: Path) -> TranslationModel:
     """
     folder = model_folder(path)
     spec = _read_spec(folder)
-    model = _build(spec, folder)
-    weights_path = folder / WEIGHTS
-    try:
-        model.load_state_dict(load_file(weights_path) | _tied(model), strict=True)
-    except (OSError, SafetensorError, RuntimeError, ValueError) as error:
-        reason = str(error).splitlines()[0]
-        raise InputError(f"{weights_path} does not hold this model's weights: {reason}") from error
-    return TranslationModel(spec, model.eval(), *load_codecs(folder))
-
-
-def _build(spec: ModelSpec, folder: Path) -> Seq2Seq:
-    try:
-        return build_seq2seq(spec)
-    except (ValueError, TypeError, RuntimeError, ImportError, MemoryError) as error:
-        reason = str(error).partition("\n")[0]
-        raise InputError(f"{folder}/model.json describes no model ({reason})") from error
+    codecs = load_codecs(folder)
+    _require_same_sizes(spec, codecs, folder)
+    return TranslationModel(spec, _read_model(spec, folder).eval(), *codecs)
 
 
 def _read_spec(folder: Path) -> ModelSpec:
     path = folder / HEADER
-    try:
-        header = json.loads(path.read_text(encoding="utf-8"))
-        _require_readable(path, header)
-        require_digests(folder, header["sha256"])
-        return ModelSpec(**header["spec"])
-    except FileNotFoundError as error:
-        raise InputError(
-            f"{folder} holds no model.json: give a run folder or its model/ folder"
-        ) from error
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise InputError(f"{path} does not describe a model ({error})") from error
-
-
-def _require_readable(path: Path, header: dict[str, Any]) -> None:
-    if header["format"] != FORMAT or header["version"] != VERSION:
-        raise InputError(
-            f"{path} is {header['format']} version {header['version']}, this program reads "
-            f"{FORMAT} version {VERSION}: export the model again, or use the program it is from"
-        )
-    if value_digest(header["spec"]) != header["spec_sha256"]:
+    if not path.exists():
+        raise InputError(f"{folder} holds no model.json: give a run folder or its model/ folder")
+    refusal, remedy = "does not describe a model", "export the model again"
+    header = read_json(
+        path, _Header, version=VERSION, format_name=FORMAT, refusal=refusal, remedy=remedy
+    )
+    if value_digest(header.spec) != header.spec_sha256:
         raise InputError(f"{path} is damaged: its sizes are not those that were written")
+    require_digests(folder, header.sha256)
+    try:
+        return _spec_of(header.spec)
+    except ValueError as error:
+        raise InputError(f"{path} {refusal} (spec.{error}): {remedy}") from error
+
+
+def _spec_of(values: Mapping[str, Value]) -> ModelSpec:
+    unknown = values.keys() - {field.name for field in fields(ModelSpec)}
+    if unknown:
+        raise ValueError(f"{min(unknown)}: this program does not know it")
+    return converted(values, ModelSpec)
+
+
+def _require_same_sizes(spec: ModelSpec, codecs: tuple[TextCodec, TextCodec], folder: Path) -> None:
+    """Compare the vocabularies with the model."""
+    sizes = (spec.source_vocabulary_size, spec.target_vocabulary_size)
+    for side, codec, size in zip(("source", "target"), codecs, sizes, strict=True):
+        if len(codec.vocabulary) != size:
+            raise InputError(
+                f"{folder}/{side}.json has {len(codec.vocabulary):,} tokens, the model "
+                f"{size:,}: export the model again"
+            )
+
+
+def _read_model(spec: ModelSpec, folder: Path) -> Seq2Seq:
+    """The model of these sizes, built once its weights are known to have them."""
+    path = folder / WEIGHTS
+    try:
+        with torch.random.fork_rng(devices=[]), torch.device("meta"):
+            _require_same_shapes(build_seq2seq(spec), path)
+        model = build_seq2seq(spec)
+        model.load_state_dict(load_file(path) | _tied(model), strict=True)
+        _require_finite(model)
+    except UNREADABLE as error:
+        reason = str(error).partition("\n")[0]
+        raise InputError(f"{path} does not hold this model's weights: {reason}") from error
+    return model
+
+
+def _require_same_shapes(model: Seq2Seq, path: Path) -> None:
+    """Compare the header of the weights with a model that takes no memory."""
+    open_regular(path).close()
+    expected = {name: (list(t.shape), t.is_floating_point()) for name, t in _untied(model).items()}
+    with safe_open(path, framework="pt") as file:
+        parts = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118 - no mapping
+        found = {n: (part.get_shape(), part.get_dtype() in FLOATS) for n, part in parts.items()}
+    for name in sorted(expected.keys() | found.keys()):
+        if expected.get(name) != found.get(name):
+            raise ValueError(f"{name} is {_words(found, name)}, not {_words(expected, name)}")
+
+
+def _words(shapes: Mapping[str, tuple[list[int], bool]], name: str) -> str:
+    if name not in shapes:
+        return "absent"
+    shape, is_float = shapes[name]
+    return f"{'x'.join(map(str, shape))} {'floats' if is_float else 'whole numbers'}"
+
+
+def _require_finite(model: Seq2Seq) -> None:
+    for name, tensor in model.state_dict().items():
+        if not all(bound.isfinite() for bound in tensor.aminmax()):
+            raise ValueError(f"{name} holds NaN or infinity")
 
 
 def _tied_names(model: Seq2Seq) -> dict[str, str]:
-    """Parameters that share another's memory: name -> the name that is saved."""
+    """Parameters that are another's too: name -> the name that is saved."""
     first: dict[int, str] = {}
     tied = {}
-    for name, tensor in model.state_dict().items():
-        owner = first.setdefault(tensor.data_ptr(), name)
+    for name, tensor in model.state_dict(keep_vars=True).items():
+        owner = first.setdefault(id(tensor), name)
         if owner != name:
             tied[name] = owner
     return tied

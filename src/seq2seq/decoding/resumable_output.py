@@ -9,12 +9,27 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from seq2seq.decoding.model_files import HEADER, model_folder
 from seq2seq.errors import InputError
+from seq2seq.storage.typed_json import Count, Value, encoded, read_json
 from seq2seq.storage.writing import flush, write_file
 
 SUFFIX = ".progress"
 """End of the name of the file beside the output that tells how far it is; gone at the end."""
+
+VERSION = 1
+
+
+class _Progress(Struct):
+    """What the file beside the output holds."""
+
+    lines: Count
+    bytes: Count
+    input_sha256: str
+    conditions: dict[str, Value]
+    version: int = VERSION
 
 
 class ResumableOutput:
@@ -71,18 +86,21 @@ class ResumableOutput:
                 f"{self._path} holds an interrupted translation: add --resume to continue it, or "
                 f"remove {self._beside}"
             )
-        try:
-            state = json.loads(self._beside.read_text(encoding="utf-8"))
-            differing = sorted(
-                name
-                for name, value in self._conditions.items()
-                if state["conditions"].get(name) != value
-            )
-            self.num_lines, self._num_bytes = int(state["lines"]), int(state["bytes"])
-            self._expected = str(state["input_sha256"])
-            complete = self._path.stat().st_size >= self._num_bytes if self.num_lines else True
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise InputError(f"{self._beside} is damaged: remove it to begin again") from error
+        state = read_json(
+            self._beside,
+            _Progress,
+            version=VERSION,
+            refusal="is damaged",
+            remedy="remove it to begin again",
+        )
+        self.num_lines, self._num_bytes = state.lines, state.bytes
+        self._expected = state.input_sha256
+        differing = sorted(
+            name for name, value in self._conditions.items() if state.conditions.get(name) != value
+        )
+        complete = not self.num_lines or (
+            self._path.is_file() and self._path.stat().st_size >= self._num_bytes
+        )
         if differing:
             raise InputError(
                 f"{self._path} was begun with another {', '.join(differing)}: give the same, or "
@@ -131,13 +149,10 @@ class ResumableOutput:
         self._digest.update(f"{line}\n".encode())
 
     def _remember(self) -> None:
-        state = {
-            "lines": self.num_lines,
-            "bytes": self._num_bytes,
-            "input_sha256": self._digest.hexdigest(),
-            "conditions": self._conditions,
-        }
-        write_file(self._beside, json.dumps(state, indent=1))
+        state = _Progress(
+            self.num_lines, self._num_bytes, self._digest.hexdigest(), self._conditions
+        )
+        write_file(self._beside, encoded(state))
 
 
 def translation_conditions(models: Iterable[Path], options: Mapping[str, Any]) -> dict[str, Any]:

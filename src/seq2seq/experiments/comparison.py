@@ -8,6 +8,7 @@ from typing import Any
 
 from seq2seq.errors import InputError
 from seq2seq.experiments.ledger import FILE_NAME, PLACING, Ledger, State, flat, read_ledger
+from seq2seq.plain_text import one_line
 
 NOT_COMPARED = (*PLACING, "seed")
 """Keys that do not set groups apart."""
@@ -30,7 +31,7 @@ class Run:
 
     def score(self, split: str, name: str) -> float | None:
         """A score of a split."""
-        return self.ledger.scores.get(split, {}).get(name)
+        return self.ledger.score(split, name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +54,23 @@ class Group:
         return [score for score in found if score is not None]
 
 
-def find_runs(paths: Iterable[Path]) -> tuple[list[Run], list[Path]]:
-    """The finished runs among folders and what is in them, and the folders of other runs.
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The runs of some folders.
+
+    Attributes:
+        finished: those that can be compared.
+        others: folders of those that are not finished.
+        unreadable: why records cannot be read, a line for each.
+    """
+
+    finished: list[Run]
+    others: list[Path]
+    unreadable: list[str]
+
+
+def find_runs(paths: Iterable[Path]) -> Found:
+    """The runs among folders and what is in them.
 
     A configuration counts once, whatever it was called: again, it gives the same run.
 
@@ -62,20 +78,25 @@ def find_runs(paths: Iterable[Path]) -> tuple[list[Run], list[Path]]:
         InputError: a path is no folder, or there is no finished run.
     """
     finished: dict[str, Run] = {}
-    others = []
+    others, unreadable = [], []
     for path in paths:
         if not path.is_dir():
             raise InputError(f"{path} is no folder: name run folders, or a folder of them")
         own = path / FILE_NAME
         for file in [own] if own.is_file() else sorted(path.rglob(FILE_NAME)):
-            ledger = read_ledger(file.parent)
+            try:
+                ledger = read_ledger(file.parent)
+            except InputError as error:
+                unreadable.append(str(error))
+                continue
             if ledger is not None and ledger.state is State.finished:
                 finished.setdefault(ledger.fingerprint, Run(file.parent, ledger))
             else:
                 others.append(file.parent)
     if not finished:
-        raise InputError(f"no finished run in {', '.join(map(str, paths))}")
-    return list(finished.values()), others
+        reasons = "".join(f"; {reason}" for reason in unreadable[:1])
+        raise InputError(f"no finished run in {', '.join(map(str, paths))}{reasons}")
+    return Found(list(finished.values()), others, unreadable)
 
 
 def group_runs(runs: Sequence[Run]) -> list[Group]:
@@ -88,7 +109,7 @@ def group_runs(runs: Sequence[Run]) -> list[Group]:
     groups = []
     for group, values in zip(members.values(), first, strict=True):
         own = {key: values[key] for key in keys if key in values}
-        label = ", ".join(f"{key}={value}" for key, value in own.items()) or "all runs"
+        label = one_line(", ".join(f"{key}={value}" for key, value in own.items()) or "all runs")
         groups.append(Group(label, own, sorted(group, key=lambda run: run.ledger.seed)))
     return groups
 

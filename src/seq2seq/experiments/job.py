@@ -89,7 +89,7 @@ def outcome_of(ledger: Ledger, metric: Metric, *, before: bool = False) -> Outco
         state=ledger.state,
         detail=ledger.detail,
         value=metric.best(ledger),
-        test_bleu=ledger.scores.get("test", {}).get("bleu"),
+        test_bleu=ledger.score("test", "bleu"),
         seconds=ledger.wall_seconds,
         before=before,
     )

@@ -2,13 +2,15 @@
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields
 from enum import Enum
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from seq2seq.errors import InputError
+from msgspec import Meta, Struct
+
+from seq2seq.experiments.metrics import require_scores
+from seq2seq.storage.typed_json import Count, Number, Value, Whole, converted, encoded, read_json
 from seq2seq.storage.writing import write_file
 
 FILE_NAME = "ledger.json"
@@ -44,8 +46,20 @@ ENDED = frozenset({State.finished, State.pruned}) | FAILURES
 """States in which a run stays; from the others it is continued."""
 
 
-@dataclass(kw_only=True, slots=True)
-class Ledger:
+Entry = dict[str, float]
+"""A validation: epoch, step and metrics."""
+if not TYPE_CHECKING:
+    Entry = dict[str, Whole | Number | None]  # what is null in the file is left out
+
+
+class _Place(Struct):
+    """What every validation has."""
+
+    epoch: Annotated[float, Meta(ge=0, le=1e9)]
+    step: Annotated[float, Meta(ge=0, le=1e15)]
+
+
+class Ledger(Struct, kw_only=True, forbid_unknown_fields=True):
     """The record of one run.
 
     Attributes:
@@ -79,30 +93,50 @@ class Ledger:
     state: State
     detail: str = ""
     traceback: str = ""
-    config: dict[str, Any]
+    config: dict[str, Value]
     overrides: list[str]
     fingerprint: str
-    seed: int
+    seed: Whole
     versions: dict[str, str]
-    git: dict[str, Any] | None
+    git: dict[str, Value] | None
     host: str
-    process: int
-    threads: int | None = None
+    process: Count
+    threads: Count | None = None
     started: str
     ended: str | None = None
-    attempts: int = 1
-    wall_seconds: float = 0.0
-    history: list[dict[str, float]]
-    monitor: tuple[str, str]
-    best: dict[str, float] | None = None
-    scores: dict[str, Any]
-    tokens_per_second: float | None = None
-    peak_memory_bytes: int | None = None
-    peak_device_memory_bytes: int | None = None
+    attempts: Count = 1
+    wall_seconds: Annotated[float, Meta(ge=0, le=1e12)] = 0.0
+    history: list[Entry]
+    monitor: tuple[str, Literal["min", "max"]]
+    best: Entry | None = None
+    scores: dict[str, Value]
+    tokens_per_second: Annotated[float, Meta(ge=0, le=1e15)] | None = None
+    peak_memory_bytes: Count | None = None
+    peak_device_memory_bytes: Count | None = None
+
+    def __post_init__(self) -> None:
+        self.history = [_known(entry) for entry in self.history]
+        self.best = self.best and _known(self.best)
+        require_scores(self.scores)
 
     def values(self, metric: str) -> dict[int, float]:
         """A metric by epoch."""
         return {int(entry["epoch"]): entry[metric] for entry in self.history if metric in entry}
+
+    def score(self, split: str, name: str) -> float | None:
+        """A score of a split, by greedy search."""
+        card = self.scores.get(split)
+        return card.get(name) if isinstance(card, dict) else None
+
+
+def _known(entry: Entry) -> Entry:
+    """The numbers of a validation that are numbers.
+
+    Raises:
+        ValueError: epoch or step is not among them.
+    """
+    converted(entry, _Place)
+    return {name: value for name, value in entry.items() if value is not None}
 
 
 def fingerprint(config: Mapping[str, Any]) -> str:
@@ -143,24 +177,20 @@ def read_ledger(folder: Path) -> Ledger | None:
         InputError: the file is not a record that this program can read.
     """
     path = folder / FILE_NAME
-    try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-        known = {field.name for field in fields(Ledger)}
-        if values["version"] != VERSION or not values.keys() <= known:
-            raise InputError(f"{path} is of another version of this program: move the run away")
-        ledger = Ledger(**values)
-        ledger.state, ledger.monitor = State[values["state"]], tuple(values["monitor"])
-    except FileNotFoundError:
+    if not path.exists():
         return None
-    except (OSError, ValueError, TypeError, KeyError) as error:
-        raise InputError(f"{path} is damaged ({error}): move the run away") from error
-    return ledger
+    return read_json(
+        path,
+        Ledger,
+        version=VERSION,
+        refusal="is damaged or of another version of this program",
+        remedy="move the run away",
+    )
 
 
 def write_ledger(folder: Path, ledger: Ledger) -> None:
     """Write the record of a run, whole or not at all."""
-    values = asdict(ledger) | {"state": ledger.state.name}
-    write_file(folder / FILE_NAME, json.dumps(values, indent=1, ensure_ascii=False))
+    write_file(folder / FILE_NAME, encoded(ledger))
 
 
 def amend_ledger(folder: Path, change: Callable[[Ledger], None]) -> None:
@@ -171,7 +201,7 @@ def amend_ledger(folder: Path, change: Callable[[Ledger], None]) -> None:
         write_ledger(folder, ledger)
 
 
-def add_validation(ledger: Ledger, entry: dict[str, float]) -> None:
+def add_validation(ledger: Ledger, entry: Entry) -> None:
     """Append a validation; it replaces those from its step on, which a crash had lost."""
     earlier = [other for other in ledger.history if other["step"] < entry["step"]]
     ledger.history = [*earlier, entry]
@@ -184,9 +214,7 @@ def add_validation(ledger: Ledger, entry: dict[str, float]) -> None:
     ledger.tokens_per_second = speeds[len(speeds) // 2] if speeds else None
 
 
-def best_entry(
-    history: list[dict[str, float]], metric: str, direction: str
-) -> dict[str, float] | None:
+def best_entry(history: list[Entry], metric: str, direction: str) -> Entry | None:
     """The first of the best entries by a metric, ``min`` or ``max``; None if none has it."""
     choose = min if direction == "min" else max
     having = (entry for entry in history if metric in entry)

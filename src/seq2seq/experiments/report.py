@@ -17,6 +17,7 @@ from seq2seq.experiments.job import Job, Metric, Outcome
 from seq2seq.experiments.ledger import FAILURES, State
 from seq2seq.experiments.processes import LOG_NAME
 from seq2seq.experiments.running import Running
+from seq2seq.plain_text import one_line
 
 COLOURS = {
     State.finished: "green",
@@ -67,15 +68,16 @@ class Report:
     def started(self, job: Job, *, continued: bool) -> None:
         """Say so where the status does not show it."""
         if self._live is None:
-            self.console.print(f"{'continues' if continued else 'starts':<20} {job.label}")
+            said = f"{'continues' if continued else 'starts':<20} {job.label}"
+            self.console.print(Text(one_line(said)))
 
     def ended(self, job: Job, outcome: Outcome) -> None:
         """A line that stays."""
         self._states[outcome.state] += 1
-        text = Text(f"{outcome.words():<20} ", style=COLOURS[outcome.state])
-        text.append(job.label, style="default")
+        text = Text(f"{one_line(outcome.words()):<20} ", style=COLOURS[outcome.state])
+        text.append(one_line(job.label), style="default")
         facts = [_scores(outcome), "before" if outcome.before else "", _reason(outcome)]
-        text.append("".join(f"   {fact}" for fact in facts if fact), style="default")
+        text.append("".join(f"   {one_line(fact)}" for fact in facts if fact), style="default")
         self.console.print(text)
 
     def tick(self, running: Sequence[Running]) -> None:
@@ -94,7 +96,8 @@ class Report:
 
     def _line(self, running: Running) -> Text:
         ledger = running.ledger
-        text = Text(f"  {clock(running.seconds):>7}  {running.job.label}", no_wrap=True)
+        said = f"  {clock(running.seconds):>7}  {running.job.label}"
+        text = Text(one_line(said), no_wrap=True)
         if ledger is not None and ledger.history:
             latest = ledger.history[-1]
             value = latest.get(self._metric.name, float("nan"))
@@ -147,17 +150,21 @@ def results_table(outcomes: Mapping[Job, Outcome], metric: Metric) -> Table:
         ("time", "right"),
     ):
         table.add_column(name, justify=justify, overflow="fold")  # type: ignore[arg-type]
-    table.add_column("folder" if parent is None else f"folder in {parent}", overflow="fold")
+    title = "folder" if parent is None else f"folder in {parent}"
+    table.add_column(Text(one_line(title)), overflow="fold")
     for job, outcome in outcomes.items():
-        table.add_row(
+        cells = (
             job.label,
-            Text(outcome.words(), style=COLOURS[outcome.state]),
+            outcome.words(),
             _number(outcome.value),
             "" if outcome.test_bleu is None else f"{outcome.test_bleu:.1f}",
             str(job.seed),
             "" if outcome.seconds is None else clock(outcome.seconds),
             str(job.folder) if parent is None else job.folder.name,
         )
+        texts = [Text(one_line(cell)) for cell in cells]
+        texts[1].stylize(COLOURS[outcome.state])
+        table.add_row(*texts)
     return table
 
 
@@ -169,10 +176,10 @@ def print_rows(rows: Sequence[Mapping[str, str]], notes: Iterable[str]) -> None:
         numeric = name not in {"group", "against the best"}
         table.add_column(name, justify="right" if numeric else "left", overflow="fold")
     for row in rows:
-        table.add_row(*row.values())
+        table.add_row(*(Text(one_line(cell)) for cell in row.values()))
     console.print(table)
     for note in notes:
-        console.print(note)
+        console.print(Text(one_line(note)))
 
 
 def terminal() -> Console:

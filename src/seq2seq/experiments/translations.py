@@ -1,12 +1,27 @@
 """The translations of a run, kept so that runs can be compared sentence by sentence."""
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
+
+from msgspec import Struct
 
 from seq2seq.errors import InputError
+from seq2seq.storage.typed_json import decoded, read_bytes
 from seq2seq.storage.writing import write_file
+
+MOST_BYTES = 1 << 28
+"""Of a file: a million sentences."""
+
+
+class _Row(Struct):
+    """A line of the file. The first version of the format does not name itself."""
+
+    source: str
+    reference: str
+    hypothesis: str
+    version: Literal[1] = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +60,19 @@ def read_translations(path: Path) -> Translations:
     Raises:
         InputError: the file is missing or damaged.
     """
+    number = 0
+    rows = []
     try:
         # not splitlines(): text may hold other line ends than \n
-        lines = path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
-        rows: Sequence[dict[str, str]] = [json.loads(line) for line in lines]
-        columns = [[row[name] for row in rows] for name in ("source", "reference", "hypothesis")]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{path} cannot be read ({error}): train the run again") from error
-    return Translations(*columns)
+        lines = read_bytes(path, MOST_BYTES).removesuffix(b"\n").split(b"\n")
+        for number, line in enumerate(lines, start=1):  # noqa: B007 - for the message
+            rows.append(decoded(line, _Row))
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"{path}, line {number}, cannot be read ({error}): train the run again"
+        ) from error
+    return Translations(
+        [row.source for row in rows],
+        [row.reference for row in rows],
+        [row.hypothesis for row in rows],
+    )

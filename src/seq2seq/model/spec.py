@@ -1,7 +1,9 @@
 """Sizes of a model, and the model of those sizes."""
 
 from dataclasses import dataclass
+from typing import Annotated, Literal
 
+from msgspec import Meta
 from torch import nn
 
 from seq2seq.attention.pooling import Attention
@@ -10,6 +12,10 @@ from seq2seq.model.decoder import BahdanauDecoder
 from seq2seq.model.encoder import GRUEncoder
 from seq2seq.model.readout import DeepReadout, StateReadout
 from seq2seq.model.seq2seq import Seq2Seq
+
+Size = Annotated[int, Meta(ge=1, le=10**9)]
+Probability = Annotated[float, Meta(ge=0, lt=1)]
+"""These bounds hold where a spec is read from a file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,22 +44,26 @@ class ModelSpec:
         dropout_by_sentence: one mask for all tokens of a sentence; only training sees it.
     """
 
-    source_vocabulary_size: int
-    target_vocabulary_size: int
-    padding_id: int
-    embedding_size: int
-    encoder_hidden_size: int
-    decoder_hidden_size: int
-    num_layers: int
+    source_vocabulary_size: Size
+    target_vocabulary_size: Size
+    padding_id: Annotated[int, Meta(ge=0)]
+    embedding_size: Size
+    encoder_hidden_size: Size
+    decoder_hidden_size: Size
+    num_layers: Annotated[int, Meta(ge=1, le=64)]
     bidirectional: bool
-    dropout: float
-    readout_size: int | None
-    tying: str
+    dropout: Probability
+    readout_size: Size | None
+    tying: Literal["none", "output", "all"]
     score: str
-    attention_size: int
-    attention_dropout: float
-    initial_state: str = "encoder"
+    attention_size: Size
+    attention_dropout: Probability
+    initial_state: Literal["encoder", "zeros"] = "encoder"
     dropout_by_sentence: bool = False
+
+    def __post_init__(self) -> None:
+        if self.padding_id >= min(self.source_vocabulary_size, self.target_vocabulary_size):
+            raise ValueError(f"padding_id: no vocabulary has {self.padding_id}")
 
 
 def build_seq2seq(spec: ModelSpec) -> Seq2Seq:

@@ -1,1 +1,1 @@
-"""What is on the disk: written whole, locked, digested, and removed only where it is ours."""
+"""What is on the disk: read into types, written whole, locked, and removed where it is ours."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from seq2seq.errors import InputError
+from seq2seq.storage.typed_json import open_regular
 
 
 def file_digests(folder: Path) -> dict[str, str]:
@@ -37,5 +38,5 @@ def require_digests(folder: Path, digests: Mapping[str, str]) -> None:
 
 
 def _digest(path: Path) -> str:
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -11,15 +11,16 @@ everything and runs nothing: a hostile record is a `RecordError`. Needs no torch
 """
 
 import json
-import math
 import struct
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Annotated
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
+from msgspec import Meta, Struct
 
 MAGIC = b"ATTN"
 VERSION = 1
@@ -34,7 +35,11 @@ _SCALE = 65535
 _LENGTH = struct.Struct("<I")
 _MAX_HEADER = 2 * MAX_TOKENS * (6 * MAX_TOKEN_LENGTH + 24)
 _MAX_CONTENT = _LENGTH.size + _MAX_HEADER + 2 * MAX_TOKENS**2
-_KEYS = {"source", "target", "score", "bleu", "alignment"}
+
+_Tokens = Annotated[
+    list[Annotated[str, Meta(max_length=MAX_TOKEN_LENGTH)]],
+    Meta(min_length=1, max_length=MAX_TOKENS),
+]
 
 Weights = npt.NDArray[np.uint16]
 Links = tuple[tuple[int, int], ...]
@@ -42,6 +47,14 @@ Links = tuple[tuple[int, int], ...]
 
 class RecordError(ValueError):
     """Bytes that are not an attention record of this version."""
+
+
+class _Header(Struct, forbid_unknown_fields=True):
+    source: _Tokens
+    target: _Tokens
+    score: Annotated[float, Meta(ge=-1e300, le=1e300)] | None
+    bleu: Annotated[float, Meta(ge=0, le=100)] | None
+    alignment: list[tuple[int, int]] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +112,11 @@ def decode_record(content: bytes) -> AttentionRecord:
     unpacked = _unpacked(content)
     (length,) = _LENGTH.unpack_from(unpacked)
     header, planes = unpacked[_LENGTH.size :][:length], unpacked[_LENGTH.size + length :]
-    described = _json(header)
-    if not isinstance(described, dict) or set(described) != _KEYS:
-        raise RecordError(f"the header must have the keys {', '.join(sorted(_KEYS))}")
-    source, target = _tokens(described["source"]), _tokens(described["target"])
+    try:
+        described = msgspec.json.decode(header, type=_Header)
+    except (ValueError, RecursionError) as error:
+        raise RecordError(f"the header is no header: {error!s:.200}") from error
+    source, target = tuple(described.source), tuple(described.target)
     size = len(source) * len(target)
     if len(planes) != 2 * size:
         raise RecordError(f"{len(planes)} bytes of weights for {len(target)} by {len(source)}")
@@ -111,9 +125,9 @@ def decode_record(content: bytes) -> AttentionRecord:
         source=source,
         target=target,
         weights=high.astype(np.uint16) * 256 + low,
-        score=_number(described["score"], -math.inf, math.inf),
-        bleu=_number(described["bleu"], 0, 100),
-        alignment=_links(described["alignment"], len(source), len(target)),
+        score=described.score,
+        bleu=described.bleu,
+        alignment=_links(described.alignment, len(source), len(target)),
     )
 
 
@@ -133,40 +147,10 @@ def _unpacked(content: bytes) -> bytes:
     return unpacked
 
 
-def _json(content: bytes) -> Any:
-    def refuse(constant: str) -> NoReturn:
-        raise ValueError(f"{constant} is no number")
-
-    try:
-        return json.loads(content.decode("utf-8"), parse_constant=refuse)
-    except (ValueError, RecursionError) as error:
-        raise RecordError(f"the header is no JSON: {error}") from error
-
-
-def _tokens(found: Any) -> tuple[str, ...]:
-    if not isinstance(found, list) or not 1 <= len(found) <= MAX_TOKENS:
-        raise RecordError(f"tokens must be a list of 1 to {MAX_TOKENS}")
-    if not all(isinstance(token, str) and len(token) <= MAX_TOKEN_LENGTH for token in found):
-        raise RecordError(f"a token must be text of at most {MAX_TOKEN_LENGTH} characters")
-    if any(token != printable(token) for token in found):
-        raise RecordError("a token holds half a surrogate pair")
-    return tuple(found)
-
-
-def _number(found: Any, low: float, high: float) -> float | None:
+def _links(found: list[tuple[int, int]] | None, num_source: int, num_target: int) -> Links | None:
     if found is None:
         return None
-    if isinstance(found, bool) or not isinstance(found, int | float):
-        raise RecordError("score and bleu must be numbers")
-    if not (low <= found <= high and abs(found) <= 1e300):
-        raise RecordError("score or bleu is out of range")
-    return float(found)
-
-
-def _links(found: Any, num_source: int, num_target: int) -> Links | None:
-    if found is None:
-        return None
-    if not isinstance(found, list) or len(found) > num_source * num_target:
+    if len(found) > num_source * num_target:
         raise RecordError("alignment must be a list of links")
     return checked_links(found, num_source, num_target)
 

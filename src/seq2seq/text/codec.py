@@ -7,10 +7,13 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from seq2seq.errors import InputError
+from seq2seq.storage.typed_json import encoded, read_json
 from seq2seq.storage.writing import write_file
 from seq2seq.text.casing import Casing
-from seq2seq.text.splitters import make_splitter
+from seq2seq.text.splitters import SPLITTERS, make_splitter
 from seq2seq.text.tokenizers import (
     SubwordTokenizer,
     WordTokenizer,
@@ -18,6 +21,9 @@ from seq2seq.text.tokenizers import (
     word_vocabulary,
 )
 from seq2seq.text.vocabulary import SPECIALS, UNKNOWN_ID, Vocabulary
+
+VERSION = 1
+"""Of the format of a codec's description."""
 
 SUBWORDS = ("unigram", "bpe")
 """The tokenizers that SentencePiece trains."""
@@ -189,16 +195,17 @@ def save_codec(codec: TextCodec, folder: Path, side: str) -> None:
     description, model = _saved(codec)
     if model is not None:
         write_file(folder / f"{side}.model", model)
-    write_file(folder / f"{side}.json", description)
+    write_file(folder / f"{side}.json", encoded({"version": VERSION} | description))
 
 
 def codec_digest(codec: TextCodec) -> str:
     """The same for codecs that are alike, another for others."""
     description, model = _saved(codec)
-    return hashlib.sha256(description.encode("utf-8") + (model or b"")).hexdigest()
+    content = json.dumps(description, ensure_ascii=False, indent=1)
+    return hashlib.sha256(content.encode("utf-8") + (model or b"")).hexdigest()
 
 
-def _saved(codec: TextCodec) -> tuple[str, bytes | None]:
+def _saved(codec: TextCodec) -> tuple[dict[str, Any], bytes | None]:
     """All there is to a codec: its description, and its model for subwords."""
     description: dict[str, Any] = {
         "tokenizer": codec.tokenizer.name,
@@ -212,7 +219,17 @@ def _saved(codec: TextCodec) -> tuple[str, bytes | None]:
         description["tokens"] = codec.vocabulary.tokens
     else:
         model = codec.tokenizer.model.serialized_model_proto()
-    return json.dumps(description, ensure_ascii=False, indent=1), model
+    return description, model
+
+
+class _Description(Struct):
+    """What ``<side>.json`` holds."""
+
+    lowercase: bool
+    tokenizer: str
+    language: str = "en"  # folders written before subwords knew their language
+    tokens: list[str] | None = None
+    casing: Casing | None = None
 
 
 def load_codecs(folder: Path) -> tuple[TextCodec, TextCodec]:
@@ -231,19 +248,20 @@ def load_codec(folder: Path, side: str) -> TextCodec:
         InputError: a file is missing or is not what it should be.
     """
     path = folder / f"{side}.json"
+    refusal, remedy = "is not a vocabulary of this program", "train again"
+    description = read_json(path, _Description, version=VERSION, refusal=refusal, remedy=remedy)
     try:
-        description = json.loads(path.read_text(encoding="utf-8"))
-        # folders written before subwords knew their language are English to us
-        language = description.get("language", "en")
-        lowercase = description["lowercase"]
-        casing = Casing(**description["casing"]) if "casing" in description else None
-        if description["tokenizer"] == "sentencepiece":
-            path = folder / f"{side}.model"
-            codec = _subword_codec(path, language=language, lowercase=lowercase)
-            return replace(codec, casing=casing)
-        tokenizer = WordTokenizer(
-            language=language, lowercase=lowercase, name=description["tokenizer"]
-        )
-        return TextCodec(tokenizer, Vocabulary(description["tokens"]), casing)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise InputError(f"{path} is not a vocabulary of this program ({error})") from error
+        return _described(description, folder / f"{side}.model")
+    except (ValueError, InputError) as error:
+        raise InputError(f"{path} {refusal} ({error}): {remedy}") from error
+
+
+def _described(description: _Description, model: Path) -> TextCodec:
+    language, lowercase = description.language, description.lowercase
+    if description.tokenizer == "sentencepiece":
+        codec = _subword_codec(model, language=language, lowercase=lowercase)
+        return replace(codec, casing=description.casing)
+    if description.tokenizer not in SPLITTERS:
+        raise ValueError(f"tokenizer: none is called {description.tokenizer[:40]}")
+    tokenizer = WordTokenizer(language=language, lowercase=lowercase, name=description.tokenizer)
+    return TextCodec(tokenizer, Vocabulary(description.tokens or ()), description.casing)

@@ -1,20 +1,35 @@
 """Reads a corpus that `corpus_folder` has written."""
 
 import hashlib
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, overload
+from typing import overload
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import DTypeLike, NDArray
 
+from seq2seq.storage.typed_json import Count, decoded
 from seq2seq.text.block_file import BlockArray, DamagedFileError, FileSeal
 from seq2seq.text.codec import TextCodec, load_codecs
 from seq2seq.text.corpus import SentencePair
 from seq2seq.text.corpus_folder import FORMAT, HELD_OUT, SEAL, SIDES
 from seq2seq.text.store import EncodedSplit
+
+
+class _Facts(Struct):
+    """What ``corpus.json`` says."""
+
+    tokenizer: dict[str, str]
+    files: dict[str, FileSeal]
+    dtypes: tuple[str, str]
+    num_pairs: Count
+    num_blank: Count
+    num_long: Count
+    num_unknown: tuple[Count, Count]
+    keeps_text: bool
+    format: int
 
 
 class _Files:
@@ -27,14 +42,17 @@ class _Files:
             digest, content = path.read_text("utf-8").splitlines()
         except (OSError, ValueError) as error:
             raise DamagedFileError(f"{path} is not there or not whole") from error
-        self.facts: dict[str, Any] = self._checked(path, digest, content.encode())
+        self.facts = self._checked(path, digest, content.encode())
 
-    def _checked(self, path: Path, digest: str, content: bytes) -> dict[str, Any]:
+    def _checked(self, path: Path, digest: str, content: bytes) -> _Facts:
         _require_digest(path, content, digest)
-        facts = json.loads(content)
-        if facts["format"] != FORMAT:
-            raise DamagedFileError(f"{path} has format {facts['format']}, not {FORMAT}")
-        for name, expected in facts["tokenizer"].items():
+        try:
+            facts = decoded(content, _Facts)
+        except ValueError as error:
+            raise DamagedFileError(f"{path} is of another version ({error})") from error
+        if facts.format != FORMAT:
+            raise DamagedFileError(f"{path} has format {facts.format}, not {FORMAT}")
+        for name, expected in facts.tokenizer.items():
             part = self.folder / "tokenizer" / name
             try:
                 _require_digest(part, part.read_bytes(), expected)
@@ -43,7 +61,7 @@ class _Files:
         return facts
 
     def array(self, name: str, dtype: DTypeLike) -> BlockArray:
-        return BlockArray(self.folder / name, dtype, FileSeal(**self.facts["files"][name]))
+        return BlockArray(self.folder / name, dtype, self.facts.files[name])
 
 
 def _require_digest(path: Path, content: bytes, digest: str) -> None:
@@ -143,18 +161,18 @@ def read_corpus(folder: Path) -> StoredCorpus:
     source_codec, target_codec = load_codecs(folder / "tokenizer")
     ids = [
         _Ragged(files.array(f"{side}.ids", dtype), files.array(f"{side}.offsets", np.int64))
-        for side, dtype in zip(SIDES, files.facts["dtypes"], strict=True)
+        for side, dtype in zip(SIDES, files.facts.dtypes, strict=True)
     ]
     source, target = (
         StoredSentences(ragged, files.array(f"{side}.lengths", np.uint16).whole(), num_unknown)
-        for side, ragged, num_unknown in zip(SIDES, ids, files.facts["num_unknown"], strict=True)
+        for side, ragged, num_unknown in zip(SIDES, ids, files.facts.num_unknown, strict=True)
     )
-    if files.facts["keeps_text"]:
+    if files.facts.keeps_text:
         texts = (_kept_text(files, "source"), _kept_text(files, "target"))
     else:
         texts = (_joined(source_codec, source), _joined(target_codec, target))
-    num_blank, num_long = files.facts["num_blank"], files.facts["num_long"]
-    pairs = StoredPairs(files.facts["num_pairs"], *texts)
+    num_blank, num_long = files.facts.num_blank, files.facts.num_long
+    pairs = StoredPairs(files.facts.num_pairs, *texts)
     return StoredCorpus(
         codecs=(source_codec, target_codec),
         train=EncodedSplit(pairs, source, target, num_blank=num_blank, num_long=num_long),
@@ -174,4 +192,5 @@ def _joined(codec: TextCodec, sentences: StoredSentences) -> Callable[[int], str
 
 def _held_out(files: _Files) -> list[SentencePair]:
     content = files.array(HELD_OUT, np.uint8).whole().tobytes()
-    return [SentencePair(*json.loads(line)) for line in content.decode("utf-8").split("\n")[:-1]]
+    lines = content.split(b"\n")[:-1]
+    return [SentencePair(*decoded(line, tuple[str, str])) for line in lines]

@@ -15,6 +15,7 @@ from typing import Protocol, runtime_checkable
 import sentencepiece
 
 from seq2seq.errors import InputError
+from seq2seq.storage.typed_json import open_regular
 from seq2seq.text.splitters import make_splitter
 from seq2seq.text.torchtext_adapter import (
     frequent_tokens,
@@ -170,6 +171,7 @@ def _drawn(ways: Ways, point: float) -> list[str]:
 def _load_model(path: Path) -> "sentencepiece.SentencePieceProcessor":
     """Load a SentencePiece model and check that it is one of ours."""
     try:
+        open_regular(path).close()
         model = load_sentencepiece(path)
     except (OSError, RuntimeError) as error:
         raise InputError(f"{path} is not a readable SentencePiece model: train again") from error

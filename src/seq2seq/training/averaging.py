@@ -7,7 +7,11 @@ from typing import Any
 import lightning.pytorch as pl
 import torch
 from lightning.pytorch.callbacks import Callback
+from msgspec import Struct
 from torch import Tensor
+
+from seq2seq.storage.form import require_form
+from seq2seq.storage.typed_json import Count, converted
 
 
 class WeightAverage(Callback):
@@ -129,3 +133,20 @@ class WeightAverage(Callback):
             for weight, trained in zip(weights, self._restored["trained"], strict=True):
                 weight.copy_(trained)
         self._restored = None
+
+    def require_state(self, found: Any, module: pl.LightningModule) -> None:
+        """Check what `load_state_dict` is to get.
+
+        Raises:
+            ValueError: it is no average of this module's weights.
+        """
+        state = converted(found, _State)
+        if state.trained is not None:
+            own = list(module.parameters())
+            require_form(state.trained, own, "callbacks.WeightAverage.trained")
+
+
+class _State(Struct):
+    num_averaged: Count
+    latest_step: Count
+    trained: list[Tensor] | None = None

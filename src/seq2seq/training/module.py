@@ -1,17 +1,23 @@
 """The Lightning module: a thin wrapper with one shared step."""
 
 import time
+from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any
 
 import lightning.pytorch as pl
 import torch
+from msgspec import Struct
+from torch import nn
 from torch.optim import Optimizer
+from torch.optim.lr_scheduler import LambdaLR, ReduceLROnPlateau
 
 from seq2seq.decoding.greedy import greedy_search
 from seq2seq.evaluation.score_card import cased_bleu, chrf
 from seq2seq.model.decoder import Unrolled
 from seq2seq.model.seq2seq import Seq2Seq
+from seq2seq.storage.form import require_form
+from seq2seq.storage.typed_json import Count, converted
 from seq2seq.text.batch import Batch
 from seq2seq.text.codec import TextCodec
 from seq2seq.text.store import EncodedSplit
@@ -25,6 +31,32 @@ from seq2seq.training.word_dropout import drop_words
 
 RESUMED = "translation_module"
 """Key of this module's own state in a checkpoint."""
+
+
+class ModuleState(Struct):
+    """What a checkpoint holds of the module besides its weights.
+
+    Attributes:
+        num_skipped: steps left out because they were not finite.
+        train_sums: `LossSums` since the last logged values.
+    """
+
+    num_skipped: Count
+    train_sums: dict[str, torch.Tensor] | None
+
+
+def module_state(checkpoint: dict[str, Any]) -> ModuleState:
+    """The module's own part of a checkpoint.
+
+    Raises:
+        ValueError: it is missing, or something else.
+    """
+    state = converted(checkpoint.get(RESUMED), ModuleState)
+    if state.train_sums is not None:
+        counts = {"num_correct", "num_tokens"}
+        forms = {f.name: torch.tensor(0 if f.name in counts else 0.0) for f in fields(LossSums)}
+        require_form(state.train_sums, forms, f"{RESUMED}.train_sums")
+    return state
 
 
 class TranslationModule(pl.LightningModule):
@@ -123,11 +155,12 @@ class TranslationModule(pl.LightningModule):
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Go on with the sums; a new epoch begins its own."""
-        state = checkpoint[RESUMED]
-        self.soundness.num_skipped = state["num_skipped"]
-        sums = state["train_sums"]
-        self._train_sums = sums and LossSums(
-            **{name: value.to(self.model.device) for name, value in sums.items()}
+        state = module_state(checkpoint)
+        self.soundness.num_skipped, sums = state.num_skipped, state.train_sums
+        self._train_sums = (
+            None
+            if sums is None
+            else LossSums(**{name: value.to(self.model.device) for name, value in sums.items()})
         )
 
     def on_train_start(self) -> None:
@@ -210,11 +243,23 @@ class TranslationModule(pl.LightningModule):
 
     def configure_optimizers(self) -> Any:
         """Optimiser, and a schedule by steps; that by validations is `PlateauSchedule`."""
-        optimiser = self._optimisation.build_optimiser(self.parameters())
-        if self._optimisation.schedule == "plateau":
+        optimiser, schedule = self.fresh_optimisation()
+        if schedule is None:
             return optimiser
-        schedule = {
-            "scheduler": self._optimisation.build_step_schedule(optimiser),
-            "interval": "step",
+        return {
+            "optimizer": optimiser,
+            "lr_scheduler": {"scheduler": schedule, "interval": "step"},
         }
-        return {"optimizer": optimiser, "lr_scheduler": schedule}
+
+    def fresh_optimisation(
+        self, parameters: Iterable[nn.Parameter] | None = None
+    ) -> tuple[Optimizer, LambdaLR | None]:
+        """An optimiser over some parameters, or all, and its schedule if that is by steps."""
+        optimiser = self._optimisation.build_optimiser(parameters or self.parameters())
+        if self._optimisation.schedule == "plateau":
+            return optimiser, None
+        return optimiser, self._optimisation.build_step_schedule(optimiser)
+
+    def fresh_plateau(self) -> ReduceLROnPlateau:
+        """A schedule by validations that has seen none."""
+        return self._optimisation.build_plateau_schedule(self.fresh_optimisation()[0])

@@ -6,6 +6,8 @@ import lightning.pytorch as pl
 from lightning.pytorch.callbacks import Callback
 from torch.optim.lr_scheduler import ReduceLROnPlateau
 
+from seq2seq.storage.form import require_form
+from seq2seq.training.module import TranslationModule
 from seq2seq.training.optimisation import Optimisation
 
 
@@ -42,3 +44,11 @@ class PlateauSchedule(Callback):
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Keep the state for the start of training."""
         self._restored = state_dict or None
+
+    def require_state(self, found: Any, module: TranslationModule) -> None:
+        """Check what `load_state_dict` is to get.
+
+        Raises:
+            ValueError: it is no state of such a schedule.
+        """
+        require_form(found, module.fresh_plateau().state_dict(), "callbacks.PlateauSchedule")

@@ -5,7 +5,9 @@ from typing import Any
 import lightning.pytorch as pl
 import torch
 from lightning.pytorch.callbacks import Callback
+from msgspec import Struct
 
+from seq2seq.storage.typed_json import converted
 from seq2seq.training.job import ALONE, Job
 
 
@@ -44,6 +46,27 @@ class RandomState(Callback):
         if "cuda" in states and torch.cuda.is_available():
             torch.cuda.set_rng_state(states["cuda"].cpu())
         self._restored = None
+
+    def require_state(self, found: Any, module: pl.LightningModule) -> None:  # noqa: ARG002
+        """Check what `load_state_dict` is to get.
+
+        Raises:
+            ValueError: it is no state of generators.
+        """
+        for states in converted(found, _States).processes:
+            try:
+                torch.Generator().set_state(states.cpu)
+            except (RuntimeError, TypeError) as error:
+                raise ValueError(f"callbacks.RandomState: {error!s:.80}") from error
+
+
+class _Generators(Struct):
+    cpu: torch.Tensor
+    cuda: torch.Tensor | None = None
+
+
+class _States(Struct):
+    processes: list[_Generators]
 
 
 def _as_tensors(states: dict[str, list[int]]) -> dict[str, torch.Tensor]:

@@ -134,6 +134,7 @@ def build_trainer(
     num_steps: int,
     record: RunRecord,
     conditions: dict[str, Any],
+    checkpoint_io: DurableCheckpointIO,
     stop: StopOnSignal,
     job: Job,
     watchers: Sequence[Callback],
@@ -149,6 +150,7 @@ def build_trainer(
         num_steps: optimiser steps of the whole training.
         record: is told of every validation.
         conditions: what the checkpoints are to remember of the run, see `conditions_of`.
+        checkpoint_io: writes and reads the checkpoints.
         stop: listens for signals.
         job: the processes that train together.
         watchers: callbacks that look on; they see of a validation what it has measured.
@@ -172,7 +174,7 @@ def build_trainer(
         log_every_n_steps=1,  # the module itself logs at its interval
         num_sanity_val_steps=0,
         logger=log,
-        plugins=[DurableCheckpointIO()],
+        plugins=[checkpoint_io],
         enable_checkpointing=False,  # ours are among the callbacks
         callbacks=[
             TimeSpent(lambda: log.seconds),

@@ -5,15 +5,16 @@ be read is left out and named under ``problems``; it never ends in an exception.
 """
 
 import base64
-import json
 import re
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
+from msgspec import Struct
 from tensorboard.context import RequestContext
 from tensorboard.data.provider import DataProvider, RunTagFilter, TensorDatum
 
 from seq2seq.pictures.colours import LEVELS, PALETTE, difference_colours
+from seq2seq.storage.typed_json import Whole, decoded
 from seq2seq.tensorboard.record_format import (
     PLUGIN_NAME,
     VERSION,
@@ -30,6 +31,16 @@ KINDS = ("forced", "greedy", "beam")
 """In the order in which they are offered; others follow."""
 
 Json = dict[str, Any]
+
+
+class _Described(Struct):
+    """What a tag says of itself."""
+
+    sentence: str
+    kind: str
+    rank: Whole
+    text: str
+    version: Whole
 
 
 def index(provider: DataProvider, context: RequestContext, experiment_id: str = "") -> Json:
@@ -100,15 +111,12 @@ def _order(described: Json) -> tuple[Any, ...]:
 def _description(content: bytes) -> Json:
     """Sentence, kind, rank and text of a tag."""
     try:
-        found = json.loads(content.decode("utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise RecordError("not written by log_attention") from error
-    if not isinstance(found, dict) or found.get("version") != VERSION:
+        found = decoded(content, _Described)
+    except ValueError as error:
+        raise RecordError(f"not written by log_attention: {error}") from error
+    if found.version != VERSION:
         raise RecordError(f"not of version {VERSION}")
-    texts = [found.get(name) for name in ("sentence", "kind", "text")]
-    if not all(isinstance(text, str) for text in texts) or type(found.get("rank")) is not int:
-        raise RecordError("its description is incomplete")
-    return {name: found[name] for name in ("sentence", "kind", "rank", "text")}
+    return {"sentence": found.sentence, "kind": found.kind, "rank": found.rank, "text": found.text}
 
 
 def _content(datum: TensorDatum) -> bytes:
