@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 from seq2seq.application.program import program_parser, run_program
+from seq2seq.plain_text import one_line
 
 
 def main() -> int:
@@ -33,7 +34,7 @@ def _compare(arguments: argparse.Namespace) -> int:
     paths = write_report(report, arguments.output or arguments.runs[0] / "comparison")
     print_rows(report.rows, report.notes)
     for path in paths:
-        print(f"{'written':<12}{path}")
+        print(one_line(f"{'written':<12}{path}"))
     return 0
 
 

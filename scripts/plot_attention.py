@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from seq2seq.application.program import program_parser, run_program, writing
 from seq2seq.errors import InputError
+from seq2seq.plain_text import one_line
 
 if TYPE_CHECKING:
     from seq2seq.decoding.translation import Translation
@@ -49,7 +50,7 @@ def _plot(arguments: argparse.Namespace) -> int:
     )
     with writing(arguments.output, "-o"):
         arguments.output.write_bytes(png_bytes(picture))
-    print(f"{translation.text}   score {translation.score:.2f}   {arguments.output}")
+    print(one_line(f"{translation.text}   score {translation.score:.2f}   {arguments.output}"))
     return 0
 
 

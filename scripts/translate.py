@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from seq2seq.application.program import program_parser, run_program
 from seq2seq.decoding.resumable_output import Pace, ResumableOutput, translation_conditions
 from seq2seq.errors import InputError
+from seq2seq.plain_text import one_line
 from seq2seq.text.lines import stream_lines
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def _translate(arguments: argparse.Namespace) -> int:
     with _opened(arguments.input) as stream:
         if arguments.output is None:
             for _, text in _windows(arguments, translator, search, stream_lines(stream), 0):
-                sys.stdout.buffer.write(text.encode())
+                sys.stdout.buffer.write(_for_stdout(text).encode())
                 sys.stdout.buffer.flush()
             return 0
         conditions = translation_conditions(
@@ -148,6 +149,13 @@ def _windows(
     progress.end()
 
 
+def _for_stdout(text: str) -> str:
+    """Lines as they are, or fit for a terminal if there is one."""
+    if not sys.stdout.isatty():
+        return text
+    return "".join(f"{one_line(line)}\n" for line in text.split("\n")[:-1])
+
+
 def _search(arguments: argparse.Namespace) -> "Search":
     from seq2seq.decoding.lengths import LengthBounds  # noqa: PLC0415 - torch, after --help
     from seq2seq.decoding.search import search_from_options  # noqa: PLC0415
@@ -183,7 +191,7 @@ def _converse(translator: "Translator", search: "Search", *, replace_unknown: bo
             [line], search=search, replace_unknown=replace_unknown
         )
         for best in translations:
-            print(f"{best.text}   ({best.score:.2f})")
+            print(one_line(f"{best.text}   ({best.score:.2f})"))
             width = shutil.get_terminal_size().columns
             weights = best.weights.tolist()
             print(draw_attention(weights, best.source_tokens, best.target_tokens, width=width))

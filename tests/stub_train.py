@@ -14,12 +14,11 @@ import sys
 import time
 from pathlib import Path
 
-from seq2seq.experiments.files import write_text
-
 from seq2seq.application import launch as launch_module
 from seq2seq.application import run as run_module
 from seq2seq.errors import TrainingInterrupted
 from seq2seq.experiments.translations import Translations, translations_path, write_translations
+from seq2seq.storage.writing import write_file
 
 PROGRAM = Path(__file__).parents[1] / "train.py"
 
@@ -53,16 +52,16 @@ def stub_training(config, _corpus, record, job):
         state = {"epoch": epoch, "sum": state["sum"] + noise}
         value = 10 * epoch * (1 - config.model.dropout) + state["sum"]
         record.add_validation({"epoch": epoch, "step": 10 * epoch, "validation/bleu": value})
-        write_text(checkpoint, json.dumps(state))
+        write_file(checkpoint, json.dumps(state))
         if received:
             raise TrainingInterrupted(received[0], checkpoint)
         misbehave(config.data.seed, checkpoint)
-    write_text(run_dir / "model" / "model.json", "{}")
-    write_text(run_dir / "config.yaml", run_module.config_yaml(config))
+    write_file(run_dir / "model" / "model.json", "{}")
+    write_file(run_dir / "config.yaml", run_module.config_yaml(config))
     write_translations(translations_path(run_dir, "test"), translated(config))
     card = {"bleu": value, "bleu_lowercase": value, "chrf": value, "num_sentences": 30}
     metrics = {"test": card, "seconds": 0.1}
-    write_text(run_dir / "metrics.json", json.dumps(metrics))
+    write_file(run_dir / "metrics.json", json.dumps(metrics))
     with (run_dir / "ends.txt").open("a") as ends:
         ends.write(f"{value!r}\n")
     record.ledger.scores = metrics

@@ -22,6 +22,7 @@ from torch import Tensor
 from seq2seq.errors import InputError, TrainingFailed
 from seq2seq.experiments.checkpoints import LAST, PREVIOUS
 from seq2seq.model.seq2seq import Seq2Seq
+from seq2seq.plain_text import one_line
 from seq2seq.storage.form import require_form
 from seq2seq.storage.typed_json import Count, converted, open_regular
 from seq2seq.storage.writing import move, write_file
@@ -177,7 +178,8 @@ def _set_aside(damaged: dict[Path, str], used: Path) -> None:
     for path, reason in damaged.items():
         numbered = (path.with_name(f"damaged-{number}-{path.name}") for number in count(1))
         aside = next(each for each in numbered if not os.path.lexists(each))
-        print(f"WARNING: {path} is damaged ({reason}); kept as {aside.name}, {used.name} is used")
+        said = f"{path} is damaged ({reason}); kept as {aside.name}, {used.name} is used"
+        print(f"WARNING: {one_line(said)}")
         move(path, aside)
 
 

@@ -24,6 +24,7 @@ from seq2seq.application.preparation import PreparedRun
 from seq2seq.application.resuming import continuable
 from seq2seq.application.run_record import RunRecord
 from seq2seq.config import Config
+from seq2seq.plain_text import one_line
 from seq2seq.tensorboard.callbacks import log_config
 from seq2seq.tensorboard.event_log import rewind_events
 from seq2seq.training.continuing import require_same_form
@@ -89,7 +90,7 @@ def fit(
     if point is None and job.is_first:
         log_config(trainer, (run_dir / "config.yaml").read_text(encoding="utf-8"))
     if point is not None:
-        print(f"continuing from {point.checkpoint}, step {point.step}")
+        print(one_line(f"continuing from {point.checkpoint}, step {point.step}"))
     failures = failures_in_one_line(run_dir, lambda: module.soundness.shape)
     with failures, stop, _quiet_lightning():
         checkpoint = None if point is None else point.checkpoint

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from seq2seq.errors import InputError, TrainingFailed, TrainingInterrupted
+from seq2seq.plain_text import one_line
 
 ENDINGS = (InputError, TrainingFailed, TrainingInterrupted)
 """What ends a program without a traceback."""
@@ -55,7 +56,7 @@ def ended_by(ending: Exception) -> int:
     stopped = isinstance(ending, TrainingInterrupted)
     if SAID not in getattr(ending, "__notes__", []):
         line = f"{ending}; the same command continues" if stopped else f"error: {ending}"
-        print(line, file=sys.stderr)
+        print(one_line(line), file=sys.stderr)
     if isinstance(ending, TrainingInterrupted):
         return 128 + ending.signal_number
     return 1 if isinstance(ending, TrainingFailed) else 2

@@ -101,7 +101,7 @@ def _leave_finished(config: Config, run_dir: Path) -> Metrics:
     refuse_other_finished(run_dir, config)
     metrics = finished_scores(run_dir) or {}
     finish_record(run_dir, metrics)
-    print(f"{run_dir} is finished; give another name=… to train again")
+    print(one_line(f"{run_dir} is finished; give another name=… to train again"))
     print(summary(metrics, run_dir))
     return metrics
 

@@ -4,8 +4,10 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.text import Text
 
 from seq2seq.errors import InputError
+from seq2seq.plain_text import one_line
 from seq2seq.text.download import Patience, download
 from seq2seq.text.multi30k import checksum
 
@@ -26,7 +28,7 @@ def download_multi30k(address: str, root: Path, names: list[str]) -> None:
     except OSError as error:
         raise InputError(f"data.root={root} cannot be made ({error.strerror})") from error
     console = Console(stderr=True)
-    console.print(f"fetching {len(names)} files of Multi30k to {root}", highlight=False)
+    console.print(Text(one_line(f"fetching {len(names)} files of Multi30k to {root}")))
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
     with Progress(
         *columns, TimeRemainingColumn(), console=console, disable=not console.is_terminal

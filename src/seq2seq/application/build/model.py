@@ -12,6 +12,7 @@ from seq2seq.config import Config
 from seq2seq.errors import InputError
 from seq2seq.model.seq2seq import Seq2Seq
 from seq2seq.model.spec import ModelSpec, build_seq2seq
+from seq2seq.plain_text import one_line
 from seq2seq.text.codec import TextCodec
 from seq2seq.text.vectors import read_vectors
 from seq2seq.text.vocabulary import PADDING_ID, Vocabulary
@@ -84,7 +85,8 @@ def load_vectors(config: Config, model: Seq2Seq, corpus: EncodedCorpus) -> None:
             continue
         if config.init_from is not None:
             raise InputError(f"model.{side}_vectors does not go with init_from: leave one out")
-        print(f"vectors     {_filled(embedding, Path(path), codec)} {side} tokens from {path}")
+        filled = _filled(embedding, Path(path), codec)
+        print(one_line(f"vectors     {filled} {side} tokens from {path}"))
 
 
 def _filled(embedding: nn.Embedding, path: Path, codec: TextCodec) -> str:

@@ -5,9 +5,11 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.text import Text
 
 from seq2seq.application.build.tokenizers import codec_settings
 from seq2seq.config import DataConfig, ParallelConfig
+from seq2seq.plain_text import one_line
 from seq2seq.storage.folder_lock import holding
 from seq2seq.text.chunk_encoding import EncodingRules
 from seq2seq.text.codec import TextCodec
@@ -95,4 +97,4 @@ class TerminalReport:
         self._bars.advance(self._bars.task_ids[-1], num_pairs)
 
     def _say(self, line: str) -> None:
-        self._console.print(line, highlight=False)
+        self._console.print(Text(one_line(line)))
