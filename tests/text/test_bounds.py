@@ -20,8 +20,8 @@ from seq2seq.text.shards import are_larger, chunks, read_shards
 from seq2seq.text.vectors import read_vectors
 from seq2seq.text.vocabulary import SPECIALS, Vocabulary
 
-MEMORY = 40_000_000
-BOMB = 50_000_000
+MEMORY = 12_000_000
+BOMB = 16_000_000
 
 
 def zipped(content):
@@ -36,7 +36,7 @@ COMPRESS = {"plain": bytes, "gz": gzip.compress, "bz2": bz2.compress, "xz": lzma
 
 @pytest.fixture(scope="module")
 def bombs(tmp_path_factory):
-    """Lines without end: 50 MB, the plain ones without any block on the disk."""
+    """Lines without end: 16 MB, the plain ones without any block on the disk."""
     folder = tmp_path_factory.mktemp("bombs")
     with (folder / "plain").open("wb") as file:
         file.truncate(BOMB)

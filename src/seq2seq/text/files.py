@@ -64,7 +64,8 @@ class TextStream:
         self, stream: Any, name: str, *, num_bytes: int | None = None, kind: str = ""
     ) -> None:
         self._stream = stream if hasattr(stream, "peek") else io.BufferedReader(stream)
-        self._name, self._kind = name, kind
+        self._name = name
+        self._kind = kind
         with self._refused():
             start = b"" if kind else self._stream.peek(LONGEST_MAGIC)
             self._kind, opener = next(
@@ -75,6 +76,11 @@ class TextStream:
         if self._kind and num_bytes is not None:
             self._most = max(UNFOLDED_ANYWAY, MOST_UNFOLDED * num_bytes)
         self._lines = chain.from_iterable(self._split())
+
+    @property
+    def is_compressed(self) -> bool:
+        """Whether it is larger than it seems."""
+        return bool(self._kind)
 
     def __enter__(self) -> Self:
         return self
@@ -91,22 +97,17 @@ class TextStream:
         return list(islice(self._lines, most))
 
     def read(self) -> bytes:
-        """The whole text.
+        """The whole text, which has to be small enough to be held."""
+        return b"".join(self.held())
 
-        Raises:
-            InputError: it is larger than can be held.
-        """
-        parts, num_bytes, num_lines = [], 0, 0
+    def held(self) -> Iterator[bytes]:
+        """The blocks of a text that is small enough to be held."""
+        num_bytes = num_lines = 0
         for block in self.blocks():
             num_bytes += len(block)
             num_lines += block.count(b"\n")
-            if num_bytes > MOST_BYTES or num_lines > MOST_LINES:
-                raise InputError(
-                    f"{self._name} holds more than {MOST_BYTES:,} bytes or {MOST_LINES:,} lines of "
-                    "text: give less, or training files that go through the store"
-                )
-            parts.append(block)
-        return b"".join(parts)
+            require_held(self._name, num_bytes, num_lines)
+            yield block
 
     def blocks(self) -> Iterator[bytes]:
         """Pieces of the text, wherever they begin and end."""
@@ -171,6 +172,19 @@ def read_bytes(path: Path) -> bytes:
     """
     with InputFile(path) as file:
         return file.read()
+
+
+def require_held(name: str, num_bytes: int, num_lines: int) -> None:
+    """Refuse what is too large to be held in memory.
+
+    Raises:
+        InputError: it has more than `MOST_BYTES`, or more than `MOST_LINES`.
+    """
+    if num_bytes > MOST_BYTES or num_lines > MOST_LINES:
+        raise InputError(
+            f"{name} holds more than {MOST_BYTES:,} bytes or {MOST_LINES:,} lines of text: "
+            "give less, or training files that go through the store (data=parallel)"
+        )
 
 
 def is_zip(path: Path) -> bool:
