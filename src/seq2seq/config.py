@@ -263,7 +263,9 @@ class ParallelConfig(DataConfig):
     validation: ValidationFilesConfig
     test: FilePairConfig
     store: str = setting("folder of tokenised corpora, shared by all runs")
-    store_from: int = setting("larger training files go through the store", low=0, unit="MB")
+    store_from: int = setting(
+        "training files with more text go through the store", low=0, unit="MB"
+    )
 
     def __post_init__(self) -> None:
         DataConfig.__post_init__(self)

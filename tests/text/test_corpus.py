@@ -151,7 +151,7 @@ def test_damaged_and_oversized_archives_are_refused(tmp_path, monkeypatch):
     assert "is encrypted" in refusal(read_tab_separated, path)
     path.write_bytes(content)
     monkeypatch.setattr("seq2seq.text.files.MOST_BYTES", 10)
-    assert "unfolds to more than 10 bytes" in refusal(read_tab_separated, path)
+    assert "holds more than 10 bytes" in refusal(read_tab_separated, path)
 
 
 def test_an_archive_is_no_text_file(tmp_path):

@@ -8,7 +8,8 @@ from seq2seq.errors import InputError
 from seq2seq.text.download import Checksum, Patience, download
 
 CONTENT = bytes(range(256)) * 1000
-RIGHT = Checksum("sha256", hashlib.sha256(CONTENT).hexdigest())
+MOST = 300_000
+RIGHT = Checksum("sha256", hashlib.sha256(CONTENT).hexdigest(), MOST)
 HASTY = Patience(attempts=3, pause=0.01, timeout=1)
 
 
@@ -101,6 +102,26 @@ def test_a_part_that_is_whole_is_taken_as_it_is(fetch, file_server, tmp_path):
     (tmp_path / ".f.gz.part").write_bytes(CONTENT)
     assert fetch() == CONTENT
     assert file_server.requests == [("/f.gz", f"bytes={len(CONTENT)}-")]
+
+
+def test_an_endless_answer_is_read_no_further_than_the_file_can_be(fetch, tmp_path):
+    assert "its SHA256 is" in refusal(fetch, "endless")
+    assert MOST < fetch.reports[-1][0] < MOST + 200_000
+    assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize("fault", ["dripping", "no headers"])
+def test_an_answer_that_comes_too_slowly_is_given_up(fetch, monkeypatch, fault):
+    monkeypatch.setattr("tests.text.test_download.HASTY", Patience(2, 0.01, 0.3))
+    message = refusal(fetch, *[fault] * 2)
+    assert "cannot be fetched after 2 attempts" in message
+
+
+def test_a_part_that_is_longer_than_the_file_can_be_is_fetched_anew(fetch, file_server, tmp_path):
+    with (tmp_path / ".f.gz.part").open("wb") as part:
+        part.truncate(10**12)
+    assert fetch() == CONTENT
+    assert file_server.requests == [("/f.gz", None)]
 
 
 def test_a_server_that_is_never_right_after_a_part_ends_in_an_error(fetch, tmp_path):

@@ -1,9 +1,12 @@
+import gzip
 import json
+import lzma
 import sys
 
 import pytest
 
 from seq2seq.errors import InputError
+from seq2seq.text import files
 from seq2seq.text.corpus import SentencePair
 from seq2seq.text.huggingface import HubDataset, HubSplits
 
@@ -100,6 +103,30 @@ def test_a_folder_that_is_missing_empty_or_damaged_is_refused(hub, tmp_path):
     assert f"data.dataset={tmp_path} cannot be loaded (" in refusal(tmp_path)
     (tmp_path / "train.jsonl").write_text('{"translation": ')
     assert f"data.dataset={tmp_path} cannot be loaded (" in refusal(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("train.jsonl.gz", gzip.compress(bytes(50_000_000)), "line 1 is longer"),
+        ("train.jsonl", bytes(2_000_000), "line 1 is longer"),
+        ("train.csv.xz", lzma.compress(b"a,b\n" * 10_000_000), "unfolds to more than"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_bomb_is_refused_before_the_library_reads_it(tmp_path, name, content, words):
+    (tmp_path / name).write_bytes(content)
+    assert words in refusal(tmp_path)
+
+
+def test_a_dataset_is_no_larger_than_can_be_held(hub, tmp_path, monkeypatch):
+    folder = parquet(hub, tmp_path / "data")
+    monkeypatch.setattr(files, "MOST_LINES", 2)
+    assert len(HubSplits(dataset(folder)).pairs("data.train_split", "train")) == 2
+    monkeypatch.setattr(files, "MOST_LINES", 1)
+    assert f"{folder} holds more than" in refusal(folder)
+    monkeypatch.setattr(files, "MOST_BYTES", (folder / "train.parquet").stat().st_size - 1)
+    assert "train.parquet holds more than" in refusal(folder)
 
 
 def test_a_program_in_a_dataset_is_not_run(hub, tmp_path):

@@ -7,8 +7,11 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Thread
+from typing import BinaryIO
 from urllib.parse import urlsplit
 
 from seq2seq.errors import InputError
@@ -26,15 +29,17 @@ Progress = Callable[[int, int | None], None]
 
 @dataclass(frozen=True, slots=True)
 class Checksum:
-    """What a file must hash to.
+    """What a file must be.
 
     Attributes:
         algorithm: a name in `hashlib`, such as ``sha256``.
-        digest: hexadecimal.
+        digest: what it hashes to, hexadecimal.
+        most_bytes: its size at most; no more is fetched.
     """
 
     algorithm: str
     digest: str
+    most_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +49,14 @@ class Patience:
     Attributes:
         attempts: tries before giving up.
         pause: seconds before the second try; doubled before each further one.
-        timeout: seconds without a byte after which a try has failed.
+        timeout: seconds without an answer, or a byte of it, after which a try has failed.
+        slowest: bytes a second; with fewer after that time a try has failed, too.
     """
 
     attempts: int = 4
     pause: float = 0.5
     timeout: float = 30.0
+    slowest: float = 100.0
 
 
 class _EndedEarlyError(OSError):
@@ -88,7 +95,7 @@ def _gather(
     pause, continued = patience.pause, part.exists()
     for attempt in range(1, patience.attempts + 1):
         try:
-            _append(address, part, progress, patience.timeout)
+            _append(address, part, checksum.most_bytes, progress, patience)
             break
         except (OSError, http.client.HTTPException) as error:
             lasting = isinstance(error, urllib.error.HTTPError) and error.code not in TEMPORARY
@@ -119,17 +126,23 @@ def _not_fetched(address: str, error: Exception, attempts: int) -> str:
     return f"{address} cannot be fetched{tried} ({reason}): check the network and the address"
 
 
-def _append(address: str, part: Path, progress: Progress, timeout: float) -> None:
+def _append(address: str, part: Path, most: int, progress: Progress, patience: Patience) -> None:
     """Fetch what the part lacks, or the whole file where the server cannot continue."""
     start = part.stat().st_size if part.exists() else 0
+    if start > most:
+        start = 0
     request = urllib.request.Request(address)
     if start:
         request.add_header("Range", f"bytes={start}-")
     try:
-        with urllib.request.urlopen(request, timeout=timeout) as response:
+        with _answer(request, patience.timeout) as response:
             continues = response.status == http.HTTPStatus.PARTIAL_CONTENT
             begins = response.headers.get("Content-Range", "").startswith(f"bytes {start}-")
-            _receive(response, part, start if continues and begins else 0, progress)
+            start = start if continues and begins else 0
+            with os.fdopen(open_own(part, os.O_WRONLY | os.O_CREAT), "wb") as file:
+                file.seek(start)
+                file.truncate()
+                _receive(response, file, most, progress, patience)
     except urllib.error.HTTPError as error:
         error.close()
         if error.code != http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE or not start:
@@ -137,21 +150,40 @@ def _append(address: str, part: Path, progress: Progress, timeout: float) -> Non
         # nothing is missing, or the part is no beginning of this file: the checksum will tell
 
 
+def _answer(request: urllib.request.Request, timeout: float) -> http.client.HTTPResponse:
+    """The beginning of an answer, all of which has to come in time."""
+    answer: Future[http.client.HTTPResponse] = Future()
+
+    def ask() -> None:
+        try:
+            answer.set_result(urllib.request.urlopen(request, timeout=timeout))
+        except Exception as error:
+            answer.set_exception(error)
+
+    Thread(target=ask, daemon=True).start()
+    return answer.result(timeout)
+
+
 def _receive(
-    response: http.client.HTTPResponse, part: Path, start: int, progress: Progress
+    response: http.client.HTTPResponse,
+    file: BinaryIO,
+    most: int,
+    progress: Progress,
+    patience: Patience,
 ) -> None:
     length = response.headers.get("Content-Length", "")
+    start = have = file.tell()
     total = start + int(length) if length.isdigit() else None
-    have = start
-    with os.fdopen(open_own(part, os.O_WRONLY | os.O_CREAT), "wb") as file:
-        file.seek(start)
-        file.truncate()
-        while chunk := response.read1(CHUNK):
-            file.write(chunk)
-            have += len(chunk)
-            progress(have, total)
-        flush(file)
-    if total is not None and have < total:
+    until = time.monotonic() + patience.timeout
+    # the sum of what is longer than the file can be will be wrong
+    while have <= most and (chunk := response.read1(CHUNK)):
+        file.write(chunk)
+        have += len(chunk)
+        progress(have, total)
+        if have - start < (time.monotonic() - until) * patience.slowest:
+            raise TimeoutError(f"fewer than {patience.slowest:g} bytes a second")
+    flush(file)
+    if total is not None and have < min(total, most):
         raise _EndedEarlyError(f"the connection ended after {have:,} of {total:,} bytes")
 
 

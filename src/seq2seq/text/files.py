@@ -3,12 +3,13 @@
 import bz2
 import difflib
 import gzip
+import io
 import lzma
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Self
 
@@ -17,77 +18,173 @@ from seq2seq.errors import InputError
 GZIP_MAGIC = b"\x1f\x8b"
 ZIP_MAGIC = b"PK\x03\x04"
 
-MOST_BYTES = 1 << 30
-"""What an archive may unfold to. Larger is a mistake or a trap, and no text that trains here."""
+LONGEST_LINE = 1 << 20
+"""Bytes of a line."""
 
+MOST_BYTES = 1 << 30
+MOST_LINES = 1 << 24
+"""What a text may have, decompressed, that is held in memory."""
+
+MOST_UNFOLDED = 200
+UNFOLDED_ANYWAY = 1 << 25
+"""What compressed text may unfold to: so many times its size, or so many bytes. Text becomes 3 to
+10 times as large; what is made to fill a machine, a thousand times."""
+
+LINES_AT_ONCE = 64
+"""Lines for a reader that keeps few of them: each may be of the greatest length."""
+
+BLOCK = 1 << 16
 
 OPENERS: dict[bytes, tuple[str, Callable[[Any], Any]]] = {
-    GZIP_MAGIC: ("gzip", gzip.open),
-    b"BZh": ("bzip2", bz2.open),
-    b"\xfd7zXZ\x00": ("xz", lzma.open),
+    GZIP_MAGIC: ("gzip file", gzip.open),
+    b"BZh": ("bzip2 file", bz2.open),
+    b"\xfd7zXZ\x00": ("xz file", lzma.open),
 }
-"""How compressed files begin, what they are called, and what reads them, by path or as a stream."""
-
+"""How compressed data begin, what they are called, and what reads them."""
 
 LONGEST_MAGIC = max(map(len, OPENERS))
-DAMAGE = (EOFError, OSError, zlib.error, lzma.LZMAError)
-"""What reading damaged compressed data raises."""
+DAMAGE = (EOFError, OSError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
+"""What reading damaged data raises."""
 
 
-def compression(start: bytes) -> tuple[str, Callable[[Any], Any]] | None:
-    """What data that begin so are called, and what reads them; None where they are plain."""
-    return next((OPENERS[magic] for magic in OPENERS if start.startswith(magic)), None)
+class TextStream:
+    """Text that is read piece by piece, decompressed where its first bytes say so.
 
+    What would fill the memory, a line without end or a bomb, is an `InputError` when it is read, as
+    is what cannot be read, or is damaged.
 
-def read_bytes(path: Path) -> bytes:
-    """Whole content of a file, decompressed where its first bytes say so, whatever its name.
-
-    Raises:
-        InputError: the file is missing, unreadable, or damaged.
-    """
-    with InputFile(path) as file:
-        return file.read()
-
-
-class InputFile:
-    """A file that is read piece by piece, decompressed as `read_bytes` does.
-
-    Raises:
-        InputError: the file is missing, unreadable, or, when that part is read, damaged.
+    Args:
+        stream: the data.
+        name: what messages call them.
+        num_bytes: their size, compressed; None where it is not known.
+        kind: how they are compressed, if `stream` decompresses them.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        start = _first_bytes(path)
-        if start.startswith(ZIP_MAGIC):
-            raise InputError(f"{path} is a zip archive: unpack it, and give the text file")
-        self._kind, opener = compression(start) or ("", lambda path: path.open("rb"))
+    def __init__(
+        self, stream: Any, name: str, *, num_bytes: int | None = None, kind: str = ""
+    ) -> None:
+        self._stream = stream if hasattr(stream, "peek") else io.BufferedReader(stream)
+        self._name = name
+        self._kind = kind
         with self._refused():
-            self._file = opener(path)
+            start = b"" if kind else self._stream.peek(LONGEST_MAGIC)
+            self._kind, opener = next(
+                (OPENERS[magic] for magic in OPENERS if start.startswith(magic)), (kind, None)
+            )
+            self._file = io.BufferedReader(opener(self._stream), BLOCK) if opener else self._stream
+        self._most = None
+        if self._kind and num_bytes is not None:
+            self._most = max(UNFOLDED_ANYWAY, MOST_UNFOLDED * num_bytes)
+        self._lines = chain.from_iterable(self._split())
+
+    @property
+    def is_compressed(self) -> bool:
+        """Whether it is larger than it seems."""
+        return bool(self._kind)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._file.close()
+        self._stream.close()
 
-    def read(self) -> bytes:
-        """All that is left."""
-        with self._refused():
-            return self._file.read()
+    def __iter__(self) -> Iterator[bytes]:
+        return self._lines
 
     def lines(self, most: int) -> list[bytes]:
-        """The next lines, with their ends; none at the end of the file."""
+        r"""The next lines, which end at \n, without their ends; none at the end of the text."""
+        return list(islice(self._lines, most))
+
+    def read(self) -> bytes:
+        """The whole text, which has to be small enough to be held."""
+        return b"".join(self.held())
+
+    def held(self) -> Iterator[bytes]:
+        """The blocks of a text that is small enough to be held."""
+        num_bytes = num_lines = 0
+        for block in self.blocks():
+            num_bytes += len(block)
+            num_lines += block.count(b"\n")
+            require_held(self._name, num_bytes, num_lines)
+            yield block
+
+    def blocks(self) -> Iterator[bytes]:
+        """Pieces of the text, wherever they begin and end."""
+        num_bytes, begun, number = 0, 0, 1
+        while block := self._block():
+            num_bytes += len(block)
+            if self._most is not None and num_bytes > self._most:
+                raise InputError(
+                    f"{self._name} unfolds to more than {self._most:,} bytes, as no text does: "
+                    "unpack and check it"
+                )
+            first_end = block.find(b"\n")
+            if begun + (len(block) if first_end < 0 else first_end) > LONGEST_LINE:
+                raise InputError(
+                    f"{self._name}, line {number:,} is longer than {LONGEST_LINE:,} bytes: "
+                    "is it text with a sentence a line?"
+                )
+            begun = len(block) - block.rfind(b"\n") - 1 + (begun if first_end < 0 else 0)
+            number += block.count(b"\n")
+            yield block
+
+    def _split(self) -> Iterator[list[bytes]]:
+        rest = b""
+        for block in self.blocks():
+            lines = (rest + block).split(b"\n")
+            rest = lines.pop()
+            yield lines
+        if rest:
+            yield [rest]
+
+    def _block(self) -> bytes:
         with self._refused():
-            return list(islice(self._file, most))
+            return self._file.read1(BLOCK)
 
     @contextmanager
     def _refused(self) -> Iterator[None]:
         try:
             yield
         except DAMAGE as error:
-            wrong = f"is a damaged {self._kind} file" if self._kind else "cannot be read"
-            raise InputError(f"{self._path} {wrong} ({error}): fetch it again") from error
+            wrong = f"is a damaged {self._kind}" if self._kind else "cannot be read"
+            raise InputError(f"{self._name} {wrong} ({error}): fetch it again") from error
+        except MemoryError as error:
+            raise InputError(f"{self._name} takes more memory to unpack than there is") from error
+
+
+class InputFile(TextStream):
+    """A file as `TextStream`.
+
+    Raises:
+        InputError: it is missing or unreadable, or a zip archive.
+    """
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(_opened(path), str(path), num_bytes=path.stat().st_size)
+
+
+def read_bytes(path: Path) -> bytes:
+    """Whole content of a file, decompressed where its first bytes say so, whatever its name.
+
+    Raises:
+        InputError: the file is missing, unreadable, damaged, or larger than can be held.
+    """
+    with InputFile(path) as file:
+        return file.read()
+
+
+def require_held(name: str, num_bytes: int, num_lines: int) -> None:
+    """Refuse what is too large to be held in memory.
+
+    Raises:
+        InputError: it has more than `MOST_BYTES`, or more than `MOST_LINES`.
+    """
+    if num_bytes > MOST_BYTES or num_lines > MOST_LINES:
+        raise InputError(
+            f"{name} holds more than {MOST_BYTES:,} bytes or {MOST_LINES:,} lines of text: "
+            "give less, or training files that go through the store (data=parallel)"
+        )
 
 
 def is_zip(path: Path) -> bool:
@@ -107,15 +204,15 @@ def read_zipped_text(path: Path) -> bytes:
         InputError: the archive is damaged, encrypted, too large, or holds another number of texts.
     """
     try:
-        with zipfile.ZipFile(path) as archive, archive.open(_one_text(path, archive)) as file:
-            content = file.read(MOST_BYTES + 1)
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError) as error:
+        with zipfile.ZipFile(path) as archive:
+            entry = _one_text(path, archive)
+            kind, size = "zip archive", entry.compress_size
+            with TextStream(archive.open(entry), str(path), num_bytes=size, kind=kind) as file:
+                return file.read()
+    except (*DAMAGE, NotImplementedError) as error:
         raise InputError(f"{path} is a damaged zip archive ({error}): fetch it again") from error
     except RuntimeError as error:  # what zipfile raises for an encrypted file
         raise InputError(f"{path} is encrypted: give an archive without a password") from error
-    if len(content) > MOST_BYTES:
-        raise InputError(f"{path} unfolds to more than {MOST_BYTES:,} bytes: unpack and check it")
-    return content
 
 
 def _one_text(path: Path, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
@@ -132,16 +229,22 @@ def _one_text(path: Path, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
     )
 
 
-def _first_bytes(path: Path) -> bytes:
+def _opened(path: Path) -> io.BufferedReader:
     try:
-        with path.open("rb") as file:
-            return file.read(8)
+        if path.is_fifo():
+            raise InputError(f"{path} is a pipe: save what it gives, and give the file")
+        stream = path.open("rb")
+        is_zip_archive = stream.peek(len(ZIP_MAGIC)).startswith(ZIP_MAGIC)
     except FileNotFoundError as error:
         raise InputError(f"{path} does not exist: {_nearest_existing(path)}") from error
     except IsADirectoryError as error:
         raise InputError(f"{path} is a folder: give a text file, plain or .gz") from error
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror}): check it") from error
+    if is_zip_archive:
+        stream.close()
+        raise InputError(f"{path} is a zip archive: unpack it, and give the text file")
+    return stream
 
 
 def _nearest_existing(path: Path) -> str:

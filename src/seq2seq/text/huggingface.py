@@ -11,6 +11,10 @@ from typing import Any
 
 from seq2seq.errors import InputError
 from seq2seq.text.corpus import SentencePair
+from seq2seq.text.files import InputFile, require_held
+
+TEXTS = {".jsonl", ".csv", ".tsv", ".txt"}
+"""Files of a local dataset that hold a row a line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +69,7 @@ class HubSplits:
     def _rows(self, rows: Any) -> Iterator[SentencePair]:
         source, target = self._dataset.languages
         self._require_column(rows.column_names)
+        num_characters = 0
         for number, row in enumerate(rows, start=1):
             texts = row if self._dataset.column is None else row[self._dataset.column]
             for key, language in (("source", source), ("target", target)):
@@ -73,6 +78,8 @@ class HubSplits:
                         f"{self._dataset.name}, row {number}: no text in {language}; there are "
                         f"{_names(texts)}: set data.{key}_language to one of them"
                     )
+            num_characters += len(texts[source]) + len(texts[target])
+            require_held(self._dataset.name, num_characters, number)
             yield SentencePair(texts[source], texts[target])
 
     def _require_column(self, columns: list[str]) -> None:
@@ -88,6 +95,16 @@ def _names(texts: Any) -> str:
     return ", ".join(texts) if isinstance(texts, dict) else f"no languages but {texts!r:.40}"
 
 
+def _require_bounded(folder: Path) -> None:
+    """Refuse files that the library would unpack, or take for a line, until the machine is full."""
+    for path in filter(Path.is_file, folder.rglob("*")):
+        with InputFile(path) as file:
+            if file.is_compressed or path.suffix in TEXTS:
+                for _ in file.held():
+                    pass
+        require_held(str(path), path.stat().st_size, 0)
+
+
 def _load(dataset: HubDataset) -> Any:
     """A mapping from split to rows."""
     folder = Path(dataset.name)
@@ -100,6 +117,8 @@ def _load(dataset: HubDataset) -> Any:
             "data=hf needs the package datasets: pip install --constraint constraints.txt "
             "--editable '.[hf]'"
         ) from error
+    if folder.is_dir():
+        _require_bounded(folder)
     try:
         return datasets.load_dataset(dataset.name, dataset.subset, revision=dataset.revision)
     except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:

@@ -1,11 +1,9 @@
 """Lines of an endless input, plain or compressed. Needs no torch."""
 
-import io
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from seq2seq.errors import InputError
-from seq2seq.text.files import DAMAGE, LONGEST_MAGIC, compression
+from seq2seq.text.files import TextStream
 
 
 def stream_lines(stream: BinaryIO) -> Iterator[str]:
@@ -15,20 +13,7 @@ def stream_lines(stream: BinaryIO) -> Iterator[str]:
         stream: decompressed where its first bytes say so, as files of a corpus are.
 
     Raises:
-        InputError: the compressed data are damaged.
+        InputError: the compressed data are damaged, or a line is too long to be one.
     """
-    if not isinstance(stream, io.BufferedReader):
-        stream = io.BufferedReader(stream)  # type: ignore[type-var]
-    compressed = compression(stream.peek(LONGEST_MAGIC))
-    if compressed is None:
-        yield from map(_text, stream)
-        return
-    kind, opener = compressed
-    try:
-        yield from map(_text, opener(stream))
-    except DAMAGE as error:
-        raise InputError(f"the input is damaged {kind} ({error}): fetch it again") from error
-
-
-def _text(line: bytes) -> str:
-    return line.decode("utf-8", errors="replace").rstrip("\r\n")
+    for line in TextStream(stream, "the input"):
+        yield line.decode("utf-8", errors="replace").rstrip("\r")

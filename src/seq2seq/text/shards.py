@@ -4,7 +4,7 @@ import glob
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 from seq2seq.errors import InputError
@@ -15,10 +15,12 @@ from seq2seq.text.corpus import (
     read_parallel,
     require_partners,
 )
-from seq2seq.text.files import InputFile
+from seq2seq.text.files import LINES_AT_ONCE, InputFile
 from seq2seq.text.sample import Sample
 
 CHUNK_LINES = 8192
+CHUNK_BYTES = 1 << 24
+"""Where lines are longer than sentences, a chunk holds fewer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +89,23 @@ def _num_bytes(path: Path) -> int:
         return 0
 
 
+def are_larger(shards: Sequence[Shard], most: int) -> bool:
+    """Whether all files have more bytes of text, decompressed; read no further than needed.
+
+    Raises:
+        InputError: a file cannot be read.
+    """
+    if num_bytes(shards) > most:
+        return True
+    for path in (path for shard in shards for path in (shard.source, shard.target)):
+        with InputFile(path) as file:
+            for block in file.blocks():
+                most -= len(block)
+                if most < 0:
+                    return True
+    return False
+
+
 def require_readable(shards: Sequence[Shard]) -> None:
     """Refuse what is seen at once to be wrong.
 
@@ -124,7 +143,7 @@ def chunks(shards: Sequence[Shard]) -> Iterator[Chunk]:
 def _chunks(shard: Shard, source: InputFile, target: InputFile) -> Iterator[Chunk]:
     num_read = 0
     while True:
-        sources, targets = source.lines(CHUNK_LINES), target.lines(CHUNK_LINES)
+        sources, targets = _next_lines(source, target)
         if len(sources) != len(targets):
             num_source = num_read + len(sources) + _num_left(source)
             num_target = num_read + len(targets) + _num_left(target)
@@ -132,17 +151,30 @@ def _chunks(shard: Shard, source: InputFile, target: InputFile) -> Iterator[Chun
             require_partners(shard.source, shard.target, num_source, num_target)
         if not sources:
             break
-        texts = b"".join(sources), b"".join(targets)
+        texts = b"\n".join(sources) + b"\n", b"\n".join(targets) + b"\n"
         yield Chunk(shard, num_read + 1, len(sources), *texts)
         num_read += len(sources)
     _require_lines(shard, num_read, num_read)
 
 
+def _next_lines(source: InputFile, target: InputFile) -> tuple[list[bytes], list[bytes]]:
+    """The lines of a chunk, none at the end; unequal in number where one file ends first."""
+    sources: list[bytes] = []
+    targets: list[bytes] = []
+    num_bytes = 0
+    while len(sources) == len(targets) < CHUNK_LINES and num_bytes < CHUNK_BYTES:
+        count = min(LINES_AT_ONCE, CHUNK_LINES - len(sources))
+        more = source.lines(count), target.lines(count)
+        if not any(more):
+            break
+        sources += more[0]
+        targets += more[1]
+        num_bytes += sum(map(len, chain(*more)))
+    return sources, targets
+
+
 def _num_left(file: InputFile) -> int:
-    count = 0
-    while lines := file.lines(CHUNK_LINES):
-        count += len(lines)
-    return count
+    return sum(1 for _ in file)
 
 
 def _require_lines(shard: Shard, num_source: int, num_target: int) -> None:

@@ -5,20 +5,16 @@ of tokens and of dimensions, may be there. The file is read line by line: only t
 wanted tokens are kept, and nothing in it can be executed.
 """
 
-import gzip
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from seq2seq.errors import InputError
+from seq2seq.text.files import InputFile
 from seq2seq.text.vocabulary import SPACE_MARK, SPECIALS, Vocabulary
-
-LONGEST_LINE = 1 << 20
-"""Bytes; a longer line is no vector, and is refused before it fills the memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +36,7 @@ def read_vectors(path: Path, vocabulary: Vocabulary, size: int) -> Vectors:
     A subword that begins a word (▁dog) takes the vector of that word where it has none itself.
 
     Args:
-        path: text, plain or ``.gz``.
+        path: text, plain or compressed.
         vocabulary: the tokens that are wanted.
         size: numbers of a vector.
 
@@ -77,22 +73,14 @@ def _wanted(vocabulary: Vocabulary) -> dict[str, list[int]]:
 
 
 def _lines(path: Path) -> Iterator[str]:
-    try:
-        with _opened(path) as file:
-            number = 0
-            while line := file.readline(LONGEST_LINE):
-                number += 1
-                if len(line) == LONGEST_LINE:
-                    raise InputError(f"{path} line {number} is too long to be a vector")
-                yield line.decode("utf-8").rstrip("\r\n").rstrip(" ")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} line {number} is not UTF-8: give the text format") from error
-    except (OSError, EOFError) as error:
-        raise InputError(f"{path} cannot be read ({error})") from error
-
-
-def _opened(path: Path) -> BinaryIO:
-    return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")  # type: ignore[return-value]
+    with InputFile(path) as file:
+        for number, line in enumerate(file, start=1):
+            try:
+                yield line.decode("utf-8").rstrip("\r").rstrip(" ")
+            except UnicodeDecodeError as error:
+                raise InputError(
+                    f"{path} line {number} is not UTF-8: give the text format"
+                ) from error
 
 
 def _is_header(line: str, path: Path, size: int) -> bool:

@@ -29,9 +29,9 @@ from seq2seq.text.huggingface import HubDataset, HubSplits
 from seq2seq.text.languages import LETTERS, nearest_language
 from seq2seq.text.multi30k import Selection, missing_files, read_multi30k
 from seq2seq.text.shards import (
+    are_larger,
     find_shards,
     first_pairs,
-    num_bytes,
     read_shards,
     require_readable,
 )
@@ -109,7 +109,7 @@ def _parallel(data: ParallelConfig, seed: int) -> ParallelCorpus:
     shards = _shards("data.train", data.train)
     if not shards:
         raise InputError("data.train.source and data.train.target are needed")
-    is_large = num_bytes(shards) > data.store_from * MEGABYTE
+    is_large = are_larger(shards, data.store_from * MEGABYTE)
     if is_large and data.limit is None:
         if data.overfit:
             raise InputError("data.overfit=true needs data.limit for a corpus of this size")
