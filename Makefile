@@ -63,6 +63,10 @@ store-torture: $(STAMP) ## kill builds of a corpus store at random moments, over
 ddp-torture: $(STAMP) ## kill and stop jobs of two processes at random moments (ARGS=COUNT)
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.torture_together $(ARGS)
 
+.PHONY: calibration
+calibration: $(STAMP) ## how often `compare_runs` is wrong where nothing differs, and what it can see
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.calibration
+
 .PHONY: sweep-torture
 sweep-torture: $(STAMP) ## kill sweep drivers at random moments, over and over (ARGS=SEED)
 	$(BIN)/python -m tests.torture_sweep $(ARGS)

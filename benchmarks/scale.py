@@ -60,7 +60,9 @@ class StorePlan:
     def recipe(self) -> Recipe:
         """As training reads it."""
         settings = CodecSettings("unigram", "unigram", False, True, 1, VOCABULARY)
-        rules = EncodingRules(max_length=100, truncate=False, held_out=0.0, keep_text=False)
+        rules = EncodingRules(
+            max_length=100, truncate=False, held_out=0.0, split_seed=1, keep_text=False
+        )
         return Recipe(self.shards, ("en", "fr"), settings, None, rules)
 
 

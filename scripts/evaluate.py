@@ -43,10 +43,13 @@ def _evaluate(arguments: argparse.Namespace) -> int:
 
     pairs = read_parallel(arguments.source, arguments.reference)
 
-    from seq2seq.decoding.scoring import as_metrics, score_searches  # noqa: PLC0415 - torch
+    from seq2seq.application.seen_text import warn_of_seen  # noqa: PLC0415 - torch
+    from seq2seq.decoding.scoring import as_metrics, score_searches  # noqa: PLC0415
     from seq2seq.decoding.search import search_from_options  # noqa: PLC0415
     from seq2seq.decoding.translator import Translator  # noqa: PLC0415
 
+    for line in warn_of_seen(arguments.model, pairs):
+        print(line, file=sys.stderr)
     search = search_from_options(
         beam=arguments.beam, length_penalty=arguments.length_penalty, alpha=arguments.alpha
     )

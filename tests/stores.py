@@ -12,7 +12,7 @@ from seq2seq.text.corpus_store import Recipe, open_corpus
 
 WORDS = CodecSettings("word", "word", False, False, 1, None)
 SUBWORDS = CodecSettings("unigram", "unigram", False, True, 1, 400)
-RULES = EncodingRules(max_length=9, truncate=False, held_out=0.0, keep_text=True)
+RULES = EncodingRules(max_length=9, truncate=False, held_out=0.0, split_seed=1, keep_text=True)
 
 FORKS = get_context("forkserver")
 FORKS.set_forkserver_preload(["tests.stores"])

@@ -58,7 +58,9 @@ def stub_training(config, _corpus, record, job):
         misbehave(config.data.seed, checkpoint)
     write_file(run_dir / "model" / "model.json", "{}")
     write_file(run_dir / "config.yaml", run_module.config_yaml(config))
-    write_translations(translations_path(run_dir, "test"), translated(config))
+    translations = translated(config)
+    record.ledger.texts = {"test": translations.text}
+    write_translations(translations_path(run_dir, "test"), translations)
     card = {"bleu": value, "bleu_lowercase": value, "chrf": value, "num_sentences": 30}
     metrics = {"test": card, "seconds": 0.1}
     write_file(run_dir / "metrics.json", json.dumps(metrics))
@@ -71,11 +73,12 @@ def stub_training(config, _corpus, record, job):
 def translated(config):
     """Translations that lose a word more often with a greater dropout."""
     generator = random.Random(f"{config.seed} {config.attention.score}")
+    sentences = SENTENCES[: config.data.test_pairs]
     hypotheses = [
         " ".join(word for word in line.split() if generator.random() >= config.attention.dropout)
-        for line in SENTENCES
+        for line in sentences
     ]
-    return Translations(SENTENCES, SENTENCES, hypotheses)
+    return Translations(sentences, sentences, hypotheses)
 
 
 if __name__ == "__main__":

@@ -262,6 +262,7 @@ class ParallelConfig(DataConfig):
     train: FilePairConfig
     validation: ValidationFilesConfig
     test: FilePairConfig
+    split_seed: int = setting("seed of what is held out, whatever seed is", low=0)
     store: str = setting("folder of tokenised corpora, shared by all runs")
     store_from: int = setting(
         "training files with more text go through the store", low=0, unit="MB"
@@ -295,6 +296,7 @@ class TatoebaConfig(DataConfig):
     train_pairs: int | None = setting("training pairs; null: all others", low=1, unit="pairs")
     validation_pairs: int = setting("validation pairs", low=1, unit="pairs")
     test_pairs: int = setting("test pairs", low=0, unit="pairs")
+    split_seed: int = setting("seed of what is held out, whatever seed is", low=0)
     in_order: bool = setting("training, validation, test in the order of the file, not at random")
 
     def __post_init__(self) -> None:
@@ -314,6 +316,7 @@ class HubConfig(DataConfig):
     validation_fraction: float | None = setting(
         "share of training pairs to hold out", low=1e-6, high=0.5
     )
+    split_seed: int = setting("seed of what is held out, whatever seed is", low=0)
     test_split: str | None = setting("name of the test split; null: none")
 
     def __post_init__(self) -> None:
@@ -485,7 +488,7 @@ class SweepConfig:
     pruner_warmup: int = setting("before a trial can be stopped", low=0, unit="epochs")
     min_seeds: int = setting("sampler=seeds: seeds before the first look", low=2)
     max_seeds: int = setting("sampler=seeds: seeds at most", low=2)
-    significance: float = setting("greatest p that is significant", low=1e-6, high=0.5)
+    significance: float = setting("greatest p that is significant", low=1e-4, high=0.5)
     jobs: int = setting("jobs at a time", low=1)
     time_budget: float | None = setting("then no job is started", low=0, unit="minutes")
     retry_failed: bool = setting("run those again that failed before")
@@ -517,6 +520,7 @@ class Config:
     runs_dir: str = setting("folder of all runs")
     seed: int = setting("seed of parameters, dropout and batch order", low=0, high=2**32 - 1)
     init_from: str | None = setting("start from the weights of this run or model folder")
+    allow_overlap: bool = setting("start from a model that was trained on what is held out here")
     check_corpus: bool = setting("print what training would read, and stop")
     data: DataConfig
     model: ModelConfig

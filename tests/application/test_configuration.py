@@ -112,7 +112,7 @@ def parallel(configured, folder, *overrides):
 
 
 def test_parallel_files_are_read_and_a_fraction_held_out(configured, tmp_path):
-    corpus = build_corpus(parallel(configured, tmp_path, "data.validation.fraction=0.25"), seed=1)
+    corpus = build_corpus(parallel(configured, tmp_path, "data.validation.fraction=0.25"))
     assert (len(corpus.train), len(corpus.validation), len(corpus.test)) == (3, 1, 0)
 
 
@@ -126,17 +126,17 @@ def test_parallel_files_are_read_and_a_fraction_held_out(configured, tmp_path):
 )
 def test_files_that_are_missing_are_asked_for_by_key(configured, tmp_path, overrides, message):
     with pytest.raises(InputError, match=re.escape(message)):
-        build_corpus(parallel(configured, tmp_path, *overrides), seed=1)
+        build_corpus(parallel(configured, tmp_path, *overrides))
 
 
 def test_corpora_that_cannot_be_are_refused(configured):
     with pytest.raises(InputError, match="translates en to fr only"):
-        build_corpus(configured("data.source_language=de").data, seed=1)
+        build_corpus(configured("data.source_language=de").data)
     with pytest.raises(InputError, match="are both en"):
-        build_corpus(configured("data=multi30k", "data.target_language=en").data, seed=1)
+        build_corpus(configured("data=multi30k", "data.target_language=en").data)
     absent = ["data.root=absent", "data.download=false"]
     with pytest.raises(InputError, match=r"data\.root=absent has no train\.en\.gz"):
-        build_corpus(configured("data=multi30k", *absent).data, seed=1)
+        build_corpus(configured("data=multi30k", *absent).data)
 
 
 def test_no_argument_at_all_is_nothing_to_refuse(monkeypatch):

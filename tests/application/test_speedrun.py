@@ -22,7 +22,7 @@ def test_training_ends_at_the_first_validation_that_reaches_the_score(tiny, tmp_
 def test_the_tokens_are_those_that_were_trained_on(tiny, tmp_path):
     config = tiny(*OPTIONS)
     marks = speedrun(config, tmp_path / "run", [], bleu=100.0)
-    corpus = build_corpus(config.data, config.seed)
+    corpus = build_corpus(config.data)
     _, target_codec = build_codecs(config.data, corpus, tmp_path / "codecs")
     in_an_epoch = sum(len(target_codec.encode(pair.target)) + 1 for pair in corpus.train)
     assert [mark.num_tokens for mark in marks] == [in_an_epoch * epoch for epoch in (1, 2, 3)]

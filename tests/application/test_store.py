@@ -33,7 +33,7 @@ def large(configured, tmp_path, monkeypatch):
 
 
 def encoded(config, folder):
-    return encode_corpus(config, build_corpus(config.data, config.seed), None, folder)
+    return encode_corpus(config, build_corpus(config.data), None, folder)
 
 
 def files_of(text):
@@ -71,7 +71,7 @@ def test_runs_with_other_seeds_share_a_store_and_its_held_out_pairs(large, tmp_p
 
 def test_a_limited_corpus_is_held_in_memory(large, tmp_path):
     config = large("data.validation.fraction=0.2", "data.limit=30")
-    corpus = build_corpus(config.data, config.seed)
+    corpus = build_corpus(config.data)
     assert not corpus.large
     assert len(corpus.train) == 30
     assert set(corpus.train) <= set(PAIRS[:60])
@@ -79,7 +79,7 @@ def test_a_limited_corpus_is_held_in_memory(large, tmp_path):
 
 def test_the_corpus_check_looks_at_a_sample(large, tmp_path, capsys):
     config = large(*files_of(tmp_path / "text"))
-    printed = check_corpus(config, build_corpus(config.data, config.seed))
+    printed = check_corpus(config, build_corpus(config.data))
     assert "of 400 training pairs 400, evenly spread" in capsys.readouterr().out
     assert "train" in printed
     assert not (tmp_path / "store").exists()
@@ -106,4 +106,4 @@ def test_a_missing_shard_is_refused_before_anything_is_built(large, tmp_path):
     config.data.train.source = str(tmp_path / "text" / "1.source")
     missing.unlink()
     with pytest.raises(InputError, match="does not exist"):
-        build_corpus(config.data, config.seed)
+        build_corpus(config.data)

@@ -173,7 +173,7 @@ time.sleep(60)
 
 def test_the_first_process_alone_trains_tokenizers(tiny, tmp_path, monkeypatch):
     config = tiny()
-    corpus = build_corpus(config.data, config.seed)
+    corpus = build_corpus(config.data)
     first = encode_corpus(config, corpus, None, tmp_path)
     monkeypatch.setattr(
         "seq2seq.application.build.text.build_codecs", lambda *_: pytest.fail("trained")

@@ -1,8 +1,12 @@
 import random
 
+import numpy as np
 import pytest
+from sacrebleu.metrics.bleu import BLEU
 
-from seq2seq.evaluation.significance import compare, welch
+from seq2seq.evaluation.bleu_statistics import bleu_of, sentence_statistics
+from seq2seq.evaluation.significance import compare, statistics_of
+from tests.calibration import share_significant
 
 WORDS = ["a", "the", "cat", "dog", "sees", "on", "with", "red", "house", "they", "it", "not", "do"]
 
@@ -21,52 +25,107 @@ def noisy(references, share, seed):
     ]
 
 
+def of_scores(scores, num_sentences=30):
+    """Statistics of models whose every sentence has a certain BLEU."""
+    rows = [[40, 40, *[40 * score / 100] * 4, *[40] * 4] for score in scores]
+    return np.repeat(np.array(rows, dtype=np.float64)[:, None], num_sentences, axis=1)
+
+
+def test_summed_statistics_give_sacrebleus_score_of_any_choice_of_sentences():
+    references = [*sentences(30), "a", "the cat", "Yes, it is."]
+    hypotheses = [*noisy(references[:30], 0.4, 1), "a", "dog x", "yes it was"]
+    statistics = sentence_statistics(hypotheses, references)
+    generator = random.Random(2)
+    for size in (1, 2, 5, 40):
+        for _ in range(20):
+            chosen = [generator.randrange(len(references)) for _ in range(size)]
+            expected = BLEU().corpus_score(
+                [hypotheses[i] for i in chosen], [[references[i] for i in chosen]]
+            )
+            assert bleu_of(statistics[chosen].sum(axis=0)) == pytest.approx(expected.score)
+
+
+def test_p_of_one_seed_is_that_of_the_two_sided_paired_bootstrap():
+    references = sentences(30)
+    first, second = noisy(references, 0.3, 1), noisy(references, 0.25, 2)
+    metric, generator = BLEU(), random.Random(3)
+
+    def difference(chosen):
+        drawn = [[each[i] for i in chosen] for each in (first, second, references)]
+        return metric.corpus_score(drawn[1], [drawn[2]]).score - (
+            metric.corpus_score(drawn[0], [drawn[2]]).score
+        )
+
+    found = difference(range(30))
+    draws = [difference([generator.randrange(30) for _ in range(30)]) for _ in range(150)]
+    centre = sum(draws) / 150
+    expected = sum(abs(each - centre) >= abs(found) for each in draws) / 150
+    comparison = compare(*(statistics_of([each], references) for each in (first, second)), 0.005)
+    assert comparison.difference == pytest.approx(found)
+    assert 0.05 < expected < 0.95
+    assert comparison.p == pytest.approx(expected, abs=0.1)
+
+
+def test_p_is_students_where_luck_with_sentences_plays_no_part():
+    # two equal spreads of three seeds have 4 degrees of freedom: 97.5 % quantile 2.776445
+    low = [49.0, 50.0, 51.0]
+    shift = 2.776445 * (2 / 3) ** 0.5
+    comparison = compare(of_scores(low), of_scores([each + shift for each in low]), 0.0005)
+    assert comparison.p == pytest.approx(0.05, abs=0.005)
+
+
+def test_seeds_that_differ_only_by_luck_with_sentences_do_not_count_it_twice():
+    generator = np.random.default_rng(0)
+    rows = np.round(generator.uniform(0, 40, size=(2, 4, 400)))
+    statistics = of_scores([50.0] * 4, 400)
+    first, second = (np.array(statistics) for _ in rows)
+    first[..., 2:6], second[..., 2:6] = rows[0][..., None], rows[1][..., None]
+    gap = bleu_of(second.sum(axis=1)).mean() - bleu_of(first.sum(axis=1)).mean()
+    spread = [bleu_of(each.sum(axis=1)).var(ddof=1) / 4 for each in (first, second)]
+    # only the t of the seeds is left, twice the variance would give another p
+    t = abs(gap) / sum(spread) ** 0.5
+    draws = generator.standard_t(sum(spread) ** 2 / sum(v**2 / 3 for v in spread), size=100_000)
+    expected = np.mean(np.abs(draws) >= t)
+    assert compare(first, second, 0.001).p == pytest.approx(expected, abs=0.03)
+
+
+@pytest.mark.parametrize(
+    ("num_seeds", "share", "quality"), [(1, 0.5, 0.0), (3, 1.0, 0.0), (3, 0.5, 0.0), (3, 0.0, 3.0)]
+)
+def test_what_does_not_differ_is_seldom_called_significant(num_seeds, share, quality):
+    # at 0.05, 9 of 120 are two standard errors above; tests.calibration does it a thousand times
+    assert share_significant(120, num_seeds, 100, share, quality) <= 0.09
+
+
 def test_a_clear_difference_is_significant_and_has_its_sign():
     references = sentences(100)
-    good = [noisy(references, 0.05, seed) for seed in range(3)]
-    bad = [noisy(references, 0.3, seed) for seed in range(3, 6)]
-    comparison = compare(bad, good, references)
-    assert comparison.difference > 10
-    assert comparison.p < 0.05
-    assert comparison.words(0.05).startswith("significant")
+    good = statistics_of([noisy(references, 0.05, seed) for seed in range(3)], references)
+    bad = statistics_of([noisy(references, 0.3, seed) for seed in range(3, 6)], references)
+    for first, second, sign in ((bad, good, 1), (good, bad, -1)):
+        comparison = compare(first, second, 0.05)
+        assert comparison.difference * sign > 10
+        assert comparison.words(0.05).startswith("significant (p")
 
 
-def test_noise_of_the_seeds_is_not_significant_even_where_sentences_say_so():
-    references = sentences(200)
-    first = [noisy(references, share, seed) for seed, share in enumerate([0.05, 0.25, 0.2])]
-    second = [noisy(references, share, 9 + seed) for seed, share in enumerate([0.05, 0.1, 0.28])]
-    comparison = compare(first, second, references)
-    assert comparison.p_sentences < 0.05 < comparison.p_seeds
-    assert comparison.words(0.05).startswith("not significant")
+def test_every_seed_counts_also_where_one_setting_has_more():
+    few, many = of_scores([50.0, 51.0]), of_scores([50.0, 51.0, 80.0])
+    assert compare(few, many, 0.05).difference == pytest.approx(181 / 3 - 50.5)
+    assert compare(few, of_scores([50.0, 51.0]), 0.05).p == 1.0
 
 
 def test_the_same_translations_do_not_differ():
     references = sentences(20)
-    same = [noisy(references, 0.2, 1)]
-    comparison = compare(same, same, references)
+    same = statistics_of([noisy(references, 0.2, 1)], references)
+    comparison = compare(same, same, 0.05)
     assert (comparison.difference, comparison.p) == (0.0, 1.0)
     assert comparison.words(0.05) == "not significant (p = 1.000, one seed)"
 
 
-def test_welchs_test_gives_the_p_of_the_textbook():
-    # t = 1 and 1 degree of freedom each: the Cauchy tail; then the 97.5 % quantiles of Student's t
-    assert welch([0.0, 2.0], [0.0, 2.0]) == pytest.approx(1.0)
-    for size, quantile in [(2, 4.302653), (3, 2.776445), (6, 2.228139)]:
-        low = [(-1.0) ** i for i in range(size)] if size % 2 == 0 else [-1.0, 0.0, 1.0]
-        centre = sum(low) / size
-        variance = sum((x - centre) ** 2 for x in low) / (size - 1) / size
-        shift = quantile * (2 * variance) ** 0.5
-        assert welch(low, [x + shift for x in low]) == pytest.approx(0.05, rel=1e-4)
-
-
-def test_seeds_without_any_spread_are_certain_and_one_seed_knows_nothing():
-    assert welch([1.0, 1.0], [2.0, 2.0]) == 0.0
-    assert welch([1.0, 1.0], [1.0, 1.0]) == 1.0
-    assert welch([1.0], [2.0, 3.0]) is None
+def test_significance_stays_possible_however_many_comparisons_share_the_level():
+    level = 0.05 / 200
+    assert compare(of_scores([20.0]), of_scores([60.0]), level).p < level
 
 
 def test_other_references_are_refused():
-    with pytest.raises(ValueError, match="differ in number"):
-        compare([["a"]], [["a", "b"]], ["a", "b"])
-    with pytest.raises(ValueError, match="nothing to compare"):
-        compare([], [["a"]], ["a"])
+    with pytest.raises(ValueError, match="1 translations of 2 sentences"):
+        statistics_of([["a"]], ["a", "b"])

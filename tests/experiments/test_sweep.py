@@ -197,6 +197,7 @@ REFUSED = {
     "sweep.sampler=tpe optim.learning_rate=tag(log,interval(0,1))": "learning_rate=tag(log",
     "sweep=seeds attention=dot": "needs two settings",
     "sweep=seeds attention=dot,additive seed=1": "sets the seeds",
+    "sweep=seeds attention=dot,additive data=tatoeba data.test_pairs=0": "there is none",
 }
 
 
@@ -215,8 +216,14 @@ def test_seeds_are_added_until_the_difference_is_significant(tmp_path):
     status, printed = run_sweep(clear, "attention.dropout=0.3,0", "sweep.significance=0.4", *seeds)
     assert status == 0
     assert "4 finished" in printed
+    assert "answer      attention.dropout=0: mean test BLEU 100.00" in printed
+    assert " to attention.dropout=0.3, significant (p" in printed
     _, printed = run_sweep(same, "model.dropout=0,0.01", *seeds)
     assert "6 finished" in printed
+    assert "0.00 to model.dropout=0.01, not significant (p = 1.000)" in printed
+    _, printed = run_sweep(tmp_path / "other", "data.test_pairs=20,25", *seeds)
+    assert "4 finished" in printed
+    assert "answer      none: the settings have different test sentences" in printed
 
 
 def test_a_launcher_of_hydra_runs_the_jobs_as_command_lines_of_their_own(tmp_path):

@@ -1,4 +1,5 @@
 import gzip
+import re
 import zipfile
 
 import pytest
@@ -13,6 +14,7 @@ from seq2seq.text.corpus import (
     read_parallel,
     read_tab_separated,
 )
+from seq2seq.text.likeness import likeness
 
 
 def written(folder, content, name="text.en"):
@@ -90,6 +92,43 @@ def test_a_split_keeps_every_pair_once_and_no_source_on_both_sides():
     assert len(held_out) == 10
     assert hold_out(pairs, 10, seed=3) == (rest, held_out)
     assert hold_out(pairs, 10, seed=4) != (rest, held_out)
+
+
+VARIANTS = [
+    "Go now {0}.",
+    "go now {0}!",
+    "Go, now {0}",
+    "GO NOW {0}",
+    "« Go now {0} »",
+    "Go  now{0}",
+]
+
+
+def variants(count):
+    """Sentences that come in several spellings, as Tatoeba's do."""
+    sources = [text.format(f"no{index}") for text in VARIANTS for index in range(count)]
+    return [SentencePair(source, str(place)) for place, source in enumerate(sources)]
+
+
+def words_of(pair):
+    return "".join(re.findall(r"[a-z0-9]+", pair.source.lower()))
+
+
+def test_no_held_out_source_is_a_training_source_but_for_case_and_punctuation():
+    pairs = variants(20)
+    for seed in range(5):
+        rest, held_out = hold_out(pairs, 30, seed=seed)
+        assert len(held_out) == 30
+        assert not any(words_of(pair) in map(words_of, rest) for pair in held_out)
+    splits = in_file_order(sorted(pairs, key=words_of), (20, 20, 20))
+    for place, split in enumerate(splits):
+        for earlier in splits[:place]:
+            assert not any(words_of(pair) in map(words_of, earlier) for pair in split)
+
+
+def test_signs_alone_and_words_apart_stay_different_sentences():
+    sources = ["?", "!", "a b", "b a", "été", "ete", "नमस्ते", "नमसते"]
+    assert len({likeness(source) for source in sources}) == len(sources)
 
 
 def test_holding_out_everything_is_refused():

@@ -11,9 +11,10 @@ from seq2seq.text import corpus_build
 from seq2seq.text.block_file import BLOCK_BYTES, BlockArray, BlockWriter, DamagedFileError
 from seq2seq.text.bucketing import BatchSize, ShuffledOrders
 from seq2seq.text.chunk_encoding import encode_chunk
+from seq2seq.text.corpus import SentencePair
 from seq2seq.text.corpus_folder import id_type
+from seq2seq.text.likeness import are_held_out, digests
 from seq2seq.text.loader import BatchLoader
-from seq2seq.text.shards import is_held_out
 from seq2seq.text.store import encode_split
 from tests.stores import (
     FORKS,
@@ -124,7 +125,13 @@ def test_whatever_decides_a_store_makes_another_one(shards):
     assert recipe.key() != last
 
 
-OTHER_RULES = {"max_length": 8, "truncate": True, "held_out": 0.1, "keep_text": False}
+OTHER_RULES = {
+    "max_length": 8,
+    "truncate": True,
+    "held_out": 0.1,
+    "split_seed": 2,
+    "keep_text": False,
+}
 
 
 def test_given_codecs_are_used_and_are_part_of_the_key(root, shards):
@@ -143,7 +150,9 @@ def test_pairs_of_a_held_out_sentence_are_not_trained_on(root, shards):
     held_out = {pair.source for pair in corpus.held_out}
     assert 0.1 < len(held_out) / len({pair.source for pair in PAIRS}) < 0.3
     assert held_out.isdisjoint(pair.source for pair in corpus.train.pairs)
-    assert all(is_held_out(source, 0.2) for source in held_out)
+    assert are_held_out(held_out, 0.2, 1).all()
+    other = opened(root, recipe_of(shards, held_out=0.2, split_seed=2, max_length=None))
+    assert held_out != {pair.source for pair in other.held_out}
     filled = [pair for pair in PAIRS if pair.source.strip() and pair.target.strip()]
     assert len(corpus.held_out) + len(corpus.train) == len(filled)
 
@@ -324,3 +333,15 @@ def test_an_empty_chunk_is_nothing(root, shards):
     chunk = Chunk(shards[0], 1, 2, b" \n \n", b"a\nb\n")
     encoded = encode_chunk(chunk, opened(root, recipe).codecs, recipe.rules)
     assert (encoded.num_blank, len(encoded.source.lengths), len(encoded.target.ids)) == (2, 0, 0)
+
+
+def test_spellings_of_a_sentence_are_held_out_together_and_every_kept_source_has_its_digest(
+    root, tmp_path
+):
+    spellings = ["Say {0}.", "say {0}!", "SAY, {0}"]
+    pairs = [SentencePair(each.format(n), "x") for n in range(60) for each in spellings]
+    corpus = opened(root, recipe_of(write_shards(tmp_path / "spelt", pairs), held_out=0.3))
+    held_out = {pair.source.lower() for pair in corpus.held_out}
+    assert len(corpus.held_out) % 3 == 0
+    assert 0 < len(held_out) < 180
+    assert corpus.digests.tolist() == digests(pair.source for pair in corpus.train.pairs).tolist()

@@ -92,7 +92,7 @@ def test_a_sample_is_every_nth_pair(tmp_path, monkeypatch, most, every):
     for name, bound in {"MOST_PAIRS": most, "MOST_CHARACTERS": most * 60}.items():
         with monkeypatch.context() as patched:
             patched.setattr(f"seq2seq.text.sample.{name}", bound)
-            sample, num_pairs = sample_pairs(shards, 0.0)
+            sample, num_pairs = sample_pairs(shards, 0.0, 1)
         assert num_pairs == len(PAIRS)
         if name == "MOST_PAIRS":
             assert sample == PAIRS[::every]
@@ -103,5 +103,5 @@ def test_a_sample_is_every_nth_pair(tmp_path, monkeypatch, most, every):
 
 def test_pairs_that_are_held_out_are_not_in_the_sample(tmp_path):
     shards = write_shards(tmp_path, PAIRS)
-    sample, _ = sample_pairs(shards, 0.3)
+    sample, _ = sample_pairs(shards, 0.3, 1)
     assert 0.5 < len(sample) / len(PAIRS) < 0.9

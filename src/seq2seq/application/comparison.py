@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from numpy.typing import NDArray
+
 from seq2seq.errors import InputError
-from seq2seq.evaluation.significance import compare
-from seq2seq.experiments.comparison import Group, deviation, find_runs, group_runs, mean
-from seq2seq.experiments.translations import Translations, read_translations, translations_path
+from seq2seq.evaluation.significance import compare, statistics_of
+from seq2seq.experiments.comparison import Group, Run, deviation, find_runs, group_runs, mean
 from seq2seq.plain_text import one_line
 from seq2seq.storage.writing import write_file
 
@@ -47,15 +48,16 @@ def compare_runs(paths: Sequence[Path]) -> Report:
     )
     level = LEVEL / max(1, len(groups) - 1)
     damaged: dict[str, None] = {}
-    verdicts = [_verdict(groups[0], group, level, damaged) for group in groups]
+    best, *others = [(group, test_statistics(group.runs, damaged)) for group in groups]
+    verdicts = ["best", *(_verdict(*best, *other, level) for other in others)]
     rows = [
         _row(group) | {"against the best": verdict}
         for group, verdict in zip(groups, verdicts, strict=True)
     ]
     notes = [
-        "mean ± standard deviation over seeds; groups are compared on the test translations by "
-        "paired bootstrap over sentences (sacreBLEU) and Welch's test over seeds, both of which "
-        f"must have p < {level:.3g} ({LEVEL} divided by the number of comparisons)"
+        "mean ± standard deviation over seeds; p: how often luck with test sentences and seeds "
+        f"alone makes such a difference, significant below {level:.3g} ({LEVEL} divided by the "
+        "number of comparisons)"
     ]
     if found.others:
         notes.append(f"left out: {len(found.others)} runs that are not finished")
@@ -90,33 +92,34 @@ def spread(numbers: Sequence[float]) -> str:
     return f"{centre:.2f}" if around is None else f"{centre:.2f} ± {around:.2f}"
 
 
-def _verdict(best: Group, group: Group, level: float, damaged: dict[str, None]) -> str:
-    """How a group differs from the best; notes which translations cannot be read."""
-    if group is best:
-        return "best"
-    translated, best_translated = _translations(group, damaged), _translations(best, damaged)
-    if not translated or not best_translated:
+def _verdict(
+    best: Group, statistics: NDArray | None, group: Group, own: NDArray | None, level: float
+) -> str:
+    if statistics is None or own is None:
         return "no test translations"
-    references = {tuple(each.references) for each in [*translated, *best_translated]}
-    if len(references) > 1:
+    if best.runs[0].texts().get("test") != group.runs[0].texts().get("test"):
         return "not comparable: other test sentences"
-    comparison = compare(
-        [each.hypotheses for each in best_translated],
-        [each.hypotheses for each in translated],
-        best_translated[0].references,
-    )
+    comparison = compare(statistics, own, level)
     return f"{comparison.difference:+.2f}, {comparison.words(level)}"
 
 
-def _translations(group: Group, damaged: dict[str, None]) -> list[Translations]:
-    found = []
-    for run in group.runs:
-        path = translations_path(run.folder, "test")
+def test_statistics(runs: Sequence[Run], damaged: dict[str, None]) -> NDArray | None:
+    """What `significance.compare` wants of runs on one test text; None where it is not kept.
+
+    Args:
+        runs: the runs.
+        damaged: notes which translations cannot be read.
+    """
+    kept = []
+    for run in runs:
         try:
-            found += [read_translations(path)] if path.exists() else []
+            translated = run.translations("test")
+            kept += [] if translated is None else [translated]
         except InputError as error:
             damaged[str(error)] = None
-    return found
+    if not kept:
+        return None
+    return statistics_of([each.hypotheses for each in kept], kept[0].references)
 
 
 def as_markdown(report: Report) -> str:

@@ -20,8 +20,10 @@ def check_corpus(config: Config, corpus: ParallelCorpus) -> str:
         InputError: options do not go with the corpus, or no training pair is left.
     """
     if corpus.large:
-        fraction = config.data.validation.fraction if isinstance(config.data, ParallelConfig) else 0
-        sample, count = sample_pairs(corpus.large, fraction or 0)
+        if not isinstance(config.data, ParallelConfig):
+            raise TypeError(f"{type(config.data).__name__} has no large files")
+        fraction = config.data.validation.fraction or 0.0
+        sample, count = sample_pairs(corpus.large, fraction, config.data.split_seed)
         print(f"of {count:,} training pairs {len(sample):,}, evenly spread, are looked at")
         corpus = replace(corpus, train=sample, large=())
     with TemporaryDirectory() as folder:

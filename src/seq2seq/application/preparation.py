@@ -19,6 +19,7 @@ from seq2seq.application.resuming import (
     require_same_conditions,
     vocabulary_fingerprint,
 )
+from seq2seq.application.seen_text import overlap_line, require_unseen
 from seq2seq.config import Config, Precision
 from seq2seq.decoding.model_folder import TranslationModel, load_model_folder
 from seq2seq.errors import InputError
@@ -75,6 +76,8 @@ def prepare(config: Config, corpus: ParallelCorpus, run_dir: Path, job: Job) -> 
     if point is not None:
         require_same_conditions(point, conditions, force=config.resume.force)
     print(corpus_report({"train": encoded.train, "validation": encoded.validation}))
+    print(overlap_line(encoded))
+    require_unseen(config, encoded)
     torch.manual_seed(config.seed)
     spec = build_spec(config, encoded.source_codec.vocabulary, encoded.target_codec.vocabulary)
     model = build_model(spec)

@@ -6,6 +6,7 @@ from typing import Any
 
 from seq2seq.application.run import run
 from seq2seq.application.saved_config import load_config
+from seq2seq.config import Precision
 from seq2seq.errors import InputError
 from seq2seq.experiments.ledger import State, read_ledger
 
@@ -14,7 +15,7 @@ FILES = ("model/model.safetensors", "translations/validation.jsonl", "translatio
 
 
 def rerun(run_dir: Path, output: Path) -> list[str]:
-    """Train again with the same configuration and number of threads.
+    """Train again with the same configuration, number of threads and precision.
 
     On a CPU of the same kind, with the same versions, nothing differs.
 
@@ -33,6 +34,8 @@ def rerun(run_dir: Path, output: Path) -> list[str]:
         raise InputError(f"{run_dir} holds no finished run to repeat")
     config = load_config(run_dir)
     config.device = replace(config.device, threads=ledger.threads)
+    if ledger.precision is not None:  # what a probe chose is not left to another probe
+        config.device = replace(config.device, precision=Precision(ledger.precision))
     config.name, config.runs_dir = output.name, str(output.parent)
     run(config, output, ledger.overrides)
     return differences(run_dir, output)

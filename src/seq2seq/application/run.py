@@ -20,6 +20,7 @@ from seq2seq.config import Config
 from seq2seq.errors import InputError
 from seq2seq.experiments.ledger import read_ledger
 from seq2seq.experiments.metrics import VERSION
+from seq2seq.experiments.translations import text_fingerprint
 from seq2seq.plain_text import one_line
 from seq2seq.storage.folder_lock import FolderLock
 from seq2seq.storage.typed_json import encoded
@@ -74,7 +75,7 @@ def run(config: Config, run_dir: Path, overrides: Sequence[str] = ()) -> Metrics
 def _run(config: Config, run_dir: Path, overrides: Sequence[str], job: Job) -> Metrics:
     is_finished = _finished(run_dir, job)
     with job.in_turn():
-        corpus = None if is_finished else build_corpus(config.data, config.seed)
+        corpus = None if is_finished else build_corpus(config.data)
     with _locked(run_dir) if job.is_first else nullcontext():
         # another run may have finished it while the corpus was read
         if corpus is None or _finished(run_dir, job):
@@ -108,7 +109,7 @@ def _leave_finished(config: Config, run_dir: Path) -> Metrics:
 
 def _check_corpus(config: Config) -> None:
     """Print what training would read."""
-    corpus = build_corpus(config.data, config.seed)
+    corpus = build_corpus(config.data)
     from seq2seq.application.corpus_check import check_corpus  # noqa: PLC0415 - torchtext
 
     print(check_corpus(config, corpus))
@@ -137,14 +138,21 @@ def _train(config: Config, corpus: ParallelCorpus, record: RunRecord, job: Job) 
     run_dir = record.folder
     # torch and Lightning load only for a corpus that can be read
     from seq2seq.application.preparation import prepare  # noqa: PLC0415
+    from seq2seq.application.seen_text import keep_seen  # noqa: PLC0415
     from seq2seq.application.training_run import train_and_score  # noqa: PLC0415
 
     with job.in_turn():
         prepared = prepare(config, corpus, run_dir, job)
     prepared = replace(prepared, precision=job.gather(prepared.precision)[0])
+    record.ledger.precision = prepared.precision
+    record.ledger.texts = {
+        split: text_fingerprint((pair.source, pair.target) for pair in pairs)
+        for split, pairs in prepared.corpus.held_out().items()
+    }
     record.accept()
     if job.is_first:
         write_file(run_dir / "config.yaml", config_yaml(config))
+        keep_seen(run_dir, config, prepared.corpus)
     metrics = train_and_score(config, prepared, run_dir, record, job)
     if not job.is_first:
         return {}

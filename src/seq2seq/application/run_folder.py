@@ -20,8 +20,11 @@ NOT_IN_NAME = ("experiment", "name", "runs_dir", "data.root", "data.file")
 
 MAX_LENGTH = 120
 
+SEEN = "seen.digests"
+"""What a run was trained on, see `seen_text`."""
+
 CONTENT = {
-    ".": ("config.yaml", "ledger.json", "metrics.json", "model"),
+    ".": ("config.yaml", "ledger.json", "metrics.json", "model", SEEN),
     "checkpoints": (BEST, LAST),
     "tokenizer": CODEC_FILES,
     "translations": ("test.jsonl", "validation.jsonl"),

@@ -1,15 +1,17 @@
 """Adds seeds to each of some settings until it is clear which one is best."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 
+from seq2seq.application.build.corpus import has_test_split
+from seq2seq.application.comparison import test_statistics
 from seq2seq.application.sweep_jobs import Composer, Swept, combinations
 from seq2seq.errors import InputError
-from seq2seq.evaluation.significance import Comparison, compare
+from seq2seq.evaluation.bleu_statistics import bleu_of
+from seq2seq.evaluation.significance import compare
+from seq2seq.experiments.comparison import Run
 from seq2seq.experiments.job import Job, ledger_of
 from seq2seq.experiments.ledger import State
-from seq2seq.experiments.translations import read_translations, translations_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,83 +19,89 @@ class Setting:
     """A combination of values, and its jobs, one for each seed."""
 
     overrides: tuple[str, ...]
-    jobs: list[Job]
+    label: str
+    jobs: list[Job] = field(default_factory=list)
+
+    def runs(self) -> list[Run]:
+        """Its finished runs."""
+        found = [(job.folder, ledger_of(job)) for job in self.jobs]
+        return [Run(path, each) for path, each in found if each and each.state is State.finished]
 
 
-def seed_batches(composer: Composer, swept: Swept) -> tuple[Iterator[list[Job]], list[Job]]:
+class SeedSweep:
     """The jobs of the first seeds, then of one more each time that the answer is not clear.
 
-    Returns:
-        The batches, and the jobs of the first one.
+    Args:
+        composer: makes the jobs.
+        swept: the settings.
 
     Raises:
-        InputError: there are no two settings, or seeds are set.
+        InputError: there are no two settings, seeds are set, or there is nothing to test on.
     """
-    config, overrides = swept.config, dict(swept.overrides)
-    if "seed" in overrides:
-        raise InputError(f"{overrides['seed'].input_line}: sweep.sampler=seeds sets the seeds")
-    keys = swept.swept_keys() | {"seed"}
-    settings = [Setting(each, []) for each in combinations(overrides)]
-    if len(settings) < 2:
-        raise InputError("sweep.sampler=seeds needs two settings, such as attention=additive,dot")
 
-    def add(seed: int) -> list[Job]:
-        for setting in settings:
-            setting.jobs.append(composer.job([*setting.overrides, f"seed={seed}"], keys))
-        return [setting.jobs[-1] for setting in settings]
+    def __init__(self, composer: Composer, swept: Swept) -> None:
+        self._composer, self._config = composer, swept.config
+        overrides, keys = dict(swept.overrides), swept.swept_keys()
+        if "seed" in overrides:
+            raise InputError(f"{overrides['seed'].input_line}: sweep.sampler=seeds sets the seeds")
+        self._keys = keys | {"seed"}
+        self._settings = [
+            Setting(each, ", ".join(text for text in each if text.partition("=")[0] in keys))
+            for each in combinations(overrides)
+        ]
+        if len(self._settings) < 2:
+            raise InputError(
+                "sweep.sampler=seeds needs two settings, such as attention=additive,dot"
+            )
+        self.first = [job for n in range(1, self._config.min_seeds + 1) for job in self._add(n)]
+        for job in self.first:
+            if not has_test_split(composer.compose(job.overrides).data):
+                raise InputError(
+                    f"{job.label}: sweep.sampler=seeds compares on the test split, and there is "
+                    "none: name test files, or see docs/data.md"
+                )
+        # several looks at growing data would find something by luck: each has its share
+        num_looks = self._config.max_seeds - self._config.min_seeds + 1
+        self._level = self._config.significance / num_looks
 
-    first = [job for seed in range(1, config.min_seeds + 1) for job in add(seed)]
-    # several looks at growing data would find something by luck: each has its share (Bonferroni)
-    level = config.significance / (config.max_seeds - config.min_seeds + 1)
+    def _add(self, seed: int) -> list[Job]:
+        for setting in self._settings:
+            setting.jobs.append(
+                self._composer.job([*setting.overrides, f"seed={seed}"], self._keys)
+            )
+        return [setting.jobs[-1] for setting in self._settings]
 
-    def batches() -> Iterator[list[Job]]:
-        yield first
-        for seed in range(config.min_seeds + 1, config.max_seeds + 1):
-            if _is_clear([setting.jobs for setting in settings], level):
+    def batches(self) -> Iterator[list[Job]]:
+        """The jobs, as many at a time as there are settings, but for the first ones."""
+        yield self.first
+        for seed in range(self._config.min_seeds + 1, self._config.max_seeds + 1):
+            if self._look()[0]:
                 return
-            yield add(seed)
+            yield self._add(seed)
 
-    return batches(), first
+    def answer(self) -> list[str]:
+        """What is known at the end, in lines."""
+        return self._look()[1]
 
-
-def _is_clear(groups: Sequence[Sequence[Job]], level: float) -> bool:
-    """Whether the best group is better than each of the others by more than luck.
-
-    A group without two finished runs leaves it open.
-    """
-    translated = [_test_translations(jobs) for jobs in groups]
-    if any(len(each) < 2 for each in translated):
-        return False
-    references = read_translations(_test_path(groups[0][0])).references
-    against_first = [compare(translated[0], each, references) for each in translated[1:]]
-    differences = [0.0, *(comparison.difference for comparison in against_first)]
-    best = differences.index(max(differences))
-    return all(
-        comparison.p < level for comparison in _against(translated, best, references, against_first)
-    )
-
-
-def _against(
-    translated: list[list[list[str]]],
-    best: int,
-    references: list[str],
-    against_first: list[Comparison],
-) -> list[Comparison]:
-    """The comparisons of the best with each of the others."""
-    if best == 0:
-        return against_first
-    others = (each for place, each in enumerate(translated) if place != best)
-    return [compare(each, translated[best], references) for each in others]
-
-
-def _test_translations(jobs: Sequence[Job]) -> list[list[str]]:
-    finished = []
-    for job in jobs:
-        ledger = ledger_of(job)
-        if ledger is not None and ledger.state is State.finished and _test_path(job).is_file():
-            finished.append(read_translations(_test_path(job)).hypotheses)
-    return finished
-
-
-def _test_path(job: Job) -> Path:
-    return translations_path(job.folder, "test")
+    def _look(self) -> tuple[bool, list[str]]:
+        """Whether more seeds would say no more, and what is known."""
+        tested = [setting.runs() for setting in self._settings]
+        if any(len(runs) < 2 for runs in tested):
+            return False, ["answer      none: a setting has fewer than two finished runs"]
+        if len({run.texts().get("test") for runs in tested for run in runs}) > 1:
+            return True, ["answer      none: the settings have different test sentences"]
+        found = [test_statistics(runs, {}) for runs in tested]
+        statistics = [each for each in found if each is not None]
+        if len(statistics) < len(found):
+            return False, ["answer      none: a setting has no test translations"]
+        means = [float(bleu_of(each.sum(axis=1)).mean()) for each in statistics]
+        best = means.index(max(means))
+        lines = [f"{'answer':<12}{self._settings[best].label}: mean test BLEU {means[best]:.2f}"]
+        is_clear = True
+        for place, setting in enumerate(self._settings):
+            if place != best:
+                comparison = compare(statistics[place], statistics[best], self._level)
+                is_clear = is_clear and comparison.p < self._level
+                words = comparison.words(self._level)
+                lines.append(f"{'':<12}{comparison.difference:+.2f} to {setting.label}, {words}")
+        return is_clear, lines

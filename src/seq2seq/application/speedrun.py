@@ -119,7 +119,7 @@ def speedrun(config: Config, run_dir: Path, overrides: list[str], *, bleu: float
         TrainingInterrupted: likewise.
     """
     started = perf_counter()
-    corpus = build_corpus(config.data, config.seed)
+    corpus = build_corpus(config.data)
     record = RunRecord.begin(config, run_dir, overrides)
     with record.kept():
         prepared = prepare(config, corpus, run_dir, ALONE)

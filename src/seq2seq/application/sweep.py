@@ -10,7 +10,7 @@ from omegaconf import DictConfig
 from rich.text import Text
 
 from seq2seq.application.cluster import is_elsewhere, launch_elsewhere
-from seq2seq.application.seed_sweep import seed_batches
+from seq2seq.application.seed_sweep import SeedSweep
 from seq2seq.application.sweep_jobs import Composer, Swept, combinations, refuse_shared_folders
 from seq2seq.config import Sampler, SweepConfig, SweepMetric
 from seq2seq.errors import InputError
@@ -45,6 +45,7 @@ class Plan:
         num_jobs: how many there will be at most.
         num_devices: GPUs that each needs.
         outcomes: all that there is to show at the end, from what this driver did.
+        answer: what came out of it, in lines.
     """
 
     source: Source
@@ -52,6 +53,7 @@ class Plan:
     num_jobs: int
     num_devices: int
     outcomes: Callable[[dict[Job, Outcome]], dict[Job, Outcome]]
+    answer: Callable[[], list[str]] = list
 
 
 def sweep(hydra_context: HydraContext, composed: DictConfig, arguments: Sequence[str]) -> int:
@@ -89,7 +91,8 @@ def sweep(hydra_context: HydraContext, composed: DictConfig, arguments: Sequence
             results = _driver(config, plan, metric, report).run()
     outcomes = plan.outcomes(results.outcomes)
     report.console.print(results_table(outcomes, metric))
-    for line in conclusion(outcomes, results, metric, time.monotonic() - started):
+    lines = conclusion(outcomes, results, metric, time.monotonic() - started)
+    for line in [*lines, *plan.answer()]:
         report.console.print(Text(one_line(line)))
     if results.signal_number is not None:
         return 128 + results.signal_number
@@ -123,8 +126,10 @@ def _plan(composer: Composer, swept: Swept, metric: Metric) -> Plan:
     if swept.config.sampler in {Sampler.tpe, Sampler.random}:
         return _search_plan(composer, swept, metric)
     keys = swept.swept_keys()
+    answer: Callable[[], list[str]] = list
     if swept.config.sampler is Sampler.seeds:
-        batches, known = seed_batches(composer, swept)
+        seeds = SeedSweep(composer, swept)
+        batches, known, answer = seeds.batches(), seeds.first, seeds.answer
         num_jobs = len(known) * swept.config.max_seeds // swept.config.min_seeds
     else:
         known = [composer.job(each, keys) for each in combinations(swept.overrides)]
@@ -136,6 +141,7 @@ def _plan(composer: Composer, swept: Swept, metric: Metric) -> Plan:
         num_jobs=num_jobs,
         num_devices=composer.compose(known[0].overrides).device.devices,
         outcomes=lambda outcomes: _in_order(outcomes, known),
+        answer=answer,
     )
 
 

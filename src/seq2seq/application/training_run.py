@@ -41,10 +41,11 @@ def train_and_score(
     if not job.is_first:
         return facts
     with failures_in_one_line(run_dir, lambda: "sentences to translate"):
-        load_model_weights(_kept_checkpoint(run_dir / "checkpoints"), prepared.exported.model)
+        kept = _kept_checkpoint(run_dir / "checkpoints")
+        load_model_weights(kept, prepared.exported.model)
         save_model_folder(run_dir / "model", prepared.exported)
         scores = _score(config, prepared, run_dir)
-        metrics = shown_metrics(scores, record.ledger)
+        metrics = shown_metrics(scores, record.ledger, of_best=kept.name == BEST)
         write_hparams(run_dir, flat(record.ledger.config), metrics, facts["num_steps"])
     return scores | facts
 
@@ -52,11 +53,9 @@ def train_and_score(
 def _score(config: Config, prepared: PreparedRun, run_dir: Path) -> dict[str, Any]:
     """Score cards of the exported model by split; the translations are kept."""
     translator = Translator.load(run_dir / "model", device=str(prepared.device))
-    splits = {"validation": prepared.corpus.validation.pairs, "test": prepared.corpus.test}
+    splits = prepared.corpus.held_out()
     search = build_search(config.decoding)
-    scored = {
-        name: score_searches(translator, pairs, search) for name, pairs in splits.items() if pairs
-    }
+    scored = {name: score_searches(translator, pairs, search) for name, pairs in splits.items()}
     for name, by_search in scored.items():
         _keep_translations(run_dir, name, splits[name], by_search["greedy"])
     return {name: as_metrics(by_search) for name, by_search in scored.items()}
@@ -68,12 +67,18 @@ def _kept_checkpoint(folder: Path) -> Path:
     return best if best.exists() else folder / LAST
 
 
-def shown_metrics(scores: dict[str, Any], ledger: Ledger) -> dict[str, float]:
-    """What the HParams tab shows of a run; its tags are not those of the training's scalars."""
+def shown_metrics(scores: dict[str, Any], ledger: Ledger, *, of_best: bool) -> dict[str, float]:
+    """What the HParams tab shows of a run; its tags are not those of the training's scalars.
+
+    Args:
+        scores: score cards of the exported model by split.
+        ledger: the record of the run.
+        of_best: whether the exported model is that of the best validation, or of the last.
+    """
     metrics = {f"best/{split}_bleu": card["bleu"] for split, card in scores.items()}
-    losses = list(ledger.values("validation/loss").values())
-    if losses:
-        metrics["best/validation_loss"] = min(losses)
+    validation = ledger.best if of_best else next(reversed(ledger.history), None)
+    if validation is not None and "validation/loss" in validation:
+        metrics["best/validation_loss"] = validation["validation/loss"]
     if ledger.tokens_per_second is not None:
         metrics["best/tokens_per_second"] = ledger.tokens_per_second
     return metrics

@@ -257,7 +257,7 @@ def _require_same_tokens(side: str, place: int, first: TextCodec, other: TextCod
     if first.vocabulary.tokens != other.vocabulary.tokens:
         raise InputError(
             f"model {place} of the ensemble has another {side} vocabulary than the first: "
-            "train its members with one tokenizer, for example with init_from or one data.seed"
+            "train its members with one tokenizer: on one training split, or with init_from"
         )
 
 

@@ -1,127 +1,136 @@
-"""Is one system better than another, or was it luck?
+"""Is one setting better than another, or was it luck?
 
-Two kinds of luck: which sentences are in the test set, and which seeds the systems had. The first
-is measured by paired bootstrap resampling (Koehn 2004, "Statistical significance tests for machine
-translation evaluation"), the second by Welch's test (1947) on the scores of the seeds. Two runs
-alone tell nothing of the second.
+A setting is as good as what it scores in the mean over seeds and over test sentences. Two of them,
+b with m seeds and c with k, have translated the same sentences; d is the mean BLEU of c's seeds
+less that of b's. Were they equally good, d would still vary, for two kinds of luck:
+
+    Var d = S + (U_b + T_b) / m + (U_c + T_c) / k
+
+S is the luck with the sentences that the seeds of a setting share, U what each seed has of its own,
+T how seeds differ in their quality on all sentences there are. Paired bootstrap (Koehn 2004), with
+sentences drawn once for all seeds, gives d* of variance S + U_b / m + U_c / k: without T, it takes
+a lucky seed for a better setting. The variance s² of the scores of seeds estimates U + T (Welch
+1947): without S, it takes seeds that agree for certain ones. So each gives its part, and U, the
+mean over the draws of the variance, between seeds, of a draw's change to their scores, counts once:
+
+    e* = (d* - mean d*) √(S / Var d*) + t* √(s_b² / m + s_c² / k)
+    S = max(0, Var d* - U_b / m - U_c / k)
+    p = (1 + #{|e*| ≥ |d|}) / (number of draws + 1)
+
+t* is drawn from Student's t with the degrees of freedom of Welch and Satterthwaite. Where a setting
+has one seed nothing is known of T: e* = d* - mean d*, and p is of these models, not of the setting.
+`make calibration` measures how often p < 0.05 where nothing differs.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
+from math import ceil
 
 import numpy as np
-from sacrebleu.metrics.bleu import BLEU
-from sacrebleu.significance import PairedTest, Result
+from numpy.typing import NDArray
 
-from seq2seq.evaluation.score_card import cased_bleu
+from seq2seq.evaluation.bleu_statistics import bleu_of, sentence_statistics
 
-NUM_RESAMPLES = 1000
+DRAWS_AT_LEVEL = 20
+"""Draws that a p at the level counts, so that it is not a matter of luck itself."""
 
-NUM_STEPS = 20_000
-"""Of the midpoint rule."""
+LEAST_DRAWS = 1000
+NOTHING = 1e-9
+"""A difference of BLEU that is rounding."""
+
+AT_ONCE = 1 << 18
+"""Sentences that are drawn at a time: what a processor's cache holds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two systems, each with a number of seeds.
+    """Two settings.
 
     Attributes:
         difference: mean BLEU of the second less that of the first.
-        p_sentences: of the paired bootstrap over sentences.
-        p_seeds: of Welch's test over seeds; None where a system has but one.
+        p: how likely luck alone makes so great a difference, either way.
+        knows_seeds: whether both have several seeds; else p is of the two models only.
     """
 
     difference: float
-    p_sentences: float
-    p_seeds: float | None
-
-    @property
-    def p(self) -> float:
-        """The greater of the two: a difference must be due to neither kind of luck."""
-        return self.p_sentences if self.p_seeds is None else max(self.p_sentences, self.p_seeds)
+    p: float
+    knows_seeds: bool
 
     def words(self, level: float) -> str:
         """What to believe."""
         verdict = "significant" if self.p < level else "not significant"
-        caveat = ", one seed" if self.p_seeds is None else ""
-        return f"{verdict} (p = {self.p:.3f}{caveat})"
+        p = f"p = {self.p:.3f}" if self.p >= 0.0005 else "p < 0.001"
+        return f"{verdict} ({p}{'' if self.knows_seeds else ', one seed'})"
 
 
-def compare(
-    first: Sequence[Sequence[str]], second: Sequence[Sequence[str]], references: Sequence[str]
-) -> Comparison:
-    """Compare two systems by BLEU.
+def statistics_of(translations: Sequence[Sequence[str]], references: Sequence[str]) -> NDArray:
+    """The counts that `compare` wants of a setting, (seeds, sentences, `NUM_STATISTICS`).
 
     Args:
-        first: translations of the test sentences, for each seed of the first system.
-        second: of the second one; as many as are in both are paired, in their order.
+        translations: of the test sentences, for each seed.
         references: of the test sentences.
 
     Raises:
-        ValueError: there are no seeds, or translations and references differ in number.
+        ValueError: there are no seeds or sentences, or they differ in number.
     """
-    if any(len(each) != len(references) for each in chain(first, second)):
-        raise ValueError("translations and references differ in number")
-    if not (first and second and references):
-        raise ValueError("nothing to compare")
-    scores = [[cased_bleu(each, references) for each in system] for system in (first, second)]
-    return Comparison(
-        difference=float(np.mean(scores[1]) - np.mean(scores[0])),
-        p_sentences=_paired_bootstrap(first, second, references),
-        p_seeds=welch(*scores),
-    )
+    return np.stack([sentence_statistics(each, references) for each in translations])
 
 
-def _paired_bootstrap(
-    first: Sequence[Sequence[str]], second: Sequence[Sequence[str]], references: Sequence[str]
-) -> float:
-    """SacreBLEU's own, over the test sentences of all pairs of seeds."""
-    num_pairs = min(len(first), len(second))
-    systems: list[tuple[str, Sequence[str]]] = [
-        (name, list(chain.from_iterable(system[:num_pairs])))
-        for name, system in (("first", first), ("second", second))
-    ]
-    if systems[0][1] == systems[1][1]:
-        return 1.0  # sacreBLEU counts resamples that differ by more than nothing: none
-    test = PairedTest(
-        systems,
-        {"BLEU": BLEU()},
-        [list(references) * num_pairs],
-        test_type="bs",
-        n_samples=NUM_RESAMPLES,
-    )
-    result = test()[1]["BLEU"][1]
-    if not isinstance(result, Result) or result.p_value is None:
-        raise TypeError(f"sacreBLEU gave {result!r} for a paired bootstrap")
-    return result.p_value
+def compare(first: NDArray, second: NDArray, level: float) -> Comparison:
+    """Compare two settings by BLEU, see above.
 
+    Args:
+        first: of one setting, as `statistics_of` gives it.
+        second: of the other, of the same sentences.
+        level: the p that will be called significant; the smaller, the more is drawn.
 
-def welch(first: Sequence[float], second: Sequence[float]) -> float | None:
-    """P of Welch's two-sided test that two samples have one mean; None for samples of one.
-
-    With the Welch-Satterthwaite degrees of freedom v, p = P(|T| > t) of Student's t, whose tail is
-    the integral of cos^(v - 1) from arctan(t / sqrt(v)) to pi / 2, over that from 0.
+    Raises:
+        ValueError: their sentences differ in number.
     """
-    if min(len(first), len(second)) < 2:
-        return None
-    variances = [float(np.var(sample, ddof=1)) / len(sample) for sample in (first, second)]
-    difference = abs(float(np.mean(first) - np.mean(second)))
-    if sum(variances) == 0:
-        return 0.0 if difference else 1.0
-    t = difference / sum(variances) ** 0.5
-    parts = zip(variances, (first, second), strict=True)
-    freedom = sum(variances) ** 2 / sum(v**2 / (len(sample) - 1) for v, sample in parts)
-    return _tail(t, freedom)
+    generator = np.random.default_rng(1)
+    num_draws = max(LEAST_DRAWS, ceil(DRAWS_AT_LEVEL / level))
+    drawn = _drawn_scores(np.concatenate([first, second]), num_draws, generator)
+    scores = bleu_of(first.sum(axis=1)), bleu_of(second.sum(axis=1))
+    parts = drawn[:, : len(first)], drawn[:, len(first) :]
+    difference = float(scores[1].mean() - scores[0].mean())
+    luck = parts[1].mean(axis=1) - parts[0].mean(axis=1)
+    luck -= luck.mean()
+    knows_seeds = min(len(first), len(second)) > 1
+    if knows_seeds:
+        own = sum(_own_luck(part) for part in parts)
+        shared = max(0.0, 1 - own / max(luck.var(), NOTHING))
+        luck = luck * shared**0.5 + _seed_luck(scores, num_draws, generator)
+    as_great = np.count_nonzero(np.abs(luck) >= abs(difference) - NOTHING)
+    return Comparison(difference, (1 + int(as_great)) / (num_draws + 1), knows_seeds)
 
 
-def _tail(t: float, freedom: float) -> float:
-    start = np.arctan(t / freedom**0.5)
-    return _cosine_power(start, freedom) / _cosine_power(0.0, freedom)
+def _drawn_scores(statistics: NDArray, count: int, generator: np.random.Generator) -> NDArray:
+    """BLEU of each model, (`count`, models), on sentences that are drawn with replacement."""
+    num_models, size, _ = statistics.shape
+    by_sentence = statistics.transpose(1, 0, 2).reshape(size, -1)
+    scores = []
+    for first in range(0, count, max(1, AT_ONCE // size)):
+        num_rows = min(count - first, max(1, AT_ONCE // size))
+        drawn = generator.integers(size, size=(num_rows, size))
+        drawn += size * np.arange(num_rows)[:, None]
+        times = np.bincount(drawn.ravel(), minlength=num_rows * size).reshape(num_rows, size)
+        sums = times.astype(np.float64) @ by_sentence
+        scores.append(bleu_of(sums.reshape(num_rows, num_models, -1)))
+    return np.concatenate(scores)
 
 
-def _cosine_power(start: float, freedom: float) -> float:
-    """Integral of cos^(freedom - 1) from start to pi / 2, by the midpoint rule."""
-    width = (np.pi / 2 - start) / NUM_STEPS
-    places = start + width * (np.arange(NUM_STEPS) + 0.5)
-    return float((np.cos(places) ** (freedom - 1)).sum() * width)
+def _own_luck(drawn: NDArray) -> float:
+    """U / m: variance that the own luck of the m seeds gives their mean, of scores (draws, m)."""
+    return float((drawn - drawn.mean(axis=0)).var(axis=1, ddof=1).mean() / drawn.shape[1])
+
+
+def _seed_luck(
+    scores: tuple[NDArray, NDArray], count: int, generator: np.random.Generator
+) -> NDArray:
+    """What seeds alone may do to the difference: draws of t* √(s_b² / m + s_c² / k)."""
+    variances = [float(each.var(ddof=1)) / len(each) for each in scores]
+    if not sum(variances):
+        return np.zeros(count)
+    parts = zip(variances, scores, strict=True)
+    freedom = sum(variances) ** 2 / sum(v**2 / (len(each) - 1) for v, each in parts)
+    return generator.standard_t(freedom, size=count) * sum(variances) ** 0.5

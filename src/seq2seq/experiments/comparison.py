@@ -1,6 +1,7 @@
 """Runs side by side: grouped by everything but the seed."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from math import sqrt
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 
 from seq2seq.errors import InputError
 from seq2seq.experiments.ledger import FILE_NAME, PLACING, Ledger, State, flat, read_ledger
+from seq2seq.experiments.translations import Translations, read_translations, translations_path
 from seq2seq.plain_text import one_line
 
 NOT_COMPARED = (*PLACING, "seed")
@@ -22,12 +24,34 @@ class Run:
     ledger: Ledger
 
     def values(self) -> dict[str, Any]:
-        """What decides its group, by dotted key."""
-        return {
-            key: value
-            for key, value in flat(self.ledger.config).items()
-            if key.partition(".")[0] not in NOT_COMPARED
-        }
+        """What decides its group, by dotted key; the precision as it was, not as it was wanted."""
+        values = flat(self.ledger.config)
+        if self.ledger.precision is not None:
+            values["device.precision"] = self.ledger.precision
+        return {k: v for k, v in values.items() if k.partition(".")[0] not in NOT_COMPARED}
+
+    def texts(self) -> dict[str, str]:
+        """Fingerprints of the texts that it was scored on, by split."""
+        texts = dict(self.ledger.texts)
+        for split in () if texts else ("validation", "test"):  # of a run from before they were kept
+            with suppress(InputError):
+                translated = self.translations(split)
+                texts |= {} if translated is None else {split: translated.text}
+        return texts
+
+    def translations(self, split: str) -> Translations | None:
+        """Its translations of a split; None where there are none.
+
+        Raises:
+            InputError: they cannot be read.
+        """
+        path = translations_path(self.folder, split)
+        if not path.exists():
+            return None
+        found = read_translations(path)
+        if found.text != self.ledger.texts.get(split, found.text):
+            raise InputError(f"{path} is not of the sentences that the record of the run names")
+        return found
 
     def score(self, split: str, name: str) -> float | None:
         """A score of a split."""
@@ -36,7 +60,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Runs that differ in their seeds only.
+    """Runs that differ in their seeds only, and were scored on the same texts.
 
     Attributes:
         label: the values that set it apart from the other groups.
@@ -90,7 +114,8 @@ def find_runs(paths: Iterable[Path]) -> Found:
                 unreadable.append(str(error))
                 continue
             if ledger is not None and ledger.state is State.finished:
-                finished.setdefault(ledger.fingerprint, Run(file.parent, ledger))
+                key = f"{ledger.fingerprint} {ledger.precision}"
+                finished.setdefault(key, Run(file.parent, ledger))
             else:
                 others.append(file.parent)
     if not finished:
@@ -103,8 +128,14 @@ def group_runs(runs: Sequence[Run]) -> list[Group]:
     """Group by everything but the seed, in the order of the runs."""
     members: dict[str, list[Run]] = {}
     for run in runs:
-        members.setdefault(repr(sorted(run.values().items())), []).append(run)
+        key = repr([sorted(run.values().items()), run.texts()])
+        members.setdefault(key, []).append(run)
     first = [group[0].values() for group in members.values()]
+    if len({repr(values) for values in first}) < len(first):  # it is the text that differs
+        first = [
+            group[0].values() | {f"{split} text": text for split, text in group[0].texts().items()}
+            for group in members.values()
+        ]
     keys = [key for key in _all_keys(first) if len({repr(v.get(key)) for v in first}) > 1]
     groups = []
     for group, values in zip(members.values(), first, strict=True):

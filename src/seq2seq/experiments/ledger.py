@@ -76,6 +76,8 @@ class Ledger(Struct, kw_only=True, forbid_unknown_fields=True):
         host: name of the machine.
         process: process id.
         threads: CPU threads of torch, once known.
+        precision: number format of the products, ``auto`` resolved, once known.
+        texts: fingerprints of the validation and the test text, once known.
         started: begin of the first attempt, ISO 8601, UTC.
         ended: end of the latest attempt, None while it runs.
         attempts: how often the run was started or continued.
@@ -102,6 +104,8 @@ class Ledger(Struct, kw_only=True, forbid_unknown_fields=True):
     host: str
     process: Count
     threads: Count | None = None
+    precision: Annotated[str, Meta(pattern="^(fp32|bf16-mixed|fp16-mixed)$")] | None = None
+    texts: dict[str, str] = {}
     started: str
     ended: str | None = None
     attempts: Count = 1

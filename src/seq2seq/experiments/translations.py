@@ -1,7 +1,9 @@
 """The translations of a run, kept so that runs can be compared sentence by sentence."""
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Literal
 
@@ -37,6 +39,19 @@ class Translations:
     sources: list[str]
     references: list[str]
     hypotheses: list[str]
+
+    @property
+    def text(self) -> str:
+        """The fingerprint of what was translated."""
+        return text_fingerprint(zip(self.sources, self.references, strict=True))
+
+
+def text_fingerprint(pairs: Iterable[tuple[str, str]]) -> str:
+    """A digest of sources and references, in order: runs with the same one can be compared."""
+    digest = sha256()
+    for pair in pairs:
+        digest.update(json.dumps(pair).encode())
+    return digest.hexdigest()[:16]
 
 
 def translations_path(run_dir: Path, split: str) -> Path:

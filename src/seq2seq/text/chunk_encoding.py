@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from seq2seq.text.codec import TextCodec
 from seq2seq.text.corpus_folder import LONGEST, EncodedChunk, EncodedTexts, id_type
-from seq2seq.text.shards import Chunk, is_held_out
+from seq2seq.text.likeness import are_held_out, digests
+from seq2seq.text.shards import Chunk
 from seq2seq.text.vocabulary import UNKNOWN_ID
 
 SENTENCES_AT_ONCE = 1024
@@ -24,12 +25,14 @@ class EncodingRules:
         max_length: tokens; longer pairs are dropped; None for what a folder can hold.
         truncate: cut the sentences of longer pairs instead.
         held_out: share of the source sentences whose pairs are held out.
+        split_seed: decides which.
         keep_text: keep the text too.
     """
 
     max_length: int | None
     truncate: bool
     held_out: float
+    split_seed: int
     keep_text: bool
 
 
@@ -48,7 +51,7 @@ def encode_chunk(
         texts, num_blank = _chosen(texts, is_filled)
     held_out: list[tuple[str, str]] = []
     if rules.held_out:
-        is_held = [is_held_out(source, rules.held_out) for source in texts[0]]
+        is_held = are_held_out(texts[0], rules.held_out, rules.split_seed).tolist()
         held_out = list(zip(*_chosen(texts, is_held)[0], strict=True))
         texts, _ = _chosen(texts, [not held for held in is_held])
     bound = min(rules.max_length or LONGEST, LONGEST)
@@ -63,7 +66,7 @@ def encode_chunk(
         side.packed(of_side, keep_text=rules.keep_text)
         for side, of_side in zip(sides, texts, strict=True)
     )
-    return EncodedChunk(source, target, held_out, num_blank, num_long)
+    return EncodedChunk(source, target, digests(texts[0]), held_out, num_blank, num_long)
 
 
 def _chosen(sides: tuple[list[Any], ...], chosen: list[bool]) -> tuple[tuple[list[Any], ...], int]:

@@ -4,11 +4,12 @@ import random
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import compress, islice
 from pathlib import Path
 
 from seq2seq.errors import InputError
 from seq2seq.text.files import is_zip, read_bytes, read_zipped_text
+from seq2seq.text.likeness import likeness
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -159,8 +160,8 @@ def in_file_order(
 ) -> tuple[list[SentencePair], list[SentencePair], list[SentencePair]]:
     """Consecutive splits of the given sizes.
 
-    A later split leaves out the pairs whose source sentence is in an earlier one, and takes the
-    next ones instead.
+    A later split leaves out the pairs whose source sentence is in an earlier one, but for case and
+    punctuation, and takes the next ones instead.
 
     Raises:
         InputError: there are too few pairs.
@@ -169,14 +170,14 @@ def in_file_order(
     seen: set[str] = set()
     rest = iter(pairs)
     for size in sizes:
-        new = (pair for pair in rest if pair.source not in seen)
+        new = (pair for pair in rest if likeness(pair.source) not in seen)
         split = list(islice(new, size))
         if len(split) < size:
             raise InputError(
                 f"{len(pairs):,} pairs are too few for {sizes[0]:,} training, {sizes[1]:,} "
                 f"validation and {sizes[2]:,} test pairs: ask for fewer"
             )
-        seen |= {pair.source for pair in split}
+        seen |= {likeness(pair.source) for pair in split}
         splits.append(split)
     return splits[0], splits[1], splits[2]
 
@@ -186,12 +187,14 @@ def hold_out(
 ) -> tuple[list[SentencePair], list[SentencePair]]:
     """Split pairs at random into (the rest, `count` of them or a few more).
 
-    All pairs of one source sentence go to the same side. Each side gets one at least.
+    All pairs of one source sentence, whatever its case and punctuation, go to the same side. Each
+    side gets one at least.
 
     Raises:
         InputError: there are too few different source sentences.
     """
-    sizes = Counter(pair.source for pair in pairs)
+    of_pairs = [likeness(pair.source) for pair in pairs]
+    sizes = Counter(of_pairs)
     sources = sorted(sizes)
     random.Random(seed).shuffle(sources)
     held_out: set[str] = set()
@@ -205,5 +208,6 @@ def hold_out(
         raise InputError(
             f"{len(pairs):,} training pairs are too few to hold out {max(count, 1):,} of them"
         )
-    rest = [pair for pair in pairs if pair.source not in held_out]
-    return rest, [pair for pair in pairs if pair.source in held_out]
+    is_held = [source in held_out for source in of_pairs]
+    rest = [pair for pair, held in zip(pairs, is_held, strict=True) if not held]
+    return rest, list(compress(pairs, is_held))

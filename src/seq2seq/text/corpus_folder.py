@@ -2,7 +2,8 @@
 
 ``<side>.ids`` are the token ids of all sentences, ``<side>.offsets`` where each begins (and the
 end), ``<side>.lengths`` their numbers of tokens; ``<side>.text`` and ``<side>.text_offsets`` the
-same for UTF-8 text, where it is kept. ``held_out.jsonl`` are the pairs held out of training,
+same for UTF-8 text, where it is kept. ``digests`` are those of the source sentences, by which it is
+told whether a sentence was trained on. ``held_out.jsonl`` are the pairs held out of training,
 ``tokenizer/`` the codecs. ``corpus.json`` is written last and seals it all.
 """
 
@@ -19,12 +20,13 @@ from seq2seq.text.block_file import BlockWriter
 from seq2seq.text.codec import TextCodec, save_codecs
 from seq2seq.text.codec_files import CODEC_FILES
 
-FORMAT = 1
+FORMAT = 2
 SIDES = ("source", "target")
 SEAL = "corpus.json"
 HELD_OUT = "held_out.jsonl"
+DIGESTS = "digests"
 CORPUS_FILES = (
-    *(HELD_OUT, SEAL),
+    *(HELD_OUT, DIGESTS, SEAL),
     *(f"{s}.{p}" for s in SIDES for p in ("ids", "offsets", "lengths", "text", "text_offsets")),
     *(f"tokenizer/{name}" for name in CODEC_FILES),
 )
@@ -58,6 +60,7 @@ class EncodedChunk:
     Attributes:
         source: the source side of the pairs that are kept.
         target: the target side.
+        digests: of the source sentences, see `likeness.digests`.
         held_out: pairs for validation, as text.
         num_blank: pairs dropped because a side is blank.
         num_long: pairs dropped because a side is over the length bound.
@@ -65,6 +68,7 @@ class EncodedChunk:
 
     source: EncodedTexts
     target: EncodedTexts
+    digests: NDArray[np.uint64]
     held_out: list[tuple[str, str]]
     num_blank: int
     num_long: int
@@ -104,7 +108,7 @@ class CorpusWriter:
         self._keep_text = keep_text
         self._facts: dict[str, Any] = {"num_pairs": 0, "num_blank": 0, "num_long": 0}
         self._facts |= {"num_unknown": [0, 0], "dtypes": [id_type(codec).str for codec in codecs]}
-        self._files = {HELD_OUT: BlockWriter(folder / HELD_OUT)}
+        self._files = {name: BlockWriter(folder / name) for name in (HELD_OUT, DIGESTS)}
         self._ids = [self._ragged(side, "ids", "offsets") for side in SIDES]
         self._lengths = [self._file(f"{side}.lengths") for side in SIDES]
         self._texts = [self._ragged(s, "text", "text_offsets") for s in SIDES if keep_text]
@@ -130,6 +134,7 @@ class CorpusWriter:
                 self._texts[side].append(texts.text, texts.text_lengths)
         lines = (json.dumps(pair, ensure_ascii=False) + "\n" for pair in chunk.held_out)
         self._files[HELD_OUT].write("".join(lines).encode("utf-8"))
+        self._files[DIGESTS].write(chunk.digests)
         self._facts["num_pairs"] += len(chunk.source.lengths)
         self._facts["num_blank"] += chunk.num_blank
         self._facts["num_long"] += chunk.num_long

@@ -177,7 +177,7 @@ def _codecs(
     if recipe.codecs is not None:
         return recipe.codecs, None
     report.sampling(folder)
-    pairs, num_pairs = sample_pairs(recipe.shards, recipe.rules.held_out)
+    pairs, num_pairs = sample_pairs(recipe.shards, recipe.rules.held_out, recipe.rules.split_seed)
     pairs = drop_blank(pairs)
     report.training(len(pairs))
     with TemporaryDirectory() as scratch:

@@ -10,6 +10,7 @@ import numpy as np
 from seq2seq.text.codec import TextCodec
 from seq2seq.text.corpus import SentencePair
 from seq2seq.text.languages import LETTERS
+from seq2seq.text.likeness import likeness
 from seq2seq.text.store import EncodedSplit
 
 FOLD = 3
@@ -79,7 +80,8 @@ class Overlap:
 
     Attributes:
         pairs: its pairs that are training pairs, too.
-        sources: its pairs whose source sentence is a training source, too.
+        sources: its pairs whose source sentence is a training source, too, but for case and
+            punctuation.
     """
 
     pairs: int
@@ -89,10 +91,10 @@ class Overlap:
 def overlap(train: Sequence[SentencePair], other: Sequence[SentencePair]) -> Overlap:
     """Count the pairs and the sources of another split that the training split holds."""
     pairs = {(pair.source, pair.target) for pair in train}
-    sources = {source for source, _ in pairs}
+    sources = {likeness(pair.source) for pair in train}
     return Overlap(
         pairs=sum((pair.source, pair.target) in pairs for pair in other),
-        sources=sum(pair.source in sources for pair in other),
+        sources=sum(likeness(pair.source) in sources for pair in other),
     )
 
 

@@ -1,10 +1,9 @@
 """The files of a corpus that is too large to hold, read a chunk of lines at a time."""
 
 import glob
-import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import chain, compress, islice
 from pathlib import Path
 
 from seq2seq.errors import InputError
@@ -16,6 +15,7 @@ from seq2seq.text.corpus import (
     require_partners,
 )
 from seq2seq.text.files import LINES_AT_ONCE, InputFile
+from seq2seq.text.likeness import are_held_out
 from seq2seq.text.sample import Sample
 
 CHUNK_LINES = 8192
@@ -200,18 +200,12 @@ def first_pairs(shards: Sequence[Shard], count: int) -> list[SentencePair]:
     return list(islice(pairs, count))
 
 
-def sample_pairs(shards: Sequence[Shard], held_out: float) -> tuple[list[SentencePair], int]:
+def sample_pairs(
+    shards: Sequence[Shard], held_out: float, split_seed: int
+) -> tuple[list[SentencePair], int]:
     """Pairs that are trained on, evenly spread; and the number of all pairs, in one pass."""
     sample = Sample()
     for chunk in chunks(shards):
         sample.extend(*chunk.texts())
-    kept = [pair for pair in sample.pairs if not is_held_out(pair.source, held_out)]
-    return kept, sample.num_seen
-
-
-def is_held_out(source: str, fraction: float) -> bool:
-    """Whether the pairs of a source sentence are for validation: by a hash of it, nothing else."""
-    if not fraction:
-        return False
-    digest = hashlib.blake2b(source.encode("utf-8"), digest_size=8).digest()
-    return int.from_bytes(digest, "big") < fraction * 2**64
+    is_held = are_held_out([pair.source for pair in sample.pairs], held_out, split_seed)
+    return list(compress(sample.pairs, ~is_held)), sample.num_seen

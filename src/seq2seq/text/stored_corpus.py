@@ -14,7 +14,7 @@ from seq2seq.storage.typed_json import Count, decoded
 from seq2seq.text.block_file import BlockArray, DamagedFileError, FileSeal
 from seq2seq.text.codec import TextCodec, load_codecs
 from seq2seq.text.corpus import SentencePair
-from seq2seq.text.corpus_folder import FORMAT, HELD_OUT, SEAL, SIDES
+from seq2seq.text.corpus_folder import DIGESTS, FORMAT, HELD_OUT, SEAL, SIDES
 from seq2seq.text.store import EncodedSplit
 
 
@@ -140,11 +140,13 @@ class StoredCorpus:
         codecs: of source and target.
         train: the training split; its ids are mapped. Where text is not kept its pairs are put
             together from the tokens.
+        digests: of the source sentences of `train`.
         held_out: pairs held out for validation.
     """
 
     codecs: tuple[TextCodec, TextCodec]
     train: EncodedSplit
+    digests: NDArray[np.uint64]
     held_out: list[SentencePair]
 
 
@@ -176,6 +178,7 @@ def read_corpus(folder: Path) -> StoredCorpus:
     return StoredCorpus(
         codecs=(source_codec, target_codec),
         train=EncodedSplit(pairs, source, target, num_blank=num_blank, num_long=num_long),
+        digests=files.array(DIGESTS, np.uint64).whole(),
         held_out=_held_out(files),
     )
 

@@ -39,13 +39,13 @@ from seq2seq.text.shards import (
 MEGABYTE = 10**6
 
 
-def build_corpus(data: DataConfig, seed: int) -> ParallelCorpus:
+def build_corpus(data: DataConfig) -> ParallelCorpus:
     """Read or make the corpus.
 
     Raises:
         InputError: a file is wrong, or options do not go together.
     """
-    corpus = _read(data, seed)
+    corpus = _read(data)
     if data.limit is not None:
         corpus = ParallelCorpus(
             corpus.train[: data.limit], corpus.validation[: data.limit], corpus.test[: data.limit]
@@ -55,18 +55,30 @@ def build_corpus(data: DataConfig, seed: int) -> ParallelCorpus:
     return corpus
 
 
-def _read(data: DataConfig, seed: int) -> ParallelCorpus:
+def has_test_split(data: DataConfig) -> bool:
+    """Whether a configuration names a test split, without a look at the files."""
+    match data:
+        case ParallelConfig():
+            return data.overfit or data.test.source is not None
+        case TatoebaConfig():
+            return data.overfit or data.test_pairs > 0
+        case HubConfig():
+            return data.overfit or data.test_split is not None
+    return True
+
+
+def _read(data: DataConfig) -> ParallelCorpus:
     match data:
         case GrammarConfig():
             return _grammar(data)
         case ParallelConfig():
-            return _parallel(data, seed)
+            return _parallel(data)
         case Multi30kConfig():
             return _multi30k(data)
         case TatoebaConfig():
-            return _tatoeba(data, seed)
+            return _tatoeba(data)
         case HubConfig():
-            return _hub(data, seed)
+            return _hub(data)
     raise TypeError(f"no corpus for {type(data).__name__}")
 
 
@@ -104,7 +116,7 @@ def _check_language_codes(data: DataConfig) -> None:
             )
 
 
-def _parallel(data: ParallelConfig, seed: int) -> ParallelCorpus:
+def _parallel(data: ParallelConfig) -> ParallelCorpus:
     _check_language_codes(data)
     shards = _shards("data.train", data.train)
     if not shards:
@@ -122,7 +134,8 @@ def _parallel(data: ParallelConfig, seed: int) -> ParallelCorpus:
     if all(pair.source == pair.target for pair in train):
         print("WARNING: source and target are the same in all training pairs: one file twice?")
     if data.validation.fraction is not None:
-        train, validation = hold_out(train, round(data.validation.fraction * len(train)), seed)
+        count = round(data.validation.fraction * len(train))
+        train, validation = hold_out(train, count, data.split_seed)
     return ParallelCorpus(train, validation, test)
 
 
@@ -160,7 +173,7 @@ def _shards(key: str, files: FilePairConfig) -> tuple[Shard, ...]:
     return find_shards(files.source, files.target)
 
 
-def _tatoeba(data: TatoebaConfig, seed: int) -> ParallelCorpus:
+def _tatoeba(data: TatoebaConfig) -> ParallelCorpus:
     """Held out at random, or, in the order of the file, what follows the training pairs."""
     _check_language_codes(data)
     pairs = read_tab_separated(Path(data.file))
@@ -169,8 +182,10 @@ def _tatoeba(data: TatoebaConfig, seed: int) -> ParallelCorpus:
             raise InputError("data.train_pairs is needed with data.in_order=true")
         sizes = (data.train_pairs, data.validation_pairs, data.test_pairs)
         return ParallelCorpus(*in_file_order(pairs, sizes))
-    rest, validation = hold_out(pairs, data.validation_pairs, seed)
-    rest, test = hold_out(rest, data.test_pairs, seed) if data.test_pairs else (rest, [])
+    rest, validation = hold_out(pairs, data.validation_pairs, data.split_seed)
+    test: list[SentencePair] = []
+    if data.test_pairs:
+        rest, test = hold_out(rest, data.test_pairs, data.split_seed)
     if data.train_pairs is not None and data.train_pairs > len(rest):
         raise InputError(
             f"data.train_pairs={data.train_pairs}: {data.file} leaves {len(rest):,} pairs for "
@@ -197,7 +212,7 @@ def _multi30k(data: Multi30kConfig) -> ParallelCorpus:
     return read_multi30k(root, selection)
 
 
-def _hub(data: HubConfig, seed: int) -> ParallelCorpus:
+def _hub(data: HubConfig) -> ParallelCorpus:
     if (data.validation_split is None) == (data.validation_fraction is None):
         raise InputError(
             "data.validation_split and data.validation_fraction: give one of them, for example "
@@ -218,5 +233,5 @@ def _hub(data: HubConfig, seed: int) -> ParallelCorpus:
         validation = splits.pairs("data.validation_split", data.validation_split)
     else:
         count = round((data.validation_fraction or 0) * len(train))
-        train, validation = hold_out(train, count, seed)
+        train, validation = hold_out(train, count, data.split_seed)
     return ParallelCorpus(train, validation, test)

@@ -43,6 +43,7 @@ def open_large_corpus(
             max_length=data.max_length,
             truncate=data.truncate,
             held_out=data.validation.fraction or 0.0,
+            split_seed=data.split_seed,
             keep_text=data.tokenizer.sampling is not None,
         ),
     )

@@ -4,12 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from seq2seq.application.build.tokenizers import codec_settings
 from seq2seq.config import Config, DataConfig
 from seq2seq.errors import InputError
 from seq2seq.text.codec import TextCodec, load_codecs, save_codecs
 from seq2seq.text.corpus import ParallelCorpus, SentencePair, drop_blank
 from seq2seq.text.corpus_store import train_on
+from seq2seq.text.likeness import digests
 from seq2seq.text.sample import Sample
 from seq2seq.text.store import EncodedSplit, encode_split, require_pairs
 
@@ -22,6 +26,7 @@ class EncodedCorpus:
         source_codec: of the source language.
         target_codec: of the target language.
         train: training split.
+        digests: of its source sentences, see `likeness.digests`.
         validation: validation split.
         test: test pairs as text, scored at the end; may be empty.
     """
@@ -29,8 +34,14 @@ class EncodedCorpus:
     source_codec: TextCodec
     target_codec: TextCodec
     train: EncodedSplit
+    digests: NDArray[np.uint64]
     validation: EncodedSplit
     test: list[SentencePair]
+
+    def held_out(self) -> dict[str, Sequence[SentencePair]]:
+        """The pairs of the other splits, by name."""
+        splits = {"validation": self.validation.pairs, "test": self.test}
+        return {name: pairs for name, pairs in splits.items() if pairs}
 
 
 def encode_corpus(
@@ -61,7 +72,7 @@ def encode_corpus(
 
         stored = open_large_corpus(config.data, corpus.large, codecs)
         validation = corpus.validation or stored.held_out
-        train, used = stored.train, stored.codecs
+        train, known, used = stored.train, stored.digests, stored.codecs
         if codecs is None and writes:
             save_codecs(used, folder)
     else:
@@ -69,10 +80,11 @@ def encode_corpus(
             build_codecs(config.data, corpus, folder) if writes else load_codecs(folder)
         )
         train, validation = encode_pairs(config.data, corpus.train, used), corpus.validation
+        known = digests(pair.source for pair in train.pairs)
     require_pairs("training", train)
     validation_split = encode_pairs(config.data, validation, used)
     require_pairs("validation", validation_split)
-    return EncodedCorpus(*used, train, validation_split, drop_blank(corpus.test))
+    return EncodedCorpus(*used, train, known, validation_split, drop_blank(corpus.test))
 
 
 def encode_pairs(

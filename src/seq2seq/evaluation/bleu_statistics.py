@@ -1,0 +1,39 @@
+"""BLEU from counts of single sentences, which add up to those of any choice of them."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from sacrebleu.metrics.bleu import BLEU
+
+NUM_STATISTICS = 10
+"""Of a sentence: its length, that of the reference, n-grams found in it and n-grams, n = 1 … 4."""
+
+
+def sentence_statistics(hypotheses: Sequence[str], references: Sequence[str]) -> NDArray:
+    """The counts of each sentence, (sentences, `NUM_STATISTICS`), as sacreBLEU makes them.
+
+    Raises:
+        ValueError: there are none, or translations and references differ in number.
+    """
+    if not references or len(hypotheses) != len(references):
+        raise ValueError(f"{len(hypotheses)} translations of {len(references)} sentences")
+    metric = BLEU(effective_order=True)
+    scores = (metric.sentence_score(h, [r]) for h, r in zip(hypotheses, references, strict=True))
+    rows = [(each.sys_len, each.ref_len, *each.counts, *each.totals) for each in scores]
+    return np.array(rows, dtype=np.float64)
+
+
+def bleu_of(statistics: NDArray) -> NDArray:
+    """BLEU, 0 to 100, of summed counts (…, `NUM_STATISTICS`).
+
+    Orders without any n-gram found are smoothed as in sacreBLEU: the k-th of them counts 1 / 2^k.
+    """
+    length, reference_length = statistics[..., 0], statistics[..., 1]
+    found, total = statistics[..., 2:6], statistics[..., 6:10]
+    smoothed = np.where(found == 0, 0.5 ** np.cumsum(found == 0, axis=-1), found)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        precision = np.exp(np.log(smoothed / total).mean(axis=-1))
+        brevity = np.exp(np.minimum(0.0, 1 - reference_length / length))
+    is_scored = (total > 0).all(axis=-1) & found.any(axis=-1)
+    return np.where(is_scored, 100 * brevity * precision, 0.0)
