@@ -4,7 +4,19 @@ import shutil
 
 import pytest
 
-from tests.torture import configs, corpora, damage, fuzz, kills, machine, malice, resuming, signals
+from tests.torture import (
+    checkpoints,
+    configs,
+    corpora,
+    damage,
+    files,
+    fuzz,
+    kills,
+    machine,
+    malice,
+    resuming,
+    signals,
+)
 
 MIXED = [
     "trainer.accumulate=3", "device.precision=bf16-mixed", "optim.schedule=plateau",
@@ -58,6 +70,14 @@ def test_what_the_machine_does_to_a_run_is_said_in_one_line_and_survived(folder)
 
 def test_malicious_files_are_not_executed(folder):
     require(malice.check_all(folder / "malice", 0.06))
+
+
+def test_files_with_odd_fields_are_read_or_refused_in_one_line(folder):
+    require(files.check_all(folder / "files", 0.004))
+
+
+def test_checkpoints_with_odd_parts_are_continued_or_refused_in_one_line(folder):
+    require(checkpoints.check_all(folder / "checkpoints", 0.05))
 
 
 def test_generated_configurations_are_accepted_or_refused_in_one_line():

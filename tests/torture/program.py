@@ -9,9 +9,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tests.torture import (
+    checkpoints,
     configs,
     corpora,
     damage,
+    files,
     fuzz,
     kills,
     machine,
@@ -40,6 +42,8 @@ PARTS: dict[str, Callable[[Path, float], Results]] = {
     "configs": lambda _, share: configs.check_generated(_count(600, share)),
     "programs": lambda folder, share: configs.check_programs(folder, _count(140, share)),
     "corpora": corpora.check_all,
+    "files": files.check_all,
+    "checkpoints": checkpoints.check_all,
     "fuzz": lambda folder, share: fuzz.fuzz(folder, 300 * share),
 }
 

@@ -24,7 +24,7 @@ from seq2seq.experiments.checkpoints import LAST, PREVIOUS
 from seq2seq.model.seq2seq import Seq2Seq
 from seq2seq.plain_text import one_line
 from seq2seq.storage.form import require_form
-from seq2seq.storage.typed_json import Count, converted, open_regular
+from seq2seq.storage.typed_json import Count, converted, first_line, open_regular
 from seq2seq.storage.writing import move, write_file
 
 MODEL_PREFIX = "model."
@@ -99,7 +99,7 @@ def read_checkpoint(path: Path, *, map_location: Any = "cpu") -> dict[str, Any]:
             content = torch.load(file, map_location=map_location, weights_only=True)
         version = converted(content, _Versioned).format_version
     except UNREADABLE as error:
-        raise DamagedCheckpointError(str(error).strip().partition("\n")[0][:200]) from error
+        raise DamagedCheckpointError(first_line(error)) from error
     if version != VERSION:
         raise InputError(
             f"{path} is of format version {version}, this program reads version {VERSION}: "

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from msgspec import Meta, Struct, field
+from msgspec import Meta, Struct, field, to_builtins
 
 from seq2seq.application.checkpoint import VERSION, newest_checkpoint
 from seq2seq.application.launch import num_processes
@@ -121,12 +121,12 @@ def find_resume_point(
         return None
     path, content = found
     with continuable(path, content):
-        converted(content, _Checkpoint)
-    point = ResumePoint(path, content["global_step"], content["conditions"], content["events"])
+        read = converted(content, _Checkpoint)
+    point = ResumePoint(path, read.global_step, to_builtins(read.conditions), read.events)
     require_same_conditions(point, conditions, force=force)
-    if content["epoch"] > config.trainer.max_epochs:
+    if read.epoch > config.trainer.max_epochs:
         raise InputError(
-            f"{path} is in epoch {content['epoch'] + 1}, beyond trainer.max_epochs="
+            f"{path} is in epoch {read.epoch + 1}, beyond trainer.max_epochs="
             f"{config.trainer.max_epochs}: raise it"
         )
     return point
@@ -237,4 +237,4 @@ def _changes(keys: Iterable[str], began: Mapping[str, Any], now: Mapping[str, An
 
 
 def _text(value: Any) -> str:
-    return "null" if value is None else str(value)
+    return "null" if value is None else f"{value!s:.80}"

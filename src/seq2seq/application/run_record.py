@@ -61,7 +61,9 @@ def refuse_other_finished(run_dir: Path, config: Config) -> None:
     if ledger is None or ledger.fingerprint == fingerprint(values):
         return
     differences = differing_keys(ledger.config, values).items()
-    named = ", ".join(f"{key}={old} there, {new} here" for key, (old, new) in differences)
+    named = ", ".join(
+        f"{key}={old!s:.80} there, {new!s:.80} here" for key, (old, new) in differences
+    )
     raise InputError(f"{run_dir} holds a run of another configuration ({named}): give name=…")
 
 

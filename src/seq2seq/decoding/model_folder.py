@@ -20,7 +20,14 @@ from seq2seq.errors import InputError
 from seq2seq.model.seq2seq import Seq2Seq
 from seq2seq.model.spec import ModelSpec, build_seq2seq
 from seq2seq.storage.digests import file_digests, require_digests, value_digest
-from seq2seq.storage.typed_json import Value, converted, encoded, open_regular, read_json
+from seq2seq.storage.typed_json import (
+    Value,
+    converted,
+    encoded,
+    first_line,
+    open_regular,
+    read_json,
+)
 from seq2seq.storage.writing import replacing_folder, write_file
 from seq2seq.text.codec import TextCodec, load_codecs, save_codecs
 
@@ -124,7 +131,7 @@ def _read_model(spec: ModelSpec, folder: Path) -> Seq2Seq:
         model.load_state_dict(load_file(path) | _tied(model), strict=True)
         _require_finite(model)
     except UNREADABLE as error:
-        reason = str(error).partition("\n")[0]
+        reason = first_line(error)
         raise InputError(f"{path} does not hold this model's weights: {reason}") from error
     return model
 

@@ -44,7 +44,7 @@ class _Versioned(Struct):
     version: int = 1
 
     def __str__(self) -> str:
-        return f"{self.format} version {self.version}".lstrip()
+        return f"{self.format[:40]} version {self.version}".lstrip()
 
 
 def read_json(
@@ -117,7 +117,7 @@ def converted(value: Any, kind: type[Kind]) -> Kind:
     """
     try:
         return msgspec.convert(value, kind)
-    except (ValueError, RecursionError) as error:
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(_reason(error)) from error
 
 
@@ -153,9 +153,14 @@ def open_regular(path: Path) -> BufferedReader:
     raise OSError(errno.EINVAL, "it is no regular file")
 
 
+def first_line(error: BaseException) -> str:
+    """What an error says, in one line that ends."""
+    return str(error).strip().partition("\n")[0][:LONGEST_REASON]
+
+
 def _reason(error: Exception) -> str:
     """Which field is wrong and why; the path that msgspec calls ``$`` is that of the file."""
-    reason, _, field = str(error).replace("`", "").partition(" - at $")
     if isinstance(error, RecursionError):
-        reason = "it is nested too deeply"
+        return "it is nested too deeply"
+    reason, _, field = str(error).replace("`", "").partition(" - at $")
     return f"{field.lstrip('.')}: {reason}"[:LONGEST_REASON] if field else reason[:LONGEST_REASON]
