@@ -31,6 +31,8 @@ TINY = [
     "tensorboard.panel.first=4",
 ]
 MAX_SCREENSHOT = 150_000
+LASTING = 1500
+"""Steps of a run."""
 
 expect.set_options(timeout=20_000)  # a busy machine is no failure
 
@@ -73,6 +75,11 @@ def log_folder(trained, tmp_path_factory):
         log_attention(writer, "long", np.eye(60), tokens, tokens, 1)
         scripts = [*"我喜欢喝绿茶。", "أحب", "الشاي", "שלום"]
         log_attention(writer, "scripts", np.eye(10), scripts, scripts, 1)
+    generator = np.random.default_rng(1)
+    with SummaryWriter(str(folder / "lasting")) as writer:
+        tokens = [f"t{number}" for number in range(60)]
+        for step in range(LASTING):  # more than one answer holds
+            log_attention(writer, "s", generator.random((60, 60)), tokens, tokens, step)
     return folder
 
 

@@ -11,7 +11,7 @@ from torch.utils.tensorboard import SummaryWriter
 
 from seq2seq.tensorboard.export import export_run
 from seq2seq.tensorboard.records import log_attention
-from tests.browser.conftest import HOSTILE, tensorboard
+from tests.browser.conftest import HOSTILE, LASTING, tensorboard
 
 TAG = "attention/0/forced"
 
@@ -91,6 +91,26 @@ def test_the_slider_replays_training(open_tab, data):
     tab.locator(".play").click()
     expect(said).to_have_text(f"step {steps[-1]:,}", timeout=10_000)
     assert tab.locator(".cells").first.inner_html() == last
+
+
+def test_steps_come_when_they_are_looked_at_and_no_answer_is_large(open_page, address, data):
+    answers = []
+    page = open_page("about:blank")
+    page.on("response", lambda answer: "/view?" in answer.url and answers.append(answer))
+    page.goto(f"{address}#attention&p.attention.run=lasting")
+    tab = tab_of(page)
+    view = data["lasting", "s/forced"]
+    said = tab.locator(".time:not(.beside) .step b")
+    expect(said).to_have_text(f"step {LASTING - 1:,}")
+    slider = tab.locator(".time:not(.beside) input[type=range]")
+    for key, step in (("Home", 0), ("ArrowRight", 1), ("End", LASTING - 1)):
+        slider.press(key)
+        expect(said).to_have_text(f"step {step:,}")
+        point_at(tab, "row", 5)
+        place = view["steps"].index(step)
+        np.testing.assert_allclose(shown_weights(tab), weights_of(view, place)[5], atol=5.1e-5)
+    assert 2 <= len(answers) <= 6
+    assert max(len(answer.body()) for answer in answers) < 1 << 24
 
 
 def test_pointing_at_a_token_shows_its_exact_weights(open_tab, data):

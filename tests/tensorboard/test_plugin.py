@@ -2,6 +2,7 @@
 
 import base64
 import json
+import math
 import re
 from importlib.metadata import entry_points
 
@@ -17,12 +18,13 @@ from werkzeug.test import Client
 from seq2seq.errors import InputError
 from seq2seq.pictures.colours import difference_colours, oklab
 from seq2seq.tensorboard.export import export_run
+from seq2seq.tensorboard.plugin import event_files, views
 from seq2seq.tensorboard.plugin.event_files import read_log_folder
 from seq2seq.tensorboard.plugin.loader import AttentionLoader
 from seq2seq.tensorboard.plugin.page import MODULES, STATIC_FILES, bundle, page, static_file
 from seq2seq.tensorboard.plugin.views import natural
 from seq2seq.tensorboard.records import log_attention
-from tests.loaders import LOADERS, PLUGINS, flags_of, provider_of
+from tests.loaders import CONTEXT, LOADERS, PLUGINS, flags_of, provider_of
 
 NUM_STEPS = 600
 """More than TensorBoard keeps of a tag that it does not know."""
@@ -239,6 +241,120 @@ def test_broken_and_foreign_logs_are_named_and_the_rest_is_shown(serve, broken_f
     damaged = view(broken, "run", "damaged").json
     assert damaged["frames"] == []
     assert damaged["problems"] == ["step 1: not an attention record"]
+
+
+def odd_log(folder):
+    """Tensors that no record is, one tag for each, and a good record beside and among them."""
+    description = b'{"version":1,"sentence":"s","kind":"k","rank":0,"text":""}'
+    with SummaryWriter(str(folder / "run")) as writer:
+        log_attention(writer, "good", [[1.0]], ["a"], ["b"], 1)
+        for name, strings, wall_time in ODD:
+            value = broken_value(description, name)
+            del value.tensor.string_val[:]
+            value.tensor.string_val.extend(strings)
+            event = Event(step=1, wall_time=wall_time, summary=Summary(value=[value]))
+            writer.file_writer.event_writer.add_event(event)
+    return folder
+
+
+ODD = [
+    ("none", [], 1.0),
+    ("two", [b"one", b"other"], 1.0),
+    ("never", [b"record"], math.nan),
+    ("ever", [b"record"], math.inf),
+]
+
+
+def test_tensors_and_times_that_are_none_are_named_and_the_rest_is_shown(serve, tmp_path):
+    odd = serve(odd_log(tmp_path))
+    index = json.loads(odd.get(f"{ROUTE}/index").text, parse_constant=pytest.fail)
+    (run,) = index["runs"]
+    assert {tag["tag"] for tag in run["tags"]} >= {"good/forced", "none", "two"}
+    for tag in run["tags"]:
+        answer = view(odd, "run", tag["tag"])
+        assert answer.status_code == 200
+        assert bool(answer.json["frames"]) == (tag["tag"] == "good/forced")
+        assert len(answer.json["problems"]) == (tag["tag"] != "good/forced")
+
+
+def test_the_page_leaves_out_what_is_no_record(tmp_path):
+    data = read_log_folder(odd_log(tmp_path))
+    assert data["index"] == json.loads(json.dumps(data["index"], allow_nan=False))
+    frames = {view["tag"]: len(view["frames"]) for view in data["views"]}
+    assert frames == {"good/forced": 1} | {name: 0 for name, *_ in ODD}
+
+
+def steps_of(answer):
+    return [frame["step"] for frame in answer["frames"]]
+
+
+@pytest.mark.parametrize("step", [1, 7, 300, 599, 600, -5, 10**18, None])
+def test_an_answer_is_bounded_and_holds_the_steps_around_the_wanted_one(client, monkeypatch, step):
+    monkeypatch.setattr(views, "ANSWER_BYTES", 2_000)
+    answer = view(client, **({} if step is None else {"step": step}))
+    assert answer.json["steps"] == list(range(1, NUM_STEPS + 1))
+    found = steps_of(answer.json)
+    assert 5 < len(found) < 20
+    assert found == list(range(found[0], found[-1] + 1))
+    wanted = NUM_STEPS if step is None else min(max(step, 1), NUM_STEPS)
+    assert wanted in found
+    assert abs((wanted - found[0]) - (found[-1] - wanted)) <= 1 or found[0] == 1 or found[-1] == 600
+    assert len(json.dumps(answer.json["frames"])) < 2_000
+
+
+def test_a_frame_that_is_larger_than_an_answer_comes_alone(client, monkeypatch):
+    monkeypatch.setattr(views, "ANSWER_BYTES", 0)
+    assert steps_of(view(client, step=77).json) == [77]
+
+
+def test_a_megabyte_of_records_is_no_half_gigabyte_of_answer(tmp_path):
+    tokens = [str(number) for number in range(2048)]
+    with SummaryWriter(str(tmp_path)) as writer:
+        for step in range(5):
+            log_attention(writer, "s", np.zeros((2048, 2048)), tokens, tokens, step)
+    answer = view_of(tmp_path, "s/forced")
+    assert answer["steps"] == [0, 1, 2, 3, 4]
+    assert len(json.dumps(answer)) < 1.5 * 4 / 3 * 2 * 2048**2
+
+
+def view_of(folder, tag):
+    flags = flags_of(folder)
+    with provider_of("slow", flags) as provider:
+        return views.view(provider, CONTEXT, ".", tag)
+
+
+@pytest.mark.parametrize("step", ["", "one", "1.5", "1e3", "9" * 20, "1&step=x y"])
+def test_a_step_that_is_no_number_is_refused(client, step):
+    answer = client.get(f"{ROUTE}/view?run=one&tag=attention/0/forced&step={step}")
+    assert answer.status_code == (200 if step.startswith("1&") else 400)
+
+
+def test_of_damaged_records_only_so_many_are_looked_at(client, tmp_path):
+    frames = views.read_frames(dict.fromkeys(range(1000), b"no record"), range(1000), 100)
+    assert len(frames.problems) == len(frames.unreadable) == views.MAX_PROBLEMS
+
+
+def test_a_page_is_bounded_and_keeps_steps_of_the_whole_training(log_folder, monkeypatch):
+    whole = {view["tag"]: view for view in read_log_folder(log_folder)["views"]}
+    assert len(whole["attention/0/forced"]["frames"]) == NUM_STEPS
+    monkeypatch.setattr(event_files, "PAGE_BYTES", 40_000)
+    data = read_log_folder(log_folder)
+    assert len(json.dumps(data["views"])) < 40_000
+    for found in data["views"]:
+        assert found["steps"] == steps_of(found)
+        if found["tag"] == "attention/0/forced":
+            assert found["steps"][-1] == NUM_STEPS
+            assert np.diff([0, *found["steps"]]).max() <= 2 * NUM_STEPS / len(found["steps"])
+            assert f"of {NUM_STEPS} steps are left out of this page" in found["problems"][0]
+        else:
+            assert found["problems"] == []
+
+
+def test_a_page_without_room_says_so(log_folder, monkeypatch):
+    monkeypatch.setattr(event_files, "PAGE_BYTES", 0)
+    for found in read_log_folder(log_folder)["views"]:
+        assert found["frames"] == []
+        assert "are left out of this page" in found["problems"][0]
 
 
 def test_a_folder_without_records_has_an_empty_index(serve, tmp_path):

@@ -1,5 +1,6 @@
 """TensorBoard's way to the Attention tab: the entry point ``tensorboard_plugins``."""
 
+import re
 from argparse import Namespace
 from collections.abc import Callable
 from typing import Any
@@ -14,6 +15,7 @@ from seq2seq.tensorboard.plugin.page import STATIC_FILES, static_file
 from seq2seq.tensorboard.record_format import PLUGIN_NAME
 
 MAX_NAME_LENGTH = 4096
+STEP = re.compile(r"-?[0-9]{1,19}")
 
 
 class AttentionLoader(TBLoader):
@@ -62,12 +64,16 @@ class AttentionPlugin(TBPlugin):
         run, tag = request.args.getlist("run"), request.args.getlist("tag")
         if not all(len(name) == 1 and len(name[0]) <= MAX_NAME_LENGTH for name in (run, tag)):
             return _refused(request, 400, "give one run and one tag")
+        step = request.args.get("step")
+        if step is not None and not STEP.fullmatch(step):
+            return _refused(request, 400, "a step is a whole number")
         content = views.view(
             self._provider,
             plugin_util.context(request.environ),
             run[0],
             tag[0],
-            plugin_util.experiment_id(request.environ),
+            step=None if step is None else int(step),
+            experiment_id=plugin_util.experiment_id(request.environ),
         )
         if content is None:
             return _refused(request, 404, "there is no such run and tag")

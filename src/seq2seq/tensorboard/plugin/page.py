@@ -10,6 +10,7 @@ from typing import Any
 MODULES = (
     "tokens.js",
     "frames.js",
+    "series.js",
     "paint.js",
     "matrix.js",
     "ribbons.js",

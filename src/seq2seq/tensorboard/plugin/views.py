@@ -1,12 +1,15 @@
-"""What the viewer asks for: an index of all sentences, and all steps of one of them.
+"""What the viewer asks for: an index of all sentences, and the steps of one of them.
 
 Both are JSON values, made from any of TensorBoard's data providers. A record or a tag that cannot
 be read is left out and named under ``problems``; it never ends in an exception.
 """
 
 import base64
+import json
+import math
 import re
 from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from msgspec import Struct
@@ -25,6 +28,11 @@ from seq2seq.tensorboard.record_format import (
 
 ALL_STEPS = 1_000_000
 """More than a run has: providers want a bound."""
+
+ANSWER_BYTES = 1 << 23
+"""Of the frames of an answer, about."""
+FRAME_BYTES = 120
+"""Of a frame without its weights and tokens."""
 
 MAX_PROBLEMS = 20
 KINDS = ("forced", "greedy", "beam")
@@ -49,14 +57,15 @@ def index(provider: DataProvider, context: RequestContext, experiment_id: str = 
     runs, problems = [], []
     for run in sorted(series, key=natural):
         tags = []
-        for tag, described in series[run].items():
+        for tag, series_of_tag in series[run].items():
             try:
-                tags.append({"tag": tag, **_description(described.plugin_content)})
+                tags.append({"tag": tag, **_description(series_of_tag.plugin_content)})
             except RecordError as error:
                 problems.append(f"{run}, {tag}: {error}")
             else:
-                tags[-1]["max_step"] = described.max_step
-                tags[-1]["wall_time"] = described.max_wall_time
+                tags[-1]["max_step"] = series_of_tag.max_step
+                time = series_of_tag.max_wall_time
+                tags[-1]["wall_time"] = time if math.isfinite(time) else None
         if tags:
             runs.append({"run": run, "tags": sorted(tags, key=_order)})
     return {
@@ -69,31 +78,104 @@ def index(provider: DataProvider, context: RequestContext, experiment_id: str = 
 
 
 def view(
-    provider: DataProvider, context: RequestContext, run: str, tag: str, experiment_id: str = ""
+    provider: DataProvider,
+    context: RequestContext,
+    run: str,
+    tag: str,
+    *,
+    step: int | None = None,
+    experiment_id: str = "",
 ) -> Json | None:
-    """All steps of one tag of one run, the later of two records of one step.
+    """The steps of one tag of one run, and the frames of as many as fit `ANSWER_BYTES`.
+
+    Args:
+        provider: reads the records.
+        context: of the request.
+        run: name of the run.
+        tag: name of the tag.
+        step: the frames nearest to this one are wanted, one at least; None for the latest.
+        experiment_id: as TensorBoard has it.
 
     Returns:
         None where there is no such tag.
     """
-    found = provider.read_tensors(
-        context,
-        experiment_id=experiment_id,
-        plugin_name=PLUGIN_NAME,
-        downsample=ALL_STEPS,
-        run_tag_filter=RunTagFilter(runs=[run], tags=[tag]),
-    )
+    try:
+        found = provider.read_tensors(
+            context,
+            experiment_id=experiment_id,
+            plugin_name=PLUGIN_NAME,
+            downsample=ALL_STEPS,
+            run_tag_filter=RunTagFilter(runs=[run], tags=[tag]),
+        )
+    except (ValueError, TypeError, MemoryError) as error:
+        return described(run, tag, Frames({}, [f"TensorBoard cannot read it: {error}"]))
     data = found.get(run, {}).get(tag)
     if data is None:
         return None
-    records: dict[int, tuple[float, AttentionRecord]] = {}
-    problems = []
-    for datum in data:
+    records = {datum.step: _content(datum) for datum in data}
+    wanted = max(records, default=0) if step is None else step
+    nearest = sorted(records, key=lambda each: (abs(each - wanted), each))
+    frames = read_frames(records, nearest, ANSWER_BYTES)
+    return described(run, tag, frames, sorted(records.keys() - frames.unreadable))
+
+
+@dataclass(slots=True)
+class Frames:
+    """Some of the records of a tag.
+
+    Attributes:
+        records: by their step.
+        problems: what is wrong with others.
+        unreadable: steps of these.
+        num_bytes: what the records take in an answer, about.
+    """
+
+    records: dict[int, AttentionRecord]
+    problems: list[str]
+    unreadable: set[int] = field(default_factory=set)
+    num_bytes: int = 0
+
+
+def read_frames(records: Mapping[int, bytes], order: Iterable[int], most_bytes: int) -> Frames:
+    """Read records while their frames fit into so many bytes, the first in any case.
+
+    Args:
+        records: their bytes, by step.
+        order: the steps, those that matter most first.
+        most_bytes: of an answer.
+    """
+    frames = Frames({}, [])
+    for step in order:
         try:
-            records[datum.step] = (datum.wall_time, decode_record(_content(datum)))
+            record = decode_record(records[step])
         except RecordError as error:
-            problems.append(f"step {datum.step}: {error}")
-    return {"run": run, "tag": tag, **_frames(records), "problems": problems[:MAX_PROBLEMS]}
+            frames.problems.append(f"step {step}: {error}")
+            frames.unreadable.add(step)
+            if len(frames.problems) == MAX_PROBLEMS:
+                break
+            continue
+        num_bytes = frames.num_bytes + _num_bytes(record)
+        if num_bytes > most_bytes and frames.records:
+            break
+        frames.records[step], frames.num_bytes = record, num_bytes
+    return frames
+
+
+def _num_bytes(record: AttentionRecord) -> int:
+    """What a record takes as JSON, where it shares nothing with others."""
+    text = json.dumps([record.source, record.target, record.alignment])
+    return len(text) + record.weights.nbytes * 4 // 3 + FRAME_BYTES
+
+
+def described(run: str, tag: str, frames: Frames, steps: Iterable[int] = ()) -> Json:
+    """What the viewer takes: all steps, and the frames of some."""
+    return {
+        "run": run,
+        "tag": tag,
+        "steps": list(steps),
+        **_frames(frames.records),
+        "problems": frames.problems,
+    }
 
 
 def natural(text: str) -> list[tuple[int, int, str]]:
@@ -120,19 +202,17 @@ def _description(content: bytes) -> Json:
 
 
 def _content(datum: TensorDatum) -> bytes:
-    """The one byte string that a record's tensor holds."""
-    if datum.numpy.size != 1 or not isinstance(datum.numpy.item(), bytes):
-        raise RecordError("not an attention record")
-    return datum.numpy.item()
+    """The one byte string that a record's tensor holds; nothing for another tensor."""
+    value = datum.numpy.item() if datum.numpy.size == 1 else None
+    return value if isinstance(value, bytes) else b""
 
 
-def _frames(records: Mapping[int, tuple[float, AttentionRecord]]) -> Json:
+def _frames(records: Mapping[int, AttentionRecord]) -> Json:
     """Frames in the order of steps; what most of them share, such as tokens, is there once."""
     sources, targets, alignments = _Table(), _Table(), _Table()
     frames = [
         {
             "step": step,
-            "wall_time": wall_time,
             "source": sources.place(record.source),
             "target": targets.place(record.target),
             "alignment": alignments.place(record.alignment),
@@ -140,7 +220,7 @@ def _frames(records: Mapping[int, tuple[float, AttentionRecord]]) -> Json:
             "bleu": record.bleu,
             "weights": base64.b64encode(record.weights.astype("<u2").tobytes()).decode("ascii"),
         }
-        for step, (wall_time, record) in sorted(records.items())
+        for step, record in sorted(records.items())
     ]
     return {
         "sources": sources.values,

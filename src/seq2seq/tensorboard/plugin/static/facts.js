@@ -96,15 +96,15 @@ function weightLine(token, series, place, marked, theme) {
   );
 }
 
-// Entropy over the steps, as wide as the slider below it.
+// Entropy over the steps that are here, as wide as the slider below it.
 export function historyLine(frames, theme) {
   const last = Math.max(1, frames.length - 1);
-  const points = frames.map((frame, place) => [place / last, 1 - figuresOf(frame).entropy]);
+  const points = frames.flatMap((frame, place) => (frame.weights || frame.figures ? [[place / last, 1 - figuresOf(frame).entropy]] : []));
   const line = points.map(([x, y]) => `${(1000 * x).toFixed(1)},${(2 + 24 * y).toFixed(2)}`).join(" ");
   return draw(
     "svg",
     { class: "history", viewBox: "0 0 1000 28", preserveAspectRatio: "none", "aria-hidden": "true" },
-    draw("polygon", { points: `0,28 ${line} ${(1000 * points.at(-1)[0]).toFixed(1)},28`, fill: theme.ribbon, opacity: 0.16 }),
+    draw("polygon", { points: `${(1000 * points[0][0]).toFixed(1)},28 ${line} ${(1000 * points.at(-1)[0]).toFixed(1)},28`, fill: theme.ribbon, opacity: 0.16 }),
     draw("polyline", { points: line, fill: "none", stroke: theme.ribbon, "stroke-width": 1.5, "vector-effect": "non-scaling-stroke" }),
   );
 }

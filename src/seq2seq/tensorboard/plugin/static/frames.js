@@ -12,8 +12,10 @@ export function servedSource(base) {
   return {
     grows: true,
     index: () => get("index"),
-    view: async (run, tag) =>
-      decodeView(await get(`view?${new URLSearchParams({ run, tag })}`)),
+    view: async (run, tag, step) => {
+      const wanted = /^-?[0-9]{1,19}$/u.test(step) ? { step } : {};
+      return decodeView(await get(`view?${new URLSearchParams({ run, tag, ...wanted })}`));
+    },
   };
 }
 
@@ -31,6 +33,7 @@ export function embeddedSource() {
 function decodeView(view) {
   return {
     problems: view.problems,
+    steps: view.steps,
     frames: view.frames.map((frame) => ({
       step: frame.step,
       score: frame.score,

@@ -2,10 +2,10 @@
 
 import { nearestFrame } from "./frames.js";
 
-const KIND_NAMES = { forced: "teacher-forced", greedy: "greedy", beam: "beam" };
+const KIND_NAMES = new Map([["forced", "teacher-forced"]]);
 
 export function kindName(kind) {
-  return KIND_NAMES[kind] ?? kind;
+  return KIND_NAMES.get(kind) ?? kind;
 }
 
 const distinct = (values) => [...new Set(values)];

@@ -8,6 +8,7 @@ import { differenceOf, sameTokens } from "./frames.js";
 import { matrixChart } from "./matrix.js";
 import { make, themeOf } from "./paint.js";
 import { ribbonChart } from "./ribbons.js";
+import { Series } from "./series.js";
 import { kindName, otherPlace, otherTag, placeOf, selectionOf } from "./state.js";
 import { labelOf } from "./tokens.js";
 
@@ -47,7 +48,7 @@ class Viewer {
   constructor(root, source, host) {
     Object.assign(this, { root, source, host });
     this.state = initialState(host.read());
-    this.views = new Map();
+    this.series = new Map();
     this.focus = null;
     this.pinned = false;
     this.charts = [];
@@ -129,7 +130,7 @@ class Viewer {
     const selection = selectionOf(index, state);
     if (!selection) return this.showNothing();
     try {
-      const shown = await this.shownFrames(selection);
+      const shown = await this.inTurn(turn, () => this.shownFrames(selection));
       if (turn !== this.turn) return; // a later choice has overtaken this one
       this.selection = selection;
       this.shown = shown.filter(({ frames }) => frames.length);
@@ -137,33 +138,62 @@ class Viewer {
       if (!shown[0].frames.length) return this.say(`${selection.tag} holds no readable record. ${shown[0].problems.join("; ")}`);
       this.host.write(addressOf(state));
       this.paint();
+      this.fetchNeighbours(turn);
     } catch (error) {
       this.say(`The data could not be read. ${error.message}`);
     }
   }
 
-  // One or two views: {name, run, frames, frame, place}.
-  async shownFrames(selection) {
-    const { index, state } = this;
-    const first = await this.view(selection.run, selection.tag);
-    const place = first.frames.length ? placeOf(first.frames, state.step) : 0;
-    const shown = [{ name: "A", run: selection.run, ...first, place, frame: first.frames[place] }];
-    if (state.compare !== "on" || !first.frames.length) return shown;
-    const { run, tag } = otherTag(index, state, selection);
-    const second = tag === null ? { frames: [], problems: [] } : await this.view(run, tag);
-    const at = second.frames.length ? otherPlace(second.frames, state, selection, shown[0].frame.step) : 0;
-    return [...shown, { name: "B", run, ...second, place: at, frame: second.frames[at] }];
+  // One question at a time; one that a later choice has overtaken before its turn is not asked.
+  inTurn(turn, ask) {
+    const before = this.asking;
+    const answer = (async () => {
+      await before;
+      return turn === this.turn ? ask() : null;
+    })();
+    this.asking = answer.catch(() => {});
+    return answer;
   }
 
-  // A view that has grown since is asked for again.
-  async view(run, tag) {
+  // One or two views: {name, run, series, frames, problems, frame, place}.
+  async shownFrames(selection) {
+    const { index, state } = this;
+    const first = await this.shownOf("A", selection, state.step, (frames) => placeOf(frames, state.step));
+    if (state.compare !== "on" || !first.frames.length) return [first];
+    const other = otherTag(index, state, selection);
+    const find = (frames) => otherPlace(frames, state, selection, first.frame.step);
+    return [first, await this.shownOf("B", other, state.withStep ?? first.frame.step, find)];
+  }
+
+  async shownOf(name, { run, tag }, step, find) {
+    const series = tag === null ? new Series() : await this.seriesOf(run, tag, step);
+    const place = await series.placeOf(find);
+    const { frames, problems } = series;
+    return { name, run, series, frames, problems, place, frame: frames[place] };
+  }
+
+  // Steps that have grown since are asked for again.
+  async seriesOf(run, tag, step) {
     const described = this.index.runs.find((each) => each.run === run).tags.find((each) => each.tag === tag);
     const key = JSON.stringify([run, tag]);
     const state = `${described.max_step} ${described.wall_time}`;
-    if (this.views.get(key)?.state !== state) {
-      this.views.set(key, { state, view: await this.source.view(run, tag) });
+    if (this.series.get(key)?.state !== state) {
+      const series = new Series((at) => this.source.view(run, tag, at));
+      await series.fetch(step);
+      this.series.set(key, { state, series });
     }
-    return this.views.get(key).view;
+    return this.series.get(key).series;
+  }
+
+  // The steps before and after are here when they are wanted.
+  fetchNeighbours(turn) {
+    for (const { series, frame } of this.shown) {
+      for (const by of [1, -1]) {
+        const near = () => series.frames[series.frames.findIndex(({ step }) => step === frame.step) + by];
+        const lacks = () => near() && !near().weights;
+        if (lacks()) this.inTurn(turn, async () => lacks() && series.fetch(near().step)).catch(() => {});
+      }
+    }
   }
 
   goTo(place) {

@@ -1,0 +1,206 @@
+"""The parts of the viewer that need no browser, in node: what is asked for, kept and named."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from seq2seq.tensorboard.plugin import page
+
+STATIC = Path(page.__file__).with_name("static")
+
+pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+
+SERVER = """
+const asked = [];
+const size = %(size)d, broken = new Set(%(broken)s), all = [...Array(%(steps)d).keys()];
+const ask = async (step) => {
+  asked.push(step);
+  const wanted = step ?? all.at(-1);
+  const tried = all.filter((each) => Math.abs(each - wanted) <= %(around)d);
+  const known = { score: null, bleu: null, source: ["a"], target: ["b"] };
+  const weights = () => new Float64Array(size).fill(0.5);
+  const good = tried.filter((each) => !broken.has(each));
+  const frames = good.map((step) => ({ ...known, step, weights: weights() }));
+  const problems = tried.filter((each) => broken.has(each)).map((each) => `step ${each}`);
+  const steps = all.filter((each) => !tried.includes(each) || !broken.has(each));
+  return { steps, frames, problems };
+};
+const series = new Series(ask);
+const at = (step) => series.placeOf((frames) => nearestFrame(frames, step));
+"""
+
+
+def answer_of(script, steps=6, size=1, around=0, broken=()):
+    """What a script tells by `tell`, as JSON; it has a `series` on a server that is made up."""
+    server = SERVER % {"steps": steps, "size": size, "around": around, "broken": list(broken)}
+    return told_by(
+        f"import {{ nearestFrame, servedSource }} from '{STATIC}/frames.js';",
+        f"import {{ kindName, selectionOf }} from '{STATIC}/state.js';",
+        f"import {{ Series }} from '{STATIC}/series.js';",
+        server,
+        script,
+    )
+
+
+def told_by(*lines):
+    tell = "const tell = (value) => console.log(JSON.stringify(value));"
+    found = subprocess.run(
+        ["node", "--no-warnings", "--input-type=module", "--experimental-default-type=module"],
+        input="\n".join([*lines[:-1], tell, lines[-1]]),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert found.returncode == 0, found.stderr
+    return json.loads(found.stdout)
+
+
+def test_what_comes_in_one_answer_is_asked_for_once():
+    script = """
+    await series.fetch(null);
+    for (const step of [5, 0, 3]) await at(step);
+    tell([asked, series.frames.map(({ weights }) => weights.length)]);
+    """
+    assert answer_of(script, around=9) == [[None], [1] * 6]
+
+
+def test_steps_are_asked_for_when_they_are_wanted():
+    script = """
+    await series.fetch(null);
+    const places = [];
+    for (const step of [5, 4, 1, 4, 0]) places.push(await at(step));
+    tell([asked, places, series.frames.map(({ weights }) => Boolean(weights))]);
+    """
+    has = [True, True, False, False, True, True]
+    assert answer_of(script) == [[None, 4, 1, 0], [5, 4, 1, 4, 0], has]
+
+
+def test_of_large_frames_the_latest_are_kept_and_of_the_others_the_figures():
+    script = """
+    await series.fetch(null);
+    for (const step of [4, 3, 2, 4]) await at(step);
+    const has = ({ step, weights, figures }) => [step, Boolean(weights), Boolean(figures)];
+    tell([asked, series.frames.map(has)]);
+    """
+    asked, frames = answer_of(script, size=7_000_000)
+    assert asked == [None, 4, 3, 2, 4]
+    assert frames == [
+        [0, False, False],
+        [1, False, False],
+        [2, True, False],
+        [3, False, True],
+        [4, True, False],
+        [5, False, True],
+    ]
+
+
+@pytest.mark.parametrize("around", [0, 1, 9])
+def test_steps_that_cannot_be_read_are_passed_over(around):
+    script = """
+    await series.fetch(3);
+    const place = await at(3);
+    tell([series.frames[place].step, asked.length, series.problems.length]);
+    """
+    found, num_asked, num_problems = answer_of(script, around=around, broken=[2, 3, 4])
+    assert found in {1, 5}
+    assert num_asked <= 5
+    assert num_problems == 3
+
+
+def test_where_nothing_can_be_read_there_is_no_place():
+    assert answer_of("await series.fetch(null); tell(await at(2));", broken=range(6)) == -1
+
+
+def test_a_step_is_asked_for_as_a_number_or_not_at_all():
+    script = """
+    const seen = [];
+    globalThis.fetch = async (url) => {
+      seen.push(url.search);
+      const none = { frames: [], problems: [], sources: [], targets: [], alignments: [] };
+      return { ok: true, json: async () => ({ ...none, steps: [] }) };
+    };
+    const source = servedSource("http://here/");
+    for (const step of [null, 5, "7", "-1", "one", "1.5", ""]) await source.view("r", "t", step);
+    tell(seen);
+    """
+    bare = "?run=r&tag=t"
+    assert answer_of(script) == [
+        bare, f"{bare}&step=5", f"{bare}&step=7", f"{bare}&step=-1", bare, bare, bare,
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["constructor", "__proto__", "toString", "head 1", "greedy"])
+def test_a_kind_is_named_by_its_own_text_whatever_it_is(kind):
+    script = f"""
+    const tag = {{ tag: "t", sentence: {kind!r}, kind: {kind!r}, rank: 0, text: "x" }};
+    const index = {{ runs: [{{ run: {kind!r}, tags: [tag] }}] }};
+    const found = selectionOf(index, {{ run: null, sentence: null, kind: null, rank: null }});
+    tell([kindName({kind!r}), found.kind, found.texts.get({kind!r})]);
+    """
+    assert answer_of(script) == [kind, kind, "x"]
+
+
+NO_BROWSER = """
+// Every element is one that does nothing and has every property.
+function element() {
+  const no = { contains: () => false, querySelector: () => null };
+  const own = { clientWidth: 800, offsetHeight: 40, ...no };
+  return new Proxy(element, {
+    get: (_, key) => {
+      if (key === "then") return undefined;
+      if (key === Symbol.toPrimitive) return () => 7;
+      return own[key] ?? element();
+    },
+    set: (_, key, value) => { own[key] = value; return true; },
+    apply: element,
+  });
+}
+Object.assign(globalThis, { addEventListener: () => {}, innerWidth: 1200, innerHeight: 800 });
+globalThis.document = { createElement: element, createElementNS: element, addEventListener() {} };
+document.documentElement = { dataset: {} };
+"""
+
+DRAGGED = """
+const seen = { asked: [], painted: [], together: 0 };
+let open = 0;
+const tag = { tag: "t", sentence: "s", kind: "k", rank: 0, text: "", max_step: 11, wall_time: 0 };
+const difference = Array(192).fill("#000000");
+const index = { runs: [{ run: "r", tags: [tag] }], colours: difference, difference, problems: [] };
+const frame = { score: null, bleu: null, source: ["a"], target: ["b"], links: null };
+const source = {
+  index: async () => index,
+  view: async (_run, _tag, wanted) => {
+    seen.asked.push(wanted);
+    seen.together = Math.max(seen.together, (open += 1));
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    open -= 1;
+    const frames = [{ ...frame, step: Number(wanted ?? 11), weights: new Float64Array(1) }];
+    return { steps: [...Array(12).keys()], problems: [], frames };
+  },
+};
+const host = { read: () => new URLSearchParams(), isDark: () => false };
+for (const name of ["write", "link", "onTheme", "onReload", "onAddress"]) host[name] = () => {};
+const viewer = mount(element(), source, host);
+const paint = viewer.paint.bind(viewer);
+viewer.paint = () => { seen.painted.push(viewer.shown[0].frame.step); paint(); };
+const quiet = async () => { await new Promise((r) => setTimeout(r, 5)); await viewer.asking; };
+for (let turn = 0; turn < 8; turn += 1) await quiet();
+for (const place of [9, 7, 5, 3, 1]) viewer.goTo(place);
+for (let turn = 0; turn < 8; turn += 1) await quiet();
+tell(seen);
+process.exit(0);
+"""
+
+
+def test_a_slider_that_is_dragged_asks_for_where_it_stops_and_what_is_beside_it():
+    found = told_by(NO_BROWSER, f"const {{ mount }} = await import('{STATIC}/viewer.js');", DRAGGED)
+    assert found["asked"][:2] == [None, 10]
+    assert found["asked"][-3:] == [1, 2, 0]
+    assert len(found["asked"]) <= 6
+    assert found["painted"][0] == 11
+    assert found["painted"][-1] == 1
+    assert found["together"] == 1
