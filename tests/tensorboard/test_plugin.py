@@ -329,9 +329,11 @@ def test_a_step_that_is_no_number_is_refused(client, step):
     assert answer.status_code == (200 if step.startswith("1&") else 400)
 
 
-def test_of_damaged_records_only_so_many_are_looked_at(client, tmp_path):
-    frames = views.read_frames(dict.fromkeys(range(1000), b"no record"), range(1000), 100)
-    assert len(frames.problems) == len(frames.unreadable) == views.MAX_PROBLEMS
+def test_of_damaged_records_only_so_many_are_looked_at():
+    damaged = dict.fromkeys(range(1000), b"no record")
+    found = views.frames_of("run", "tag", damaged, range(1000), 100)
+    assert len(found["problems"]) == views.MAX_PROBLEMS
+    assert found["steps"] == list(range(views.MAX_PROBLEMS, 1000))
 
 
 def test_a_page_is_bounded_and_keeps_steps_of_the_whole_training(log_folder, monkeypatch):

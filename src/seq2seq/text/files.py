@@ -65,22 +65,17 @@ class TextStream:
     ) -> None:
         self._stream = stream if hasattr(stream, "peek") else io.BufferedReader(stream)
         self._name = name
-        self._kind = kind
+        self.kind = kind
         with self._refused():
             start = b"" if kind else self._stream.peek(LONGEST_MAGIC)
-            self._kind, opener = next(
+            self.kind, opener = next(
                 (OPENERS[magic] for magic in OPENERS if start.startswith(magic)), (kind, None)
             )
             self._file = io.BufferedReader(opener(self._stream), BLOCK) if opener else self._stream
         self._most = None
-        if self._kind and num_bytes is not None:
+        if self.kind and num_bytes is not None:
             self._most = max(UNFOLDED_ANYWAY, MOST_UNFOLDED * num_bytes)
         self._lines = chain.from_iterable(self._split())
-
-    @property
-    def is_compressed(self) -> bool:
-        """Whether it is larger than it seems."""
-        return bool(self._kind)
 
     def __enter__(self) -> Self:
         return self
@@ -147,7 +142,7 @@ class TextStream:
         try:
             yield
         except DAMAGE as error:
-            wrong = f"is a damaged {self._kind}" if self._kind else "cannot be read"
+            wrong = f"is a damaged {self.kind}" if self.kind else "cannot be read"
             raise InputError(f"{self._name} {wrong} ({error}): fetch it again") from error
         except MemoryError as error:
             raise InputError(f"{self._name} takes more memory to unpack than there is") from error

@@ -99,7 +99,7 @@ def _require_bounded(folder: Path) -> None:
     """Refuse files that the library would unpack, or take for a line, until the machine is full."""
     for path in filter(Path.is_file, folder.rglob("*")):
         with InputFile(path) as file:
-            if file.is_compressed or path.suffix in TEXTS:
+            if file.kind or path.suffix in TEXTS:
                 for _ in file.held():
                     pass
         require_held(str(path), path.stat().st_size, 0)

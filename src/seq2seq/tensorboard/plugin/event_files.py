@@ -1,6 +1,8 @@
 """Reads attention records from event files, without a TensorBoard that runs."""
 
+import json
 import logging
+from collections.abc import Mapping
 from pathlib import Path
 
 from tensorboard.backend.event_processing.data_provider import MultiplexerDataProvider
@@ -44,31 +46,27 @@ def read_log_folder(folder: Path, *, name: str | None = None) -> Json:
         )
     own, all_views, left = name or folder.resolve().name, [], PAGE_BYTES
     for place, (run, tag) in enumerate(found):
-        view, num_bytes = _view(multiplexer, run, tag, left // (len(found) - place))
-        all_views.append(view)
-        left -= num_bytes
+        events = multiplexer.Tensors(run, tag)
+        records = {event.step: _content(event.tensor_proto) for event in events}
+        all_views.append(_spread(run, tag, records, left // (len(found) - place)))
+        left = max(0, left - len(json.dumps(all_views[-1])))
     for described in (*index["runs"], *all_views):
         if described["run"] == ".":
             described["run"] = own
     return {"index": index, "views": all_views}
 
 
-def _view(multiplexer: EventMultiplexer, run: str, tag: str, most_bytes: int) -> tuple[Json, int]:
-    """As many steps as fit, evenly spread from the latest on; and what they take."""
-    events = multiplexer.Tensors(run, tag)
-    records = {event.step: _content(event.tensor_proto) for event in events}
-    steps = sorted(records)
-    strides = (1 << power for power in reversed(range(len(steps).bit_length())))
-    places = dict.fromkeys(
-        place for stride in strides for place in range(len(steps) - 1, -1, -stride)
-    )
-    frames = views.read_frames(records, [steps[place] for place in places], most_bytes)
-    if frames.num_bytes > most_bytes:  # the first, in any case
-        frames = views.Frames({}, frames.problems, frames.unreadable)
-    num_left = len(records) - len(frames.records) - len(frames.unreadable)
-    if num_left:
-        frames.problems.append(f"{num_left} of {len(records)} steps are left out of this page")
-    return views.described(run, tag, frames, sorted(frames.records)), frames.num_bytes
+def _spread(run: str, tag: str, records: Mapping[int, bytes], most_bytes: int) -> Json:
+    """As many steps as fit: the last, and others evenly spread, closer and closer."""
+    steps, places = sorted(records), dict[int, None]()
+    for power in reversed(range(len(steps).bit_length() if most_bytes else 0)):
+        places |= dict.fromkeys(range(len(steps) - 1, -1, -(1 << power)))
+    view = views.frames_of(run, tag, records, [steps[place] for place in places], most_bytes)
+    kept = [frame["step"] for frame in view["frames"]]
+    if num_left := len(view["steps"]) - len(kept):
+        problem = f"{num_left} of {len(steps)} steps are left out of this page"
+        view["problems"].append(problem)
+    return view | {"steps": kept}
 
 
 def _content(tensor: TensorProto) -> bytes:

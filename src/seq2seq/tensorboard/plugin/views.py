@@ -9,7 +9,6 @@ import json
 import math
 import re
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from msgspec import Struct
@@ -86,15 +85,7 @@ def view(
     step: int | None = None,
     experiment_id: str = "",
 ) -> Json | None:
-    """The steps of one tag of one run, and the frames of as many as fit `ANSWER_BYTES`.
-
-    Args:
-        provider: reads the records.
-        context: of the request.
-        run: name of the run.
-        tag: name of the tag.
-        step: the frames nearest to this one are wanted, one at least; None for the latest.
-        experiment_id: as TensorBoard has it.
+    """The steps of one tag of one run, and the frames nearest to `step`, by default the last.
 
     Returns:
         None where there is no such tag.
@@ -108,74 +99,57 @@ def view(
             run_tag_filter=RunTagFilter(runs=[run], tags=[tag]),
         )
     except (ValueError, TypeError, MemoryError) as error:
-        return described(run, tag, Frames({}, [f"TensorBoard cannot read it: {error}"]))
+        problem = f"TensorBoard cannot read it ({error})"
+        return frames_of(run, tag, {}, [], 0) | {"problems": [problem]}
     data = found.get(run, {}).get(tag)
     if data is None:
         return None
     records = {datum.step: _content(datum) for datum in data}
     wanted = max(records, default=0) if step is None else step
     nearest = sorted(records, key=lambda each: (abs(each - wanted), each))
-    frames = read_frames(records, nearest, ANSWER_BYTES)
-    return described(run, tag, frames, sorted(records.keys() - frames.unreadable))
+    return frames_of(run, tag, records, nearest, ANSWER_BYTES)
 
 
-@dataclass(slots=True)
-class Frames:
-    """Some of the records of a tag.
-
-    Attributes:
-        records: by their step.
-        problems: what is wrong with others.
-        unreadable: steps of these.
-        num_bytes: what the records take in an answer, about.
-    """
-
-    records: dict[int, AttentionRecord]
-    problems: list[str]
-    unreadable: set[int] = field(default_factory=set)
-    num_bytes: int = 0
-
-
-def read_frames(records: Mapping[int, bytes], order: Iterable[int], most_bytes: int) -> Frames:
-    """Read records while their frames fit into so many bytes, the first in any case.
+def frames_of(
+    run: str, tag: str, records: Mapping[int, bytes], order: Iterable[int], most_bytes: int
+) -> Json:
+    """The steps of a tag, and the frames of some.
 
     Args:
-        records: their bytes, by step.
-        order: the steps, those that matter most first.
-        most_bytes: of an answer.
+        run: its run.
+        tag: its name.
+        records: by step.
+        order: steps whose frames are taken while they fit, the first in any case.
+        most_bytes: of all frames.
     """
-    frames = Frames({}, [])
+    steps, problems = set(records), list[str]()
+    chosen: dict[int, AttentionRecord] = {}
     for step in order:
         try:
             record = decode_record(records[step])
         except RecordError as error:
-            frames.problems.append(f"step {step}: {error}")
-            frames.unreadable.add(step)
-            if len(frames.problems) == MAX_PROBLEMS:
+            steps.remove(step)
+            problems.append(f"step {step}: {error}")
+            if len(problems) == MAX_PROBLEMS:
                 break
             continue
-        num_bytes = frames.num_bytes + _num_bytes(record)
-        if num_bytes > most_bytes and frames.records:
+        most_bytes -= _num_bytes(record)
+        if most_bytes < 0 and chosen:
             break
-        frames.records[step], frames.num_bytes = record, num_bytes
-    return frames
-
-
-def _num_bytes(record: AttentionRecord) -> int:
-    """What a record takes as JSON, where it shares nothing with others."""
-    text = json.dumps([record.source, record.target, record.alignment])
-    return len(text) + record.weights.nbytes * 4 // 3 + FRAME_BYTES
-
-
-def described(run: str, tag: str, frames: Frames, steps: Iterable[int] = ()) -> Json:
-    """What the viewer takes: all steps, and the frames of some."""
+        chosen[step] = record
     return {
         "run": run,
         "tag": tag,
-        "steps": list(steps),
-        **_frames(frames.records),
-        "problems": frames.problems,
+        "steps": sorted(steps),
+        **_frames(chosen),
+        "problems": problems,
     }
+
+
+def _num_bytes(record: AttentionRecord) -> int:
+    """What a record takes as JSON where it shares nothing with others."""
+    text = json.dumps([record.source, record.target, record.alignment])
+    return len(text) + record.weights.nbytes * 4 // 3 + FRAME_BYTES
 
 
 def natural(text: str) -> list[tuple[int, int, str]]:
