@@ -5,6 +5,7 @@ import difflib
 import gzip
 import io
 import lzma
+import math
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -25,10 +26,10 @@ MOST_BYTES = 1 << 30
 MOST_LINES = 1 << 24
 """What a text may have, decompressed, that is held in memory."""
 
-MOST_UNFOLDED = 200
+MOST_UNFOLDED = 50
 UNFOLDED_ANYWAY = 1 << 25
-"""What compressed text may unfold to: so many times its size, or so many bytes. Text becomes 3 to
-10 times as large; what is made to fill a machine, a thousand times."""
+"""What compressed data may have become: so many times their size, or so many bytes. Text becomes 3
+to 10 times as large; what is made to fill a machine, a thousand times."""
 
 LINES_AT_ONCE = 64
 """Lines for a reader that keeps few of them: each may be of the greatest length."""
@@ -56,25 +57,22 @@ class TextStream:
     Args:
         stream: the data.
         name: what messages call them.
-        num_bytes: their size, compressed; None where it is not known.
-        kind: how they are compressed, if `stream` decompresses them.
+        zipped: size in a zip archive that `stream` unpacks; None for other data.
+
+    Attributes:
+        kind: how they are compressed; nothing where they are not.
     """
 
-    def __init__(
-        self, stream: Any, name: str, *, num_bytes: int | None = None, kind: str = ""
-    ) -> None:
+    def __init__(self, stream: Any, name: str, *, zipped: int | None = None) -> None:
         self._stream = stream if hasattr(stream, "peek") else io.BufferedReader(stream)
-        self._name = name
-        self.kind = kind
+        self._name, self._zipped = name, zipped
+        self.kind, opener = "zip archive" if zipped is not None else "", None
         with self._refused():
-            start = b"" if kind else self._stream.peek(LONGEST_MAGIC)
-            self.kind, opener = next(
-                (OPENERS[magic] for magic in OPENERS if start.startswith(magic)), (kind, None)
-            )
+            start = b"" if self.kind else self._stream.peek(LONGEST_MAGIC)
+            for magic, found in OPENERS.items():
+                if start.startswith(magic):
+                    self.kind, opener = found
             self._file = io.BufferedReader(opener(self._stream), BLOCK) if opener else self._stream
-        self._most = None
-        if self.kind and num_bytes is not None:
-            self._most = max(UNFOLDED_ANYWAY, MOST_UNFOLDED * num_bytes)
         self._lines = chain.from_iterable(self._split())
 
     def __enter__(self) -> Self:
@@ -109,10 +107,10 @@ class TextStream:
         num_bytes, begun, number = 0, 0, 1
         while block := self._block():
             num_bytes += len(block)
-            if self._most is not None and num_bytes > self._most:
+            if num_bytes > UNFOLDED_ANYWAY and num_bytes > MOST_UNFOLDED * self._num_packed():
                 raise InputError(
-                    f"{self._name} unfolds to more than {self._most:,} bytes, as no text does: "
-                    "unpack and check it"
+                    f"{self._name} unfolds to more than {MOST_UNFOLDED} times its size, as no text "
+                    "does: unpack and check it"
                 )
             first_end = block.find(b"\n")
             if begun + (len(block) if first_end < 0 else first_end) > LONGEST_LINE:
@@ -123,6 +121,12 @@ class TextStream:
             begun = len(block) - block.rfind(b"\n") - 1 + (begun if first_end < 0 else 0)
             number += block.count(b"\n")
             yield block
+
+    def _num_packed(self) -> float:
+        """Bytes, compressed, of what has been read; more than any where that cannot be told."""
+        if self._zipped is not None:
+            return self._zipped
+        return self._stream.tell() if self.kind and self._stream.seekable() else math.inf
 
     def _split(self) -> Iterator[list[bytes]]:
         rest = b""
@@ -156,7 +160,7 @@ class InputFile(TextStream):
     """
 
     def __init__(self, path: Path) -> None:
-        super().__init__(_opened(path), str(path), num_bytes=path.stat().st_size)
+        super().__init__(_opened(path), str(path))
 
 
 def read_bytes(path: Path) -> bytes:
@@ -201,8 +205,8 @@ def read_zipped_text(path: Path) -> bytes:
     try:
         with zipfile.ZipFile(path) as archive:
             entry = _one_text(path, archive)
-            kind, size = "zip archive", entry.compress_size
-            with TextStream(archive.open(entry), str(path), num_bytes=size, kind=kind) as file:
+            stream, size = archive.open(entry), entry.compress_size
+            with TextStream(stream, str(path), zipped=size) as file:
                 return file.read()
     except (*DAMAGE, NotImplementedError) as error:
         raise InputError(f"{path} is a damaged zip archive ({error}): fetch it again") from error
