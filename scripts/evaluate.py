@@ -77,13 +77,14 @@ def _tables(
     name, last = list(scored.items())[-1]
     sources, references = [pair.source for pair in pairs], [pair.target for pair in pairs]
     num_unknown = [len(translator.unknown_tokens(source)) for source in sources]
-    lengths = by_source_length(sources, last.texts, references)
+    language = translator.target_language
+    lengths = by_source_length(sources, last.texts, references, language)
     tables = [
         score_table({title: each.card for title, each in scored.items()}),
         bucket_table(f"source words ({name})", lengths),
     ]
     if any(num_unknown):
-        unknown = by_unknown_words(num_unknown, last.texts, references)
+        unknown = by_unknown_words(num_unknown, last.texts, references, language)
         tables.append(bucket_table(f"unknown words ({name})", unknown))
     return "\n\n".join(tables)
 

@@ -10,7 +10,7 @@ from tensorboard.compat.proto.summary_pb2 import Summary
 
 from seq2seq.decoding.forced import force_decode
 from seq2seq.decoding.hypothesis import Hypothesis
-from seq2seq.evaluation.score_card import sentence_bleu_score
+from seq2seq.evaluation.bleu import sentence_bleu_score
 from seq2seq.model.seq2seq import Seq2Seq
 from seq2seq.pictures.heatmap import attention_title, png_bytes, render_attention
 from seq2seq.tensorboard.attention_panel import AttentionPanel, gold_links
@@ -138,7 +138,8 @@ class AttentionRecords(Callback):
         target = self._target_codec.vocabulary.words(hypothesis.ids)
         bleu = None
         if kind != "forced" and pair.target:
-            bleu = sentence_bleu_score(self._target_codec.decode(hypothesis.ids), pair.target)
+            text = self._target_codec.decode(hypothesis.ids)
+            bleu = sentence_bleu_score(text, pair.target, self._target_codec.tokenizer.language)
         log_attention(
             _writer(trainer),
             self._panel.tags[index],

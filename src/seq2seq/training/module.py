@@ -13,7 +13,8 @@ from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LambdaLR, ReduceLROnPlateau
 
 from seq2seq.decoding.greedy import greedy_search
-from seq2seq.evaluation.score_card import cased_bleu, chrf
+from seq2seq.evaluation.bleu import cased_bleu
+from seq2seq.evaluation.score_card import chrf
 from seq2seq.model.decoder import Unrolled
 from seq2seq.model.seq2seq import Seq2Seq
 from seq2seq.storage.form import require_form
@@ -238,7 +239,8 @@ class TranslationModule(pl.LightningModule):
         indices = list(self.translations)
         hypotheses = [self.translations[index] for index in indices]
         references = [self._validation.pairs[index].target for index in indices]
-        self.log("validation/bleu", cased_bleu(hypotheses, references))
+        language = self._target_codec.tokenizer.language
+        self.log("validation/bleu", cased_bleu(hypotheses, references, language))
         self.log("validation/chrf", chrf(hypotheses, references))
 
     def configure_optimizers(self) -> Any:
