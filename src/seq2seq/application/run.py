@@ -186,8 +186,9 @@ def summary(metrics: Metrics, run_dir: Path) -> str:
 
 def _signature_lines(metrics: Metrics) -> list[str]:
     """How BLEU was counted."""
-    cards = (card for card in metrics.values() if isinstance(card, dict))
-    return [f"BLEU is      {each}" for each in dict.fromkeys(c["bleu_signature"] for c in cards)]
+    cards = [card for card in metrics.values() if isinstance(card, dict)]
+    signatures = dict.fromkeys(card.get("bleu_signature", "unknown") for card in cards)
+    return [f"BLEU is     {signature}" for signature in signatures]
 
 
 def _share_lines(metrics: Metrics) -> list[str]:

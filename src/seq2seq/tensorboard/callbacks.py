@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import lightning.pytorch as pl
+import numpy as np
 from lightning.pytorch.callbacks import Callback
 from lightning.pytorch.loggers import TensorBoardLogger
 from tensorboard.compat.proto.summary_pb2 import Summary
@@ -21,12 +22,17 @@ from seq2seq.text.codec import TextCodec
 from seq2seq.text.store import EncodedSplit
 from seq2seq.text.vocabulary import END, Vocabulary
 
+READABLE = 200
+"""Tokens of a sentence of which a picture can be read."""
+
 PanelSearch = Callable[[Seq2Seq, SourceBatch], Sequence[Sequence[Hypothesis]]]
 """The n best translations of every sentence of a batch, the best first."""
 
 
 class AttentionHeatmaps(Callback):
     """Draws the teacher-forced attention of the first validation sentences at every validation.
+
+    (Those of more than `READABLE` tokens are passed over.)
 
     Each sentence has its own tag ``attention/<sentence id>``, so that TensorBoard's step slider
     replays how its alignment forms.
@@ -51,7 +57,8 @@ class AttentionHeatmaps(Callback):
         self._validation = validation
         self._source_vocabulary = source_vocabulary
         self._target_vocabulary = target_vocabulary
-        self._sentence_ids = list(range(min(count, len(validation))))
+        lengths = np.maximum(validation.source.lengths, validation.target.lengths)[:count]
+        self._sentence_ids = np.flatnonzero(lengths <= READABLE).tolist()
         self._title = title
 
     @drawing

@@ -80,6 +80,7 @@ def _found(
             len(exported.source_codec.encode(pair.source)),
             len(exported.target_codec.encode(pair.target)),
             f"line {number}",
+            exported.bounds,
         )
     translator = Translator(exported, device=device, batch_size=_BATCH_SIZE)
     sources = [pair.source for pair in pairs]
