@@ -32,8 +32,7 @@ class Translator:
     """Translates text with a trained model, or with several whose probabilities are averaged.
 
     Args:
-        exported: the model, or the members of an ensemble, with their codecs; translations are as
-            long as the first allows.
+        exported: the model, or the members of an ensemble; the first has the bound of lengths.
         device: where to compute.
         batch_size: bound of a batch.
         precision: format of the matrix products, see `is_mixed`; scores, states and attention
@@ -57,8 +56,7 @@ class Translator:
             _require_same_tokens("source", place, first.source_codec, member.source_codec)
             _require_same_tokens("target", place, first.target_codec, member.target_codec)
         self._models = [member.model.to(device).eval() for member in exported]
-        self._source_codec = first.source_codec
-        self._target_codec = first.target_codec
+        self._source_codec, self._target_codec = first.source_codec, first.target_codec
         self._bounds = first.bounds
         self._device = device
         self._batch_size = batch_size

@@ -3,10 +3,13 @@
 import sys
 from collections.abc import Sequence
 from functools import cache
+from typing import Any
 
 from sacrebleu.metrics.bleu import BLEU
 
 from seq2seq.text.languages import UNSPACED, base_language
+
+CHARACTERS = {"tokenize": "char"}
 
 
 def bleu_metric(language: str, *, lowercase: bool = False, effective_order: bool = False) -> BLEU:
@@ -20,27 +23,23 @@ def bleu_metric(language: str, *, lowercase: bool = False, effective_order: bool
         lowercase: lower-case the text first.
         effective_order: only the orders that a sentence is long enough for.
     """
-    tokens, known_language = _tokens(base_language(language))
-    return BLEU(
-        lowercase=lowercase,
-        effective_order=effective_order,
-        tokenize=tokens,
-        trg_lang=known_language,
-    )
+    tokens = _tokens(base_language(language))
+    return BLEU(lowercase=lowercase, effective_order=effective_order, **tokens)
 
 
 @cache
-def _tokens(language: str) -> tuple[str | None, str]:
-    """The tokens to ask for, None to leave that to sacreBLEU, and the language to tell it."""
+def _tokens(language: str) -> dict[str, Any]:
+    """What to tell sacreBLEU: the language, or the tokens where its choice will not do."""
+    told: dict[str, Any] = {"trg_lang": language}
     try:
-        chosen = BLEU(trg_lang=language).tokenizer_signature
+        chosen = BLEU(**told).tokenizer_signature
     except RuntimeError:  # the words of Japanese and Korean need MeCab
         package = f"sacrebleu[{language}]"
         print(
             f"WARNING: BLEU of {language} counts characters: {package} is missing", file=sys.stderr
         )
-        return "char", ""
-    return ("char", "") if language in UNSPACED and chosen == "13a" else (None, language)
+        return CHARACTERS
+    return CHARACTERS if language in UNSPACED and chosen == "13a" else told
 
 
 def cased_bleu(hypotheses: Sequence[str], references: Sequence[str], language: str) -> float:
