@@ -240,9 +240,8 @@ class TranslationModule(pl.LightningModule):
         for name, value in total_sums(self._validation_sums, self._job).metrics().items():
             self.log(f"validation/{name}", value)
         self.log_dict(self._attention_measures.metrics())
-        indices = list(self.translations)
-        hypotheses = [self.translations[index] for index in indices]
-        references = [self._validation.pairs[index].target for index in indices]
+        hypotheses = list(self.translations.values())
+        references = [self._validation.pairs[index].target for index in self.translations]
         language = self._target_codec.tokenizer.language
         self.log("validation/bleu", cased_bleu(hypotheses, references, language))
         self.log("validation/chrf", chrf(hypotheses, references))
