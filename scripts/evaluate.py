@@ -34,6 +34,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--beam", type=int, default=5, metavar="K", help="hypotheses; 1: greedy alone (default: 5)")
     add("--length-penalty", default="average", help="none, average or gnmt (default: average)")
     add("--alpha", type=float, default=0.6, help="exponent of the gnmt penalty (default: 0.6)")
+    add("--max-length", type=float, metavar="R", help="tokens for one (default: the model's bound)")
     add("--json", action="store_true", help="print the scores as JSON")
     return parser
 
@@ -51,7 +52,10 @@ def _evaluate(arguments: argparse.Namespace) -> int:
     for line in warn_of_seen(arguments.model, pairs):
         print(line, file=sys.stderr)
     search = search_from_options(
-        beam=arguments.beam, length_penalty=arguments.length_penalty, alpha=arguments.alpha
+        beam=arguments.beam,
+        length_penalty=arguments.length_penalty,
+        alpha=arguments.alpha,
+        max_length=arguments.max_length,
     )
     translator = Translator.load(
         *arguments.model, device=arguments.device, precision=arguments.precision
@@ -77,13 +81,14 @@ def _tables(
     name, last = list(scored.items())[-1]
     sources, references = [pair.source for pair in pairs], [pair.target for pair in pairs]
     num_unknown = [len(translator.unknown_tokens(source)) for source in sources]
-    lengths = by_source_length(sources, last.texts, references)
+    language = translator.target_language
+    lengths = by_source_length(sources, last.texts, references, language)
     tables = [
         score_table({title: each.card for title, each in scored.items()}),
         bucket_table(f"source words ({name})", lengths),
     ]
     if any(num_unknown):
-        unknown = by_unknown_words(num_unknown, last.texts, references)
+        unknown = by_unknown_words(num_unknown, last.texts, references, language)
         tables.append(bucket_table(f"unknown words ({name})", unknown))
     return "\n\n".join(tables)
 

@@ -49,7 +49,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--length-penalty", default="average", help="none, average or gnmt (default: average)")
     add("--alpha", type=float, default=0.6, help="exponent of the gnmt penalty (default: 0.6)")
     add("--min-length", type=float, default=0.0, metavar="R", help="tokens for a source token")
-    add("--max-length", type=float, default=2.0, metavar="R", help="the same, and 10 more")
+    add("--max-length", type=float, metavar="R", help="and 10 more (default: the model's)")
     add("--sample", action="store_true", help="draw every token at random instead")
     add("--temperature", type=float, default=1.0, help="of sampling (default: 1.0)")
     add("--top-k", type=int, metavar="K", help="sample among the likeliest K tokens only")
@@ -157,8 +157,7 @@ def _for_stdout(text: str) -> str:
 
 
 def _search(arguments: argparse.Namespace) -> "Search":
-    from seq2seq.decoding.lengths import LengthBounds  # noqa: PLC0415 - torch, after --help
-    from seq2seq.decoding.search import search_from_options  # noqa: PLC0415
+    from seq2seq.decoding.search import search_from_options  # noqa: PLC0415 - torch, after --help
 
     names = ("temperature", "top_k", "seed")
     return search_from_options(
@@ -166,7 +165,8 @@ def _search(arguments: argparse.Namespace) -> "Search":
         num_best=arguments.n_best,
         length_penalty=arguments.length_penalty,
         alpha=arguments.alpha,
-        bounds=LengthBounds(min_factor=arguments.min_length, max_factor=arguments.max_length),
+        min_length=arguments.min_length,
+        max_length=arguments.max_length,
         sampling={n: getattr(arguments, n) for n in names} if arguments.sample else None,
     )
 

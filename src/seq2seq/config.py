@@ -441,6 +441,11 @@ class DecodingConfig:
     beam: int = setting("hypotheses that beam search follows; 1: greedy alone", low=1, high=100)
     length_penalty: LengthPenaltyName = setting("none, average or gnmt")
     alpha: float = setting("exponent of the gnmt penalty", low=0, high=10)
+    max_length: float | None = setting(
+        "target tokens of a source token at most, and 10 more; null: by the training split",
+        low=0.1,
+        high=1000,
+    )
 
     def __post_init__(self) -> None:
         check_ranges("decoding", self)

@@ -64,7 +64,7 @@ def test_the_test_translations_are_kept_with_sources_and_references(finished_run
     kept = read_translations(finished_run / "translations" / "test.jsonl")
     assert len(kept.sources) == 20
     card = score_card(kept.hypotheses, kept.references, language="fr")
-    assert card.bleu == read_ledger(finished_run).scores["test"]["bleu"]
+    assert card.scores["bleu"] == read_ledger(finished_run).scores["test"]["bleu"]
 
 
 def test_the_hparams_tab_has_the_values_and_metrics_of_the_run_once(finished_run):

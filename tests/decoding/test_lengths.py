@@ -1,7 +1,16 @@
+from itertools import product
+
+import numpy as np
 import pytest
 import torch
 
-from seq2seq.decoding.lengths import LengthBounds, LengthPenalty
+from seq2seq.decoding.lengths import DEFAULT_BOUNDS, LengthBounds, LengthPenalty
+from seq2seq.decoding.search import Search
+from seq2seq.evaluation.bleu import cased_bleu
+from seq2seq.text.codec import SUBWORDS
+from seq2seq.text.corpus import SentencePair, read_lines
+from seq2seq.text.splitters import SPLITTERS
+from tests.tiny import codecs_of
 
 
 def test_penalties_divide_by_their_formulas():
@@ -28,3 +37,76 @@ def test_bounds_are_relative_to_the_source_and_the_least_is_never_above_the_grea
     assert bounds.greatest(lengths).tolist() == [3, 8, 15]
     assert LengthBounds(min_factor=9.0).least(lengths).tolist() == [9, 18, 28]
     assert LengthBounds(max_factor=0.0, max_extra=0).greatest(lengths).tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("values", [{"max_factor": float("nan")}, {"max_extra": -1}])
+def test_bounds_that_are_no_lengths_are_refused(values):
+    with pytest.raises(ValueError, match="0 to a million"):
+        LengthBounds(**values)
+
+
+def test_bounds_follow_the_usual_ratio_of_a_training_split():
+    sources, targets = np.array([4, 9], np.uint16), np.array([19, 24], np.uint16)
+    assert LengthBounds.fitted(sources, targets) == LengthBounds(max_factor=6.0, max_extra=30)
+    assert LengthBounds.fitted(targets, sources) == LengthBounds(max_factor=0.67, max_extra=10)
+    assert LengthBounds.fitted(sources, sources) == DEFAULT_BOUNDS
+
+
+def test_references_over_the_bound_are_counted():
+    bounds = LengthBounds(max_factor=2.0, max_extra=3)
+    sources = np.array([4, 4, 0])  # with <eos> 5, 5 and 1, so that 13, 13 and 5 may be
+    assert bounds.num_over(sources, np.array([12, 13, 4])) == 1
+
+
+def test_a_search_has_the_bound_of_the_model_unless_it_has_its_own():
+    of_model = LengthBounds(max_factor=7.0, max_extra=40)
+    assert Search().bounds(of_model) == of_model
+    assert Search(min_length=0.5).bounds(of_model) == LengthBounds(
+        min_factor=0.5, max_factor=7.0, max_extra=40
+    )
+    assert Search(max_length=3.0).bounds(of_model) == LengthBounds(max_factor=3.0, max_extra=10)
+
+
+TOKENIZERS = [*SPLITTERS, *SUBWORDS]
+
+
+@pytest.fixture
+def multi30k(real_data, tmp_path):
+    """By tokenizer the codecs, and the tokens of training and of validation, of both sides."""
+    texts = {
+        name: [read_lines(real_data / f"multi30k/{name}.{code}.gz") for code in ("en", "de")]
+        for name in ("train", "val")
+    }
+    pairs = list(map(SentencePair, *(side[:2000] for side in texts["train"])))
+    found = {}
+    for name in TOKENIZERS:
+        languages = ("en", "en" if name == "basic_english" else "de")
+        size = {"max_size": 2000} if name in SUBWORDS else {}
+        codecs = codecs_of(pairs, tmp_path / name, languages, tokenizer=name, **size)
+        found[name] = [
+            (codec, codec.encode_all(list(train)), codec.encode_all(list(held_out)))
+            for codec, train, held_out in zip(
+                codecs, zip(*((p.source, p.target) for p in pairs), strict=True), texts["val"],
+                strict=True,
+            )
+        ]  # fmt: skip
+    return found
+
+
+def lengths_of(sentences):
+    return np.array(list(map(len, sentences)))
+
+
+def test_references_fit_under_the_bound_of_every_pair_of_tokenizers(multi30k):
+    for name, target_name in product(TOKENIZERS, repeat=2):
+        _, train, sources = multi30k[name][0]
+        codec, train_targets, references = multi30k[target_name][1]
+        bounds = LengthBounds.fitted(lengths_of(train), lengths_of(train_targets))
+        num_over = bounds.num_over(lengths_of(sources), lengths_of(references))
+        assert num_over <= 0.001 * len(references), (name, target_name)
+        # who knows the references by heart says as much of them as may be said, <eos> at the end
+        greatest = bounds.greatest(torch.tensor(lengths_of(sources)) + 1).tolist()
+        known = list(zip(references, greatest, strict=True))[:60]
+        said = [codec.decode(reference[: bound - 1]) for reference, bound in known]
+        wanted = [codec.decode(reference) for reference, _ in known]
+        assert cased_bleu(said, wanted, "de") == pytest.approx(100), (name, target_name)

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
+from seq2seq.decoding.lengths import DEFAULT_BOUNDS, LengthBounds
 from seq2seq.decoding.model_folder import (
     TranslationModel,
     load_model_folder,
@@ -132,6 +133,31 @@ def test_a_translation_begins_with_its_prefix(folder):
     assert prefixed[0].target_tokens[:2] == ("c", "d")
     assert prefixed[1].text == translator.translate(TEXT, beam=3)[1].text
     assert prefixed[2].target_tokens[0] == "g"
+
+
+def test_translations_are_as_long_as_the_model_was_trained_for_or_the_search_allows(tmp_path):
+    exported = exported_model(tmp_path)
+    exported.model.decoder.output.bias.data[UNKNOWN_ID] = 1e3  # it never ends
+    bounds = LengthBounds(max_factor=4.5, max_extra=21)
+    save_model_folder(tmp_path / "model", replace(exported, bounds=bounds))
+    translator = Translator.load(tmp_path / "model")
+    for search in (GREEDY, Search(beam=2), Search(sampling=Sampling(seed=1))):
+        (found,) = translator.translate(["b c"], search=search)
+        assert len(found.target_tokens) == int(3 * 4.5) + 21
+    (found,) = translator.translate(["b c"], search=Search(max_length=1.5))
+    assert len(found.target_tokens) == int(3 * 1.5) + 10
+
+
+def test_a_folder_from_before_there_were_bounds_has_those_of_that_time(tmp_path, folder):
+    path = folder / "model.json"
+    header = json.loads(path.read_text())
+    damaged = header | {"bounds": header["bounds"] | {"max_factor": 3.0}}
+    path.write_text(json.dumps(damaged))
+    with pytest.raises(InputError, match="its bounds are not those that were written"):
+        load_model_folder(folder)
+    del header["bounds"], header["bounds_sha256"]
+    path.write_text(json.dumps(header))
+    assert load_model_folder(folder).bounds == DEFAULT_BOUNDS
 
 
 def test_an_unknown_word_is_replaced_by_the_source_word_it_attends_to(tmp_path):

@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from seq2seq.decoding.lengths import DEFAULT_BOUNDS
+from seq2seq.decoding.lengths import DEFAULT_BOUNDS, LengthBounds
 from seq2seq.errors import InputError
-from seq2seq.tensorboard.attention_panel import MAX_SOURCE_LENGTH, choose_panel, gold_links
+from seq2seq.tensorboard.attention_panel import choose_panel, gold_links, longest_source
 from seq2seq.tensorboard.record_format import MAX_TOKENS
 from seq2seq.text.corpus import SentencePair
 from seq2seq.text.store import encode_split
@@ -20,7 +20,9 @@ def choose(grammar, tmp_path_factory):
     validation = encode_split(pairs[:5], **codecs, max_length=None, truncate=False)
 
     def chosen(first=0, indices=(), texts=()):
-        return choose_panel(validation, **codecs, first=first, indices=indices, texts=texts)
+        return choose_panel(
+            validation, **codecs, first=first, indices=indices, texts=texts, bounds=DEFAULT_BOUNDS
+        )
 
     return chosen
 
@@ -73,9 +75,24 @@ def test_a_text_whose_record_would_be_too_large_is_refused(choose, text, message
         choose(texts=["a", text])
 
 
-def test_every_translation_of_the_longest_source_fits_a_record():
-    longest = DEFAULT_BOUNDS.greatest(torch.tensor([MAX_SOURCE_LENGTH + 1]))
-    assert MAX_TOKENS - 2 <= longest.item() <= MAX_TOKENS
+@pytest.mark.parametrize("bounds", [DEFAULT_BOUNDS, LengthBounds(max_factor=9.5, max_extra=48)])
+def test_every_translation_of_the_longest_source_fits_a_record(bounds):
+    longest = bounds.greatest(torch.tensor([longest_source(bounds) + 1]))
+    assert MAX_TOKENS - bounds.max_factor <= longest.item() <= MAX_TOKENS
+    short = LengthBounds(max_factor=0.3, max_extra=0)
+    assert longest_source(short) == MAX_TOKENS - 1
+
+
+def test_sentences_too_long_for_a_record_are_passed_over_unless_they_are_named(tmp_path):
+    pairs = [SentencePair("a " * length, "b") for length in (3, 1100, 5)]
+    source_codec, target_codec = codecs_of(pairs, tmp_path)
+    codecs = {"source_codec": source_codec, "target_codec": target_codec}
+    split = encode_split(pairs, **codecs, max_length=None, truncate=False)
+    options = {**codecs, "texts": [], "bounds": DEFAULT_BOUNDS}
+    panel = choose_panel(split, first=3, indices=[], **options)
+    assert panel.tags == ("attention/0", "attention/2")
+    with pytest.raises(InputError, match="attention/1 has 1,100 source tokens"):
+        choose_panel(split, first=0, indices=[1], **options)
 
 
 PAIR = SentencePair("Do not wait.", "N'attends pas.", ((0, 0), (1, 0), (1, 2), (2, 1), (3, 3)))

@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from seq2seq.application.build.text import build_codecs, encode_pairs
+from seq2seq.application.build.text import build_codecs, encode_held_out, encode_pairs
 from seq2seq.config import Config, ParallelConfig
 from seq2seq.text.bucketing import BatchSize, shuffled_order
 from seq2seq.text.corpus import ParallelCorpus
@@ -29,9 +29,8 @@ def check_corpus(config: Config, corpus: ParallelCorpus) -> str:
     with TemporaryDirectory() as folder:
         codecs = build_codecs(config.data, corpus, Path(folder))
     named = {"train": corpus.train, "validation": corpus.validation, "test": corpus.test}
-    splits = {
-        name: encode_pairs(config.data, pairs, codecs) for name, pairs in named.items() if pairs
-    }
+    splits = {name: encode_held_out(pairs, codecs) for name, pairs in named.items() if pairs}
+    splits["train"] = encode_pairs(config.data, corpus.train, codecs)
     require_pairs("training", splits["train"])
     order = shuffled_order(
         splits["train"].source.lengths,

@@ -7,10 +7,11 @@ from typing import Any
 
 import torch
 
+from seq2seq.application.build.decoding import length_warning
 from seq2seq.application.build.device import build_device
 from seq2seq.application.build.model import build_model, build_spec, check_score, load_vectors
 from seq2seq.application.build.precision import build_precision
-from seq2seq.application.build.text import EncodedCorpus, encode_corpus
+from seq2seq.application.build.text import EncodedCorpus, encode_corpus, encode_held_out
 from seq2seq.application.launch import place_in_job
 from seq2seq.application.resuming import (
     ResumePoint,
@@ -75,8 +76,7 @@ def prepare(config: Config, corpus: ParallelCorpus, run_dir: Path, job: Job) -> 
     conditions["vocabulary"] = vocabulary_fingerprint((encoded.source_codec, encoded.target_codec))
     if point is not None:
         require_same_conditions(point, conditions, force=config.resume.force)
-    print(corpus_report({"train": encoded.train, "validation": encoded.validation}))
-    print(overlap_line(encoded))
+    _report(encoded)
     require_unseen(config, encoded)
     torch.manual_seed(config.seed)
     spec = build_spec(config, encoded.source_codec.vocabulary, encoded.target_codec.vocabulary)
@@ -92,8 +92,19 @@ def prepare(config: Config, corpus: ParallelCorpus, run_dir: Path, job: Job) -> 
         f"vocabulary  {spec.source_vocabulary_size:,} source, {spec.target_vocabulary_size:,} "
         f"target   model  {num_parameters:,} parameters   device  {device}, {precision}"
     )
-    exported = TranslationModel(spec, model, encoded.source_codec, encoded.target_codec)
+    codecs = encoded.source_codec, encoded.target_codec
+    exported = TranslationModel(spec, model, *codecs, encoded.bounds)
     return PreparedRun(encoded, exported, device, precision, conditions, point)
+
+
+def _report(corpus: EncodedCorpus) -> None:
+    """Print the corpus report, and for which references translations are too short."""
+    print(corpus_report({"train": corpus.train, "validation": corpus.validation}))
+    print(overlap_line(corpus))
+    test = encode_held_out(corpus.test, (corpus.source_codec, corpus.target_codec))
+    for name, split in (("validation", corpus.validation), ("test", test)):
+        if line := length_warning(name, split, corpus.bounds):
+            print(line)
 
 
 def _precision(

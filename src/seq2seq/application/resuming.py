@@ -21,9 +21,9 @@ from seq2seq.text.corpus import ParallelCorpus
 from seq2seq.text.shards import stamps
 
 FREE = (
-    "name", "experiment_name", "runs_dir", "resume.", "device.", "tensorboard.", "decoding.",
-    "sweep.", "trainer.max_epochs", "trainer.max_steps", "trainer.log_every",
-    "trainer.checkpoint_every", "allow_overlap",
+    "name", "experiment_name", "runs_dir", "resume.", "device.", "tensorboard.", "decoding.beam",
+    "decoding.length_penalty", "decoding.alpha", "sweep.", "trainer.max_epochs",
+    "trainer.max_steps", "trainer.log_every", "trainer.checkpoint_every", "allow_overlap",
 )  # fmt: skip
 """Keys, or beginnings of keys, that may change: they decide nothing, or the length of training."""
 

@@ -174,6 +174,7 @@ def summary(metrics: Metrics, run_dir: Path) -> str:
     seconds = round(metrics["seconds"])
     lines = [
         *scores,
+        *_signature_lines(metrics),
         f"time        {seconds // 60}:{seconds % 60:02d}",
         *_share_lines(metrics),
         f"results     {run_dir}",
@@ -181,6 +182,13 @@ def summary(metrics: Metrics, run_dir: Path) -> str:
         f"translate   python scripts/translate.py {run_dir} < sentences.txt",
     ]
     return "\n".join(map(one_line, lines))
+
+
+def _signature_lines(metrics: Metrics) -> list[str]:
+    """How BLEU was counted."""
+    cards = [card for card in metrics.values() if isinstance(card, dict)]
+    signatures = dict.fromkeys(card.get("bleu_signature", "unknown") for card in cards)
+    return [f"BLEU is     {signature}" for signature in signatures]
 
 
 def _share_lines(metrics: Metrics) -> list[str]:

@@ -17,7 +17,7 @@ from seq2seq.application.preparation import PreparedRun, prepare
 from seq2seq.application.run_record import RunRecord, config_yaml
 from seq2seq.config import Config
 from seq2seq.decoding.translator import Translator
-from seq2seq.evaluation.score_card import cased_bleu
+from seq2seq.evaluation.bleu import cased_bleu
 from seq2seq.storage.writing import write_file
 from seq2seq.text.batch import Batch
 from seq2seq.text.bucketing import BatchSize
@@ -101,7 +101,7 @@ class Goal(Callback):
         sources = [pair.source for pair in self._pairs]
         found = translator.translate(sources, search=self._search, return_attention=False)
         texts = [translation.text for translation in found]
-        return cased_bleu(texts, [pair.target for pair in self._pairs])
+        return cased_bleu(texts, [p.target for p in self._pairs], translator.target_language)
 
 
 def speedrun(config: Config, run_dir: Path, overrides: list[str], *, bleu: float) -> list[Mark]:

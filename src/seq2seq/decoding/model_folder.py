@@ -8,13 +8,15 @@ Nothing in it can run code.
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
+from typing import TypeVar
 
 import torch
-from msgspec import Struct
+from msgspec import Struct, field
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save
 from torch import Tensor
 
+from seq2seq.decoding.lengths import DEFAULT_BOUNDS, LengthBounds
 from seq2seq.decoding.model_files import HEADER, MODEL_FILES, WEIGHTS, model_folder
 from seq2seq.errors import InputError
 from seq2seq.model.seq2seq import Seq2Seq
@@ -30,6 +32,8 @@ from seq2seq.storage.typed_json import (
 )
 from seq2seq.storage.writing import replacing_folder, write_file
 from seq2seq.text.codec import TextCodec, load_codecs, save_codecs
+
+Kind = TypeVar("Kind", ModelSpec, LengthBounds)
 
 FORMAT = "seq2seq-model"
 VERSION = 2
@@ -49,26 +53,31 @@ class _Header(Struct):
     spec: dict[str, Value]
     spec_sha256: str
     sha256: dict[str, str]
+    # folders written before there were bounds of their own have those of that time
+    bounds: dict[str, Value] = field(default_factory=lambda: asdict(DEFAULT_BOUNDS))
+    bounds_sha256: str = value_digest(asdict(DEFAULT_BOUNDS))
 
 
 @dataclass(frozen=True, slots=True)
 class TranslationModel:
-    """A model with the codecs it was trained with."""
+    """A model with the codecs it was trained with, and how long its translations may be."""
 
     spec: ModelSpec
     model: Seq2Seq
     source_codec: TextCodec
     target_codec: TextCodec
+    bounds: LengthBounds = DEFAULT_BOUNDS
 
 
 def save_model_folder(folder: Path, exported: TranslationModel) -> None:
     """Write a model folder beside its place, and put it there when it is whole."""
-    spec = asdict(exported.spec)
+    spec, bounds = asdict(exported.spec), asdict(exported.bounds)
     with replacing_folder(folder, MODEL_FILES) as partial:
         save_codecs((exported.source_codec, exported.target_codec), partial)
         write_file(partial / WEIGHTS, save(_untied(exported.model)))
         digests = file_digests(partial)
         described = {"spec": spec, "spec_sha256": value_digest(spec), "sha256": digests}
+        described |= {"bounds": bounds, "bounds_sha256": value_digest(bounds)}
         header = {"format": FORMAT, "version": VERSION} | described
         write_file(partial / HEADER, encoded(header))
 
@@ -80,13 +89,13 @@ def load_model_folder(path: Path) -> TranslationModel:
         InputError: the folder is missing, damaged, or of another program or version.
     """
     folder = model_folder(path)
-    spec = _read_spec(folder)
+    spec, bounds = _read_header(folder)
     codecs = load_codecs(folder)
     _require_same_sizes(spec, codecs, folder)
-    return TranslationModel(spec, _read_model(spec, folder).eval(), *codecs)
+    return TranslationModel(spec, _read_model(spec, folder).eval(), *codecs, bounds)
 
 
-def _read_spec(folder: Path) -> ModelSpec:
+def _read_header(folder: Path) -> tuple[ModelSpec, LengthBounds]:
     path = folder / HEADER
     if not path.exists():
         raise InputError(f"{folder} holds no model.json: give a run folder or its model/ folder")
@@ -94,20 +103,28 @@ def _read_spec(folder: Path) -> ModelSpec:
     header = read_json(
         path, _Header, version=VERSION, format_name=FORMAT, refusal=refusal, remedy=remedy
     )
-    if value_digest(header.spec) != header.spec_sha256:
-        raise InputError(f"{path} is damaged: its sizes are not those that were written")
+    for what, values, digest in (
+        ("sizes", header.spec, header.spec_sha256),
+        ("bounds", header.bounds, header.bounds_sha256),
+    ):
+        if value_digest(values) != digest:
+            raise InputError(f"{path} is damaged: its {what} are not those that were written")
     require_digests(folder, header.sha256)
     try:
-        return _spec_of(header.spec)
+        spec = _typed("spec", header.spec, ModelSpec)
+        return spec, _typed("bounds", header.bounds, LengthBounds)
     except ValueError as error:
-        raise InputError(f"{path} {refusal} (spec.{error}): {remedy}") from error
+        raise InputError(f"{path} {refusal} ({error}): {remedy}") from error
 
 
-def _spec_of(values: Mapping[str, Value]) -> ModelSpec:
-    unknown = values.keys() - {field.name for field in fields(ModelSpec)}
+def _typed(name: str, values: Mapping[str, Value], kind: type[Kind]) -> Kind:
+    unknown = values.keys() - {described.name for described in fields(kind)}
     if unknown:
-        raise ValueError(f"{min(unknown)}: this program does not know it")
-    return converted(values, ModelSpec)
+        raise ValueError(f"{name}.{min(unknown)}: this program does not know it")
+    try:
+        return converted(values, kind)
+    except ValueError as error:
+        raise ValueError(f"{name}.{error}") from error
 
 
 def _require_same_sizes(spec: ModelSpec, codecs: tuple[TextCodec, TextCodec], folder: Path) -> None:

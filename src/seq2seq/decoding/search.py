@@ -1,7 +1,7 @@
 """The one door to the searches: how to search, as a value."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from seq2seq.decoding.beam import NO_PENALTY, beam_search
@@ -22,7 +22,8 @@ class Search:
         beam: hypotheses that are followed; 1 is greedy search.
         num_best: hypotheses wanted of each sentence.
         penalty: how hypotheses of different lengths are compared.
-        bounds: how long they may be.
+        min_length: target tokens of a source token at least.
+        max_length: the same at most, and 10 more; None for what the model was trained for.
         sampling: draw the tokens instead; None to search.
 
     Raises:
@@ -32,14 +33,22 @@ class Search:
     beam: int = 1
     num_best: int = 1
     penalty: LengthPenalty = NO_PENALTY
-    bounds: LengthBounds = DEFAULT_BOUNDS
+    min_length: float = 0.0
+    max_length: float | None = None
     sampling: Sampling | None = None
 
     def __post_init__(self) -> None:
+        self.bounds(DEFAULT_BOUNDS)
         if not 1 <= self.num_best <= self.beam:
             raise ValueError(f"{self.num_best} best of a beam of {self.beam}: widen the beam")
         if self.sampling is not None and self.beam > 1:
             raise ValueError(f"sampling follows one hypothesis, not a beam of {self.beam}")
+
+    def bounds(self, of_model: LengthBounds) -> LengthBounds:
+        """How long translations may be, by this search and by those of a model's training split."""
+        if self.max_length is not None:
+            of_model = LengthBounds(max_factor=self.max_length)
+        return replace(of_model, min_factor=self.min_length)
 
 
 GREEDY = Search()
@@ -51,7 +60,8 @@ def search_from_options(
     num_best: int = 1,
     length_penalty: str = "none",
     alpha: float = 0.6,
-    bounds: LengthBounds = DEFAULT_BOUNDS,
+    min_length: float = 0.0,
+    max_length: float | None = None,
     sampling: Mapping[str, Any] | None = None,
 ) -> Search:
     """The search that the options of a program describe.
@@ -61,7 +71,8 @@ def search_from_options(
         num_best: hypotheses wanted of each sentence.
         length_penalty: name of the penalty.
         alpha: its exponent.
-        bounds: how long translations may be.
+        min_length: see `Search`.
+        max_length: see `Search`.
         sampling: values of `Sampling`; None to search.
 
     Raises:
@@ -72,7 +83,8 @@ def search_from_options(
             beam=beam,
             num_best=num_best,
             penalty=LengthPenalty(length_penalty, alpha),
-            bounds=bounds,
+            min_length=min_length,
+            max_length=max_length,
             sampling=None if sampling is None else Sampling(**sampling),
         )
     except ValueError as error:
@@ -85,6 +97,7 @@ def run_search(
     search: Search,
     *,
     numbers: Sequence[int],
+    bounds: LengthBounds = DEFAULT_BOUNDS,
     prefixes: list[list[int]] | None = None,
 ) -> list[list[Hypothesis]]:
     """The hypotheses of each sentence of a batch, the best first.
@@ -94,26 +107,26 @@ def run_search(
         source: the sentences.
         search: how to search.
         numbers: a number of each sentence, see `sample_search`.
+        bounds: of the model, see `Search.bounds`.
         prefixes: what each translation has to begin with; None for nothing.
 
     Raises:
         ValueError: sampled translations are to begin with something.
     """
+    bounds = search.bounds(bounds)
     if search.sampling is not None:
         if prefixes is not None:
             raise ValueError("sampling takes no prefixes")
-        drawn = sample_search(
-            models, source, search.sampling, numbers=numbers, bounds=search.bounds
-        )
+        drawn = sample_search(models, source, search.sampling, numbers=numbers, bounds=bounds)
         return [[hypothesis] for hypothesis in drawn]
     if search.beam == 1 and prefixes is None:
-        return [[h] for h in greedy_search(models, source, bounds=search.bounds)]
+        return [[h] for h in greedy_search(models, source, bounds=bounds)]
     return beam_search(
         models,
         source,
         size=search.beam,
         num_best=search.num_best,
         penalty=search.penalty,
-        bounds=search.bounds,
+        bounds=bounds,
         prefixes=prefixes,
     )

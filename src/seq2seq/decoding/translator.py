@@ -32,7 +32,7 @@ class Translator:
     """Translates text with a trained model, or with several whose probabilities are averaged.
 
     Args:
-        exported: the model, or the members of an ensemble, with their codecs.
+        exported: the model, or the members of an ensemble; the first has the bound of lengths.
         device: where to compute.
         batch_size: bound of a batch.
         precision: format of the matrix products, see `is_mixed`; scores, states and attention
@@ -56,8 +56,8 @@ class Translator:
             _require_same_tokens("source", place, first.source_codec, member.source_codec)
             _require_same_tokens("target", place, first.target_codec, member.target_codec)
         self._models = [member.model.to(device).eval() for member in exported]
-        self._source_codec = first.source_codec
-        self._target_codec = first.target_codec
+        self._source_codec, self._target_codec = first.source_codec, first.target_codec
+        self._bounds = first.bounds
         self._device = device
         self._batch_size = batch_size
         self._is_mixed = is_mixed(precision, first.spec, device)
@@ -162,6 +162,7 @@ class Translator:
                     SourceBatch.from_sentences([encoded[i] for i in indices]).to(self._device),
                     search,
                     numbers=[first_number + i for i in indices],
+                    bounds=self._bounds,
                     prefixes=None if starts is None else [starts[i] for i in indices],
                 )
             for index, hypotheses in zip(indices, found, strict=True):

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from seq2seq.evaluation.score_card import cased_bleu
+from seq2seq.evaluation.bleu import cased_bleu
 
 LENGTH_STEP = 5
 MOST_UNKNOWN = 3
@@ -28,21 +28,21 @@ class Bucket:
 
 
 def by_source_length(
-    sources: Sequence[str], hypotheses: Sequence[str], references: Sequence[str]
+    sources: Sequence[str], hypotheses: Sequence[str], references: Sequence[str], language: str
 ) -> list[Bucket]:
     """Scores of sentences of 1 to 5 words, 6 to 10, and so on."""
     places = [max(len(source.split()) - 1, 0) // LENGTH_STEP for source in sources]
     names = {p: f"{p * LENGTH_STEP + 1}-{(p + 1) * LENGTH_STEP}" for p in places}
-    return _buckets(places, names, hypotheses, references)
+    return _buckets(places, names, hypotheses, references, language)
 
 
 def by_unknown_words(
-    num_unknown: Sequence[int], hypotheses: Sequence[str], references: Sequence[str]
+    num_unknown: Sequence[int], hypotheses: Sequence[str], references: Sequence[str], language: str
 ) -> list[Bucket]:
     """Scores of sentences with 0, 1, 2, and 3 or more words that the vocabulary lacks."""
     places = [min(number, MOST_UNKNOWN) for number in num_unknown]
     names = {p: str(p) if p < MOST_UNKNOWN else f"{MOST_UNKNOWN} or more" for p in places}
-    return _buckets(places, names, hypotheses, references)
+    return _buckets(places, names, hypotheses, references, language)
 
 
 def _buckets(
@@ -50,13 +50,14 @@ def _buckets(
     names: dict[int, str],
     hypotheses: Sequence[str],
     references: Sequence[str],
+    language: str,
 ) -> list[Bucket]:
     buckets = []
     for place in sorted(names):
         inside = [index for index, other in enumerate(places) if other == place]
         found, wanted = [hypotheses[i] for i in inside], [references[i] for i in inside]
         num_words = [sum(len(text.split()) for text in texts) for texts in (found, wanted)]
-        bleu = cased_bleu(found, wanted)
+        bleu = cased_bleu(found, wanted, language)
         ratio = num_words[0] / max(num_words[1], 1)
         buckets.append(Bucket(names[place], len(inside), bleu, ratio))
     return buckets

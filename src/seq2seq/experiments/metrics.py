@@ -27,6 +27,7 @@ class Card(Struct):
     bleu_lowercase: Score | None
     chrf: Score | None
     num_sentences: Count
+    bleu_signature: str = ""
     beam: "Card | None" = None
 
 

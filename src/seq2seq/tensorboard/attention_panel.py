@@ -1,9 +1,9 @@
 """The fixed panel of sentences whose attention is recorded at every validation."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from seq2seq.decoding.lengths import DEFAULT_BOUNDS
+from seq2seq.decoding.lengths import LengthBounds
 from seq2seq.errors import InputError
 from seq2seq.evaluation.alignment import word_indices
 from seq2seq.tensorboard.record_format import MAX_TOKENS
@@ -15,9 +15,6 @@ from seq2seq.text.words import split_words
 
 SEPARATOR = "|||"
 """Between source and target of a sentence that is given as text."""
-
-MAX_SOURCE_LENGTH = int((MAX_TOKENS - DEFAULT_BOUNDS.max_extra) / DEFAULT_BOUNDS.max_factor) - 1
-"""Tokens of a source sentence, ``<eos>`` not counted, of which every translation fits a record."""
 
 Links = tuple[tuple[int, int], ...]
 
@@ -46,6 +43,7 @@ def choose_panel(
     first: int,
     indices: Sequence[int],
     texts: Sequence[str],
+    bounds: LengthBounds,
 ) -> AttentionPanel:
     """Sentences of the validation split, and sentences given as text.
 
@@ -53,14 +51,24 @@ def choose_panel(
         validation: the validation split.
         source_codec: encodes the texts.
         target_codec: encodes the targets that come with them.
-        first: how many sentences from the beginning of the split.
+        first: how many sentences from the beginning of the split; those too long for a record are
+            passed over.
         indices: places of further ones, counted from 0.
         texts: ``source`` or ``source ||| target``.
+        bounds: how long translations may be.
 
     Raises:
         InputError: a place is outside the split, or a text is blank or too long for a record.
     """
-    places = list(dict.fromkeys([*range(min(first, len(validation))), *indices]))
+    sides: Iterable[list[int]] = (
+        side.lengths[:first].tolist() for side in (validation.source, validation.target)
+    )
+    beginning = [
+        place
+        for place, (source, target) in enumerate(zip(*sides, strict=True))
+        if not _too_long(source, target, bounds)
+    ]
+    places = list(dict.fromkeys([*beginning, *indices]))
     for place in places:
         if place >= len(validation):
             raise InputError(
@@ -78,7 +86,7 @@ def choose_panel(
     sources += [source_codec.encode(pair.source) for pair in own]
     targets += [target_codec.encode(pair.target) for pair in own]
     for tag, source, target in zip(tags, sources, targets, strict=True):
-        require_recordable(len(source), len(target), f"tensorboard.panel: {tag}")
+        require_recordable(len(source), len(target), f"tensorboard.panel: {tag}", bounds)
     return AttentionPanel(
         tags,
         EncodedSplit(
@@ -91,19 +99,30 @@ def choose_panel(
     )
 
 
-def require_recordable(num_source: int, num_target: int, where: str) -> None:
+def longest_source(bounds: LengthBounds) -> int:
+    """Tokens of a source, ``<eos>`` not counted, of which every translation fits a record."""
+    room = (MAX_TOKENS - bounds.max_extra) / max(bounds.max_factor, 1.0)
+    return int(min(room, MAX_TOKENS)) - 1
+
+
+def _too_long(num_source: int, num_target: int, bounds: LengthBounds) -> bool:
+    return num_source > longest_source(bounds) or num_target > MAX_TOKENS - 1
+
+
+def require_recordable(num_source: int, num_target: int, where: str, bounds: LengthBounds) -> None:
     """Refuse a sentence of which a record would be too large.
 
     Args:
         num_source: its tokens, ``<eos>`` not counted.
         num_target: those of its given translation.
         where: which sentence it is.
+        bounds: how long translations may be.
 
     Raises:
         InputError: it has more tokens than a record, or a translation's record, can hold.
     """
     for side, count, bound in (
-        ("source", num_source, MAX_SOURCE_LENGTH),
+        ("source", num_source, longest_source(bounds)),
         ("target", num_target, MAX_TOKENS - 1),
     ):
         if count > bound:

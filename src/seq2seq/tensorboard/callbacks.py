@@ -4,13 +4,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import lightning.pytorch as pl
+import numpy as np
 from lightning.pytorch.callbacks import Callback
 from lightning.pytorch.loggers import TensorBoardLogger
 from tensorboard.compat.proto.summary_pb2 import Summary
 
 from seq2seq.decoding.forced import force_decode
 from seq2seq.decoding.hypothesis import Hypothesis
-from seq2seq.evaluation.score_card import sentence_bleu_score
+from seq2seq.evaluation.bleu import sentence_bleu_score
 from seq2seq.model.seq2seq import Seq2Seq
 from seq2seq.pictures.heatmap import attention_title, png_bytes, render_attention
 from seq2seq.tensorboard.attention_panel import AttentionPanel, gold_links
@@ -21,12 +22,17 @@ from seq2seq.text.codec import TextCodec
 from seq2seq.text.store import EncodedSplit
 from seq2seq.text.vocabulary import END, Vocabulary
 
+READABLE = 200
+"""Tokens of a sentence of which a picture can be read."""
+
 PanelSearch = Callable[[Seq2Seq, SourceBatch], Sequence[Sequence[Hypothesis]]]
 """The n best translations of every sentence of a batch, the best first."""
 
 
 class AttentionHeatmaps(Callback):
     """Draws the teacher-forced attention of the first validation sentences at every validation.
+
+    (Those of more than `READABLE` tokens are passed over.)
 
     Each sentence has its own tag ``attention/<sentence id>``, so that TensorBoard's step slider
     replays how its alignment forms.
@@ -51,7 +57,8 @@ class AttentionHeatmaps(Callback):
         self._validation = validation
         self._source_vocabulary = source_vocabulary
         self._target_vocabulary = target_vocabulary
-        self._sentence_ids = list(range(min(count, len(validation))))
+        lengths = np.maximum(validation.source.lengths, validation.target.lengths)[:count]
+        self._sentence_ids = np.flatnonzero(lengths <= READABLE).tolist()
         self._title = title
 
     @drawing
@@ -138,7 +145,8 @@ class AttentionRecords(Callback):
         target = self._target_codec.vocabulary.words(hypothesis.ids)
         bleu = None
         if kind != "forced" and pair.target:
-            bleu = sentence_bleu_score(self._target_codec.decode(hypothesis.ids), pair.target)
+            text = self._target_codec.decode(hypothesis.ids)
+            bleu = sentence_bleu_score(text, pair.target, self._target_codec.tokenizer.language)
         log_attention(
             _writer(trainer),
             self._panel.tags[index],

@@ -13,7 +13,7 @@ from seq2seq.decoding.search import GREEDY, search_from_options
 from seq2seq.decoding.translation import Translation
 from seq2seq.decoding.translator import Translator
 from seq2seq.errors import InputError
-from seq2seq.evaluation.score_card import sentence_bleu_score
+from seq2seq.evaluation.bleu import sentence_bleu_score
 from seq2seq.tensorboard.attention_panel import require_recordable
 from seq2seq.tensorboard.records import log_attention
 from seq2seq.text.bucketing import BatchSize
@@ -51,7 +51,9 @@ def log_translations(
         raise InputError(f"a beam of {beam} follows nothing: give 1 for greedy search, or more")
     if not any(pair.source.strip() for pair in pairs):
         raise InputError("every line of the input is blank: give one sentence a line")
-    found = _found(load_model_folder(model), pairs, beam=beam, device=device_named(device))
+    exported = load_model_folder(model)
+    language = exported.target_codec.tokenizer.language
+    found = _found(exported, pairs, beam=beam, device=device_named(device))
     try:
         writer = SummaryWriter(str(folder))
     except OSError as error:
@@ -61,7 +63,8 @@ def log_translations(
             for number, (pair, translations) in enumerate(zip(pairs, lists, strict=True), start=1):
                 for rank, translation in enumerate(translations):
                     if translation.source_tokens:
-                        _log(writer, f"attention/{number}", kind, rank, pair, translation, step)
+                        tag = f"attention/{number}"
+                        _log(writer, tag, kind, rank, pair, translation, step, language)
     return sum(bool(pair.source.strip()) for pair in pairs)
 
 
@@ -77,6 +80,7 @@ def _found(
             len(exported.source_codec.encode(pair.source)),
             len(exported.target_codec.encode(pair.target)),
             f"line {number}",
+            exported.bounds,
         )
     translator = Translator(exported, device=device, batch_size=_BATCH_SIZE)
     sources = [pair.source for pair in pairs]
@@ -99,8 +103,11 @@ def _log(
     pair: SentencePair,
     translation: Translation,
     step: int,
+    language: str,
 ) -> None:
-    has_bleu = kind != "forced" and pair.target.strip()
+    bleu = None
+    if kind != "forced" and pair.target.strip():
+        bleu = sentence_bleu_score(translation.text, pair.target, language)
     log_attention(
         writer,
         tag,
@@ -111,5 +118,5 @@ def _log(
         kind=kind,
         rank=rank,
         score=translation.score,
-        bleu=sentence_bleu_score(translation.text, pair.target) if has_bleu else None,
+        bleu=bleu,
     )

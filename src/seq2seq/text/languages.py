@@ -27,6 +27,15 @@ LETTERS = {
 """Letters of a language besides a to z."""
 
 
+UNSPACED = frozenset({"zh", "ja", "th", "lo", "km", "my"})
+"""Languages that are written without spaces between words."""
+
+
+def base_language(code: str) -> str:
+    """The language of a code without its region or script: zh of zh-TW and zh_Hant."""
+    return code.replace("_", "-").partition("-")[0].lower()
+
+
 def nearest_language(code: str, known: Iterable[str]) -> str:
     """A hint such as ``, did you mean fr?``; empty where nothing is near."""
     known = list(known)

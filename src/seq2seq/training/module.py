@@ -13,7 +13,9 @@ from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LambdaLR, ReduceLROnPlateau
 
 from seq2seq.decoding.greedy import greedy_search
-from seq2seq.evaluation.score_card import cased_bleu, chrf
+from seq2seq.decoding.lengths import LengthBounds
+from seq2seq.evaluation.bleu import cased_bleu
+from seq2seq.evaluation.score_card import chrf
 from seq2seq.model.decoder import Unrolled
 from seq2seq.model.seq2seq import Seq2Seq
 from seq2seq.storage.form import require_form
@@ -78,6 +80,7 @@ class TranslationModule(pl.LightningModule):
         skip_nonfinite: steps with a NaN or infinite loss or gradient that are left out.
         validation: the split whose references the translations are scored against.
         target_codec: turns the translations into text.
+        bounds: how long they may be.
         attention_measures: of the validation split.
         job: the processes that train together, each on its share of every batch.
     """
@@ -95,6 +98,7 @@ class TranslationModule(pl.LightningModule):
         skip_nonfinite: int,
         validation: EncodedSplit,
         target_codec: TextCodec,
+        bounds: LengthBounds,
         attention_measures: AttentionMeasures,
         job: Job = ALONE,
     ) -> None:
@@ -111,6 +115,7 @@ class TranslationModule(pl.LightningModule):
         self.soundness = Soundness(skip_nonfinite, job)
         self._validation = validation
         self._target_codec = target_codec
+        self._bounds = bounds
         self._attention_measures = attention_measures
         self._train_sums: LossSums | None = None
         self._train_since = 0.0
@@ -220,7 +225,7 @@ class TranslationModule(pl.LightningModule):
         require_finite_validation(sums.nll, batch)
         self._attention_measures.add(unrolled.weights, batch)
         self._validation_sums = self._validation_sums + sums if self._validation_sums else sums
-        hypotheses = greedy_search(self.model, batch.source)
+        hypotheses = greedy_search(self.model, batch.source, bounds=self._bounds)
         for index, hypothesis in zip(batch.sentence_ids.tolist(), hypotheses, strict=True):
             self.translations[index] = self._target_codec.decode(hypothesis.ids)
 
@@ -235,10 +240,10 @@ class TranslationModule(pl.LightningModule):
         for name, value in total_sums(self._validation_sums, self._job).metrics().items():
             self.log(f"validation/{name}", value)
         self.log_dict(self._attention_measures.metrics())
-        indices = list(self.translations)
-        hypotheses = [self.translations[index] for index in indices]
-        references = [self._validation.pairs[index].target for index in indices]
-        self.log("validation/bleu", cased_bleu(hypotheses, references))
+        hypotheses = list(self.translations.values())
+        references = [self._validation.pairs[index].target for index in self.translations]
+        language = self._target_codec.tokenizer.language
+        self.log("validation/bleu", cased_bleu(hypotheses, references, language))
         self.log("validation/chrf", chrf(hypotheses, references))
 
     def configure_optimizers(self) -> Any:

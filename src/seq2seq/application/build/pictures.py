@@ -7,6 +7,7 @@ from seq2seq.application.build.text import EncodedCorpus
 from seq2seq.config import Config
 from seq2seq.decoding.beam import beam_search
 from seq2seq.decoding.greedy import greedy_search
+from seq2seq.decoding.lengths import LengthBounds
 from seq2seq.tensorboard.attention_panel import choose_panel
 from seq2seq.tensorboard.callbacks import (
     AttentionHeatmaps,
@@ -46,19 +47,22 @@ def _records(config: Config, corpus: EncodedCorpus) -> AttentionRecords:
         first=config.tensorboard.panel.first,
         indices=config.tensorboard.panel.indices,
         texts=config.tensorboard.panel.texts,
+        bounds=corpus.bounds,
     )
     return AttentionRecords(
         panel,
         source_codec=corpus.source_codec,
         target_codec=corpus.target_codec,
-        searches=_searches(config),
+        searches=_searches(config, corpus.bounds),
     )
 
 
-def _searches(config: Config) -> dict[str, PanelSearch]:
+def _searches(config: Config, bounds: LengthBounds) -> dict[str, PanelSearch]:
     """The searches whose attention is recorded: greedy, and the beam that scores the model."""
     searches: dict[str, PanelSearch] = {
-        "greedy": lambda model, source: [[found] for found in greedy_search(model, source)]
+        "greedy": lambda model, source: [
+            [found] for found in greedy_search(model, source, bounds=bounds)
+        ]
     }
     search = build_search(config.decoding)
     if search.beam > 1:
@@ -68,6 +72,6 @@ def _searches(config: Config) -> dict[str, PanelSearch]:
             size=search.beam,
             num_best=search.beam,
             penalty=search.penalty,
-            bounds=search.bounds,
+            bounds=bounds,
         )
     return searches

@@ -7,8 +7,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from seq2seq.application.build.decoding import build_bounds
 from seq2seq.application.build.tokenizers import codec_settings
 from seq2seq.config import Config, DataConfig
+from seq2seq.decoding.lengths import LengthBounds
+from seq2seq.decoding.translator import LONGEST
 from seq2seq.errors import InputError
 from seq2seq.text.codec import TextCodec, load_codecs, save_codecs
 from seq2seq.text.corpus import ParallelCorpus, SentencePair, drop_blank
@@ -29,6 +32,7 @@ class EncodedCorpus:
         digests: of its source sentences, see `likeness.digests`.
         validation: validation split.
         test: test pairs as text, scored at the end; may be empty.
+        bounds: how long translations may be.
     """
 
     source_codec: TextCodec
@@ -37,6 +41,7 @@ class EncodedCorpus:
     digests: NDArray[np.uint64]
     validation: EncodedSplit
     test: list[SentencePair]
+    bounds: LengthBounds
 
     def held_out(self) -> dict[str, Sequence[SentencePair]]:
         """The pairs of the other splits, by name."""
@@ -54,7 +59,7 @@ def encode_corpus(
 ) -> EncodedCorpus:
     """Encode the splits.
 
-    Only training and validation lose their over-long pairs: the test score counts every sentence.
+    Only training loses its over-long pairs: scores count every sentence, whatever the settings.
 
     Args:
         config: how.
@@ -82,21 +87,31 @@ def encode_corpus(
         train, validation = encode_pairs(config.data, corpus.train, used), corpus.validation
         known = digests(pair.source for pair in train.pairs)
     require_pairs("training", train)
-    validation_split = encode_pairs(config.data, validation, used)
+    validation_split = encode_held_out(validation, used)
     require_pairs("validation", validation_split)
-    return EncodedCorpus(*used, train, known, validation_split, drop_blank(corpus.test))
+    bounds = build_bounds(config.decoding, train)
+    return EncodedCorpus(*used, train, known, validation_split, drop_blank(corpus.test), bounds)
 
 
 def encode_pairs(
     data: DataConfig, pairs: Sequence[SentencePair], codecs: tuple[TextCodec, TextCodec]
 ) -> EncodedSplit:
-    """Encode pairs that are held in memory."""
+    """Encode training pairs that are held in memory."""
     return encode_split(
         pairs,
         source_codec=codecs[0],
         target_codec=codecs[1],
         max_length=data.max_length,
         truncate=data.truncate,
+    )
+
+
+def encode_held_out(
+    pairs: Sequence[SentencePair], codecs: tuple[TextCodec, TextCodec]
+) -> EncodedSplit:
+    """Encode all pairs of a validation or test split, as much of each as is ever translated."""
+    return encode_split(
+        pairs, source_codec=codecs[0], target_codec=codecs[1], max_length=LONGEST, truncate=True
     )
 
 

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,8 @@ def build_data(config: Config, corpus: EncodedCorpus, job: Job) -> TranslationDa
     """This process's share of the batches of the training and the validation split."""
     size = BatchSize(sentences=config.trainer.batch_sentences, tokens=config.trainer.batch_tokens)
     train, validation = corpus.train, corpus.validation
-    whole = sorted_order(validation.source.lengths, validation.target.lengths, size, job.size)
+    lengths = validation.source.lengths, validation.target.lengths
+    whole = sorted_order(*lengths, _validation_size(config, size), job.size)
     evaluation_order = whole.share(job.rank, job.size)
     return TranslationData(
         train,
@@ -64,6 +66,14 @@ def build_data(config: Config, corpus: EncodedCorpus, job: Job) -> TranslationDa
         validation_order=lambda _: evaluation_order,
         resampling=_resampling(config, corpus),
     )
+
+
+def _validation_size(config: Config, size: BatchSize) -> BatchSize:
+    """No larger than batches of training, whose pairs `data.max_length` may keep shorter."""
+    longest = config.data.max_length
+    if size.tokens is None and size.sentences is not None and longest is not None:
+        return replace(size, tokens=2 * (longest + 1) * size.sentences)
+    return size
 
 
 def _resampling(config: Config, corpus: EncodedCorpus) -> Resampling | None:
@@ -117,6 +127,7 @@ def build_module(
         skip_nonfinite=config.trainer.skip_nonfinite,
         validation=corpus.validation,
         target_codec=corpus.target_codec,
+        bounds=corpus.bounds,
         attention_measures=AttentionMeasures(
             corpus.validation, corpus.source_codec, corpus.target_codec
         ),

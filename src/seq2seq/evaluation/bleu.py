@@ -1,0 +1,68 @@
+"""BLEU (Papineni et al. 2002) by sacreBLEU (Post 2018), in tokens that suit the language."""
+
+import sys
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from sacrebleu.metrics.bleu import BLEU
+
+from seq2seq.text.languages import UNSPACED, base_language
+
+CHARACTERS = {"tokenize": "char"}
+
+
+def bleu_metric(language: str, *, lowercase: bool = False, effective_order: bool = False) -> BLEU:
+    """The metric with sacreBLEU's own tokens for a language: words of zh, ja and ko, else 13a.
+
+    Characters where those need a package that is not here, which a line says once, and for further
+    languages that are written without spaces. The signature names the tokens.
+
+    Args:
+        language: code of the target language.
+        lowercase: lower-case the text first.
+        effective_order: only the orders that a sentence is long enough for.
+    """
+    tokens = _tokens(base_language(language))
+    return BLEU(lowercase=lowercase, effective_order=effective_order, **tokens)
+
+
+@cache
+def _tokens(language: str) -> dict[str, Any]:
+    """What to tell sacreBLEU: the language, or the tokens where its choice will not do."""
+    told: dict[str, Any] = {"trg_lang": language}
+    try:
+        chosen = BLEU(**told).tokenizer_signature
+    except RuntimeError:  # the words of Japanese and Korean need MeCab
+        package = f"sacrebleu[{language}]"
+        print(
+            f"WARNING: BLEU of {language} counts characters: {package} is missing", file=sys.stderr
+        )
+        return CHARACTERS
+    return CHARACTERS if language in UNSPACED and chosen == "13a" else told
+
+
+def cased_bleu(hypotheses: Sequence[str], references: Sequence[str], language: str) -> float:
+    """Cased BLEU of a corpus, 0 to 100.
+
+    Raises:
+        ValueError: there are no translations, or their numbers differ.
+    """
+    require_pairs(hypotheses, references)
+    return bleu_metric(language).corpus_score(hypotheses, [references]).score
+
+
+def sentence_bleu_score(hypothesis: str, reference: str, language: str) -> float:
+    """BLEU of one sentence, 0 to 100, smoothed, over the orders that its length allows."""
+    metric = bleu_metric(language, effective_order=True)
+    return metric.sentence_score(hypothesis, [reference]).score
+
+
+def require_pairs(hypotheses: Sequence[str], references: Sequence[str]) -> None:
+    """Refuse what cannot be scored.
+
+    Raises:
+        ValueError: there are no translations, or their numbers differ.
+    """
+    if len(hypotheses) != len(references) or not references:
+        raise ValueError(f"{len(hypotheses)} hypotheses for {len(references)} references")
