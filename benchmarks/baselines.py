@@ -6,6 +6,8 @@ from torch import Tensor, nn
 from benchmarks.sizes import Size
 from benchmarks.textbook import TextbookModel
 from benchmarks.variants import Models, Variant, mean_loss
+from seq2seq.model.fused.choice import teacher_force
+from seq2seq.model.memory import Encoded
 from seq2seq.text.batch import Batch
 
 
@@ -44,8 +46,8 @@ class Recurrences:
         shape = (len(batch), batch.source.ids.shape[1], self._memory_size)
         states = decoder.output.weight.new_ones(shape).requires_grad_()
         final = tuple(states[:, 0] for _ in range(1 + len(decoder.upper_layers)))
-        memory = decoder.remember(states, batch.source.is_token, final)
-        unrolled = decoder.unroll(batch.target_input, memory, batch.target_lengths)
+        memory = decoder.remember(Encoded(states, batch.source.is_token, final))
+        unrolled = teacher_force(decoder, batch.target_input, memory, batch.target_lengths)
         unrolled.features.sum().backward()
 
     def bare(self, batch: Batch) -> None:

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from benchmarks.sizes import Size
 from benchmarks.textbook import TextbookModel, copy_weights, masked_cross_entropy
+from seq2seq.model.decoder import unroll
 from seq2seq.model.seq2seq import Seq2Seq
 from seq2seq.model.spec import ModelSpec, build_seq2seq
 from seq2seq.text.batch import Batch
@@ -99,7 +100,7 @@ def _textbook_loss(model: TextbookModel, batch: Batch) -> Tensor:
 def _stepwise_loss(model: Seq2Seq, batch: Batch) -> Tensor:
     source = batch.source
     memory = model.encode(source.ids, source.lengths, source.is_token)
-    unrolled = model.decoder.unroll_stepwise(batch.target_input, memory)
+    unrolled = unroll(model.decoder, batch.target_input, memory)
     return mean_loss(unrolled.features, model.decoder.output, batch)
 
 

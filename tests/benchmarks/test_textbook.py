@@ -7,6 +7,7 @@ from benchmarks.textbook import copy_weights, read_weights, translate_singly
 from benchmarks.variants import build_models, build_variants
 from seq2seq.decoding.greedy import greedy_search
 from seq2seq.decoding.lengths import LengthBounds
+from seq2seq.model.decoder import unroll
 from seq2seq.text.vocabulary import SPECIALS
 
 CPU = torch.device("cpu")
@@ -35,9 +36,9 @@ def test_the_textbook_decoder_is_this_projects_decoder_with_the_same_weights(siz
     source = batch.source
     assert not source.is_token.all()
     memory = models.project.encode(source.ids, source.lengths, source.is_token)
-    unrolled = models.project.decoder.unroll_stepwise(batch.target_input, memory)
+    unrolled = unroll(models.project.decoder, batch.target_input, memory)
     logits = models.project.decoder.output(unrolled.features)
-    state = torch.stack(memory.initial_state)
+    state = torch.stack(models.project.decoder.initial_state(memory))
     expected = models.textbook.decode(batch.target_input, state, memory.states, source.is_token)
     torch.testing.assert_close(logits, expected)
 

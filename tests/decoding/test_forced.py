@@ -34,10 +34,10 @@ def stepped(model, source, ids):
     """Score and attention of ids, by the decoder's own steps."""
     batch = SourceBatch.from_sentences([source])
     memory = model.encode(batch.ids, batch.lengths, batch.is_token)
-    state, score, rows = memory.initial_state, 0.0, []
+    state, score, rows = model.decoder.initial_state(memory), 0.0, []
     for previous, token in pairwise([BEGIN_ID, *ids]):
-        logits, state, weights = model.decoder.step(torch.tensor([previous]), state, memory)
-        score += float(logits.log_softmax(dim=-1)[0, token])
+        features, state, weights = model.decoder.step(torch.tensor([previous]), state, memory)
+        score += float(model.decoder.output(features).log_softmax(dim=-1)[0, token])
         rows.append(weights[0])
     return score, torch.stack(rows)
 

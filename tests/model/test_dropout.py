@@ -1,8 +1,7 @@
 import pytest
 import torch
 
-from seq2seq.model.dropout import Dropout, keep_mask
-from seq2seq.model.unroll.steps import Steps
+from seq2seq.model.layers import Dropout, keep_mask
 
 
 @pytest.mark.parametrize("p", [0.1, 0.5, 0.9])
@@ -50,22 +49,14 @@ def test_the_gradient_goes_where_the_output_went():
     assert torch.equal(inputs.grad, outputs.detach())
 
 
-def test_by_sentence_all_tokens_of_a_sentence_lose_the_same_elements():
+def test_by_sentence_one_mask_is_drawn_for_all_tokens_of_each_and_others_by_element():
     torch.manual_seed(0)
-    dropout, lengths = Dropout(0.5, by_sentence=True), torch.tensor([3, 7, 5])
-    steps, ones = Steps(lengths, 7), torch.ones(3, 7, 40)
-    packed = steps.unpack(dropout(steps.pack(ones), steps))
-    for padded in (packed, dropout(ones, time=1), dropout(ones.transpose(0, 1), time=0)):
-        sentences = padded if padded.shape[0] == 3 else padded.transpose(0, 1)
-        for sentence, length in zip(sentences, lengths.tolist(), strict=True):
-            assert torch.equal(sentence[:length], sentence[:1].expand(length, -1))
-        masks = sentences[:, 0]
-        assert masks.unique().tolist() == [0, 2]
-        assert not torch.equal(masks[0], masks[1])
-        assert not torch.equal(masks[1], masks[2])
-
-
-def test_without_a_time_every_row_is_a_sentence_of_its_own():
-    torch.manual_seed(0)
-    rows = Dropout(0.5, by_sentence=True)(torch.ones(2, 100))
-    assert not torch.equal(rows[0], rows[1])
+    ones = torch.ones(3, 7, 40)
+    shared = Dropout(0.5, by_sentence=True).of_sentences(ones[:, :1])
+    assert shared.shape == (3, 1, 40)
+    assert shared.unique().tolist() == [0, 2]
+    assert not torch.equal(shared[0], shared[1])
+    assert torch.equal(Dropout(0.5)(ones, shared), shared.expand_as(ones))
+    assert Dropout(0.5).of_sentences(ones) is None
+    assert Dropout(0.5, by_sentence=True).eval().of_sentences(ones) is None
+    assert Dropout(0.5).eval()(ones, shared) is ones

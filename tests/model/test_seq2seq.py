@@ -4,9 +4,10 @@ import pytest
 import torch
 from torch.nn.functional import pad
 
+from seq2seq.model.fused.choice import teacher_force
 from seq2seq.model.memory import select_state
 from seq2seq.model.spec import build_seq2seq
-from seq2seq.text.batch import Batch, SourceBatch
+from seq2seq.text.batch import SourceBatch
 from seq2seq.text.vocabulary import PADDING_ID
 from seq2seq.training.loss import token_cross_entropy
 from tests.models import model_of, spec_of
@@ -79,68 +80,13 @@ def test_weights_sum_to_one_and_are_exactly_zero_on_padding(model, batch):
     assert (weights[padding] == 0).all()
 
 
-def test_a_batch_equals_its_sentences_one_by_one(model, split, batch):
-    together = logits_of(model, batch)
-    for index in range(4):
-        single = Batch.from_split(split, [index])
-        alone = logits_of(model, single)[0]
-        torch.testing.assert_close(together[index, : len(alone)], alone, **EXACT)
-
-
-def test_unroll_equals_step_repeated(model, batch):
-    memory = encoded(model, batch.source)
-    whole = model.decoder.unroll(batch.target_input, memory)
-    state = memory.initial_state
-    for step, tokens in enumerate(batch.target_input.unbind(dim=1)):
-        logits, state, weights = model.decoder.step(tokens, state, memory)
-        expected = model.decoder.output(whole.features[:, step])
-        torch.testing.assert_close(logits, expected, **EXACT)
-        torch.testing.assert_close(weights, whole.weights[:, step], **EXACT)
-
-
-def test_unroll_has_the_gradients_of_step_repeated(model, batch):
-    def gradients(run):
-        model.zero_grad()
-        run(encoded(model, batch.source)).square().sum().backward()
-        return {name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None}
-
-    def stepwise(memory):
-        state, logits = memory.initial_state, []
-        for tokens in batch.target_input.unbind(dim=1):
-            step_logits, state, _ = model.decoder.step(tokens, state, memory)
-            logits.append(step_logits)
-        return torch.stack(logits, dim=1)
-
-    def whole(memory):
-        return model.decoder.output(model.decoder.unroll(batch.target_input, memory).features)
-
-    expected, found = gradients(stepwise), gradients(whole)
-    assert expected.keys() == found.keys()
-    for name, gradient in expected.items():
-        torch.testing.assert_close(found[name], gradient, rtol=1e-9, atol=1e-12)
-
-
-def test_the_query_is_the_top_layers_state_before_the_step(batch):
-    model = model_of(num_layers=2)
-    memory = encoded(model, batch.source)
-    tokens = batch.target_input[:, 0]
-    _, _, weights = model.decoder.step(tokens, memory.initial_state, memory)
-    _, expected = model.decoder.attention(
-        memory.initial_state[-1].unsqueeze(1),
-        memory.states,
-        memory.states,
-        mask=memory.source_is_token.unsqueeze(1),
-    )
-    torch.testing.assert_close(weights, expected[:, 0], **EXACT)
-
-
 def test_selecting_rows_of_a_memory_selects_its_sentences(model, batch):
     memory, rows = encoded(model, batch.source), torch.tensor([2, 0])
     tokens = batch.target_input[:, 0]
-    logits, state, weights = model.decoder.step(tokens, memory.initial_state, memory)
-    selected = memory.select(rows)
-    found = model.decoder.step(tokens[rows], selected.initial_state, selected)
-    torch.testing.assert_close(found[0], logits[rows], **EXACT)
+    initial, selected = model.decoder.initial_state(memory), memory.select(rows)
+    features, state, weights = model.decoder.step(tokens, initial, memory)
+    found = model.decoder.step(tokens[rows], select_state(initial, rows), selected)
+    torch.testing.assert_close(found[0], features[rows], **EXACT)
     torch.testing.assert_close(found[1], select_state(state, rows), **EXACT)
     torch.testing.assert_close(found[2], weights[rows], **EXACT)
 
@@ -160,19 +106,20 @@ def test_the_textbook_shapes_of_the_decoder():
     tokens = torch.zeros(4, 7, dtype=torch.int64)
     source = SourceBatch(tokens, torch.full((4,), 7))
     memory = encoded(model, source)
-    result = model.decoder.unroll(tokens, memory)
+    result = teacher_force(model.decoder, tokens, memory)
     assert model.decoder.output(result.features).shape == (4, 7, 10)
     assert memory.states.shape == (4, 7, 16)
-    assert [layer.shape for layer in memory.initial_state] == [(4, 16), (4, 16)]
+    assert [layer.shape for layer in model.decoder.initial_state(memory)] == [(4, 16), (4, 16)]
     assert result.weights.shape == (4, 7, 7)
 
 
 def test_equal_sizes_copy_the_encoders_state_and_other_sizes_are_bridged(batch):
     model = model_of()
     _, final = model.encoder(batch.source.ids, batch.source.lengths)
-    torch.testing.assert_close(encoded(model, batch.source).initial_state, final, **EXACT)
+    memory = encoded(model, batch.source)
+    torch.testing.assert_close(model.decoder.initial_state(memory), final, **EXACT)
     bridged = model_of(decoder_hidden_size=7)
-    state = encoded(bridged, batch.source).initial_state[0]
+    state = bridged.decoder.initial_state(encoded(bridged, batch.source))[0]
     assert state.shape == (4, 7)
     assert state.abs().max() <= 1
 
@@ -208,8 +155,9 @@ def test_dropout_acts_in_training_only(batch):
 def test_a_decoder_from_zeros_starts_there_and_learns_of_the_source_by_attention_only(batch):
     model = model_of(initial_state="zeros", num_layers=2, decoder_hidden_size=7)
     memory = encoded(model, batch.source)
-    assert [state.shape for state in memory.initial_state] == [(4, 7), (4, 7)]
-    assert not any(state.any() for state in memory.initial_state)
+    first = model.decoder.initial_state(memory)
+    assert [state.shape for state in first] == [(4, 7), (4, 7)]
+    assert not any(state.any() for state in first)
     assert not list(model.decoder.bridge.parameters())
     # another source with the same memory gives the same
     other = encoded(model, SourceBatch(batch.source.ids.flip(0), batch.source.lengths.flip(0)))
@@ -218,7 +166,7 @@ def test_a_decoder_from_zeros_starts_there_and_learns_of_the_source_by_attention
     )
     blind = replace(blind, source_is_token=memory.source_is_token)
     torch.testing.assert_close(
-        model.decoder.unroll(batch.target_input, blind).features,
-        model.decoder.unroll(batch.target_input, memory).features,
+        teacher_force(model.decoder, batch.target_input, blind).features,
+        teacher_force(model.decoder, batch.target_input, memory).features,
         **EXACT,
     )

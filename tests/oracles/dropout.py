@@ -6,7 +6,7 @@ a sentence is meant, does not fit.
 
 import pytest
 
-from seq2seq.model import dropout
+from seq2seq.model import layers
 from tests.oracles.model import IN_DECODER
 
 
@@ -15,13 +15,13 @@ class Draws:
 
     def __enter__(self):
         self.masks, self._patch = [], pytest.MonkeyPatch()
-        keep_mask = dropout.keep_mask
+        keep_mask = layers.keep_mask
 
         def recorded(inputs, p):
             self.masks.append(keep_mask(inputs, p))
             return self.masks[-1]
 
-        self._patch.setattr(dropout, "keep_mask", recorded)
+        self._patch.setattr(layers, "keep_mask", recorded)
         return self
 
     def __exit__(self, *_):
@@ -35,18 +35,22 @@ class Masks:
         masks: as drawn.
         spec: the model's.
         batch: what was read.
-        is_packed: whether the decoder's rows were packed, or steps of a whole batch.
+        is_packed: whether the decoder's tokens were read all at once, packed; otherwise step by
+            step.
     """
 
     def __init__(self, masks, spec, batch, *, is_packed):
-        inner = range(1, spec.num_layers)
-        places = [("source embedding", 0), *(("between encoder layers", n) for n in inner)]
-        places += [("memory", 0), ("target embedding", 0)]
-        places += [*(("between decoder layers", n) for n in inner), ("features", 0)]
-        assert len(masks) == len(places) * (spec.dropout > 0)
-        self._masks = dict(zip(places, masks, strict=False))
         self._shared, self._is_packed = spec.dropout_by_sentence, is_packed
         self._sources, self._targets = batch.source.lengths.tolist(), batch.target_lengths.tolist()
+        inner = range(1, spec.num_layers)
+        read = [("source embedding", 0), *(("between encoder layers", n) for n in inner)]
+        written = [("target embedding", 0), *(("between decoder layers", n) for n in inner)]
+        written.append(("features", 0))
+        times = 1 if self._shared or is_packed else max(self._targets)
+        places = [(*place, 0) for place in [*read, ("memory", 0)]]
+        places += [(*place, time) for time in range(times) for place in written]
+        assert len(masks) == len(places) * (spec.dropout > 0)
+        self._masks = dict(zip(places, masks, strict=False))
 
     def of(self, sentence):
         """The dropout of one sentence, as the oracle asks for it."""
@@ -59,17 +63,21 @@ class Masks:
         return drop
 
     def _row(self, place, layer, sentence, time):
-        mask, time = self._masks[place, layer], 0 if self._shared else time
+        if place in IN_DECODER:
+            return self._row_of_decoder(place, layer, sentence, time)
+        mask, lengths = self._masks[place, layer, 0], self._sources
+        time = 0 if self._shared else time
         if place == "memory":
-            assert mask.shape[1] == 1 or not self._shared
+            assert mask.shape[:2] == (len(lengths), 1 if self._shared else max(lengths))
             return mask[sentence, time]
-        is_written = place in IN_DECODER
-        lengths = self._targets if is_written else self._sources
-        if is_written and not self._is_packed:
-            assert mask.shape[:2] == (1 if self._shared else max(lengths), len(lengths))
-            return mask[time, sentence]
         assert len(mask) == (len(lengths) if self._shared else sum(lengths))
         return mask[packed_row(lengths, sentence, time)]
+
+    def _row_of_decoder(self, place, layer, sentence, time):
+        packed = self._is_packed and not self._shared
+        mask = self._masks[place, layer, 0 if packed or self._shared else time]
+        assert len(mask) == (sum(self._targets) if packed else len(self._targets))
+        return mask[packed_row(self._targets, sentence, time) if packed else sentence]
 
 
 def packed_row(lengths, sentence, time):

@@ -11,7 +11,16 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from seq2seq.attention.additive import additive_scores
+from seq2seq.attention.additive import AdditiveScore
+
+__all__ = [
+    "AdditiveScore",
+    "BilinearScore",
+    "DotScore",
+    "GaussianScore",
+    "ScaledDotScore",
+    "Score",
+]
 
 
 @runtime_checkable
@@ -37,57 +46,6 @@ class Score(Protocol):
         projected_keys: Tensor | None = None,
     ) -> Float[Tensor, "B Q K"]:
         """The scores; `projected_keys`, where given, instead of projecting `keys` again."""
-
-
-class AdditiveScore(nn.Module):
-    """Score of a small network with one hidden layer, without biases.
-
-        a(q, k) = w_v^T tanh(W_q q + W_k k),  W_q (A, q), W_k (A, k), w_v (A)
-
-    Bahdanau, Cho and Bengio, "Neural machine translation by jointly learning to align and
-    translate", 2015. Queries and keys may differ in size. Costs B Q K A tanh besides the
-    projections; memory is bounded, see `seq2seq.attention.additive`.
-
-    Args:
-        query_size: size of a query; None to take it from the first queries seen.
-        key_size: size of a key; None to take it from the first keys seen.
-        hidden_size: size A of the hidden layer. It must be given; it is optional in the
-            signature only to come after the two sizes that are.
-
-    Raises:
-        TypeError: there is no hidden size.
-    """
-
-    needs_equal_sizes = False
-
-    def __init__(
-        self,
-        query_size: int | None = None,
-        key_size: int | None = None,
-        hidden_size: int | None = None,
-    ) -> None:
-        super().__init__()
-        if hidden_size is None:
-            raise TypeError("AdditiveScore needs a hidden_size")
-        self.query_projection = _projection(query_size, hidden_size)
-        self.key_projection = _projection(key_size, hidden_size)
-        self.score_weight = nn.Parameter(torch.empty(hidden_size))
-        bound = 1 / math.sqrt(hidden_size)
-        nn.init.uniform_(self.score_weight, -bound, bound)
-
-    def project_keys(self, keys: Float[Tensor, "B K k"]) -> Float[Tensor, "B K A"]:
-        """W_k k."""
-        return self.key_projection(keys)
-
-    def forward(
-        self,
-        queries: Float[Tensor, "B Q q"],
-        keys: Float[Tensor, "B K k"],
-        projected_keys: Float[Tensor, "B K A"] | None = None,
-    ) -> Float[Tensor, "B Q K"]:
-        """The scores; `projected_keys` are what `project_keys(keys)` returned."""
-        projected = self.project_keys(keys) if projected_keys is None else projected_keys
-        return additive_scores(self.query_projection(queries), projected, self.score_weight)
 
 
 class DotScore(nn.Module):
@@ -229,12 +187,6 @@ class GaussianScore(nn.Module):
         keys = keys if projected_keys is None else projected_keys
         _check_equal_sizes(queries, keys)
         return -0.5 * self.inverse_width**2 * _squared_distances(queries, keys)
-
-
-def _projection(input_size: int | None, output_size: int) -> nn.Linear:
-    if input_size is None:
-        return nn.LazyLinear(output_size, bias=False)
-    return nn.Linear(input_size, output_size, bias=False)
 
 
 def _check_equal_sizes(queries: Tensor, keys: Tensor) -> None:

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from seq2seq.model.inference import InferenceDecoder
+from seq2seq.model.fused.choice import for_search
 from seq2seq.model.memory import select_state
 from seq2seq.model.precision import at_least_float32
 from seq2seq.model.seq2seq import Seq2Seq
@@ -35,16 +35,14 @@ class Stepper:
     def __init__(self, models: Models, source: SourceBatch) -> None:
         members = [models] if isinstance(models, Seq2Seq) else list(models)
         arguments = (source.ids, source.lengths, source.is_token)
-        self._decoders = [
-            InferenceDecoder(model.decoder, model.encode(*arguments)) for model in members
-        ]
-        self._states = [decoder.initial_state for decoder in self._decoders]
+        self._decoders = [for_search(model.decoder, model.encode(*arguments)) for model in members]
+        self._states = [decoder.initial_state() for decoder in self._decoders]
         self._outputs = [_LogProbabilities(model.decoder.output) for model in members]
 
     @property
     def dtype(self) -> torch.dtype:
         """Number format of the scores."""
-        return torch.promote_types(self._states[0][-1].dtype, torch.float32)
+        return torch.promote_types(self._states[0][0].dtype, torch.float32)
 
     def advance(
         self, tokens: Int[Tensor, "N W"]
@@ -75,7 +73,7 @@ class Stepper:
             kept: places of the sentences to go on with; None for all.
             parents: which of the W hypotheses of the step before each continues.
         """
-        num_sentences, width = len(parents), len(self._states[0][-1]) // len(parents)
+        num_sentences, width = len(parents), len(self._states[0][0]) // len(parents)
         starts = torch.arange(0, num_sentences * width, width, device=parents.device)
         rows = starts.unsqueeze(1) + parents
         if kept is not None:

@@ -5,9 +5,9 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from seq2seq.model.dropout import Dropout
-from seq2seq.model.unroll.recurrence import unroll_layer
-from seq2seq.model.unroll.steps import Steps
+from seq2seq.model.fused.recurrence import unroll_layer
+from seq2seq.model.fused.steps import Steps
+from seq2seq.model.layers import Dropout
 
 
 class GRUEncoder(nn.Module):
@@ -15,7 +15,7 @@ class GRUEncoder(nn.Module):
 
     Padding changes neither outputs nor states. The parameters are those of `torch.nn.GRU`, which
     also computes on a GPU; elsewhere its layers run as the operation of
-    `seq2seq.model.unroll.recurrence`, which is faster there.
+    `seq2seq.model.fused.recurrence`, which is faster there.
 
     Args:
         embedding: source embedding (V, E).
@@ -23,7 +23,6 @@ class GRUEncoder(nn.Module):
         num_layers: stacked GRU layers.
         bidirectional: read in both directions and join their outputs: M = 2 * hidden_size.
         dropout: on the embedded tokens, between the layers and on the outputs.
-        dropout_by_sentence: one mask for all tokens of a sentence, see `Dropout`.
     """
 
     def __init__(
@@ -33,19 +32,18 @@ class GRUEncoder(nn.Module):
         hidden_size: int,
         num_layers: int,
         bidirectional: bool,
-        dropout: float,
-        dropout_by_sentence: bool = False,
+        dropout: Dropout,
     ) -> None:
         super().__init__()
         self.embedding = embedding
-        self.dropout = Dropout(dropout, by_sentence=dropout_by_sentence)
+        self.dropout = dropout
         self.gru = nn.GRU(
             embedding.embedding_dim,
             hidden_size,
             num_layers,
             batch_first=True,
             bidirectional=bidirectional,
-            dropout=dropout if num_layers > 1 else 0.0,
+            dropout=dropout.p if num_layers > 1 else 0.0,
         )
         self.memory_size = hidden_size * (2 if bidirectional else 1)
 
@@ -66,12 +64,15 @@ class GRUEncoder(nn.Module):
         between = self.gru.num_layers > 1 and self.dropout.by_sentence
         encode = self._packed if source.is_cuda and not between else self._unrolled
         outputs, final_states = encode(source, source_lengths)
-        return self.dropout(outputs, time=1), final_states
+        return self._drop(outputs), final_states
+
+    def _drop(self, padded: Tensor) -> Tensor:
+        return self.dropout(padded, self.dropout.of_sentences(padded[:, :1]))
 
     def _packed(self, source: Tensor, lengths: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
         """By the GPU's own library."""
         packed = pack_padded_sequence(
-            self.dropout(self.embedding(source), time=1),
+            self._drop(self.embedding(source)),
             lengths.cpu(),
             batch_first=True,
             enforce_sorted=False,
@@ -88,7 +89,9 @@ class GRUEncoder(nn.Module):
         outputs = self.embedding(steps.pack(source))
         final_states = []
         for layer in range(self.gru.num_layers):
-            outputs, final = self._layer(layer, self.dropout(outputs, steps), steps)
+            shared = self.dropout.of_sentences(outputs[: steps.counts[0]])
+            inputs = self.dropout(outputs, None if shared is None else shared[steps.sentences])
+            outputs, final = self._layer(layer, inputs, steps)
             final_states.append(final)
         return steps.unpack(outputs), tuple(final_states)
 

@@ -1,18 +1,33 @@
-"""What the decoder keeps of a batch of source sentences."""
+"""What passes between encoder, decoder and search: encoded sentences, memory, state."""
 
 from dataclasses import dataclass
 
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-State = tuple[Float[Tensor, "N H"], ...]
-"""State of a decoder: one (N, H) tensor a layer, the top layer last. N = B rows, or several for
-each sentence in a search."""
+State = tuple[Float[Tensor, "N ..."], ...]
+"""All that a decoder and its attention remember between steps: tensors whose first dimension is the
+hypothesis. N = B rows, or several for each sentence in a search."""
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """What an encoder makes of a batch of sentences.
+
+    Attributes:
+        states: outputs of its top layer (B, S, M).
+        source_is_token: True on real tokens (B, S).
+        final_states: of each layer (B, M).
+    """
+
+    states: Float[Tensor, "B S M"]
+    source_is_token: Bool[Tensor, "B S"]
+    final_states: tuple[Float[Tensor, "B M"], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Encoded source sentences, ready for attention.
+    """Encoded source sentences, ready for attention: what stays the same at all steps.
 
     Attributes:
         states: encoder outputs, the values of the attention (B, S, M).
@@ -20,16 +35,19 @@ class Memory:
             needs equal sizes (B, S, K).
         projected_keys: the keys as the score projects them, paid for once a sentence.
         source_is_token: True on real tokens (B, S).
-        initial_state: state of the decoder before its first step.
+        final_states: of the encoder's layers (B, M).
+        masks: dropout that all tokens of a sentence share, in the order in which it acts (B, …);
+            None where they do not.
     """
 
     states: Float[Tensor, "B S M"]
     keys: Float[Tensor, "B S K"]
     projected_keys: Tensor
     source_is_token: Bool[Tensor, "B S"]
-    initial_state: State
+    final_states: tuple[Float[Tensor, "B M"], ...]
+    masks: tuple[Float[Tensor, "B ..."] | None, ...]
 
-    def select(self, rows: Tensor) -> "Memory":
+    def select(self, rows: Int[Tensor, " R"]) -> "Memory":
         """The memory of some of the sentences, in the order of `rows`.
 
         What is one tensor stays one: without projections the keys are the states themselves.
@@ -42,10 +60,11 @@ class Memory:
             keys=keys,
             projected_keys=projected,
             source_is_token=self.source_is_token[rows],
-            initial_state=select_state(self.initial_state, rows),
+            final_states=select_state(self.final_states, rows),
+            masks=tuple(None if mask is None else mask[rows] for mask in self.masks),
         )
 
 
-def select_state(state: State, rows: Int[Tensor, " R"]) -> tuple[Float[Tensor, "R H"], ...]:
-    """The state of some of the sentences."""
-    return tuple(layer[rows] for layer in state)
+def select_state(state: State, rows: Int[Tensor, " R"]) -> tuple[Float[Tensor, "R ..."], ...]:
+    """The state of some of the hypotheses."""
+    return tuple(part[rows] for part in state)

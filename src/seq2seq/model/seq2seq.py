@@ -3,7 +3,7 @@
 Dimension letters, used in every shape of this project: `B` batch, `S` source length, `T` target
 length, `E` embedding, `H` decoder hidden, `M` memory size, `A` attention size, `L` layers,
 `V` vocabulary, `K` beam, `R` features before the output layer, `N` real tokens of a batch (packed,
-see `seq2seq.model.unroll.steps`). In attention: `Q` queries, `K` keys.
+see `seq2seq.model.fused.steps`). In attention: `Q` queries, `K` keys.
 """
 
 import torch
@@ -12,7 +12,8 @@ from torch import Tensor, nn
 
 from seq2seq.model.decoder import BahdanauDecoder, Unrolled
 from seq2seq.model.encoder import GRUEncoder
-from seq2seq.model.memory import Memory
+from seq2seq.model.fused.choice import teacher_force
+from seq2seq.model.memory import Encoded, Memory
 
 
 class Seq2Seq(nn.Module):
@@ -31,7 +32,7 @@ class Seq2Seq(nn.Module):
     ) -> Memory:
         """Encode source sentences for any way of decoding."""
         states, final_states = self.encoder(source, source_lengths)
-        return self.decoder.remember(states, source_is_token, final_states)
+        return self.decoder.remember(Encoded(states, source_is_token, final_states))
 
     def forward(
         self,
@@ -46,7 +47,7 @@ class Seq2Seq(nn.Module):
         With `target_lengths` they are zero on padding, and cost nothing there.
         """
         memory = self.encode(source, source_lengths, source_is_token)
-        return self.decoder.unroll(target_input, memory, target_lengths)
+        return teacher_force(self.decoder, target_input, memory, target_lengths)
 
     @property
     def device(self) -> torch.device:

@@ -6,11 +6,11 @@ from typing import Annotated, Literal
 from msgspec import Meta
 from torch import nn
 
-from seq2seq.attention.pooling import Attention
 from seq2seq.attention.registry import build_score
+from seq2seq.model.attention import ScoredAttention
 from seq2seq.model.decoder import BahdanauDecoder
 from seq2seq.model.encoder import GRUEncoder
-from seq2seq.model.readout import DeepReadout, StateReadout
+from seq2seq.model.layers import DeepReadout, Dropout, StateReadout
 from seq2seq.model.seq2seq import Seq2Seq
 
 Size = Annotated[int, Meta(ge=1, le=10**9)]
@@ -79,8 +79,7 @@ def build_seq2seq(spec: ModelSpec) -> Seq2Seq:
         hidden_size=spec.encoder_hidden_size,
         num_layers=spec.num_layers,
         bidirectional=spec.bidirectional,
-        dropout=spec.dropout,
-        dropout_by_sentence=spec.dropout_by_sentence,
+        dropout=Dropout(spec.dropout, by_sentence=spec.dropout_by_sentence),
     )
     return Seq2Seq(encoder, _decoder(target_embedding, encoder.memory_size, spec))
 
@@ -119,21 +118,20 @@ def _decoder(embedding: nn.Embedding, memory_size: int, spec: ModelSpec) -> Bahd
         hidden_size=hidden_size,
         num_layers=spec.num_layers,
         initial_state=spec.initial_state,
-        dropout=spec.dropout,
-        dropout_by_sentence=spec.dropout_by_sentence,
+        dropout=Dropout(spec.dropout, by_sentence=spec.dropout_by_sentence),
         readout=readout,
         output=_output(embedding, readout.feature_size, spec),
     )
 
 
-def _attention(memory_size: int, spec: ModelSpec) -> tuple[Attention, int | None]:
+def _attention(memory_size: int, spec: ModelSpec) -> tuple[ScoredAttention, int | None]:
     """The attention, and the size the keys must be projected to (None for no projection)."""
     query_size = spec.decoder_hidden_size
     score = build_score(
         spec.score, query_size=query_size, key_size=memory_size, hidden_size=spec.attention_size
     )
     key_size = query_size if score.needs_equal_sizes and memory_size != query_size else None
-    return Attention(score, dropout=spec.attention_dropout), key_size
+    return ScoredAttention(score, dropout=spec.attention_dropout), key_size
 
 
 def _output(embedding: nn.Embedding, feature_size: int, spec: ModelSpec) -> nn.Linear:

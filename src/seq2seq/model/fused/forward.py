@@ -3,9 +3,9 @@
 import torch
 from torch import Tensor
 
-from seq2seq.model.unroll.attention import AdditivePass, AttentionPass, DotPass
-from seq2seq.model.unroll.layer import InputProduct, LayerPass
-from seq2seq.model.unroll.tensors import UnrollForm, UnrollTensors
+from seq2seq.model.fused.attention import AttentionPass
+from seq2seq.model.fused.layer import InputProduct, LayerPass
+from seq2seq.model.fused.tensors import UnrollForm, UnrollTensors
 
 
 class DecoderPass:
@@ -51,9 +51,7 @@ class DecoderPass:
 
     def _attention(self, *, exact: bool) -> AttentionPass:
         keys = self.tensors.keys.to(self.form.precision.state)
-        if self.form.scale is not None:
-            return DotPass(keys, self.form.scale)
-        return AdditivePass(keys, *self.tensors.score, exact=exact)
+        return self.form.begin(keys, *self.tensors.score, exact=exact)
 
     def queries(self, step: int) -> Tensor:
         """Queries of the attention: projected states, or the states themselves."""

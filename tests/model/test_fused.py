@@ -1,31 +1,17 @@
+from functools import partial
+
 import pytest
 import torch
 from torch.autograd import gradcheck
 
-from seq2seq.model.gru import GRULayer
-from seq2seq.model.unroll.decoder import AdditiveAttention, DotAttention, unroll_decoder
-from seq2seq.model.unroll.recurrence import unroll_layer
-from seq2seq.model.unroll.steps import Steps
+from seq2seq.attention.scores import AdditiveScore
+from seq2seq.model.fused import choice
+from seq2seq.model.fused.attention import AdditivePass, DotPass, FusedScore
+from seq2seq.model.fused.decoder import unroll_decoder
+from seq2seq.model.fused.recurrence import unroll_layer
+from seq2seq.model.fused.steps import Steps
+from seq2seq.model.layers import GRULayer
 from tests.models import model_of
-
-SHAPES = [{"num_layers": 1}, {"num_layers": 3, "bidirectional": False, "encoder_hidden_size": 6}]
-FUSED = ["additive", "dot", "scaled_dot", "bilinear"]
-
-
-def run(model, batch, method):
-    """Features, weights, and the gradient of every parameter for a mixed loss of both."""
-    model.zero_grad()
-    source = batch.source
-    memory = model.encode(source.ids, source.lengths, source.is_token)
-    result = getattr(model.decoder, method)(batch.target_input, memory)
-    generator = torch.Generator().manual_seed(3)
-    loss = sum(
-        (output * torch.rand(output.shape, generator=generator, dtype=output.dtype)).sum()
-        for output in (result.features, result.weights)
-    )
-    loss.backward()
-    gradients = {name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None}
-    return result, gradients
 
 
 def operands(num_layers, masked, dot=False):
@@ -53,7 +39,9 @@ def operands(num_layers, masked, dot=False):
     ]
 
     def operation(gates, states, keys, query, score, context, *initial):
-        attention = DotAttention(0.7) if dot else AdditiveAttention(query, score)
+        attention = FusedScore(AdditivePass, (query, score))
+        if dot:
+            attention = FusedScore(partial(DotPass, scale=0.7))
         return unroll_decoder(
             gates, states, keys, is_token, initial, attention, context, layers, masks, steps
         )
@@ -126,23 +114,44 @@ def test_a_dropout_mask_multiplies_the_input_of_the_layer_above():
     torch.testing.assert_close(operation(*tensors)[0], silent)
 
 
+def features_of(model, batch):
+    source = batch.source
+    arguments = (source.ids, source.lengths, source.is_token, batch.target_input)
+    return model(*arguments).features
+
+
 def test_no_activation_of_steps_times_positions_times_hidden_size_is_kept(batch):
     kept = []
     with torch.autograd.graph.saved_tensors_hooks(lambda t: kept.append(t.shape) or t, lambda t: t):
-        model = model_of(attention_size=7)
-        run(model, batch, "unroll")
+        features_of(model_of(attention_size=7), batch).sum().backward()
     steps, positions = batch.target_input.shape[1], batch.source.ids.shape[1]
     assert not [shape for shape in kept if shape[1:] == (steps, positions, 7)]
     assert not [shape for shape in kept if shape[-2:] == (positions, 7) and len(shape) > 3]
 
 
-@pytest.mark.parametrize("changes", [{"score": "gaussian"}, {"attention_dropout": 0.1}])
-def test_what_the_fused_pass_does_not_know_goes_step_by_step(batch, changes, monkeypatch):
-    model = model_of(**changes)
-    called = []
-    original = model.decoder.unroll_stepwise
-    monkeypatch.setattr(
-        model.decoder, "unroll_stepwise", lambda *a: called.append(1) or original(*a)
-    )
-    run(model, batch, "unroll")
+class Own(AdditiveScore):
+    """A score of somebody else."""
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_plain"),
+    [
+        ({}, False),
+        ({"score": "scaled_dot"}, False),
+        ({"score": "gaussian"}, True),
+        ({"attention_dropout": 0.1}, True),
+    ],
+)
+def test_what_the_fused_pass_does_not_know_goes_step_by_step(batch, changes, is_plain, monkeypatch):
+    called, original = [], choice.unroll
+    monkeypatch.setattr(choice, "unroll", lambda *a: called.append(1) or original(*a))
+    features_of(model_of(**changes), batch)
+    assert bool(called) == is_plain
+
+
+def test_a_subclass_of_a_known_score_goes_step_by_step(batch, monkeypatch):
+    model, called, original = model_of(), [], choice.unroll
+    model.decoder.attention.score.__class__ = Own
+    monkeypatch.setattr(choice, "unroll", lambda *a: called.append(1) or original(*a))
+    features_of(model, batch)
     assert called == [1]

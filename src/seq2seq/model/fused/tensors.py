@@ -1,13 +1,14 @@
 """What goes into an unrolled decoder, and back out as gradients."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from torch import Tensor
 
+from seq2seq.model.fused.attention import AttentionPass
+from seq2seq.model.fused.steps import Steps
 from seq2seq.model.precision import Precision
-from seq2seq.model.unroll.steps import Steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +19,7 @@ class UnrollForm:
         precision: number formats.
         steps: where the target tokens are.
         num_layers: GRU layers.
-        scale: of the dot product; None for the additive score.
+        begin: begins the pass of the attention, see `FusedScore`.
         source_is_token: True on real source tokens (B, S).
         input_masks: dropout of the input of each layer above the first (N, H), or None.
     """
@@ -26,7 +27,7 @@ class UnrollForm:
     precision: Precision
     steps: Steps
     num_layers: int
-    scale: float | None
+    begin: Callable[..., AttentionPass]
     source_is_token: Tensor
     input_masks: tuple[Tensor | None, ...]
 

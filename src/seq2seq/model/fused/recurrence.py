@@ -7,9 +7,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from seq2seq.attention.derivatives import refuse_second_derivative
+from seq2seq.model.fused.layer import LayerPass, bias_gradient, weight_gradient
+from seq2seq.model.fused.steps import Steps
 from seq2seq.model.precision import Precision
-from seq2seq.model.unroll.layer import LayerPass, bias_gradient, weight_gradient
-from seq2seq.model.unroll.steps import Steps
 
 
 def unroll_layer(

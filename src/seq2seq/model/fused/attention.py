@@ -1,12 +1,13 @@
 """The attention inside an unrolled decoder: forward and backward of a step, without autograd."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
 
-from seq2seq.model.unroll.layer import columns
+from seq2seq.model.fused.layer import columns
 
 SAFE_EXPONENT = 40.0
 """Queries and keys up to this have exp(2 x) and its inverse well within float32."""
@@ -32,6 +33,9 @@ class AttentionPass(Protocol):
     def scores(self, query: Tensor) -> Tensor:
         """Scores (B, S) of the queries of a step, but for a constant."""
 
+    def many_scores(self, queries: Tensor) -> Tensor:
+        """Scores (B, K, S) of several queries of each sentence, but for a constant each."""
+
     def begin_backward(self) -> None:
         """Before the first `retreat`."""
 
@@ -46,6 +50,20 @@ class AttentionPass(Protocol):
             states: the decoder's states before each step (N, H).
             unpack: turns either into (B, T, …), zero on padding.
         """
+
+
+@dataclass(frozen=True, slots=True)
+class FusedScore:
+    """A score as the operations of this room know it.
+
+    Attributes:
+        begin: (projected keys, *parameters, exact=…) -> the pass over these keys; one that is
+            exact takes numbers of any size.
+        parameters: those that take part in the pass and get a gradient there, W_q first.
+    """
+
+    begin: Callable[..., AttentionPass]
+    parameters: tuple[Tensor, ...] = ()
 
 
 class AdditivePass:
@@ -83,6 +101,10 @@ class AdditivePass:
     def scores(self, query: Tensor) -> Tensor:
         """Scores (B, S), but for a constant, of queries (B, A)."""
         return self._hidden_layer(query) @ (2 * self._score)
+
+    def many_scores(self, queries: Tensor) -> Tensor:
+        """Scores (B, K, S), but for a constant each, of queries (B, K, A)."""
+        return torch.stack([self.scores(query) for query in queries.unbind(dim=1)], dim=1)
 
     def _hidden_layer(self, query: Tensor) -> Tensor:
         query, count = query.unsqueeze(1).to(self._keys.dtype), len(query)
@@ -122,9 +144,10 @@ class DotPass:
     Args:
         keys: of the queries' size (B, S, H).
         scale: what the product is multiplied with.
+        exact: nothing to this score.
     """
 
-    def __init__(self, keys: Tensor, scale: float) -> None:
+    def __init__(self, keys: Tensor, *, scale: float, exact: bool) -> None:  # noqa: ARG002
         self.query_weight = keys.new_empty(0, keys.shape[-1])
         self._keys = keys
         self._columns = columns(keys)
@@ -136,7 +159,11 @@ class DotPass:
 
     def scores(self, query: Tensor) -> Tensor:
         """Scores (B, S) of queries (B, H)."""
-        return torch.bmm((query * self._scale).unsqueeze(1), self._columns[: len(query)]).squeeze(1)
+        return self.many_scores(query.unsqueeze(1)).squeeze(1)
+
+    def many_scores(self, queries: Tensor) -> Tensor:
+        """Scores (B, K, S) of queries (B, K, H)."""
+        return torch.bmm(queries * self._scale, self._columns[: len(queries)])
 
     def begin_backward(self) -> None:
         """Nothing is summed up over the steps."""

@@ -6,48 +6,59 @@ weight gradient is one large product over all steps instead of one small product
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from seq2seq.attention.derivatives import refuse_second_derivative
-from seq2seq.model.gru import GRULayer
+from seq2seq.model.decoder import BahdanauDecoder, Unrolled
+from seq2seq.model.fused.attention import FusedScore
+from seq2seq.model.fused.backward import DecoderGradients
+from seq2seq.model.fused.forward import DecoderPass
+from seq2seq.model.fused.steps import Steps
+from seq2seq.model.fused.tensors import LayerTensors, UnrollForm, UnrollTensors
+from seq2seq.model.layers import GRULayer
+from seq2seq.model.memory import Memory, select_state
 from seq2seq.model.precision import Precision
-from seq2seq.model.unroll.backward import DecoderGradients
-from seq2seq.model.unroll.forward import DecoderPass
-from seq2seq.model.unroll.steps import Steps
-from seq2seq.model.unroll.tensors import LayerTensors, UnrollForm, UnrollTensors
 
 
-@dataclass(frozen=True, slots=True)
-class AdditiveAttention:
-    """w_v^T tanh(W_q q + W_k k), the keys projected already.
+def unroll_fused(
+    decoder: BahdanauDecoder,
+    score: FusedScore,
+    target_input: Int[Tensor, "B T"],
+    memory: Memory,
+    target_lengths: Int[Tensor, " B"] | None = None,
+) -> Unrolled:
+    """What `seq2seq.model.decoder.unroll` computes, with `score` that of the decoder's attention.
 
-    Attributes:
-        query_weight: W_q (A, H).
-        score_weight: w_v (A).
+    No work goes into padding.
     """
-
-    query_weight: Float[Tensor, "A H"]
-    score_weight: Float[Tensor, " A"]
-
-    def parameters(self) -> tuple[Tensor, ...]:
-        """W_q and w_v."""
-        return self.query_weight, self.score_weight
-
-
-@dataclass(frozen=True, slots=True)
-class DotAttention:
-    """q^T k * scale; with projected keys also the bilinear score."""
-
-    scale: float
-
-    def parameters(self) -> tuple[Tensor, ...]:
-        """None."""
-        return ()
+    if target_lengths is None:
+        target_lengths = torch.full_like(target_input[:, 0], target_input.shape[1])
+    steps = Steps(target_lengths, target_input.shape[1])
+    state = select_state(decoder.initial_state(memory), steps.order)
+    memory, dropout = memory.select(steps.order), decoder.dropout
+    masks = [None if mask is None else mask[steps.sentences] for mask in memory.masks]
+    embedded = dropout(decoder.embedding(steps.pack(target_input)), masks[0])
+    token_gates = decoder.first_layer.inputs(embedded)
+    like = token_gates[:, : state[0].shape[1]]
+    tops, contexts, weights = unroll_decoder(
+        token_gates,
+        memory.states,
+        memory.projected_keys,
+        memory.source_is_token,
+        state,
+        score,
+        decoder.context_gates.weight,
+        decoder.layers,
+        [dropout.mask(like) if mask is None else mask for mask in masks[1:-1]],
+        steps,
+    )
+    features = dropout(decoder.readout(tops, contexts, embedded), masks[-1])
+    return Unrolled(steps.unpack(features), steps.unpack(weights))
 
 
 def unroll_decoder(
@@ -56,7 +67,7 @@ def unroll_decoder(
     keys: Float[Tensor, "B S A"],
     source_is_token: Bool[Tensor, "B S"],
     initial_state: Sequence[Float[Tensor, "B H"]],
-    attention: AdditiveAttention | DotAttention,
+    score: FusedScore,
     context_weight: Float[Tensor, "G M"],
     layers: Sequence[GRULayer],
     input_masks: Sequence[Float[Tensor, "N H"] | None],
@@ -72,7 +83,7 @@ def unroll_decoder(
         keys: projected keys.
         source_is_token: True on real tokens; at least one in each row.
         initial_state: of every layer.
-        attention: the score and its parameters.
+        score: of the attention.
         context_weight: W_c, from context to gates of the first layer.
         layers: GRU layers; `input_gates` of the first is in `token_gates` already.
         input_masks: what the input of each layer above the first is multiplied with (dropout);
@@ -87,7 +98,7 @@ def unroll_decoder(
         precision=Precision.of(memory),
         steps=steps,
         num_layers=len(layers),
-        scale=attention.scale if isinstance(attention, DotAttention) else None,
+        begin=score.begin,
         source_is_token=source_is_token,
         input_masks=tuple(input_masks),
     )
@@ -96,7 +107,7 @@ def unroll_decoder(
         memory,
         keys,
         context_weight,
-        score=attention.parameters(),
+        score=score.parameters,
         layers=(
             _layer(initial_state[0], layers[0]),
             *map(_upper_layer, initial_state[1:], layers[1:]),

@@ -5,9 +5,9 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from seq2seq.model.unroll.forward import DecoderPass
-from seq2seq.model.unroll.layer import bias_gradient, columns, weight_gradient
-from seq2seq.model.unroll.tensors import LayerTensors, UnrollTensors
+from seq2seq.model.fused.forward import DecoderPass
+from seq2seq.model.fused.layer import bias_gradient, columns, weight_gradient
+from seq2seq.model.fused.tensors import LayerTensors, UnrollTensors
 
 
 class DecoderGradients:

@@ -1,0 +1,65 @@
+"""What a cell, an attention and a decoder are to the rest of the program.
+
+A member of the family is a small file that keeps one of these contracts. Training by the plain loop
+(`seq2seq.model.decoder.unroll`) and every search know nothing else of it; a fast way of its own is
+an addition, see `seq2seq.model.fused`.
+"""
+
+from typing import Protocol, runtime_checkable
+
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from seq2seq.model.memory import Encoded, Memory, State
+
+
+@runtime_checkable
+class Cell(Protocol):
+    """One recurrent layer. Its state is one tensor, however much it keeps (N, …)."""
+
+    def inputs(self, inputs: Float[Tensor, "... I"]) -> Float[Tensor, "... G"]:
+        """What depends on the inputs alone, for one step or for all of them at once."""
+
+    def advance(self, inputs: Float[Tensor, "N G"], state: Tensor) -> Tensor:
+        """The state after a step, from that share and the state before."""
+
+    def output(self, state: Tensor) -> Float[Tensor, "N H"]:
+        """What the layer above sees of a state."""
+
+
+@runtime_checkable
+class MemoryAttention(Protocol):
+    """Attention over a memory, with or without a state of its own."""
+
+    def remember(self, keys: Float[Tensor, "B S K"]) -> Tensor:
+        """What depends on the keys alone (B, S, …), once a sentence."""
+
+    def initial_state(self, memory: Memory) -> State:
+        """The state before the first step; nothing where nothing is kept."""
+
+    def attend(
+        self, query: Float[Tensor, "N H"], memory: Memory, state: State
+    ) -> tuple[Float[Tensor, "N M"], Float[Tensor, "N S"], State]:
+        """Context, weights and new state; N = B K rows, those of a sentence beside each other."""
+
+
+@runtime_checkable
+class Decoder(Protocol):
+    """From a memory and the tokens so far to features of the next one.
+
+    Attributes:
+        output: turns features into logits (R -> V).
+    """
+
+    output: nn.Linear
+
+    def remember(self, encoded: Encoded) -> Memory:
+        """What every step needs of the encoded sentences, once a sentence."""
+
+    def initial_state(self, memory: Memory) -> State:
+        """The state before the first step, one hypothesis a sentence."""
+
+    def step(
+        self, tokens: Int[Tensor, " N"], state: State, memory: Memory
+    ) -> tuple[Float[Tensor, "N R"], State, Float[Tensor, "N S"]]:
+        """Features, new state and attention weights after the previous target tokens."""

@@ -1,1 +1,0 @@
-"""Recurrences over whole sentences as single operations with their own backward pass."""
