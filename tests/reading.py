@@ -5,7 +5,6 @@ of code, without docstrings, comments and blank lines.
 """
 
 import ast
-import inspect
 import io
 import sys
 import tokenize
@@ -77,7 +76,7 @@ def definitions(tree, prefix=""):
 def reading_of(function, *arguments):
     """Lines of code by file."""
     by_file = {}
-    for path, name in executed(inspect.unwrap(function), *arguments):
+    for path, name in executed(function, *arguments):
         by_file.setdefault(path, set()).add(name)
     counts = {str(path.relative_to(ROOT)): lines_of_code(path, by_file[path]) for path in by_file}
     return Counter(counts)
