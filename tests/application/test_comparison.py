@@ -1,10 +1,15 @@
 import csv
 import io
+from copy import copy
 
+import numpy as np
 import pytest
 
 from seq2seq.application.comparison import as_csv, as_markdown, compare_runs, write_report
+from seq2seq.application.comparison import test_statistics as statistics_of_test
 from seq2seq.errors import InputError
+from seq2seq.evaluation.bleu_statistics import sentence_statistics
+from seq2seq.experiments.comparison import Run
 from tests.sweeps import folders_of, run_sweep
 
 
@@ -28,6 +33,19 @@ def test_a_difference_is_called_significant_or_not(runs):
     verdicts = [row["against the best"] for row in report.rows]
     assert verdicts[0] == "best"
     assert ", significant (p = " in verdicts[1] or ", not significant (p = " in verdicts[1]
+
+
+def test_translations_are_compared_in_the_tokens_of_their_language(runs):
+    report = compare_runs([runs])
+    run = report.groups[-1].runs[0]
+    ledger = copy(run.ledger)
+    data = {**ledger.config["data"], "target_language": "th"}
+    ledger.config = {**ledger.config, "data": data}
+    kept = run.translations("test")
+    for each, language in ((run, "fr"), (Run(run.folder, ledger), "th")):
+        expected = sentence_statistics(kept.hypotheses, kept.references, language)
+        np.testing.assert_array_equal(statistics_of_test([each], {})[0], expected)
+    assert "BLEU: stub" in report.notes
 
 
 def test_the_table_has_mean_deviation_and_number(runs):

@@ -15,7 +15,7 @@ CHARACTERS = ["data.tokenizer.target_name=character"]
 
 
 def corpus_of(config):
-    return build_corpus(config.data, config.seed)
+    return build_corpus(config.data)
 
 
 @pytest.mark.parametrize(

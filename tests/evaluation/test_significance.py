@@ -34,7 +34,7 @@ def of_scores(scores, num_sentences=30):
 def test_summed_statistics_give_sacrebleus_score_of_any_choice_of_sentences():
     references = [*sentences(30), "a", "the cat", "Yes, it is."]
     hypotheses = [*noisy(references[:30], 0.4, 1), "a", "dog x", "yes it was"]
-    statistics = sentence_statistics(hypotheses, references)
+    statistics = sentence_statistics(hypotheses, references, "en")
     generator = random.Random(2)
     for size in (1, 2, 5, 40):
         for _ in range(20):
@@ -60,7 +60,9 @@ def test_p_of_one_seed_is_that_of_the_two_sided_paired_bootstrap():
     draws = [difference([generator.randrange(30) for _ in range(30)]) for _ in range(150)]
     centre = sum(draws) / 150
     expected = sum(abs(each - centre) >= abs(found) for each in draws) / 150
-    comparison = compare(*(statistics_of([each], references) for each in (first, second)), 0.005)
+    comparison = compare(
+        *(statistics_of([each], references, "en") for each in (first, second)), 0.005
+    )
     assert comparison.difference == pytest.approx(found)
     assert 0.05 < expected < 0.95
     assert comparison.p == pytest.approx(expected, abs=0.1)
@@ -99,8 +101,8 @@ def test_what_does_not_differ_is_seldom_called_significant(num_seeds, share, qua
 
 def test_a_clear_difference_is_significant_and_has_its_sign():
     references = sentences(100)
-    good = statistics_of([noisy(references, 0.05, seed) for seed in range(3)], references)
-    bad = statistics_of([noisy(references, 0.3, seed) for seed in range(3, 6)], references)
+    good = statistics_of([noisy(references, 0.05, seed) for seed in range(3)], references, "en")
+    bad = statistics_of([noisy(references, 0.3, seed) for seed in range(3, 6)], references, "en")
     for first, second, sign in ((bad, good, 1), (good, bad, -1)):
         comparison = compare(first, second, 0.05)
         assert comparison.difference * sign > 10
@@ -115,7 +117,7 @@ def test_every_seed_counts_also_where_one_setting_has_more():
 
 def test_the_same_translations_do_not_differ():
     references = sentences(20)
-    same = statistics_of([noisy(references, 0.2, 1)], references)
+    same = statistics_of([noisy(references, 0.2, 1)], references, "en")
     comparison = compare(same, same, 0.05)
     assert (comparison.difference, comparison.p) == (0.0, 1.0)
     assert comparison.words(0.05) == "not significant (p = 1.000, one seed)"
@@ -127,5 +129,5 @@ def test_significance_stays_possible_however_many_comparisons_share_the_level():
 
 
 def test_other_references_are_refused():
-    with pytest.raises(ValueError, match="1 translations of 2 sentences"):
-        statistics_of([["a"]], ["a", "b"])
+    with pytest.raises(ValueError, match="1 hypotheses for 2 references"):
+        statistics_of([["a"]], ["a", "b"], "en")

@@ -59,6 +59,8 @@ def compare_runs(paths: Sequence[Path]) -> Report:
         f"alone makes such a difference, significant below {level:.3g} ({LEVEL} divided by the "
         "number of comparisons)"
     ]
+    signatures = dict.fromkeys(run.signature for group in groups for run in group.runs)
+    notes.append(f"BLEU: {', '.join(map(one_line, signatures))}")
     if found.others:
         notes.append(f"left out: {len(found.others)} runs that are not finished")
     notes += [f"left out: {one_line(reason)}" for reason in [*found.unreadable, *damaged]]
@@ -119,7 +121,7 @@ def test_statistics(runs: Sequence[Run], damaged: dict[str, None]) -> NDArray | 
             damaged[str(error)] = None
     if not kept:
         return None
-    return statistics_of([each.hypotheses for each in kept], kept[0].references)
+    return statistics_of([each.hypotheses for each in kept], kept[0].references, runs[0].language)
 
 
 def as_markdown(report: Report) -> str:

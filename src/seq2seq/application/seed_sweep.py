@@ -96,7 +96,8 @@ class SeedSweep:
             return False, ["answer      none: a setting has no test translations"]
         means = [float(bleu_of(each.sum(axis=1)).mean()) for each in statistics]
         best = means.index(max(means))
-        lines = [f"{'answer':<12}{self._settings[best].label}: mean test BLEU {means[best]:.2f}"]
+        label, signature = self._settings[best].label, tested[best][0].signature
+        lines = [f"{'answer':<12}{label}: mean test BLEU {means[best]:.2f} ({signature})"]
         is_clear = True
         for place, setting in enumerate(self._settings):
             if place != best:

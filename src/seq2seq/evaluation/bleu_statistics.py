@@ -4,21 +4,28 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from sacrebleu.metrics.bleu import BLEU
+
+from seq2seq.evaluation.bleu import bleu_metric, require_pairs
 
 NUM_STATISTICS = 10
 """Of a sentence: its length, that of the reference, n-grams found in it and n-grams, n = 1 … 4."""
 
 
-def sentence_statistics(hypotheses: Sequence[str], references: Sequence[str]) -> NDArray:
+def sentence_statistics(
+    hypotheses: Sequence[str], references: Sequence[str], language: str
+) -> NDArray:
     """The counts of each sentence, (sentences, `NUM_STATISTICS`), as sacreBLEU makes them.
+
+    Args:
+        hypotheses: the translations.
+        references: one for each.
+        language: code of their language, see `bleu_metric`.
 
     Raises:
         ValueError: there are none, or translations and references differ in number.
     """
-    if not references or len(hypotheses) != len(references):
-        raise ValueError(f"{len(hypotheses)} translations of {len(references)} sentences")
-    metric = BLEU(effective_order=True)
+    require_pairs(hypotheses, references)
+    metric = bleu_metric(language, effective_order=True)
     scores = (metric.sentence_score(h, [r]) for h, r in zip(hypotheses, references, strict=True))
     rows = [(each.sys_len, each.ref_len, *each.counts, *each.totals) for each in scores]
     return np.array(rows, dtype=np.float64)

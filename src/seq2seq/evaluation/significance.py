@@ -63,17 +63,20 @@ class Comparison:
         return f"{verdict} ({p}{'' if self.knows_seeds else ', one seed'})"
 
 
-def statistics_of(translations: Sequence[Sequence[str]], references: Sequence[str]) -> NDArray:
+def statistics_of(
+    translations: Sequence[Sequence[str]], references: Sequence[str], language: str
+) -> NDArray:
     """The counts that `compare` wants of a setting, (seeds, sentences, `NUM_STATISTICS`).
 
     Args:
         translations: of the test sentences, for each seed.
         references: of the test sentences.
+        language: code of their language.
 
     Raises:
         ValueError: there are no seeds or sentences, or they differ in number.
     """
-    return np.stack([sentence_statistics(each, references) for each in translations])
+    return np.stack([sentence_statistics(each, references, language) for each in translations])
 
 
 def compare(first: NDArray, second: NDArray, level: float) -> Comparison:

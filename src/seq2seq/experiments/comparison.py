@@ -39,6 +39,17 @@ class Run:
                 texts |= {} if translated is None else {split: translated.text}
         return texts
 
+    @property
+    def language(self) -> str:
+        """Code of the language that it translates into."""
+        return str(flat(self.ledger.config).get("data.target_language", ""))
+
+    @property
+    def signature(self) -> str:
+        """How its BLEU was counted."""
+        card = self.ledger.scores.get("test") or self.ledger.scores.get("validation")
+        return str(card.get("bleu_signature", "unknown")) if isinstance(card, dict) else "unknown"
+
     def translations(self, split: str) -> Translations | None:
         """Its translations of a split; None where there are none.
 
