@@ -230,6 +230,20 @@ HOSTILE = {
 }
 
 
+def test_links_are_bounded_where_they_are_written_and_where_they_are_read(tmp_path):
+    tokens = ["a"] * 257
+    links = [(row, column) for row in range(257) for column in range(256)]
+    _, value = logged(
+        tmp_path, "s", np.zeros((257, 257)), tokens, tokens, 1, alignment=links[:65_536]
+    )
+    assert len(record_in(value).alignment) == 65_536
+    with pytest.raises(ValueError, match="more than 65536 links"):
+        logged(tmp_path / "more", "s", np.zeros((257, 257)), tokens, tokens, 1, alignment=links)
+    more = packed(alignment=[[0, 0]] * 65_537)
+    with pytest.raises(RecordError, match="65536"):
+        decode_record(more)
+
+
 @pytest.mark.parametrize("case", HOSTILE)
 def test_a_hostile_record_is_refused(case):
     with pytest.raises(RecordError):

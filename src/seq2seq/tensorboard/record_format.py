@@ -13,7 +13,7 @@ everything and runs nothing: a hostile record is a `RecordError`. Needs no torch
 import json
 import struct
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -30,6 +30,8 @@ MAX_TOKENS = 2048
 """Of either side."""
 MAX_TOKEN_LENGTH = 1000
 """Characters of one token."""
+MAX_LINKS = 1 << 16
+"""Of a gold alignment."""
 
 _SCALE = 65535
 _LENGTH = struct.Struct("<I")
@@ -54,7 +56,7 @@ class _Header(Struct, forbid_unknown_fields=True):
     target: _Tokens
     score: Annotated[float, Meta(ge=-1e300, le=1e300)] | None
     bleu: Annotated[float, Meta(ge=0, le=100)] | None
-    alignment: list[tuple[int, int]] | None
+    alignment: Annotated[list[tuple[int, int]], Meta(max_length=MAX_LINKS)] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,17 +152,17 @@ def _unpacked(content: bytes) -> bytes:
 def _links(found: list[tuple[int, int]] | None, num_source: int, num_target: int) -> Links | None:
     if found is None:
         return None
-    if len(found) > num_source * num_target:
-        raise RecordError("alignment must be a list of links")
     return checked_links(found, num_source, num_target)
 
 
-def checked_links(links: Iterable[Sequence[int]], num_source: int, num_target: int) -> Links:
+def checked_links(links: Sequence[Sequence[int]], num_source: int, num_target: int) -> Links:
     """Sorted links, each once.
 
     Raises:
-        RecordError: one is no pair of places within the sentence pair.
+        RecordError: one is no pair of places within the sentence pair, or they are too many.
     """
+    if len(links) > MAX_LINKS:
+        raise RecordError(f"more than {MAX_LINKS} links")
     for link in links:
         if not isinstance(link, list | tuple) or [type(place) for place in link] != [int, int]:
             raise RecordError("a link must be two whole numbers")
