@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import cast
 
 from hydra.errors import (
     ConfigCompositionException,
@@ -22,7 +23,7 @@ from omegaconf.errors import (
 from seq2seq.application.help import choices_of
 from seq2seq.application.reference import Setting, corpora_with, is_section, setting_of
 from seq2seq.config import Config, known_keys
-from seq2seq.errors import InputError
+from seq2seq.errors import InputError, one_line
 
 CONFIG_ERRORS = (HydraException, OmegaConfBaseException)
 """What Hydra and OmegaConf raise for a wrong configuration."""
@@ -36,9 +37,11 @@ def as_config(composed: DictConfig) -> Config:
     """The typed configuration, ranges checked.
 
     Raises:
-        InputError: a key that ``+key=value`` added is not in the schema, or a value is out of
-            range.
+        InputError: a key that ``+key=value`` added is not in the schema, a value is out of range,
+            or the schema is not what the configuration began with.
     """
+    if OmegaConf.get_type(composed) is not Config:  # nothing bounds what else it may hold
+        raise InputError("the defaults of a configuration begin with schema: see conf/config.yaml")
     try:
         config = OmegaConf.to_object(composed)
     except AttributeError as error:
@@ -46,14 +49,11 @@ def as_config(composed: DictConfig) -> Config:
         if match is None:
             raise
         raise InputError(unknown_key(match[2])) from error
-    if not isinstance(config, Config):
-        raise TypeError(f"composed a {type(config).__name__}: the root config must begin at schema")
-    return config
+    return cast("Config", config)
 
 
 OPTIONS = {
     "--help": (),
-    "--hydra-help": (),
     "--version": (),
     "--cfg": ("job", "hydra", "all"),
     "--resolve": (),
@@ -64,7 +64,6 @@ OPTIONS = {
     "--config-path": (),
     "--config-name": (),
     "--config-dir": (),
-    "--experimental-rerun": (),
     "--info": ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath"),
 }
 """Hydra's options, with their choices where it knows them."""
@@ -129,6 +128,10 @@ def _check_option(option: str, value: str) -> None:
 
 def explain(error: Exception) -> str:
     """One line that says what is wrong with the configuration, where, and the remedy."""
+    return one_line(_explained(error))
+
+
+def _explained(error: Exception) -> str:
     if isinstance(error, MissingMandatoryValue):
         return f"{error.full_key} is needed: add {error.full_key}=…"
     if isinstance(error, MissingConfigException):
