@@ -89,9 +89,7 @@ class PlainRepository(ConfigRepository):
                 raise InputError(f"{path}: give a folder of configurations by --config-dir")
         super().initialize_sources(config_search_path)
         self.sources = [
-            PlainFileSource(source.provider, source.path)
-            if type(source) is FileConfigSource
-            else source
+            PlainFileSource(source.provider, source.path) if source.scheme() == "file" else source
             for source in self.sources
         ]
 

@@ -68,6 +68,9 @@ OPTIONS = {
 }
 """Hydra's options, with their choices where it knows them."""
 
+COMMANDS = {"--run", "--multirun", "--cfg", "--info", "--shell-completion"}
+"""Options of which there is one."""
+
 SHORT_OPTIONS = {
     "-h": "--help",
     "-c": "--cfg",
@@ -109,6 +112,9 @@ def check_arguments(arguments: Sequence[str], conf: Path) -> None:
         if argument.startswith("-"):
             option, equals, value = argument.partition("=")
             _check_option(option, value if equals else following)
+    given = {SHORT_OPTIONS.get(name, name) for name in (a.partition("=")[0] for a in arguments)}
+    if len(given & COMMANDS) > 1 or {"--resolve", "--cfg"} & given == {"--resolve"}:
+        raise InputError(f"give one of {_list(sorted(COMMANDS))}; --resolve goes with --cfg")
 
 
 def _check_option(option: str, value: str) -> None:
@@ -117,6 +123,10 @@ def _check_option(option: str, value: str) -> None:
         raise InputError(
             f"{option}: there is no such option{_hint(option, OPTIONS)}; "
             "values are set by key=value, see python train.py --help"
+        )
+    if name == "--config-path" and value.endswith((".yaml", ".yml")):
+        raise InputError(
+            f"{option} {value}: give a folder, and the name of a file by --config-name"
         )
     choices = OPTIONS[name]
     # --info alone means all
@@ -254,5 +264,5 @@ def _root_cause(error: BaseException) -> BaseException:
 
 
 def _first_line(error: BaseException) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[0] if lines else type(error).__name__
+    text = str(error) or str(error.__cause__ or type(error).__name__)
+    return text.strip().partition("\n")[0]

@@ -72,7 +72,7 @@ class Journal(JournalFileBackend):
                 msgspec.convert(entry, Entry)
                 yield entry
         except (ValueError, RecursionError) as error:
-            raise _not_ours(self._file_path, f"line {number}: {one_line(error)}") from error
+            raise _not_ours(self._file_path, f"near line {number}: {one_line(error)}") from error
 
 
 def open_study(

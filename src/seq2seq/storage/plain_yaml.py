@@ -84,7 +84,7 @@ def _refused(event: yaml.Event) -> str | None:
     if isinstance(event, yaml.CollectionStartEvent | yaml.ScalarEvent) and event.tag is not None:
         return f"{event.tag} is a tag: write a plain value"
     if isinstance(event, yaml.ScalarEvent):
-        long = event.style is None and LONG_WORD.fullmatch(event.value)
+        long = event.implicit[0] and LONG_WORD.fullmatch(event.value)
         if long or "\0" in event.value:
             return f"{event.value[:40]!r}… is no value of this program"
     return None
