@@ -20,11 +20,11 @@ from seq2seq.application.run_record import config_yaml
 from seq2seq.application.saved_config import load_config
 from seq2seq.config import Config, register_schema
 from seq2seq.errors import InputError
-from seq2seq.experiments.folder_lock import FolderLock
 from seq2seq.experiments.job import Job, Metric, Outcome
 from seq2seq.experiments.ledger import State
 from seq2seq.experiments.search import Search, TrialSource
 from seq2seq.experiments.source import Claim
+from seq2seq.storage.folder_lock import FolderLock
 from tests.torture.strangers import ODD, traps, wrong_about
 from tests.torture.victims import ROOT, log_of, run_child
 

@@ -24,7 +24,8 @@ from omegaconf import DictConfig, OmegaConf
 
 from seq2seq.application.config_errors import CONFIG_ERRORS
 from seq2seq.application.hydra_section import judge_hydra, leaves
-from seq2seq.errors import InputError, one_line
+from seq2seq.errors import InputError
+from seq2seq.plain_text import shortened
 from seq2seq.storage.plain_yaml import plain_yaml
 
 REFERENCE = re.compile(r"\$\{([A-Za-z_]\w*(\.\w+)*)\}")
@@ -69,7 +70,7 @@ class JudgedLoader(ConfigLoaderImpl):
         except (InputError, *CONFIG_ERRORS):
             raise
         except Exception as error:  # Hydra stumbles over odd defaults lists in many ways
-            raise InputError(f"the configuration cannot be composed: {one_line(error)}") from error
+            raise InputError(f"the configuration cannot be composed: {shortened(error)}") from error
         return composed
 
 
@@ -128,7 +129,7 @@ class PlainFileSource(FileConfigSource):
             config = OmegaConf.load(io.StringIO(text))
             header = self._get_header_dict(text[:512])
         except (*CONFIG_ERRORS, OSError, yaml.YAMLError, ValueError, TypeError) as error:
-            raise InputError(f"{path} is no configuration: {one_line(error)}") from error
+            raise InputError(f"{path} is no configuration: {shortened(error)}") from error
         return ConfigResult(
             config=config, path=f"file://{self.path}", provider=self.provider, header=header
         )
@@ -148,7 +149,7 @@ def judge(composed: Any, overrides: Sequence[str]) -> None:
     values = {place[1:]: value for place, value in leaves(composed, "")}
     for key, value in values.items():
         if "_target_" in key.split("."):
-            raise InputError(f"{one_line(key)}: a configuration names no code")
+            raise InputError(f"{shortened(key)}: a configuration names no code")
         if isinstance(value, str) and "${" in value:
             _require_value_at_its_end(key, value, values)
 
@@ -157,8 +158,8 @@ def _require_plain_name(path: str) -> None:
     parts = path.split("/")
     if ".." in parts or "\\" in path or "" in parts[:-1]:
         raise InputError(
-            f"{one_line(path)}: a choice is a plain name, with / inside it at most: it leads to no "
-            "other folder"
+            f"{shortened(path)}: a choice is a plain name, with / inside it at most: it leads to "
+            "no other folder"
         )
 
 
@@ -176,6 +177,6 @@ def _require_value_at_its_end(key: str, value: str, values: dict[str, Any]) -> N
 def _require_no_resolver(value: str, place: object) -> None:
     if "${" in value and not REFERENCE.fullmatch(value):
         raise InputError(
-            f"{one_line(place)}: {one_line(value)} is refused: ${{KEY}}, the value of another key, "
-            "is all that can stand for a value"
+            f"{shortened(place)}: {shortened(value)} is refused: ${{KEY}}, the value of another "
+            "key, is all that can stand for a value"
         )

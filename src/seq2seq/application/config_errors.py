@@ -23,7 +23,8 @@ from omegaconf.errors import (
 from seq2seq.application.help import choices_of
 from seq2seq.application.reference import Setting, corpora_with, is_section, setting_of
 from seq2seq.config import Config, known_keys
-from seq2seq.errors import InputError, one_line
+from seq2seq.errors import InputError
+from seq2seq.plain_text import shortened
 
 CONFIG_ERRORS = (HydraException, OmegaConfBaseException)
 """What Hydra and OmegaConf raise for a wrong configuration."""
@@ -138,7 +139,7 @@ def _check_option(option: str, value: str) -> None:
 
 def explain(error: Exception) -> str:
     """One line that says what is wrong with the configuration, where, and the remedy."""
-    return one_line(_explained(error))
+    return shortened(_explained(error))
 
 
 def _explained(error: Exception) -> str:

@@ -10,7 +10,8 @@ from typing import Any
 
 from hydra.types import RunMode
 
-from seq2seq.errors import InputError, one_line
+from seq2seq.errors import InputError
+from seq2seq.plain_text import shortened
 
 BASIC = "hydra._internal.core_plugins.basic_"
 SUBMITIT = "hydra_plugins.hydra_submitit_launcher.submitit_launcher."
@@ -123,6 +124,6 @@ def leaves(value: Any, place: str) -> Iterator[tuple[str, Any]]:
 
 def _refused(key: str, value: object) -> InputError:
     return InputError(
-        f"{key}: {one_line(value)} is none of the values that this program gives to Hydra; a "
+        f"{key}: {shortened(value)} is none of the values that this program gives to Hydra; a "
         "configuration names no code, no folder and no file for Hydra"
     )

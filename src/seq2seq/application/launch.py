@@ -20,6 +20,7 @@ from types import FrameType
 from seq2seq.config import DeviceConfig
 from seq2seq.errors import InputError
 from seq2seq.experiments.processes import cores
+from seq2seq.plain_text import shortened
 from seq2seq.storage.folder_lock import inherited_descriptors
 
 GRACE_SECONDS = 10.0
@@ -80,7 +81,7 @@ def _number(
     text = environment.get(name, str(least))
     if not re.fullmatch("[0-9]{1,10}", text) or not least <= int(text) <= most:
         raise InputError(
-            f"{name}={one_line(text)} in the environment is no whole number from {least} to "
+            f"{name}={shortened(text)} in the environment is no whole number from {least} to "
             f"{most}: unset it, or start train.py with device=ddp, torchrun or srun"
         )
     return int(text)

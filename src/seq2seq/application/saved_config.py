@@ -13,7 +13,8 @@ from typing import Any
 
 from seq2seq.application.run_folder import PROJECT_ROOT
 from seq2seq.config import DATA_SCHEMAS, Config, DataConfig, SweepConfig
-from seq2seq.errors import InputError, one_line
+from seq2seq.errors import InputError
+from seq2seq.plain_text import shortened
 from seq2seq.storage.plain_yaml import load_plain_yaml
 
 NO_SWEEP = PROJECT_ROOT / "conf" / "sweep" / "grid.yaml"
@@ -36,7 +37,7 @@ def _read(path: Path, schema: Any, given: Mapping[str, Any]) -> Any:
         return _build(schema, values, "", given)
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
         raise InputError(
-            f"{path} is no configuration of this program: {one_line(error)}"
+            f"{path} is no configuration of this program: {shortened(error)}"
         ) from error
 
 

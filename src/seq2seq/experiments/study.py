@@ -14,9 +14,11 @@ from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
 from optuna.study import StudyDirection
 
-from seq2seq.errors import InputError, one_line
+from seq2seq.errors import InputError
 from seq2seq.experiments.job import Metric
 from seq2seq.experiments.journal_lock import JournalLock
+from seq2seq.plain_text import shortened
+from seq2seq.storage.typed_json import converted
 
 MOST_BYTES = 1 << 26
 """Of a journal: tens of thousands of trials."""
@@ -69,10 +71,10 @@ class Journal(JournalFileBackend):
         try:
             for entry in super().read_logs(log_number_from):
                 number += 1
-                msgspec.convert(entry, Entry)
+                converted(entry, Entry)
                 yield entry
         except (ValueError, RecursionError) as error:
-            raise _not_ours(self._file_path, f"near line {number}: {one_line(error)}") from error
+            raise _not_ours(self._file_path, f"near line {number}: {shortened(error)}") from error
 
 
 def open_study(
@@ -102,7 +104,7 @@ def open_study(
     except InputError:
         raise
     except Exception as error:  # Optuna trusts its journal, and stumbles in many ways
-        raise _not_ours(path, one_line(error)) from error
+        raise _not_ours(path, shortened(error)) from error
     return study
 
 
@@ -125,10 +127,10 @@ def _loaded(path: Path, metric: Metric, pruner: BasePruner | None) -> optuna.Stu
 
 
 def _require_sound(study: optuna.Study, space: Mapping[str, BaseDistribution]) -> None:
-    msgspec.convert(study.user_attrs.get(REPLACED, []), list[Number])
+    converted(study.user_attrs.get(REPLACED, []), list[Number])
     for trial in study.get_trials(deepcopy=False):
         trial._validate()
-        lined_up = msgspec.convert(trial.system_attrs.get("fixed_params", {}), dict[str, Any])
+        lined_up = converted(trial.system_attrs.get("fixed_params", {}), dict[str, Any])
         for key, distribution in space.items():
             if key in trial.distributions:
                 check_distribution_compatibility(trial.distributions[key], distribution)

@@ -7,7 +7,9 @@ from typing import Any
 
 import yaml
 
-from seq2seq.errors import InputError, one_line
+from seq2seq.errors import InputError
+from seq2seq.plain_text import shortened
+from seq2seq.storage.typed_json import read_bytes
 
 MOST_BYTES = 1 << 20
 MOST_VALUES = 10_000
@@ -20,9 +22,13 @@ def load_plain_yaml(path: Path) -> Any:
     """What a YAML file holds.
 
     Raises:
-        InputError: see `plain_yaml`.
+        InputError: see `plain_yaml`; or something cannot be a key, or a number.
     """
-    return parsed(path, plain_yaml(path)[0])
+    text, _ = plain_yaml(path)
+    try:
+        return yaml.load(text, Loader=yaml.CSafeLoader)
+    except (yaml.YAMLError, ValueError, TypeError) as error:
+        raise InputError(f"{path} is no plain YAML: {shortened(error)}") from error
 
 
 def plain_yaml(path: Path) -> tuple[str, list[str]]:
@@ -33,32 +39,10 @@ def plain_yaml(path: Path) -> tuple[str, list[str]]:
             a short text makes something huge, or something that is no plain value.
     """
     try:
-        text = _text(path)
+        text = read_bytes(path, MOST_BYTES).decode("utf-8-sig")
         return text, list(_scalars(text))
     except (OSError, yaml.YAMLError, ValueError) as error:
-        raise InputError(f"{path} is no plain YAML: {one_line(error)}") from error
-
-
-def parsed(path: Path, text: str) -> Any:
-    """The value of a text that `plain_yaml` gave.
-
-    Raises:
-        InputError: a key has no value to stand for it, or is there twice.
-    """
-    try:
-        return yaml.load(text, Loader=yaml.CSafeLoader)
-    except (yaml.YAMLError, ValueError, TypeError) as error:
-        raise InputError(f"{path} is no plain YAML: {one_line(error)}") from error
-
-
-def _text(path: Path) -> str:
-    if not path.is_file():
-        raise ValueError("there is no such file")
-    with path.open("rb") as file:
-        content = file.read(MOST_BYTES + 1)
-    if len(content) > MOST_BYTES:
-        raise ValueError(f"more than {MOST_BYTES} bytes")
-    return content.decode("utf-8-sig")
+        raise InputError(f"{path} is no plain YAML: {shortened(error)}") from error
 
 
 def _scalars(text: str) -> Iterator[str]:
