@@ -9,10 +9,10 @@ import hydra
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
+from seq2seq.application.composition import judge_compositions
 from seq2seq.application.config_errors import CONFIG_ERRORS, as_config, check_arguments, explain
 from seq2seq.application.help import help_text
 from seq2seq.application.launch import launch, needs_launch, num_processes
-from seq2seq.application.plain_config import require_plain_config
 from seq2seq.application.program import ENDINGS, ended_by
 from seq2seq.application.run import refuse_sweep, run
 from seq2seq.application.run_folder import run_folder
@@ -47,6 +47,7 @@ def main() -> int:
     # outside of the training itself, which keeps its progress first
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     register_schema()
+    judge_compositions()
     statuses: list[int] = []
 
     # an exception that left this function would make Hydra print lines of its own
@@ -56,7 +57,6 @@ def main() -> int:
 
     try:
         check_arguments(sys.argv[1:], CONF)
-        require_plain_config(CONF, sys.argv[1:])
         task()
     except InputError as error:
         return ended_by(error)

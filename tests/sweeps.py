@@ -30,7 +30,9 @@ def start_sweep(runs_dir, *overrides, **popen):
 def run_sweep(runs_dir, *overrides):
     """A driver to its end, in this process: exit status and what it printed."""
     printed = io.StringIO()
-    arguments = ["train.py", "-m", f"runs_dir={runs_dir}", *overrides]
+    options = [each for each in overrides if each.startswith("-")]
+    others = [each for each in overrides if each not in options]
+    arguments = ["train.py", "-m", *options, f"runs_dir={runs_dir}", *others]
     with (
         mock.patch.object(sys, "argv", arguments),
         mock.patch.object(sweep, "job_command", return_value=[sys.executable, str(STUB)]),

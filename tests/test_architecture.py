@@ -54,7 +54,7 @@ BLIND = {
 """What a room may not see though it is below."""
 
 
-BESIDE = {("storage", "errors")}
+BESIDE = {("storage", "errors"), ("storage", "plain_text")}
 """A room and another on its own floor that it sees."""
 
 

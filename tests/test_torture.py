@@ -12,10 +12,12 @@ from tests.torture import (
     files,
     fuzz,
     kills,
+    leavings,
     machine,
     malice,
     resuming,
     signals,
+    strangers,
 )
 
 MIXED = [
@@ -82,6 +84,15 @@ def test_checkpoints_with_odd_parts_are_continued_or_refused_in_one_line(folder)
 
 def test_generated_configurations_are_accepted_or_refused_in_one_line():
     require(configs.check_generated(25))
+
+
+def test_a_strangers_configuration_is_refused_in_one_line(folder):
+    require(strangers.check_all(folder / "strangers", 0.02))
+
+
+@pytest.mark.parametrize("part", ["check_journals", "check_saved", "check_environment"])
+def test_what_strangers_leave_is_refused_in_one_line(folder, part):
+    require(getattr(leavings, part)(folder / part, 0.05))
 
 
 def test_odd_corpora_have_a_defined_result(folder):

@@ -10,3 +10,9 @@ CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udf
 def one_line(text: str) -> str:
     """Text as one line that moves nothing but the cursor to its end."""
     return CONTROLS.sub("\N{REPLACEMENT CHARACTER}", SPACES.sub(" ", text))
+
+
+def shortened(said: object, most: int = 300) -> str:
+    """What a file holds, or somebody else's error says, as one line of bounded length."""
+    text = one_line(" ".join(str(said).split())) or type(said).__name__
+    return text if len(text) <= most else f"{text[:most]}…"

@@ -12,7 +12,14 @@ import torch
 from seq2seq.application.build.corpus import build_corpus
 from seq2seq.application.build.text import encode_corpus
 from seq2seq.application.checkpoint import newest_checkpoint, read_checkpoint
-from seq2seq.application.launch import Place, launch, needs_launch, place_in_job, started_place
+from seq2seq.application.launch import (
+    Place,
+    job_process,
+    launch,
+    needs_launch,
+    place_in_job,
+    started_place,
+)
 from seq2seq.application.run_record import RunRecord
 from seq2seq.errors import InputError
 from seq2seq.training.module import TranslationModule
@@ -123,6 +130,27 @@ PROGRAM = "import os, signal, sys, time\nrank = int(os.environ['RANK'])\n"
 
 def launched(program, number=2):
     return launch([sys.executable, "-c", PROGRAM + program], number)
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"RANK": "x", "LOCAL_RANK": "0", "WORLD_SIZE": "2"},
+        {"RANK": "2", "LOCAL_RANK": "0", "WORLD_SIZE": "2"},
+        {"RANK": "0", "LOCAL_RANK": "-1", "WORLD_SIZE": "2"},
+        {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "9" * 5000},
+        {"SLURM_STEP_NUM_TASKS": "abc"},
+    ],
+)
+def test_a_place_in_a_job_is_a_number_of_it(odd):
+    with pytest.raises(InputError, match="in the environment is no whole number"):
+        started_place(odd)
+
+
+def test_a_launcher_is_known_by_its_number(monkeypatch):
+    monkeypatch.setenv("SEQ2SEQ_LAUNCHED", "abc")
+    with pytest.raises(InputError, match="SEQ2SEQ_LAUNCHED=abc in the environment"):
+        job_process()
 
 
 def test_the_launcher_ends_with_the_job(capfd):

@@ -9,7 +9,7 @@ import pytest
 
 from seq2seq.experiments.job import Metric
 from seq2seq.experiments.ledger import State
-from seq2seq.experiments.search import open_study
+from seq2seq.experiments.study import open_study
 from tests.sweeps import ends_of, folders_of, ledgers_of, run_sweep, start_sweep
 
 QUICK = ["model.embedding_size=1", "trainer.max_epochs=3"]

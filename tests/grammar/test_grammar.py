@@ -249,7 +249,7 @@ def test_more_pairs_than_there_are_is_refused(grammar, monkeypatch):
     ("file", "content", "message"),
     [
         ("lexicon.yaml", "nouns: {}", "malformed entry"),
-        ("lexicon.yaml", "[", "cannot be read"),
+        ("lexicon.yaml", "[", "is no plain YAML"),
         ("rules.yaml", "clauses: {a: {source: x}}", "clauses.a needs source and target"),
         ("rules.yaml", "3", "holds no mapping"),
     ],

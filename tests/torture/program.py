@@ -16,10 +16,12 @@ from tests.torture import (
     files,
     fuzz,
     kills,
+    leavings,
     machine,
     malice,
     resuming,
     signals,
+    strangers,
 )
 
 Results = Iterator[tuple[str, list[str]]]
@@ -41,6 +43,10 @@ PARTS: dict[str, Callable[[Path, float], Results]] = {
     "malice": malice.check_all,
     "configs": lambda _, share: configs.check_generated(_count(600, share)),
     "programs": lambda folder, share: configs.check_programs(folder, _count(140, share)),
+    "strangers": strangers.check_all,
+    "studies": leavings.check_journals,
+    "saved": leavings.check_saved,
+    "environment": leavings.check_environment,
     "corpora": corpora.check_all,
     "files": files.check_all,
     "checkpoints": checkpoints.check_all,

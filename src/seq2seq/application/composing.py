@@ -5,6 +5,7 @@ from pathlib import Path
 
 from hydra import compose, initialize_config_dir
 
+from seq2seq.application.composition import judge_compositions
 from seq2seq.application.config_errors import CONFIG_ERRORS, as_config, check_arguments, explain
 from seq2seq.config import Config, register_schema
 from seq2seq.errors import InputError
@@ -22,6 +23,7 @@ def composed_config(conf: Path, overrides: Sequence[str]) -> Config:
     """
     check_arguments(overrides, conf)
     register_schema()
+    judge_compositions()
     try:
         with initialize_config_dir(str(conf.resolve()), version_base="1.3"):
             return as_config(compose("config", overrides=list(overrides)))

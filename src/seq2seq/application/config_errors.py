@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import cast
 
 from hydra.errors import (
     ConfigCompositionException,
@@ -23,6 +24,7 @@ from seq2seq.application.help import choices_of
 from seq2seq.application.reference import Setting, corpora_with, is_section, setting_of
 from seq2seq.config import Config, known_keys
 from seq2seq.errors import InputError
+from seq2seq.plain_text import shortened
 
 CONFIG_ERRORS = (HydraException, OmegaConfBaseException)
 """What Hydra and OmegaConf raise for a wrong configuration."""
@@ -36,9 +38,11 @@ def as_config(composed: DictConfig) -> Config:
     """The typed configuration, ranges checked.
 
     Raises:
-        InputError: a key that ``+key=value`` added is not in the schema, or a value is out of
-            range.
+        InputError: a key that ``+key=value`` added is not in the schema, a value is out of range,
+            or the schema is not what the configuration began with.
     """
+    if OmegaConf.get_type(composed) is not Config:  # nothing bounds what else it may hold
+        raise InputError("the defaults of a configuration begin with schema: see conf/config.yaml")
     try:
         config = OmegaConf.to_object(composed)
     except AttributeError as error:
@@ -46,14 +50,11 @@ def as_config(composed: DictConfig) -> Config:
         if match is None:
             raise
         raise InputError(unknown_key(match[2])) from error
-    if not isinstance(config, Config):
-        raise TypeError(f"composed a {type(config).__name__}: the root config must begin at schema")
-    return config
+    return cast("Config", config)
 
 
 OPTIONS = {
     "--help": (),
-    "--hydra-help": (),
     "--version": (),
     "--cfg": ("job", "hydra", "all"),
     "--resolve": (),
@@ -64,10 +65,12 @@ OPTIONS = {
     "--config-path": (),
     "--config-name": (),
     "--config-dir": (),
-    "--experimental-rerun": (),
     "--info": ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath"),
 }
 """Hydra's options, with their choices where it knows them."""
+
+COMMANDS = {"--run", "--multirun", "--cfg", "--info", "--shell-completion"}
+"""Options of which there is one."""
 
 SHORT_OPTIONS = {
     "-h": "--help",
@@ -110,6 +113,9 @@ def check_arguments(arguments: Sequence[str], conf: Path) -> None:
         if argument.startswith("-"):
             option, equals, value = argument.partition("=")
             _check_option(option, value if equals else following)
+    given = {SHORT_OPTIONS.get(name, name) for name in (a.partition("=")[0] for a in arguments)}
+    if len(given & COMMANDS) > 1 or {"--resolve", "--cfg"} & given == {"--resolve"}:
+        raise InputError(f"give one of {_list(sorted(COMMANDS))}; --resolve goes with --cfg")
 
 
 def _check_option(option: str, value: str) -> None:
@@ -118,6 +124,10 @@ def _check_option(option: str, value: str) -> None:
         raise InputError(
             f"{option}: there is no such option{_hint(option, OPTIONS)}; "
             "values are set by key=value, see python train.py --help"
+        )
+    if name == "--config-path" and value.endswith((".yaml", ".yml")):
+        raise InputError(
+            f"{option} {value}: give a folder, and the name of a file by --config-name"
         )
     choices = OPTIONS[name]
     # --info alone means all
@@ -129,6 +139,10 @@ def _check_option(option: str, value: str) -> None:
 
 def explain(error: Exception) -> str:
     """One line that says what is wrong with the configuration, where, and the remedy."""
+    return shortened(_explained(error))
+
+
+def _explained(error: Exception) -> str:
     if isinstance(error, MissingMandatoryValue):
         return f"{error.full_key} is needed: add {error.full_key}=…"
     if isinstance(error, MissingConfigException):
@@ -251,5 +265,5 @@ def _root_cause(error: BaseException) -> BaseException:
 
 
 def _first_line(error: BaseException) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[0] if lines else type(error).__name__
+    text = str(error) or str(error.__cause__ or type(error).__name__)
+    return text.strip().partition("\n")[0]

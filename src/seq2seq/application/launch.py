@@ -6,6 +6,7 @@ of its environment.
 """
 
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -19,6 +20,7 @@ from types import FrameType
 from seq2seq.config import DeviceConfig
 from seq2seq.errors import InputError
 from seq2seq.experiments.processes import cores
+from seq2seq.plain_text import shortened
 from seq2seq.storage.folder_lock import inherited_descriptors
 
 GRACE_SECONDS = 10.0
@@ -56,12 +58,33 @@ def num_processes(device: DeviceConfig) -> int:
 
 
 def started_place(environment: Mapping[str, str]) -> Place | None:
-    """What a launcher, torchrun or srun says of this process; None where nobody says anything."""
-    of_slurm = int(environment.get(SLURM[SIZE], "1")) > 1
+    """What a launcher, torchrun or srun says of this process; None where nobody says anything.
+
+    Raises:
+        InputError: it is no place in a job.
+    """
+    of_slurm = _number(environment, SLURM[SIZE], least=1) > 1
     names = SLURM if of_slurm and SIZE not in environment else {name: name for name in SLURM}
     if any(name not in environment for name in names.values()):
         return None
-    return Place(*(int(environment[names[name]]) for name in (RANK, LOCAL_RANK, SIZE)))
+    size = _number(environment, names[SIZE], least=1)
+    rank, local_rank = (
+        _number(environment, names[name], most=size - 1) for name in (RANK, LOCAL_RANK)
+    )
+    return Place(rank, local_rank, size)
+
+
+def _number(
+    environment: Mapping[str, str], name: str, *, least: int = 0, most: int = 2**31 - 1
+) -> int:
+    """The whole number of a variable; the least one where it is not set."""
+    text = environment.get(name, str(least))
+    if not re.fullmatch("[0-9]{1,10}", text) or not least <= int(text) <= most:
+        raise InputError(
+            f"{name}={shortened(text)} in the environment is no whole number from {least} to "
+            f"{most}: unset it, or start train.py with device=ddp, torchrun or srun"
+        )
+    return int(text)
 
 
 def place_in_job(device: DeviceConfig, environment: Mapping[str, str]) -> Place:
@@ -198,8 +221,12 @@ class _Processes:
 
 
 def job_process() -> int:
-    """The number of the process that stands for this job: its end is the end of all."""
-    return int(os.environ.get(LAUNCHED, os.getpid()))
+    """The number of the process that stands for this job: its end is the end of all.
+
+    Raises:
+        InputError: the launcher's is no number.
+    """
+    return _number({LAUNCHED: str(os.getpid())} | os.environ, LAUNCHED, least=1)
 
 
 def follow_launcher() -> None:

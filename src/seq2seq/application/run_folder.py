@@ -19,6 +19,8 @@ NOT_IN_NAME = ("experiment", "name", "runs_dir", "data.root", "data.file")
 """Overrides that place a run rather than change it."""
 
 MAX_LENGTH = 120
+MOST_BYTES = 255
+"""Of the name of a folder."""
 
 SEEN = "seen.digests"
 """What a run was trained on, see `seen_text`."""
@@ -69,7 +71,9 @@ def name_from_overrides(overrides: Sequence[str]) -> str:
 def safe_name(part: str) -> str:
     """A text as one part of a path that cannot lead elsewhere, of bounded length."""
     safe = re.sub(r"[^\w=,.+-]+", "-", part).lstrip(".-") or "run"
-    if len(safe) <= MAX_LENGTH:
+    encoded = safe.encode()
+    if len(safe) <= MAX_LENGTH and len(encoded) <= MOST_BYTES:
         return safe
-    digest = hashlib.sha256(part.encode()).hexdigest()[:8]
-    return f"{safe[: MAX_LENGTH - 9]}-{digest}"
+    digest = hashlib.sha256(part.encode(errors="backslashreplace")).hexdigest()[:8]
+    kept = encoded[: MOST_BYTES - 9].decode(errors="ignore")[: MAX_LENGTH - 9]
+    return f"{kept}-{digest}"

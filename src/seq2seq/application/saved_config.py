@@ -11,11 +11,11 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from seq2seq.application.run_folder import PROJECT_ROOT
 from seq2seq.config import DATA_SCHEMAS, Config, DataConfig, SweepConfig
 from seq2seq.errors import InputError
+from seq2seq.plain_text import shortened
+from seq2seq.storage.plain_yaml import load_plain_yaml
 
 NO_SWEEP = PROJECT_ROOT / "conf" / "sweep" / "grid.yaml"
 """What a saved configuration lacks: a run does not know of sweeps."""
@@ -32,12 +32,13 @@ def load_config(run_dir: Path) -> Config:
 
 
 def _read(path: Path, schema: Any, given: Mapping[str, Any]) -> Any:
+    values = load_plain_yaml(path)
     try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8"))
         return _build(schema, values, "", given)
-    except (OSError, yaml.YAMLError, ValueError, TypeError, KeyError, AttributeError) as error:
-        reason = str(error).splitlines()[0]
-        raise InputError(f"{path} is no configuration of this program: {reason}") from error
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
+        raise InputError(
+            f"{path} is no configuration of this program: {shortened(error)}"
+        ) from error
 
 
 def _build(schema: Any, values: Any, prefix: str, given: Mapping[str, Any]) -> Any:

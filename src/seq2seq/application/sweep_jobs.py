@@ -81,6 +81,9 @@ class Composer:
             raise TypeError(f"composed a {type(config).__name__} for sweep")
         lines = [f"{key}={value}" for key, value in config.parameters.items()]
         in_file = {each.get_key_element(): each for each in self._parser.parse_overrides(lines)}
+        for each in in_file.values():
+            if each.is_hydra_override():
+                raise InputError(f"sweep.parameters: {each.key_or_group} is no key of a job")
         return Swept(config, in_file | given)
 
     def job(self, overrides: Sequence[str], swept_keys: set[str]) -> Job:

@@ -10,26 +10,20 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import optuna
 from optuna.distributions import BaseDistribution, FloatDistribution
 from optuna.pruners import BasePruner
 from optuna.samplers import BaseSampler
-from optuna.storages import JournalStorage
-from optuna.storages.journal import JournalFileBackend
-from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
-from seq2seq.errors import InputError
 from seq2seq.experiments.job import Job, Metric, Outcome
-from seq2seq.experiments.journal_lock import JournalLock
 from seq2seq.experiments.ledger import Ledger, State
 from seq2seq.experiments.source import Claim, Nothing
+from seq2seq.experiments.study import REPLACED, open_study
 from seq2seq.storage.folder_lock import FolderLock
 
 DUPLICATE = "duplicate"
-REPLACED = "replaced"
 MAX_DUPLICATES = 50
 """In a row; then the space is taken to be exhausted."""
 DIGITS = 4
@@ -65,29 +59,6 @@ class Search:
     seed: int
 
 
-def open_study(folder: Path, metric: Metric, pruner: BasePruner | None = None) -> optuna.Study:
-    """The study of a folder, made where there is none.
-
-    Raises:
-        InputError: the study optimises in the other direction.
-    """
-    path = folder / "study.journal"
-    folder.mkdir(parents=True, exist_ok=True)
-    lock: Any = JournalLock(path)  # the base class of locks is not public
-    storage = JournalStorage(JournalFileBackend(str(path), lock_obj=lock))
-    direction = StudyDirection.MAXIMIZE if metric.direction == "max" else StudyDirection.MINIMIZE
-    study = optuna.create_study(
-        storage=storage,
-        study_name=metric.name,
-        direction=direction,
-        pruner=pruner,
-        load_if_exists=True,
-    )
-    if len(optuna.get_all_study_names(storage)) > 1:
-        raise InputError(f"{folder} holds a search by another metric: give another sweep.name")
-    return study
-
-
 def overrides_of(space: Mapping[str, BaseDistribution], params: Mapping[str, object]) -> list[str]:
     """The parameters of a trial as overrides; real numbers are rounded, within their bounds."""
     return [f"{key}={_text(params[key], distribution)}" for key, distribution in space.items()]
@@ -114,7 +85,7 @@ class TrialSource:
     ) -> None:
         self._search, self._job_of = search, job_of
         with self._locked_study():
-            self.study = open_study(search.folder, search.metric, search.pruner)
+            self.study = open_study(search.folder, search.metric, search.pruner, search.space)
             if retry_failed:
                 self._replace_failed()
         self._claimed: dict[Job, int] = {}

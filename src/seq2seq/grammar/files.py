@@ -3,9 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from seq2seq.errors import InputError
+from seq2seq.storage.plain_yaml import load_plain_yaml
 
 
 class GrammarFileError(InputError):
@@ -19,9 +18,9 @@ def read_yaml(path: Path) -> dict[str, Any]:
         GrammarFileError: it cannot be read, or is no mapping.
     """
     try:
-        data = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
-    except (OSError, yaml.YAMLError) as error:
-        raise GrammarFileError(f"{path} cannot be read: {error}".replace("\n", " ")) from error
+        data = load_plain_yaml(path)
+    except InputError as error:
+        raise GrammarFileError(str(error)) from error
     if not isinstance(data, dict):
         raise GrammarFileError(f"{path} holds no mapping")
     return data
