@@ -10,15 +10,19 @@ S is the luck with the sentences that the seeds of a setting share, U what each 
 T how seeds differ in their quality on all sentences there are. Paired bootstrap (Koehn 2004), with
 sentences drawn once for all seeds, gives d* of variance S + U_b / m + U_c / k: without T, it takes
 a lucky seed for a better setting. The variance s² of the scores of seeds estimates U + T (Welch
-1947): without S, it takes seeds that agree for certain ones. So each gives its part, and U, the
-mean over the draws of the variance, between seeds, of a draw's change to their scores, counts once:
+1947): without S, it takes seeds that agree for certain ones. So V, the estimate of Var d, has a
+part of each, where U is the mean over the draws of the variance, between seeds, of a draw's change
+to their scores:
 
-    e* = (d* - mean d*) √(S / Var d*) + t* √(s_b² / m + s_c² / k)
     S = max(0, Var d* - U_b / m - U_c / k)
+    V = S + s_b² / m + s_c² / k
+    e* = (d* - mean d*) √(V / Var d*) √(v / χ²*)
     p = (1 + #{|e*| ≥ |d|}) / (number of draws + 1)
 
-t* is drawn from Student's t with the degrees of freedom of Welch and Satterthwaite. Where a setting
-has one seed nothing is known of T: e* = d* - mean d*, and p is of these models, not of the setting.
+The first root gives the draws the variance V. The second, with draws of χ² of v degrees of freedom,
+gives them the tails of Student's t, because V is uncertain where seeds are few: after Satterthwaite
+(1946) v = V² / (s_b⁴ / (m² (m - 1)) + s_c⁴ / (k² (k - 1))), S being known well. Where a setting has
+one seed nothing is known of T: e* = d* - mean d*, and p is of these models, not of the setting.
 `make calibration` measures how often p < 0.05 where nothing differs.
 """
 
@@ -100,9 +104,8 @@ def compare(first: NDArray, second: NDArray, level: float) -> Comparison:
     luck -= luck.mean()
     knows_seeds = min(len(first), len(second)) > 1
     if knows_seeds:
-        own = sum(_own_luck(part) for part in parts)
-        shared = max(0.0, 1 - own / max(luck.var(), NOTHING))
-        luck = luck * shared**0.5 + _seed_luck(scores, num_draws, generator)
+        shared = max(0.0, float(luck.var()) - sum(_own_luck(part) for part in parts))
+        luck = _with_luck_of_seeds(luck, shared, scores, generator)
     as_great = np.count_nonzero(np.abs(luck) >= abs(difference) - NOTHING)
     return Comparison(difference, (1 + int(as_great)) / (num_draws + 1), knows_seeds)
 
@@ -127,13 +130,17 @@ def _own_luck(drawn: NDArray) -> float:
     return float((drawn - drawn.mean(axis=0)).var(axis=1, ddof=1).mean() / drawn.shape[1])
 
 
-def _seed_luck(
-    scores: tuple[NDArray, NDArray], count: int, generator: np.random.Generator
+def _with_luck_of_seeds(
+    luck: NDArray, shared: float, scores: tuple[NDArray, NDArray], generator: np.random.Generator
 ) -> NDArray:
-    """What seeds alone may do to the difference: draws of t* √(s_b² / m + s_c² / k)."""
+    """Draws of e*, from those of d* about their mean, S, and the scores of the seeds."""
     variances = [float(each.var(ddof=1)) / len(each) for each in scores]
-    if not sum(variances):
-        return np.zeros(count)
-    parts = zip(variances, scores, strict=True)
-    freedom = sum(variances) ** 2 / sum(v**2 / (len(each) - 1) for v, each in parts)
-    return generator.standard_t(freedom, size=count) * sum(variances) ** 0.5
+    uncertain = sum(v**2 / (len(each) - 1) for v, each in zip(variances, scores, strict=True))
+    variance = shared + sum(variances)
+    if uncertain < NOTHING**4:
+        return luck
+    freedom = variance**2 / uncertain
+    tails = np.sqrt(freedom / generator.chisquare(freedom, size=len(luck)))
+    if luck.std() < NOTHING:  # all sentences say the same
+        luck = generator.standard_normal(len(luck))
+    return luck / luck.std() * variance**0.5 * tails
