@@ -1,6 +1,9 @@
 import errno
+import io
 import os
 import pickle
+import zipfile
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -9,11 +12,12 @@ import torch
 from seq2seq.application import checkpoint
 from seq2seq.application.checkpoint import (
     DamagedCheckpointError,
+    load_model_weights,
     newest_checkpoint,
     read_checkpoint,
     write_checkpoint,
 )
-from seq2seq.errors import TrainingFailed
+from seq2seq.errors import InputError, TrainingFailed
 
 PARTS = ("loops", "callbacks", "optimizer_states", "conditions", "events")
 
@@ -147,3 +151,59 @@ def test_a_checkpoint_cannot_run_code_even_with_the_right_digest(folder, tmp_pat
         path.write_bytes(pickle.dumps(Malice(canary)))
     assert newest_checkpoint(folder)[0].name == "previous.ckpt"
     assert not canary.exists()
+
+
+@pytest.mark.parametrize("version", [0, 2, 10**9])
+def test_another_version_of_the_format_is_one_line_that_names_both(folder, version):
+    write_checkpoint(folder / "last.ckpt", content(3) | {"format_version": version})
+    with pytest.raises(InputError, match=f"version {version}, this program reads version 1"):
+        newest_checkpoint(folder)
+    assert (folder / "last.ckpt").exists()
+
+
+@pytest.mark.parametrize("version", [None, "1", -1, 1.5, [1], torch.tensor(1)])
+def test_a_version_that_is_none_is_damage(folder, version):
+    write_checkpoint(folder / "last.ckpt", content(3) | {"format_version": version})
+    assert newest_checkpoint(folder)[0].name == "previous.ckpt"
+
+
+def test_what_is_written_has_a_version_and_one_without_is_of_the_first(folder):
+    path = folder / "last.ckpt"
+    assert read_checkpoint(path)["format_version"] == 1
+    stream = io.BytesIO()
+    torch.save(content(3), stream)
+    sealed = stream.getvalue() + b"\nseq2seq-checkpoint step=000000000003"
+    path.write_bytes(sealed + b" sha256=%s\n" % sha256(sealed).hexdigest().encode())
+    assert newest_checkpoint(folder)[1]["global_step"] == 3
+
+
+def test_a_compressed_archive_which_may_be_a_bomb_is_damage(folder):
+    stream, packed = io.BytesIO(), io.BytesIO()
+    torch.save(content(3), stream)
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for member in zipfile.ZipFile(stream).infolist():
+            archive.writestr(member.filename, zipfile.ZipFile(stream).read(member))
+    sealed = packed.getvalue() + b"\nseq2seq-checkpoint step=000000000003"
+    path = folder / "last.ckpt"
+    path.write_bytes(sealed + b" sha256=%s\n" % sha256(sealed).hexdigest().encode())
+    with pytest.raises(DamagedCheckpointError, match="compressed"):
+        read_checkpoint(path)
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        None,
+        {},
+        {"model.w": 1},
+        {"w": torch.zeros(3)},
+        {"model.weight": torch.full((2, 2), torch.nan)},
+    ],
+)
+def test_weights_that_are_none_are_not_put_into_a_model(tmp_path, state):
+    write_checkpoint(tmp_path / "best.ckpt", {"state_dict": state})
+    model = torch.nn.Linear(2, 2, bias=False)
+    model.device = "cpu"
+    with pytest.raises(InputError, match="does not hold this model's weights") as caught:
+        load_model_weights(tmp_path / "best.ckpt", model)
+    assert "\n" not in str(caught.value)

@@ -1,5 +1,7 @@
 import csv
 import io
+import os
+import shutil
 from copy import copy
 
 import numpy as np
@@ -10,6 +12,8 @@ from seq2seq.application.comparison import test_statistics as statistics_of_test
 from seq2seq.errors import InputError
 from seq2seq.evaluation.bleu_statistics import sentence_statistics
 from seq2seq.experiments.comparison import Run
+from seq2seq.experiments.ledger import read_ledger, write_ledger
+from seq2seq.experiments.report import print_rows
 from tests.sweeps import folders_of, run_sweep
 
 
@@ -76,6 +80,78 @@ def test_the_page_needs_no_other_file(runs, tmp_path):
 def test_the_same_configuration_counts_once(runs):
     folder = next(iter(folders_of(runs).values()))
     assert len(compare_runs([folder, runs]).groups[0].runs) == 3
+
+
+@pytest.fixture
+def copied(runs, tmp_path):
+    """The runs, to be changed, and the folder of one of them."""
+    shutil.copytree(runs, tmp_path / "runs")
+    return tmp_path / "runs", next(iter(folders_of(tmp_path / "runs").values()))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"{", b"[" * 100_000, b'{"version": 2}', b'{"version": 1, "scores": []}', b"\xff", b"null"],
+)
+def test_a_bad_record_is_left_out_with_a_line_and_the_others_are_shown(copied, content, capsys):
+    folder, bad = copied
+    (bad / "ledger.json").write_bytes(content)
+    report = compare_runs([folder])
+    assert sorted(row["runs"] for row in report.rows) == ["2", "3"]
+    assert [note for note in report.notes if note.startswith(f"left out: {bad / 'ledger.json'}")]
+    print_rows(report.rows, report.notes)
+    assert "left out" in capsys.readouterr().out
+    with pytest.raises(InputError, match=r"no finished run in .*ledger\.json"):
+        compare_runs([bad])
+
+
+def test_a_pipe_in_the_place_of_a_record_holds_nobody_up(copied):
+    folder, bad = copied
+    (bad / "ledger.json").unlink()
+    os.mkfifo(bad / "ledger.json")
+    assert sorted(row["runs"] for row in compare_runs([folder]).rows) == ["2", "3"]
+
+
+@pytest.mark.parametrize(
+    "line", [b"", b"{", b'{"source": "a", "reference": "b"}', b"[]", b'{"source": 1}', b"[" * 9999]
+)
+def test_bad_translations_are_left_out_with_a_line(copied, line):
+    folder, bad = copied
+    with (bad / "translations" / "test.jsonl").open("ab") as file:
+        file.write(line + b"\n")
+    report = compare_runs([folder])
+    assert sorted(row["runs"] for row in report.rows) == ["3", "3"]
+    assert any("test.jsonl, line 31, cannot be read" in note for note in report.notes)
+
+
+@pytest.mark.parametrize("path", ["corpus/[a-c]*", "[/x]", "[red]a[/red] [a,b]", "[link=x]y"])
+def test_labels_keep_their_brackets_on_the_terminal(copied, path, capsys):
+    folder, changed = copied
+    ledger = read_ledger(changed)
+    ledger.config["init_from"], ledger.fingerprint = path, "other"
+    write_ledger(changed, ledger)
+    report = compare_runs([folder])
+    print_rows(report.rows, report.notes)
+    assert f"init_from={path}" in capsys.readouterr().out
+
+
+def test_no_control_sign_is_shown_and_no_cell_is_a_formula(copied, tmp_path, capsys):
+    folder, changed = copied
+    ledger = read_ledger(changed)
+    ledger.config |= {"init_from": "\x1b[2J\x07\r\n=1", "name": "x"}
+    ledger.config["data"] |= {"source_language": '=HYPERLINK("x")', "target_language": " @SUM(1)"}
+    ledger.fingerprint = "other"
+    write_ledger(changed, ledger)
+    report = compare_runs([folder])
+    print_rows(report.rows, report.notes)
+    write_report(report, tmp_path / "report")
+    texts = [capsys.readouterr().out, as_csv(report), as_markdown(report)]
+    texts.append((tmp_path / "report" / "comparison.html").read_text())
+    for text in texts:
+        assert not {sign for sign in text if not sign.isprintable()} - {"\n"}
+    cells = [cell for row in csv.reader(io.StringIO(as_csv(report))) for cell in row]
+    assert '\'=HYPERLINK("x")' in cells
+    assert not [cell for cell in cells if cell.strip().startswith(("=", "@", "+"))]
 
 
 def test_folders_without_finished_runs_are_refused(tmp_path):

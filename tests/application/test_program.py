@@ -110,3 +110,9 @@ def test_a_file_that_cannot_be_written_is_a_wrong_option(tmp_path):
     message = rf"^{path} cannot be written \(No such file or directory\): give another -o$"
     with pytest.raises(InputError, match=message), writing(path, "-o"):
         path.write_text("page")
+
+
+@pytest.mark.parametrize("kind", [InputError, TrainingFailed])
+def test_what_a_program_says_is_one_line_without_control_signs(monkeypatch, capsys, kind):
+    _, said = ended(monkeypatch, capsys, kind("a\x1b[31m\x07b\r\nc\x9b2J [/x]"))
+    assert said == "error: a\ufffd[31m\ufffdb c\ufffd2J [/x]\n"

@@ -2,7 +2,9 @@ import re
 from dataclasses import replace
 
 import pytest
+import torch
 
+from seq2seq.application.checkpoint import VERSION, write_checkpoint
 from seq2seq.application.resuming import (
     ResumePoint,
     conditions_of,
@@ -120,6 +122,58 @@ def test_the_fingerprint_sees_a_change_of_large_files_but_not_their_place(tmp_pa
     assert fingerprint(second) == before
     (second / "fr").write_text("b\n")
     assert fingerprint(second) != before
+
+
+WHOLE = {
+    "epoch": 1,
+    "global_step": 3,
+    "pytorch-lightning_version": "2.6.6",
+    "state_dict": {},
+    "loops": {},
+    "callbacks": {},
+    "optimizer_states": [],
+    "lr_schedulers": [],
+    "conditions": {
+        "config": {}, "corpus": "c", "vocabulary": "v",
+        "precision": {"device": "cpu", "is": "fp32"},
+    },
+    "events": {"events.out": 5},
+    "translation_module": {},
+}  # fmt: skip
+
+
+def resume_point(folder, config, content):
+    write_checkpoint(folder / "checkpoints" / "last.ckpt", content)
+    return find_resume_point(config, {"config": {}}, folder)
+
+
+def test_a_checkpoint_is_read_as_it_was_written(configured, tmp_path):
+    point = resume_point(tmp_path, configured(), WHOLE)
+    assert (point.step, point.event_sizes) == (3, WHOLE["events"])
+    assert point.conditions == WHOLE["conditions"]
+
+
+@pytest.mark.parametrize(
+    ("part", "odd"),
+    [
+        ("epoch", "x"), ("epoch", -1), ("epoch", None), ("global_step", True),
+        ("pytorch-lightning_version", None), ("pytorch-lightning_version", "1.0.0"),
+        ("pytorch-lightning_version", "2.x"), ("state_dict", []), ("loops", None),
+        ("callbacks", []), ("optimizer_states", {}), ("lr_schedulers", None),
+        ("conditions", {}), ("conditions", WHOLE["conditions"] | {"config": []}),
+        ("conditions", WHOLE["conditions"] | {"precision": {"device": "cpu"}}),
+        ("conditions", WHOLE["conditions"] | {"config": {"seed": torch.zeros(2)}}),
+        ("events", {"x": -1}), ("events", {"x": "1"}), ("events", [1]), ("events", {1: 1}),
+        ("translation_module", None),
+    ],
+)  # fmt: skip
+def test_a_part_that_is_odd_is_one_line_that_names_it(configured, tmp_path, part, odd):
+    with pytest.raises(InputError, match="cannot be continued from") as caught:
+        resume_point(tmp_path, configured(), WHOLE | {part: odd})
+    said = str(caught.value)
+    assert part in said or (part == "conditions" and "missing required field" in said)
+    assert "\n" not in said
+    assert f"version is 1, this program's {VERSION}" in said
 
 
 def test_what_resume_asks_for_is_kept(configured, tmp_path):

@@ -8,9 +8,10 @@ import torch
 from safetensors.torch import load_file
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
+from seq2seq.application.checkpoint import read_checkpoint, write_checkpoint
 from seq2seq.application.rerun import differences, rerun
-from seq2seq.application.run import run
-from seq2seq.application.run_record import config_values
+from seq2seq.application.run import run, summary
+from seq2seq.application.run_record import config_values, finished_scores
 from seq2seq.application.saved_config import load_config
 from seq2seq.errors import InputError, TrainingInterrupted
 from seq2seq.evaluation.score_card import score_card
@@ -237,6 +238,55 @@ def test_a_refused_continuation_leaves_the_record_as_it_was(tiny, tmp_path, fini
     with pytest.raises(InputError, match=r"model\.num_layers=1, not 2"):
         run(tiny("model.num_layers=2"), run_dir)
     assert (run_dir / "ledger.json").read_bytes() == before
+
+
+ODD_PARTS = {
+    "translation_module": {"num_skipped": 0},
+    "optimizer_states": [],
+    "lr_schedulers": [],
+    "callbacks": {"RandomState": {"cpu": torch.zeros(1)}},
+}
+
+
+@pytest.mark.parametrize("part", list(ODD_PARTS))
+def test_a_checkpoint_of_another_form_is_refused_by_its_part(tiny, tmp_path, finished_run, part):
+    run_dir = tmp_path / "run"
+    shutil.copytree(finished_run, run_dir)
+    (run_dir / "metrics.json").unlink()
+    last = run_dir / "checkpoints" / "last.ckpt"
+    write_checkpoint(last, read_checkpoint(last) | {part: ODD_PARTS[part]})
+    with pytest.raises(InputError, match=f"last.ckpt cannot be continued from .*{part}") as caught:
+        run(tiny("trainer.max_epochs=3"), run_dir)
+    assert "\n" not in str(caught.value)
+    assert "its format version is 1, this program's 1" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"[]", b"{", b"{}", b'{"seconds": "x"}', b'{"seconds": NaN}', b'{"seconds": -1}',
+        b'{"seconds": 1, "test": {"bleu": 1}}', b'{"seconds": 1, "test": []}',
+        b'{"seconds": 1%s}' % (b"0" * 400), b"[" * 100_000, b'{"seconds": 1, "version": 2}',
+    ],
+)  # fmt: skip
+def test_metrics_of_another_form_are_refused_in_one_line(finished_run, tmp_path, content):
+    shutil.copytree(finished_run, tmp_path / "run")
+    (tmp_path / "run" / "metrics.json").write_bytes(content)
+    with pytest.raises(InputError, match=r"metrics\.json .*: remove it to score") as caught:
+        finished_scores(tmp_path / "run")
+    assert "\n" not in str(caught.value)
+
+
+def test_scores_that_are_no_numbers_are_shown_as_such(finished_run, tmp_path):
+    shutil.copytree(finished_run, tmp_path / "run")
+    path = tmp_path / "run" / "metrics.json"
+    metrics = json.loads(path.read_text())
+    metrics["test"]["bleu"] = metrics["data_share"] = float("nan")
+    path.write_text(json.dumps(metrics | {"\x1b[2J": metrics["test"]}))
+    shown = summary(finished_scores(tmp_path / "run"), tmp_path / "run")
+    assert "test        BLEU –   lower-cased" in shown
+    assert "– waiting for data" in shown
+    assert "\x1b" not in shown
 
 
 def test_a_continued_run_keeps_the_precision_that_was_probed(tiny, tmp_path, monkeypatch, capsys):

@@ -68,6 +68,48 @@ def test_a_field_that_is_not_known_is_refused(tmp_path, ledger):
         read_ledger(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"scores": []}, "scores"),
+        ({"scores": {"test": {"bleu": "high"}}}, "bleu"),
+        ({"scores": {"test": {"bleu": 102.0}}}, "bleu"),
+        ({"seed": "x"}, "seed"),
+        ({"seed": 10**400}, "seed"),
+        ({"state": "sleeping"}, "state"),
+        ({"history": [{"step": 1}]}, "epoch"),
+        ({"history": [{"epoch": -1, "step": 1}]}, "epoch"),
+        ({"history": [{"epoch": 1, "step": 1, "validation/bleu": "x"}]}, "history"),
+        ({"monitor": ["validation/bleu", "most"]}, "monitor"),
+        ({"config": [1]}, "config"),
+        ({"wall_seconds": None}, "wall_seconds"),
+        ({"process": 1.5}, "process"),
+    ],
+)
+def test_a_record_of_other_types_is_refused_by_field(tmp_path, ledger, changes, field):
+    write_ledger(tmp_path, ledger)
+    values = json.loads((tmp_path / "ledger.json").read_text())
+    (tmp_path / "ledger.json").write_text(json.dumps(values | changes))
+    with pytest.raises(InputError, match=field) as caught:
+        read_ledger(tmp_path)
+    assert "\n" not in str(caught.value)
+
+
+def test_numbers_that_are_none_are_written_as_null_and_left_out(tmp_path, ledger):
+    ledger.history = [{"epoch": 1, "step": 5, "validation/loss": float("nan")}]
+    ledger.scores = {"test": {"bleu": float("nan"), "chrf": 3.0}, "data_share": float("inf")}
+    write_ledger(tmp_path, ledger)
+    text = (tmp_path / "ledger.json").read_text()
+    assert "null" in text
+    for old in (text, text.replace("null", "NaN").replace('"git": NaN', '"git": null')):
+        (tmp_path / "ledger.json").write_text(old)
+        found = read_ledger(tmp_path)
+        assert found.history == [{"epoch": 1, "step": 5}]
+        assert found.values("validation/loss") == {}
+        assert (found.score("test", "bleu"), found.score("test", "chrf")) == (None, 3.0)
+        assert found.score("validation", "bleu") is None
+
+
 def test_the_fingerprint_is_of_what_decides_results_not_of_where_they_are():
     config = {"seed": 1, "name": None, "runs_dir": "a", "model": {"dropout": 0.1}}
     placed = config | {"name": "x", "runs_dir": "b", "experiment_name": "y"}

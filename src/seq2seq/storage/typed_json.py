@@ -109,8 +109,13 @@ def decoded(content: bytes, kind: type[Kind]) -> Kind:
         raise ValueError(_reason(error)) from error
 
 
-def converted(value: Any, kind: type[Kind]) -> Kind:
+def converted(value: Any, kind: type[Kind], where: str = "") -> Kind:
     """A typed structure of plain values, such as `decoded` gives.
+
+    Args:
+        value: the plain values.
+        kind: what they are to be.
+        where: the name of the whole, for the message.
 
     Raises:
         ValueError: they are something else; one line that names the field.
@@ -118,7 +123,8 @@ def converted(value: Any, kind: type[Kind]) -> Kind:
     try:
         return msgspec.convert(value, kind)
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise ValueError(_reason(error)) from error
+        reason = _reason(error)
+        raise ValueError(f"{where}: {reason}" if where else reason) from error
 
 
 def encoded(value: Any, *, indent: int = 1) -> str:

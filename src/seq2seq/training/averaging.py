@@ -140,7 +140,7 @@ class WeightAverage(Callback):
         Raises:
             ValueError: it is no average of this module's weights.
         """
-        state = converted(found, _State)
+        state = converted(found, _State, "callbacks.WeightAverage")
         if state.trained is not None:
             own = list(module.parameters())
             require_form(state.trained, own, "callbacks.WeightAverage.trained")

@@ -53,7 +53,7 @@ def module_state(checkpoint: dict[str, Any]) -> ModuleState:
     Raises:
         ValueError: it is missing, or something else.
     """
-    state = converted(checkpoint.get(RESUMED), ModuleState)
+    state = converted(checkpoint.get(RESUMED), ModuleState, RESUMED)
     if state.train_sums is not None:
         counts = {"num_correct", "num_tokens"}
         forms = {f.name: torch.tensor(0 if f.name in counts else 0.0) for f in fields(LossSums)}

@@ -53,7 +53,7 @@ class RandomState(Callback):
         Raises:
             ValueError: it is no state of generators.
         """
-        for states in converted(found, _States).processes:
+        for states in converted(found, _States, "callbacks.RandomState").processes:
             try:
                 torch.Generator().set_state(states.cpu)
             except (RuntimeError, TypeError) as error:
