@@ -97,7 +97,7 @@ def test_a_line_without_end_is_refused_before_it_fills_the_memory(bombs, bomb, n
     assert ", line 1 is longer than 1,048,576 bytes" in refusal(READERS[name], bombs / bomb)
 
 
-@pytest.mark.parametrize("name", READERS.keys() - {"vectors"})
+@pytest.mark.parametrize("name", sorted(READERS.keys() - {"vectors"}))
 @pytest.mark.parametrize("kind", ["gz", "bz2", "xz"])
 def test_what_unfolds_as_no_text_does_is_refused(tmp_path, monkeypatch, kind, name):
     path = tmp_path / "bomb"
@@ -113,7 +113,7 @@ def test_what_unfolds_as_no_text_does_is_refused(tmp_path, monkeypatch, kind, na
         assert message not in said_by(READERS[name], path)
 
 
-@pytest.mark.parametrize("name", READERS.keys() - {"stream", "vectors"})
+@pytest.mark.parametrize("name", sorted(READERS.keys() - {"stream", "vectors"}))
 @pytest.mark.parametrize("kind", COMPRESS)
 def test_a_line_may_be_so_long_and_no_longer(tmp_path, kind, name):
     path = tmp_path / "text"
