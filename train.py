@@ -13,11 +13,14 @@ from seq2seq.application.composition import judge_compositions
 from seq2seq.application.config_errors import CONFIG_ERRORS, as_config, check_arguments, explain
 from seq2seq.application.help import help_text
 from seq2seq.application.launch import launch, needs_launch, num_processes
+from seq2seq.application.printing import print_while_read
 from seq2seq.application.program import ENDINGS, ended_by
 from seq2seq.application.run import refuse_sweep, run
 from seq2seq.application.run_folder import run_folder
 from seq2seq.config import register_schema
-from seq2seq.errors import InputError, SweepEnded
+from seq2seq.errors import InputError, SweepEnded, TrainingFailed
+from seq2seq.signals import stop_signals
+from seq2seq.storage.failures import refusals_in_one_line
 
 CONF = Path(__file__).resolve().parent / "conf"
 
@@ -40,12 +43,14 @@ def train(composed: DictConfig) -> int:
 
 def main() -> int:
     """Compose the configuration and run it; wrong input is one line and exit status 2."""
+    print_while_read()
     if {"-h", "--help"} & set(sys.argv[1:]):
         print(help_text(CONF), end="")
         return 0
     os.environ["HYDRA_FULL_ERROR"] = "1"  # errors reach us instead of a shortened traceback
     # outside of the training itself, which keeps its progress first
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    for number in set(stop_signals()) - {signal.SIGINT}:
+        signal.signal(number, lambda number, _: sys.exit(128 + number))
     register_schema()
     judge_compositions()
     statuses: list[int] = []
@@ -57,8 +62,9 @@ def main() -> int:
 
     try:
         check_arguments(sys.argv[1:], CONF)
-        task()
-    except InputError as error:
+        with refusals_in_one_line("this folder"):
+            task()
+    except (InputError, TrainingFailed) as error:
         return ended_by(error)
     except CONFIG_ERRORS as error:
         return ended_by(InputError(explain(error)))

@@ -9,8 +9,9 @@ import argparse
 import sys
 from pathlib import Path
 
-from seq2seq.application.program import program_parser, run_program
+from seq2seq.application.program import program_parser, run_program, writing
 from seq2seq.plain_text import one_line
+from seq2seq.storage.writing import inside
 
 
 def main() -> int:
@@ -31,7 +32,9 @@ def _compare(arguments: argparse.Namespace) -> int:
     from seq2seq.experiments.report import print_rows  # noqa: PLC0415 - after --help
 
     report = compare_runs(arguments.runs)
-    paths = write_report(report, arguments.output or arguments.runs[0] / "comparison")
+    folder = arguments.output or inside(arguments.runs[0], "comparison")
+    with writing(folder, "--output"):
+        paths = write_report(report, folder)
     print_rows(report.rows, report.notes)
     for path in paths:
         print(one_line(f"{'written':<12}{path}"))

@@ -10,7 +10,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from seq2seq.application.program import program_parser, run_program, writing
+from seq2seq.application.program import program_parser, refuse_same_file, run_program, writing
+from seq2seq.decoding.model_files import files_of_models
 from seq2seq.errors import InputError
 
 
@@ -33,7 +34,12 @@ def main() -> int:
 def _export(arguments: argparse.Namespace) -> int:
     if arguments.target is not None and arguments.input is None:
         raise InputError("--target is the translation of --input FILE: give that as well")
-    content, output = _page(arguments), arguments.output
+    output = arguments.output
+    read = {"--input": arguments.input, "--target": arguments.target}
+    refuse_same_file(read | files_of_models(arguments.folder), {"-o": output})
+    for path in arguments.folder.glob("**/events.out.tfevents.*"):
+        refuse_same_file({str(path): path}, {"-o": output})
+    content = _page(arguments)
     with writing(output, "-o"):
         output.write_text(content, encoding="utf-8")
     print(f"{output}  {output.stat().st_size / 1e6:.1f} MB")

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from seq2seq.application.program import program_parser, run_program
 from seq2seq.errors import InputError
+from seq2seq.storage.writing import write_file
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -131,7 +132,7 @@ def _write_pictures(output: Path, pictures: dict[str, Image]) -> dict[str, Path]
 
     files = {name: output / f"{name}.png" for name in pictures}
     for name, file in files.items():
-        file.write_bytes(png_bytes(pictures[name]))
+        write_file(file, png_bytes(pictures[name]))
     return files
 
 

@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from seq2seq.application.program import program_parser, run_program, writing
+from seq2seq.application.program import program_parser, refuse_same_file, run_program, writing
+from seq2seq.decoding.model_files import files_of_models
 from seq2seq.errors import InputError
 from seq2seq.plain_text import one_line
 
@@ -34,6 +35,7 @@ def _plot(arguments: argparse.Namespace) -> int:
     for option, text in (("sentence", arguments.sentence), ("target", arguments.target)):
         if text is not None and not text.strip():
             raise InputError(f"--{option} is blank: give a sentence")
+    refuse_same_file(files_of_models(arguments.model), {"-o": arguments.output})
     translation = _translation(arguments)
 
     from seq2seq.pictures.heatmap import (  # noqa: PLC0415 - after --help

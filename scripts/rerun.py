@@ -8,6 +8,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from seq2seq.application.printing import print_while_read
 from seq2seq.application.program import program_parser, run_program
 
 
@@ -27,6 +28,7 @@ def main() -> int:
 def _rerun(arguments: argparse.Namespace) -> int:
     from seq2seq.application.rerun import rerun  # noqa: PLC0415 - after --help
 
+    print_while_read()
     run_dir = arguments.run.resolve()
     output = arguments.output or run_dir.parent.parent / "reruns" / run_dir.name
     different = rerun(run_dir, output)

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 from seq2seq.application.composing import composed_config
+from seq2seq.application.printing import print_while_read
 from seq2seq.application.program import program_parser, run_program
 from seq2seq.application.run_folder import run_folder
 from seq2seq.errors import InputError
@@ -27,6 +28,7 @@ def main() -> int:
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    print_while_read()
     overrides = ["experiment=speedrun", *arguments.overrides]
     config = composed_config(CONF, overrides)
     folder = run_folder(config, arguments.overrides)

@@ -16,8 +16,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from seq2seq.application.program import program_parser, run_program
-from seq2seq.decoding.resumable_output import Pace, ResumableOutput, translation_conditions
+from seq2seq.application.program import program_parser, refuse_same_file, run_program
+from seq2seq.decoding.model_files import files_of_models
+from seq2seq.decoding.resumable_output import (
+    Pace,
+    ResumableOutput,
+    progress_of,
+    translation_conditions,
+)
 from seq2seq.errors import InputError
 from seq2seq.plain_text import one_line
 from seq2seq.text.lines import stream_lines
@@ -104,6 +110,11 @@ def _check(arguments: argparse.Namespace) -> None:
         raise InputError("--resume continues a file: give --output FILE")
     if arguments.window < 1:
         raise InputError(f"--window {arguments.window}: at least 1 line")
+    models = files_of_models(arguments.model, *arguments.ensemble)
+    written: dict[str, Path | int] = {"the output": 1}
+    if arguments.output is not None:
+        written = {"--output": arguments.output, "its .progress": progress_of(arguments.output)}
+    refuse_same_file({"the input": arguments.input or 0, **models}, written)
 
 
 @contextmanager

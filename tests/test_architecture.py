@@ -28,6 +28,7 @@ FLOORS = {
     "plain_text": 0,
     "storage": 0,
     "allocator": 0,
+    "signals": 0,
     "config": 1,
     "attention": 1,
     "experiments": 1,
@@ -151,6 +152,25 @@ def test_files_are_flushed_renamed_locked_and_removed_in_one_room():
 
     # Optuna wants a lock of its own kind
     assert places_of(called) == {"seq2seq.experiments.journal_lock"}
+
+
+def test_only_what_a_user_names_is_opened_for_writing_elsewhere():
+    def called(name, _, owner):
+        if name in {"write_text", "write_bytes", "truncate", "unlink", "symlink_to", "touch"}:
+            return True
+        return (name, owner) == ("open", "os")
+
+    assert places_of(called) == {
+        "document_configuration.py",  # its page
+        "export_attention.py",  # the page that -o names
+        "plot_attention.py",  # the picture that -o names
+        "seq2seq.application.checkpoint_io",  # a checkpoint that Lightning no longer wants
+        "seq2seq.application.printing",  # nowhere
+        "seq2seq.application.program",  # the file that --json names
+        "seq2seq.decoding.resumable_output",  # the file that --output names
+        "seq2seq.tensorboard.event_log",  # event files of the run
+        "seq2seq.text.download",  # a part that is not what it should be
+    }
 
 
 def test_torch_load_is_called_in_one_place_and_only_for_weights():

@@ -7,6 +7,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import seq2seq.application.fit
@@ -50,7 +51,7 @@ def start(action: Callable[[], int], output: Path) -> int:
         os.dup2(descriptor, 2)
         sys.stdout = os.fdopen(1, "w", encoding="utf-8", errors="backslashreplace", closefd=False)
         sys.stderr = os.fdopen(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False)
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
         status = action()
@@ -61,8 +62,9 @@ def start(action: Callable[[], int], output: Path) -> int:
     except BaseException:
         traceback.print_exc()
     finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(AttributeError, OSError):  # some are closed, or nobody reads them
+                stream.flush()
         os._exit(status)
 
 
@@ -82,6 +84,13 @@ def main(overrides: Sequence[str]) -> int:
     """train.py with a command line."""
     sys.argv = ["train.py", *overrides]
     runpy.run_path(str(ROOT / "train.py"), run_name="__main__")  # it ends with SystemExit
+    return 0
+
+
+def script(name: str, *arguments: object) -> int:
+    """A program of scripts/ with a command line."""
+    sys.argv = [name, *map(str, arguments)]
+    runpy.run_path(str(ROOT / "scripts" / name), run_name="__main__")
     return 0
 
 

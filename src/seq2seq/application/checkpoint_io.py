@@ -11,9 +11,15 @@ from seq2seq.experiments.checkpoints import LAST, PREVIOUS
 
 
 class DurableCheckpointIO(CheckpointIO):
-    """Whole checkpoints only; of ``last.ckpt`` the one before stays, as ``previous.ckpt``."""
+    """Whole checkpoints only; of ``last.ckpt`` the one before stays, as ``previous.ckpt``.
 
-    def __init__(self) -> None:
+    Args:
+        require_place: raises where another process writes, too.
+    """
+
+    def __init__(self, require_place: Callable[[], None]) -> None:
+        super().__init__()
+        self._require_place = require_place
         self.check: Callable[[Path, dict[str, Any]], None] = lambda _path, _checkpoint: None
         """Refuses a checkpoint that was read."""
 
@@ -24,6 +30,7 @@ class DurableCheckpointIO(CheckpointIO):
         storage_options: Any = None,  # noqa: ARG002
     ) -> None:
         """Write, see `write_checkpoint`."""
+        self._require_place()
         path = Path(path)
         previous = path.with_name(PREVIOUS) if path.name == LAST else None
         write_checkpoint(path, checkpoint, previous=previous)

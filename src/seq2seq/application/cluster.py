@@ -12,6 +12,7 @@ from omegaconf import DictConfig
 from seq2seq.experiments.job import Job, has_model, ledger_of
 from seq2seq.experiments.ledger import ENDED, FAILURES, State
 from seq2seq.experiments.processes import LOG_NAME
+from seq2seq.storage.writing import appending
 
 LOCAL = "basic"
 """The launcher that Hydra has when none is chosen; our own driver takes its place."""
@@ -60,9 +61,7 @@ class CommandLine:
     def __call__(self, composed: DictConfig) -> int:  # noqa: ARG002 - the job composes its own
         """Run; returns the exit status."""
         overrides = tuple(HydraConfig.get().overrides.task)
-        folder = self._folders[overrides]
-        folder.mkdir(parents=True, exist_ok=True)
-        with (folder / LOG_NAME).open("a", encoding="utf-8") as log:
+        with appending(self._folders[overrides] / LOG_NAME) as log:
             return subprocess.run(
                 [*self._command, *overrides], stdout=log, stderr=subprocess.STDOUT, check=False
             ).returncode

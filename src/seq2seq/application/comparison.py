@@ -15,6 +15,7 @@ from seq2seq.errors import InputError
 from seq2seq.evaluation.significance import compare, statistics_of
 from seq2seq.experiments.comparison import Group, Run, deviation, find_runs, group_runs, mean
 from seq2seq.plain_text import one_line
+from seq2seq.storage.removal import remove_leftovers
 from seq2seq.storage.writing import write_file
 
 LEVEL = 0.05
@@ -163,14 +164,17 @@ def write_report(report: Report, folder: Path) -> list[Path]:
     from seq2seq.pictures.heatmap import png_bytes  # noqa: PLC0415
 
     pictures = draw(report.groups)
-    write_file(folder / "comparison.md", as_markdown(report))
-    write_file(folder / "comparison.csv", as_csv(report))
-    for name, picture in pictures.items():
-        write_file(folder / f"{name}.png", png_bytes(picture))
     encoded = {name: png_bytes(picture) for name, picture in pictures.items()}
-    write_file(folder / "comparison.html", as_page(report, encoded))
-    names = ["comparison.html", "comparison.md", "comparison.csv"]
-    return [folder / name for name in [*names, *(f"{name}.png" for name in pictures)]]
+    contents: dict[str, str | bytes] = {
+        "comparison.html": as_page(report, encoded),
+        "comparison.md": as_markdown(report),
+        "comparison.csv": as_csv(report),
+    }
+    contents |= {f"{name}.png": content for name, content in encoded.items()}
+    remove_leftovers(folder, contents)
+    for name, content in contents.items():
+        write_file(folder / name, content)
+    return [folder / name for name in contents]
 
 
 def as_page(report: Report, pictures: Mapping[str, bytes]) -> str:

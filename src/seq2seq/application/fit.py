@@ -65,7 +65,7 @@ def fit(
     point, stop = prepared.resume_point, build_stop(run_dir, job)
     if job.is_first:
         rewind_events(run_dir, {} if point is None else point.event_sizes)
-    checkpoint_io = DurableCheckpointIO()
+    checkpoint_io = DurableCheckpointIO(record.require_place)
     trainer = build_trainer(
         config,
         run_dir,

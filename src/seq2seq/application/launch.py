@@ -21,6 +21,7 @@ from seq2seq.config import DeviceConfig
 from seq2seq.errors import InputError
 from seq2seq.experiments.processes import cores
 from seq2seq.plain_text import shortened
+from seq2seq.signals import stop_signals
 from seq2seq.storage.folder_lock import inherited_descriptors
 
 GRACE_SECONDS = 10.0
@@ -29,8 +30,6 @@ GRACE_SECONDS = 10.0
 LAUNCHED = "SEQ2SEQ_LAUNCHED"
 """Set where `launch` has started the process, whose standard input ends with the launcher: to the
 number of the launcher."""
-
-FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)
 
 RANK, LOCAL_RANK, SIZE = "RANK", "LOCAL_RANK", "WORLD_SIZE"
 SLURM = {RANK: "SLURM_PROCID", LOCAL_RANK: "SLURM_LOCALID", SIZE: "SLURM_STEP_NUM_TASKS"}
@@ -165,7 +164,10 @@ class _Processes:
 
     def supervise(self) -> int:
         """Wait for the end of all; returns the exit status of the job."""
-        previous = {number: signal.signal(number, self._forward) for number in FORWARDED}
+        previous = {
+            number: signal.signal(number, self._forward)
+            for number in (*stop_signals(), signal.SIGUSR1)
+        }
         try:
             self._wait()
         finally:

@@ -22,6 +22,7 @@ from seq2seq.application.resuming import (
 )
 from seq2seq.application.seen_text import overlap_line, require_unseen
 from seq2seq.config import Config, Precision
+from seq2seq.decoding.model_files import model_folder
 from seq2seq.decoding.model_folder import TranslationModel, load_model_folder
 from seq2seq.errors import InputError
 from seq2seq.model.spec import ModelSpec
@@ -69,7 +70,7 @@ def prepare(config: Config, corpus: ParallelCorpus, run_dir: Path, job: Job) -> 
     conditions = conditions_of(config, corpus)
     # before the tokenizers in the folder are written again
     point = find_resume_point(config, conditions, run_dir)
-    start = None if config.init_from is None else load_model_folder(Path(config.init_from))
+    start = None if config.init_from is None else _start(Path(config.init_from), run_dir)
     codecs = None if start is None else (start.source_codec, start.target_codec)
     encoded = encode_corpus(config, corpus, codecs, run_dir / "tokenizer", writes=job.is_first)
     _require_shares(encoded, job)
@@ -105,6 +106,13 @@ def _report(corpus: EncodedCorpus) -> None:
     for name, split in (("validation", corpus.validation), ("test", test)):
         if line := length_warning(name, split, corpus.bounds):
             print(line)
+
+
+def _start(path: Path, run_dir: Path) -> TranslationModel:
+    """The model to start from, which the run does not replace."""
+    if os.path.realpath(model_folder(path)) == os.path.realpath(run_dir / "model"):
+        raise InputError(f"init_from={path} is the model of this run itself: give another name=…")
+    return load_model_folder(path)
 
 
 def _precision(

@@ -4,14 +4,18 @@ import argparse
 import json
 import os
 import signal
+import stat
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 from typing import Any
 
+from seq2seq.application.printing import discard
 from seq2seq.errors import InputError, TrainingFailed, TrainingInterrupted
 from seq2seq.plain_text import one_line
+from seq2seq.storage.failures import is_full, refusal, refusals_in_one_line
 
 ENDINGS = (InputError, TrainingFailed, TrainingInterrupted)
 """What ends a program without a traceback."""
@@ -40,7 +44,11 @@ def run_program(parser: argparse.ArgumentParser, work: Callable[[argparse.Namesp
         whoever read standard output, such as ``head``, has enough.
     """
     try:
-        return work(parser.parse_args())
+        with refusals_in_one_line("standard output"):
+            status = work(parser.parse_args())
+            if sys.stdout is not None:  # it was closed before the program began
+                sys.stdout.flush()
+            return status
     except ENDINGS as ending:
         return ended_by(ending)
     except KeyboardInterrupt:
@@ -63,13 +71,12 @@ def ended_by(ending: Exception) -> int:
 
 
 def _flush() -> None:
-    """Flush standard output; what nobody reads goes nowhere, lest Python complain at its end."""
-    if sys.stdout is None:  # it was closed before the program began
-        return
+    """Flush standard output; what it cannot take goes nowhere, lest Python complain at its end."""
     try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError:
+        discard(sys.stdout.fileno())
 
 
 def write_figures(path: Path | None, figures: Any) -> None:
@@ -83,16 +90,48 @@ def write_figures(path: Path | None, figures: Any) -> None:
             path.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
 
 
+def refuse_same_file(
+    inputs: Mapping[str, Path | int | None], outputs: Mapping[str, Path | int | None]
+) -> None:
+    """What is read is not written to, by whatever name.
+
+    Args:
+        inputs: paths or descriptors, by what the user knows them as.
+        outputs: likewise.
+
+    Raises:
+        InputError: an input and an output are the same file.
+    """
+    for (name, read), (option, written) in product(inputs.items(), outputs.items()):
+        if _is_same_file(read, written):
+            raise InputError(
+                f"{name} and {option} are the same file, which would be lost: give another"
+            )
+
+
+def _is_same_file(one: Path | int | None, other: Path | int | None) -> bool:
+    if one is None or other is None:
+        return False
+    try:
+        first, second = os.stat(one), os.stat(other)  # noqa: PTH116 - of descriptors, too
+    except OSError:
+        return False
+    return stat.S_ISREG(first.st_mode) and os.path.samestat(first, second)
+
+
 @contextmanager
 def writing(path: Path, option: str) -> Iterator[None]:
     """Makes what the file system refuses a wrong option.
 
     Raises:
         InputError: the file cannot be written.
+        TrainingFailed: there is no space for it.
     """
     try:
         yield
     except OSError as error:
+        if is_full(error):
+            raise refusal(error, path) from error
         raise InputError(
             f"{path} cannot be written ({error.strerror}): give another {option}"
         ) from error

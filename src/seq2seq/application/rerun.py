@@ -27,8 +27,10 @@ def rerun(run_dir: Path, output: Path) -> list[str]:
         What differs.
 
     Raises:
-        InputError: the run is not finished, or there is no configuration.
+        InputError: the run is not finished, there is no configuration, or both folders are one.
     """
+    if output.exists() and output.samefile(run_dir):
+        raise InputError(f"{output} is the run that is to be repeated: give another --output")
     ledger = read_ledger(run_dir)
     if ledger is None or ledger.state is not State.finished:
         raise InputError(f"{run_dir} holds no finished run to repeat")

@@ -22,6 +22,7 @@ from seq2seq.experiments.ledger import read_ledger
 from seq2seq.experiments.metrics import VERSION
 from seq2seq.experiments.translations import text_fingerprint
 from seq2seq.plain_text import one_line
+from seq2seq.storage.failures import refusals_in_one_line
 from seq2seq.storage.folder_lock import FolderLock
 from seq2seq.storage.typed_json import encoded
 from seq2seq.storage.writing import write_file
@@ -68,7 +69,7 @@ def run(config: Config, run_dir: Path, overrides: Sequence[str] = ()) -> Metrics
     if config.check_corpus:
         _check_corpus(config)
         return {}
-    with taking_part(config) as job:
+    with refusals_in_one_line(run_dir), taking_part(config) as job:
         return _run(config, run_dir, overrides, job)
 
 
@@ -76,12 +77,12 @@ def _run(config: Config, run_dir: Path, overrides: Sequence[str], job: Job) -> M
     is_finished = _finished(run_dir, job)
     with job.in_turn():
         corpus = None if is_finished else build_corpus(config.data)
-    with _locked(run_dir) if job.is_first else nullcontext():
+    with _locked(run_dir) if job.is_first else nullcontext() as lock:
         # another run may have finished it while the corpus was read
         if corpus is None or _finished(run_dir, job):
             return _leave_finished(config, run_dir) if job.is_first else {}
-        record = RunRecord.begin(config, run_dir, overrides, writes=job.is_first)
-        with record.kept():
+        record = RunRecord.begin(config, run_dir, overrides, lock, writes=job.is_first)
+        with record.kept(), refusals_in_one_line(run_dir):
             metrics = _train(config, corpus, record, job)
     if job.is_first:
         print(summary(metrics, run_dir))

@@ -28,6 +28,7 @@ from seq2seq.experiments.ledger import (
 )
 from seq2seq.experiments.metrics import read_metrics
 from seq2seq.experiments.surroundings import git_commit, peak_memory_bytes, versions
+from seq2seq.storage.folder_lock import FolderLock
 
 
 def config_values(config: Config) -> dict[str, Any]:
@@ -74,11 +75,13 @@ class RunRecord:
     Attributes:
         folder: of the run.
         ledger: what is written.
+        lock: of the folder, where this process holds it.
         writes: whether it is; only the first process of a job does.
     """
 
     folder: Path
     ledger: Ledger
+    lock: FolderLock | None
     writes: bool
     _started: float
     _seconds_before: float
@@ -86,7 +89,13 @@ class RunRecord:
 
     @classmethod
     def begin(
-        cls, config: Config, folder: Path, overrides: Sequence[str], *, writes: bool = True
+        cls,
+        config: Config,
+        folder: Path,
+        overrides: Sequence[str],
+        lock: FolderLock | None = None,
+        *,
+        writes: bool = True,
     ) -> "RunRecord":
         """Begin the record of a run, or continue that of an earlier attempt.
 
@@ -113,7 +122,7 @@ class RunRecord:
         if earlier is not None and continues:
             _continue(ledger, earlier)
         seconds = ledger.wall_seconds
-        record = cls(folder, ledger, writes, time.monotonic(), seconds, not continues)
+        record = cls(folder, ledger, lock, writes, time.monotonic(), seconds, not continues)
         if not continues:
             record.save()
         return record
@@ -127,10 +136,16 @@ class RunRecord:
         """Write it."""
         if not self.writes:
             return
+        self.require_place()
         elapsed = time.monotonic() - self._started
         self.ledger.wall_seconds = round(self._seconds_before + elapsed, 1)
         self.ledger.peak_memory_bytes = peak_memory_bytes()
         write_ledger(self.folder, self.ledger)
+
+    def require_place(self) -> None:
+        """No other process works in the folder; see `FolderLock.require`."""
+        if self.lock is not None:
+            self.lock.require()
 
     def add_validation(self, entry: dict[str, float]) -> None:
         """Add the metrics of a validation."""
@@ -146,7 +161,7 @@ class RunRecord:
             if isinstance(error, InputError) and not self._accepted:
                 raise  # what is refused leaves the folder as it was
             # where the record cannot be written either, the first error says why
-            with suppress(OSError):
+            with suppress(OSError, TrainingFailed):
                 self._end(*_state_of(error))
             raise
         self._end(State.finished, "", "")

@@ -11,6 +11,7 @@ from seq2seq.application.sweep_jobs import Composer, Swept, values
 from seq2seq.config import Pruner, Sampler
 from seq2seq.errors import InputError
 from seq2seq.experiments.job import Job, Metric
+from seq2seq.storage.writing import inside
 
 try:
     from optuna.distributions import (
@@ -77,7 +78,7 @@ def prepare_search(composer: Composer, swept: Swept, metric: Metric) -> Prepared
     name = config.name or ",".join(
         sorted(each.input_line or "" for each in swept.overrides.values())
     )
-    folder = Path(ends[0].runs_dir) / "sweeps" / safe_name(name)
+    folder = inside(Path(ends[0].runs_dir), f"sweeps/{safe_name(name)}")
     search = Search(
         folder=folder,
         space=space,

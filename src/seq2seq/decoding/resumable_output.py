@@ -5,6 +5,7 @@ import json
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ from msgspec import Struct
 
 from seq2seq.decoding.model_files import HEADER, model_folder
 from seq2seq.errors import InputError
+from seq2seq.storage.failures import is_full, refusal, refusals_in_one_line
+from seq2seq.storage.removal import remove_leftovers
 from seq2seq.storage.typed_json import Count, Value, encoded, read_json
 from seq2seq.storage.writing import flush, write_file
 
@@ -30,6 +33,11 @@ class _Progress(Struct):
     input_sha256: str
     conditions: dict[str, Value]
     version: int = VERSION
+
+
+def progress_of(path: Path) -> Path:
+    """The file beside an output that tells how far it is."""
+    return path.with_name(path.name + SUFFIX)
 
 
 class ResumableOutput:
@@ -50,7 +58,7 @@ class ResumableOutput:
 
     def __init__(self, path: Path, conditions: Mapping[str, Any], *, resume: bool) -> None:
         self._path = path
-        self._beside = path.with_name(path.name + SUFFIX)
+        self._beside = progress_of(path)
         self._conditions = json.loads(json.dumps(conditions))
         self._digest = hashlib.sha256()
         self.num_lines = 0
@@ -64,20 +72,24 @@ class ResumableOutput:
                 f"{path} is there without {self._beside.name}: it is complete; leave --resume out "
                 "to translate again"
             )
+        remove_leftovers(self._beside.parent, [self._beside.name])
         try:
+            if self._expected is None:
+                self._remember()
             self._file = path.open("r+b" if self.num_lines else "wb")
+            self._file.truncate(self._num_bytes)
+            self._file.seek(self._num_bytes)
         except OSError as error:
+            if is_full(error):
+                raise refusal(error, path) from error
             raise InputError(f"{path} cannot be written to ({error.strerror})") from error
-        self._file.truncate(self._num_bytes)
-        self._file.seek(self._num_bytes)
-        if self._expected is None:
-            self._remember()
 
     def __enter__(self) -> "ResumableOutput":
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._file.close()
+        with suppress(OSError):  # `add` has flushed, or told
+            self._file.close()
 
     def _continue(self, *, resume: bool) -> None:
         """Read how far an interrupted translation is."""
@@ -131,15 +143,20 @@ class ResumableOutput:
         return iterator
 
     def add(self, lines: list[str], translations: str) -> None:
-        """Append the translations of some lines, durably."""
+        """Append the translations of some lines, durably.
+
+        Raises:
+            TrainingFailed: the disk is full; what was added before can be continued.
+        """
         for line in lines:
             self._count(line)
         content = translations.encode()
-        self._file.write(content)
-        flush(self._file)
-        self.num_lines += len(lines)
-        self._num_bytes += len(content)
-        self._remember()
+        with refusals_in_one_line(self._path):
+            self._file.write(content)
+            flush(self._file)
+            self.num_lines += len(lines)
+            self._num_bytes += len(content)
+            self._remember()
 
     def complete(self) -> None:
         """There is nothing to continue."""

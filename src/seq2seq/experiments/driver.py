@@ -14,11 +14,11 @@ from seq2seq.experiments.ledger import ENDED, FAILURES, Ledger, State
 from seq2seq.experiments.processes import JobProcess
 from seq2seq.experiments.running import Running
 from seq2seq.experiments.source import Claim, Nothing, Source
+from seq2seq.signals import insists, stop_signals
 
 POLL_SECONDS = 0.1
 CLAIM_SECONDS = 0.5
 """Between two questions for a job where none was to be had."""
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Observer(Protocol):
@@ -84,7 +84,7 @@ class Driver:
         """Run until there is nothing left, time is up, or a signal asks to stop.
 
         At a first SIGINT, SIGTERM or SIGHUP the jobs write their checkpoints and stop; a second
-        one kills them.
+        SIGINT or SIGTERM kills them.
         """
         with self._listening():
             while self._fill() or self._running:
@@ -97,7 +97,7 @@ class Driver:
 
     @contextmanager
     def _listening(self) -> Iterator[None]:
-        before = {number: signal.signal(number, self._receive) for number in SIGNALS}
+        before = {number: signal.signal(number, self._receive) for number in stop_signals()}
         try:
             yield
         finally:
@@ -107,7 +107,8 @@ class Driver:
                 signal.signal(number, handler)
 
     def _receive(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
-        self._num_signals += 1
+        before = self._results.signal_number
+        self._num_signals += before is None or insists(number, before)
         self._results.signal_number = number
 
     def _fill(self) -> bool:

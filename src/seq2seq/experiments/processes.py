@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from seq2seq.experiments.source import Claim
+from seq2seq.storage.writing import appending
 
 LOG_NAME = "log.txt"
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
@@ -29,7 +30,7 @@ class JobProcess:
         self.started = time.monotonic()
         descriptors, handed_on = claim.lock.handed_on
         line = [*command, *self.job.overrides]
-        with (self.job.folder / LOG_NAME).open("a", encoding="utf-8") as log:
+        with appending(self.job.folder / LOG_NAME) as log:
             log.write(f"$ {shlex.join(line)}\n")
             log.flush()
             self._process = subprocess.Popen(

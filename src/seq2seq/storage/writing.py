@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TextIO
 
 from seq2seq.errors import InputError
 from seq2seq.storage.removal import PARTIAL, remove_folder
@@ -44,8 +44,10 @@ def write_file(path: Path, content: Content, *, previous: Path | None = None) ->
         if previous is not None and os.path.lexists(path):
             path.replace(previous)
         move(partial, path)
-    except BaseException:
+    except BaseException as error:
         partial.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            error.filename = str(path)
         raise
 
 
@@ -113,6 +115,22 @@ def open_own(path: Path, flags: int) -> int:
         os.close(descriptor)
         raise _not_ours(path)
     return descriptor
+
+
+def appending(path: Path) -> TextIO:
+    """Open a log of ours to write at its end; its folder is made. Errors as of `open_own`."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return os.fdopen(open_own(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT), "a", encoding="utf-8")
+
+
+def cut(path: Path, size: int) -> None:
+    """Shorten a file of ours that is longer. Errors as of `open_own`."""
+    descriptor = open_own(path, os.O_WRONLY)
+    try:
+        if os.fstat(descriptor).st_size > size:
+            os.ftruncate(descriptor, size)
+    finally:
+        os.close(descriptor)
 
 
 def _not_ours(path: Path) -> InputError:

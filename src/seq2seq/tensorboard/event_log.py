@@ -1,6 +1,7 @@
 """The event file of a run."""
 
-import os
+import re
+import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -9,9 +10,19 @@ from pathlib import Path
 from typing import Any
 
 import lightning.pytorch as pl
+from lightning.fabric.loggers.logger import rank_zero_experiment
 from lightning.pytorch.callbacks import Callback
 from lightning.pytorch.loggers import TensorBoardLogger
 from tensorboard.compat.proto.event_pb2 import Event, SessionLog
+from tensorboard.summary.writer import event_file_writer
+from torch.utils.tensorboard import SummaryWriter
+
+from seq2seq.storage.writing import cut
+
+MARK = ".run"
+"""End of the names of the event files that a run writes and may rewind."""
+
+STAMP = re.compile(r"events\.out\.tfevents\.([0-9]{10})\.")
 
 
 class EventLog(TensorBoardLogger):
@@ -21,6 +32,14 @@ class EventLog(TensorBoardLogger):
         super().__init__(run_dir, name="", version="")
         self.seconds = 0.0
         """Time that went into what TensorBoard shows: drawing, encoding, writing."""
+
+    @property
+    @rank_zero_experiment
+    def experiment(self) -> SummaryWriter:
+        """What writes; it begins a file when it is first used."""
+        if self._experiment is None:
+            self._experiment = event_writer(Path(self.log_dir), mark=MARK)
+        return self._experiment
 
     @contextmanager
     def timed(self) -> Iterator[None]:
@@ -44,7 +63,36 @@ class EventLog(TensorBoardLogger):
     def sizes(self) -> dict[str, int]:
         """Bytes written so far, by event file: where a checkpoint finds the series."""
         self.save()
-        return {path.name: path.stat().st_size for path in event_files(Path(self.log_dir))}
+        files = event_files(Path(self.log_dir))
+        return {path.name: path.stat().st_size for path in files if path.name.endswith(MARK)}
+
+
+def event_writer(folder: Path, *, mark: str = "") -> SummaryWriter:
+    """Begin an event file, which TensorBoard will read after all that are there.
+
+    (It reads them by name, which is the time; a clock may have been set back.)
+
+    Args:
+        folder: where.
+        mark: end of the name, after a part of it that nobody can guess.
+    """
+    stamps = (STAMP.match(path.name) for path in event_files(folder))
+    after = max((int(stamp[1]) + 1 for stamp in stamps if stamp), default=0)
+    now, event_file_writer.time = event_file_writer.time, _Clock(after)
+    try:
+        return SummaryWriter(str(folder), filename_suffix=f".{secrets.token_hex(8)}{mark}")
+    finally:
+        event_file_writer.time = now
+
+
+class _Clock:
+    """Never shows less than a time; in the place of the module `time` while a name is made."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+
+    def time(self) -> float:
+        return max(time.time(), self._seconds)
 
 
 def event_files(run_dir: Path) -> list[Path]:
@@ -53,20 +101,20 @@ def event_files(run_dir: Path) -> list[Path]:
 
 
 def rewind_events(run_dir: Path, sizes: Mapping[str, int]) -> None:
-    """Cut the event files back to what they were at a checkpoint.
+    """Cut the event files of a run back to what they were at a checkpoint.
 
     What was written later will be written again, so that every series is that of a run without a
-    break.
+    break. Event files of others stay.
 
     Args:
         run_dir: folder of the run.
         sizes: `EventLog.sizes` at the checkpoint; empty for the beginning.
     """
     for path in event_files(run_dir):
-        if path.name not in sizes:
+        if path.name in sizes:
+            cut(path, sizes[path.name])
+        elif path.name.endswith(MARK):
             path.unlink()
-        elif path.stat().st_size > sizes[path.name]:
-            os.truncate(path, sizes[path.name])
 
 
 class SessionStart(Callback):

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from torch.utils.tensorboard import SummaryWriter
 from torch.utils.tensorboard.summary import hparams
+
+from seq2seq.tensorboard.event_log import MARK, event_writer
 
 
 def write_hparams(
@@ -21,7 +22,7 @@ def write_hparams(
     """
     shown = {key: "null" if value is None else value for key, value in values.items()}
     known = {key: v if isinstance(v, int | float | str) else str(v) for key, v in shown.items()}
-    with SummaryWriter(run_dir) as writer:
+    with event_writer(run_dir, mark=MARK) as writer:
         for summary in hparams(known, dict(metrics)):
             writer.file_writer.add_summary(summary)
         for tag, value in metrics.items():

@@ -15,6 +15,7 @@ from seq2seq.decoding.translator import Translator
 from seq2seq.errors import InputError
 from seq2seq.evaluation.bleu import sentence_bleu_score
 from seq2seq.tensorboard.attention_panel import require_recordable
+from seq2seq.tensorboard.event_log import event_writer
 from seq2seq.tensorboard.records import log_attention
 from seq2seq.text.bucketing import BatchSize
 from seq2seq.text.corpus import SentencePair
@@ -55,7 +56,7 @@ def log_translations(
     language = exported.target_codec.tokenizer.language
     found = _found(exported, pairs, beam=beam, device=device_named(device))
     try:
-        writer = SummaryWriter(str(folder))
+        writer = event_writer(folder)
     except OSError as error:
         raise InputError(f"{folder} cannot be written to: give another --logdir") from error
     with writer:

@@ -13,6 +13,7 @@ from typing import Protocol
 import sentencepiece
 
 from seq2seq.errors import InputError
+from seq2seq.storage.failures import is_full, refusal
 from seq2seq.storage.removal import has_leftovers, remove_leftovers
 from seq2seq.storage.writing import inside, replacing_folder
 from seq2seq.text.block_file import DamagedFileError
@@ -121,8 +122,10 @@ def open_corpus(
         with lock(folder, wait=True):
             return _read(folder) or _build(folder, recipe, report, num_processes)
     except OSError as error:
+        if is_full(error):
+            raise refusal(error, root) from error
         raise InputError(
-            f"{root} cannot hold the tokenised corpus ({error.strerror}): make room, or set "
+            f"{root} cannot hold the tokenised corpus ({error.strerror}): set "
             "data.store to another folder"
         ) from error
 

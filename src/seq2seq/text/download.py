@@ -15,6 +15,7 @@ from typing import BinaryIO
 from urllib.parse import urlsplit
 
 from seq2seq.errors import InputError
+from seq2seq.storage.failures import is_full, refusal
 from seq2seq.storage.writing import flush, move, open_own, partial_of
 
 CHUNK = 1 << 16
@@ -98,6 +99,8 @@ def _gather(
             _append(address, part, checksum.most_bytes, progress, patience)
             break
         except (OSError, http.client.HTTPException) as error:
+            if isinstance(error, OSError) and is_full(error):
+                raise refusal(error, part) from error
             lasting = isinstance(error, urllib.error.HTTPError) and error.code not in TEMPORARY
             if lasting or attempt == patience.attempts:
                 raise InputError(_not_fetched(address, error, attempt)) from error

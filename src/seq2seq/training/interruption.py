@@ -13,10 +13,9 @@ import lightning.pytorch as pl
 from lightning.pytorch.callbacks import Callback, EarlyStopping
 
 from seq2seq.errors import TrainingInterrupted
+from seq2seq.signals import STOP_SIGNALS, insists, stop_signals
 from seq2seq.training.checkpoints import at_step_end
 from seq2seq.training.job import ALONE, Job
-
-STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class StopAtStep(Callback):
@@ -70,11 +69,11 @@ def requeue_command(environment: Mapping[str, str]) -> list[str] | None:
 
 
 class StopOnSignal(Callback):
-    """On Ctrl-C (SIGINT) or SIGTERM: finish the step, write a checkpoint, stop.
+    """On Ctrl-C (SIGINT), SIGTERM or SIGHUP: finish the step, write a checkpoint, stop.
 
-    A second such signal ends the process at once; checkpoints are written whole or not at all. On
-    SIGUSR1: write a checkpoint and go on, or, under SLURM, put the job back into its queue and
-    stop.
+    A second SIGINT or SIGTERM ends the process at once; checkpoints are written whole or not at
+    all. On SIGUSR1: write a checkpoint and go on, or, under SLURM, put the job back into its queue
+    and stop.
 
     Of several processes, all act after the same step as soon as one has got a signal.
 
@@ -96,7 +95,7 @@ class StopOnSignal(Callback):
         self._previous: dict[int, Any] = {}
 
     def __enter__(self) -> "StopOnSignal":
-        for number in (*STOP_SIGNALS, signal.SIGUSR1):
+        for number in (*stop_signals(), signal.SIGUSR1):
             self._previous[number] = signal.signal(number, self._receive)
         return self
 
@@ -106,7 +105,7 @@ class StopOnSignal(Callback):
         self._previous = {}
 
     def _receive(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
-        if number in STOP_SIGNALS and self._received in STOP_SIGNALS:
+        if insists(number, self._received):
             os.write(2, b"\nleaving at once\n")
             os._exit(128 + number)
         if self._received not in STOP_SIGNALS:

@@ -8,6 +8,7 @@ from rich.text import Text
 
 from seq2seq.errors import InputError
 from seq2seq.plain_text import one_line
+from seq2seq.storage.failures import is_full, refusal
 from seq2seq.text.download import Patience, download
 from seq2seq.text.multi30k import checksum
 
@@ -48,6 +49,8 @@ def _download_one(address: str, root: Path, name: str, bars: Progress) -> None:
             patience=Patience(),
         )
     except OSError as error:
+        if is_full(error):
+            raise refusal(error, root) from error
         raise InputError(f"data.root={root} cannot be written to ({error.strerror})") from error
     except InputError as error:
         raise InputError(f"{error}; or set data.root to a folder that holds {name}.gz") from error

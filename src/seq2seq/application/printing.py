@@ -1,0 +1,50 @@
+"""Printing that ends nothing: a program may outlive its terminal, and who reads what it says."""
+
+import io
+import os
+import sys
+from typing import Any
+
+
+def print_while_read() -> None:
+    """From now on, what standard output and error cannot take goes nowhere.
+
+    A pipe whose reader has ended, a terminal that was closed, a disk that is full.
+    """
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if isinstance(stream, io.TextIOWrapper):  # it is None where it was closed before
+            stream.flush()
+            setattr(sys, name, _forgiving(stream))
+
+
+def _forgiving(stream: io.TextIOWrapper) -> io.TextIOWrapper:
+    return io.TextIOWrapper(
+        io.BufferedWriter(_WhileRead(stream)),
+        encoding=stream.encoding,
+        errors=stream.errors,
+        line_buffering=stream.line_buffering,
+        write_through=stream.write_through,
+    )
+
+
+class _WhileRead(io.FileIO):
+    """The file of a stream, which it keeps open."""
+
+    def __init__(self, stream: Any) -> None:
+        super().__init__(stream.fileno(), "w", closefd=False)
+        self._stream = stream
+
+    def write(self, content: Any, /) -> int:
+        try:
+            return super().write(content)
+        except OSError:
+            discard(self.fileno())
+            return len(content)
+
+
+def discard(descriptor: int) -> None:
+    """What is written to a descriptor goes nowhere."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, descriptor)
+    os.close(nowhere)
