@@ -122,9 +122,11 @@ def converted(value: Any, kind: type[Kind], where: str = "") -> Kind:
     """
     try:
         return msgspec.convert(value, kind)
-    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         reason = _reason(error)
-        raise ValueError(f"{where}: {reason}" if where else reason) from error
+    except (TypeError, AttributeError):  # of objects, where msgspec looks for plain values
+        reason = "it holds more than plain values"
+    raise ValueError(f"{where}: {reason}" if where else reason)
 
 
 def encoded(value: Any, *, indent: int = 1) -> str:
