@@ -13,6 +13,7 @@ VARIANTS = {
     "one_way_two_layers": {"bidirectional": False, "num_layers": 2, "encoder_hidden_size": 6},
     "bridge_and_readout": {"decoder_hidden_size": 7, "readout_size": 5, "num_layers": 2},
     "from_zeros": {"initial_state": "zeros", "num_layers": 2},
+    "token_in_query": {"query": "state_and_token", "num_layers": 2},
     "tied": {"readout_size": 4, "embedding_size": 4, "tying": "all"},
 }
 

@@ -40,6 +40,13 @@ class InitialState(Enum):
     zeros = "zeros"
 
 
+class Query(Enum):
+    """What the decoder's attention asks with."""
+
+    state = "state"
+    state_and_token = "state_and_token"
+
+
 class Multi30kTest(Enum):
     """Test sets of Multi30k."""
 
@@ -336,6 +343,7 @@ class ModelConfig:
     dropout_by_sentence: bool = setting("the same mask for all tokens of a sentence")
     readout_size: int | None = setting("deep readout; null: score the state itself", low=1)
     initial_state: InitialState = setting("of the decoder: encoder's final states, or zeros")
+    query: Query = setting("of the attention: the decoder's state, or with the previous token")
     tying: Tying = setting("none; output: target embedding = output layer; all: source too")
     source_vectors: str | None = setting("file of pretrained source vectors; null: none")
     target_vectors: str | None = setting("file of pretrained target vectors; null: none")

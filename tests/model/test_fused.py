@@ -41,7 +41,7 @@ def operands(num_layers, masked, dot=False):
     def operation(gates, states, keys, query, score, context, *initial):
         attention = FusedScore(AdditivePass, (query, score))
         if dot:
-            attention = FusedScore(partial(DotPass, scale=0.7))
+            attention = FusedScore(partial(DotPass, is_scaled=True))
         return unroll_decoder(
             gates, states, keys, is_token, initial, attention, context, layers, masks, steps
         )

@@ -39,6 +39,7 @@ def spec_of(draw, scores):
         attention_dropout=0.0,
         initial_state=draw.choice(["encoder", "zeros"]),
         dropout_by_sentence=draw.random() < 0.5,
+        query=draw.choice(["state", "state_and_token"]),
     )
 
 

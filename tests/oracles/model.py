@@ -82,7 +82,8 @@ class Oracle:
         memory, _ = encoded
         embedded = self["decoder.embedding.weight"][token]
         embedded = drop("target embedding", 0, time, embedded)
-        weights = softmax(self._scores(state[-1], memory))
+        query = torch.cat([state[-1], embedded]) if self.spec.query != "state" else state[-1]
+        weights = softmax(self._scores(query, memory))
         context = weights @ memory
         inputs, new = torch.cat([embedded, context]), []
         for layer, previous in enumerate(state):

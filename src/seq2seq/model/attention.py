@@ -35,7 +35,7 @@ class ScoredAttention(nn.Module):
         return ()
 
     def attend(
-        self, query: Float[Tensor, "N H"], memory: Memory, state: State
+        self, query: Float[Tensor, "N Q"], memory: Memory, state: State
     ) -> tuple[Float[Tensor, "N M"], Float[Tensor, "N S"], State]:
         """Context and weights; N = B K rows, those of a sentence beside each other."""
         queries = query.unflatten(0, (len(memory.states), -1))

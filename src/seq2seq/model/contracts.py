@@ -38,7 +38,7 @@ class MemoryAttention(Protocol):
         """The state before the first step; nothing where nothing is kept."""
 
     def attend(
-        self, query: Float[Tensor, "N H"], memory: Memory, state: State
+        self, query: Float[Tensor, "N Q"], memory: Memory, state: State
     ) -> tuple[Float[Tensor, "N M"], Float[Tensor, "N S"], State]:
         """Context, weights and new state; N = B K rows, those of a sentence beside each other."""
 

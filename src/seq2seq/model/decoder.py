@@ -6,7 +6,10 @@ With e(y) the embedding of the previous token and m_j the encoder's output for s
     s_t = GRU([e(y_{t-1}); c_t], s_{t-1}),        o_t = readout(s_t, c_t, e(y_{t-1}))
 
 Bahdanau, Cho and Bengio, "Neural machine translation by jointly learning to align and translate",
-2015. `step` is the definition; `seq2seq.model.fused` computes the same faster.
+2015. With `query_has_token` the attention knows the word that was just written: its query is
+[s_{t-1}; e(y_{t-1})] in place of s_{t-1}, for the additive score W_q s_{t-1} + W_y e(y_{t-1}).
+
+`step` is the definition; `seq2seq.model.fused` computes the same faster.
 """
 
 from dataclasses import dataclass
@@ -26,10 +29,11 @@ class BahdanauDecoder(nn.Module):
 
     Args:
         embedding: target embedding (V, E).
-        attention: pools the memory; made for queries of size H and keys of size `key_size`.
+        attention: pools the memory; made for these queries and keys of size `key_size`.
         memory_size: size M of the encoder outputs.
         key_size: None where the memory itself is the key; otherwise the memory is projected to
             this size first (for scores that need queries and keys of equal size).
+        query_has_token: whether the query is state and embedded token, or the state alone.
         hidden_size: size H of each layer.
         num_layers: GRU layers.
         initial_state: ``encoder``: the encoder's final states, through a layer where the sizes
@@ -46,6 +50,7 @@ class BahdanauDecoder(nn.Module):
         attention: MemoryAttention,
         memory_size: int,
         key_size: int | None,
+        query_has_token: bool,
         hidden_size: int,
         num_layers: int,
         initial_state: str,
@@ -69,6 +74,7 @@ class BahdanauDecoder(nn.Module):
         self.first_layer, *upper = (GRULayer(size, hidden_size) for size in input_sizes)
         self.upper_layers = nn.ModuleList(upper)
         self.context_gates = nn.Linear(memory_size, 3 * hidden_size, bias=False)
+        self.query_has_token = query_has_token
         self._mask_sizes = [*input_sizes, readout.feature_size]
 
     @property
@@ -118,6 +124,8 @@ class BahdanauDecoder(nn.Module):
         of_embedded, *between_layers, of_features = memory.masks
         embedded = self.dropout(self.embedding(tokens), of_embedded)
         query = self.first_layer.output(states[-1])
+        if self.query_has_token:
+            query = torch.cat([query, embedded], dim=-1)
         context, weights, of_attention = self.attention.attend(query, memory, of_attention)
         gates = self.first_layer.inputs(embedded) + self.context_gates(context)
         new = [self.first_layer.advance(gates, states[0])]

@@ -42,6 +42,7 @@ class ModelSpec:
             ``zeros``, so that all that it learns of the source comes through attention. The default
             is that of model folders from before there was a choice.
         dropout_by_sentence: one mask for all tokens of a sentence; only training sees it.
+        query: of the attention: ``state``, or ``state_and_token``, see `BahdanauDecoder`.
     """
 
     source_vocabulary_size: Size
@@ -60,6 +61,7 @@ class ModelSpec:
     attention_dropout: Probability
     initial_state: Literal["encoder", "zeros"] = "encoder"
     dropout_by_sentence: bool = False
+    query: str = "state"
 
     def __post_init__(self) -> None:
         if self.padding_id >= min(self.source_vocabulary_size, self.target_vocabulary_size):
@@ -115,6 +117,7 @@ def _decoder(embedding: nn.Embedding, memory_size: int, spec: ModelSpec) -> Bahd
         attention=attention,
         memory_size=memory_size,
         key_size=key_size,
+        query_has_token=spec.query == "state_and_token",
         hidden_size=hidden_size,
         num_layers=spec.num_layers,
         initial_state=spec.initial_state,
@@ -127,6 +130,8 @@ def _decoder(embedding: nn.Embedding, memory_size: int, spec: ModelSpec) -> Bahd
 def _attention(memory_size: int, spec: ModelSpec) -> tuple[ScoredAttention, int | None]:
     """The attention, and the size the keys must be projected to (None for no projection)."""
     query_size = spec.decoder_hidden_size
+    if spec.query == "state_and_token":
+        query_size += spec.embedding_size
     score = build_score(
         spec.score, query_size=query_size, key_size=memory_size, hidden_size=spec.attention_size
     )

@@ -40,6 +40,7 @@ def build_spec(config: Config, source: Vocabulary, target: Vocabulary) -> ModelS
         attention_dropout=config.attention.dropout,
         initial_state=config.model.initial_state.value,
         dropout_by_sentence=config.model.dropout_by_sentence,
+        query=config.model.query.value,
     )
 
 

@@ -9,7 +9,7 @@ Forward, a step of one sentence
 -------------------------------
 With `token_gates` W_x e(y) + b_x, `operands` the states h before the step, `products` W_h h + b_h:
 
-    query   q = W_q h_top                                   scores  a_j = score(q, k_j)
+    query   q = W_q h_top (+ W_y e(y), `token_queries`)     scores  a_j = score(q, k_j)
     weights w = softmax(a)                                  context c = sum over j of w_j m_j
     inputs  x = token_gates + W_c c;  in a layer above another, x = W_x (mask * h' of the one below)
     r = sigmoid(x_r + h_r),  z = sigmoid(x_z + h_z),  n = tanh(x_n + r * h_n),  h' = n + z * (h - n)

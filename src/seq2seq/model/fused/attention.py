@@ -24,9 +24,6 @@ class AttentionPass(Protocol):
     A step may have fewer sentences than there are keys: they are the first ones.
     """
 
-    query_weight: Tensor
-    """W_q (A, H), which the decoder applies to its state; A = 0 where the state is the query."""
-
     def overflowed(self, queries: Tensor) -> bool:
         """Whether the forward pass, whose queries (N, A) these were, must be repeated."""
 
@@ -42,12 +39,12 @@ class AttentionPass(Protocol):
     def retreat(self, query: Tensor, of_scores: Tensor) -> Tensor:
         """The gradient of the queries of a step from that of the scores (B, S)."""
 
-    def gradients(self, of_scores: Tensor, states: Tensor, unpack: Unpack) -> list[Tensor]:
+    def gradients(self, of_scores: Tensor, queries: Tensor, unpack: Unpack) -> list[Tensor]:
         """Of the keys and of the score's own parameters but W_q, after the last `retreat`.
 
         Args:
             of_scores: the gradients of all scores (N, S).
-            states: the decoder's states before each step (N, H).
+            queries: of all steps (N, A).
             unpack: turns either into (B, T, …), zero on padding.
         """
 
@@ -57,9 +54,10 @@ class FusedScore:
     """A score as the operations of this room know it.
 
     Attributes:
-        begin: (projected keys, *parameters, exact=…) -> the pass over these keys; one that is
-            exact takes numbers of any size.
-        parameters: those that take part in the pass and get a gradient there, W_q first.
+        begin: (projected keys, *parameters but W_q, exact=…) -> the pass over these keys; one that
+            is exact takes numbers of any size.
+        parameters: those that take part in the pass and get a gradient there, W_q first, which is
+            applied to the query; none where the query is taken as it is.
     """
 
     begin: Callable[..., AttentionPass]
@@ -78,16 +76,12 @@ class AdditivePass:
 
     Args:
         keys: W_k k (B, S, A).
-        query_weight: W_q (A, H).
         score_weight: w_v (A).
         exact: never multiply exponentials.
     """
 
-    def __init__(
-        self, keys: Tensor, query_weight: Tensor, score_weight: Tensor, *, exact: bool
-    ) -> None:
+    def __init__(self, keys: Tensor, score_weight: Tensor, *, exact: bool) -> None:
         self.exact = exact or keys.is_cuda or _is_large(keys)
-        self.query_weight = query_weight
         self._keys = keys
         self._powers = keys if self.exact else torch.exp(-2 * keys)
         self._one = keys.new_ones(())
@@ -130,7 +124,7 @@ class AdditivePass:
     def gradients(
         self,
         of_scores: Tensor,  # noqa: ARG002
-        states: Tensor,  # noqa: ARG002
+        queries: Tensor,  # noqa: ARG002
         unpack: Unpack,  # noqa: ARG002
     ) -> list[Tensor]:
         """Of the keys and of w_v."""
@@ -139,19 +133,18 @@ class AdditivePass:
 
 
 class DotPass:
-    """Scores h^T k * scale during a pass; with projected keys also those of the bilinear score.
+    """Scores q^T k * scale during a pass; with projected keys also those of the bilinear score.
 
     Args:
         keys: of the queries' size (B, S, H).
-        scale: what the product is multiplied with.
+        is_scaled: whether the scale is 1 / sqrt(size), not 1.
         exact: nothing to this score.
     """
 
-    def __init__(self, keys: Tensor, *, scale: float, exact: bool) -> None:  # noqa: ARG002
-        self.query_weight = keys.new_empty(0, keys.shape[-1])
+    def __init__(self, keys: Tensor, *, is_scaled: bool, exact: bool) -> None:  # noqa: ARG002
         self._keys = keys
         self._columns = columns(keys)
-        self._scale = scale
+        self._scale = keys.shape[-1] ** -0.5 if is_scaled else 1.0
 
     def overflowed(self, queries: Tensor) -> bool:  # noqa: ARG002
         """Never."""
@@ -173,9 +166,9 @@ class DotPass:
         keys = self._keys[: len(query)]
         return torch.bmm(of_scores.unsqueeze(1), keys).squeeze(1).mul_(self._scale)
 
-    def gradients(self, of_scores: Tensor, states: Tensor, unpack: Unpack) -> list[Tensor]:
+    def gradients(self, of_scores: Tensor, queries: Tensor, unpack: Unpack) -> list[Tensor]:
         """Of the keys."""
-        queries = unpack(states.to(of_scores.dtype) * self._scale)
+        queries = unpack(queries.to(of_scores.dtype) * self._scale)
         return [torch.bmm(unpack(of_scores).mT, queries)]
 
 

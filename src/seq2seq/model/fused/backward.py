@@ -24,6 +24,8 @@ class DecoderGradients:
         self._of_contexts = torch.empty_like(forward.contexts)
         self._of_scores = torch.empty_like(forward.weights)
         self._memory_columns = columns(forward.memory)
+        tokens = forward.token_queries
+        self._of_tokens = None if tokens is None else torch.empty_like(tokens)
 
     def run(
         self, of_tops: Tensor | None, of_contexts: Tensor | None, of_weights: Tensor | None
@@ -72,16 +74,19 @@ class DecoderGradients:
         mean = (through_context * weights).sum(dim=-1, keepdim=True)
         torch.mul(through_context.sub_(mean), weights, out=of_scores)
         of_query = forward.attention.retreat(forward.queries(step), of_scores)
+        if self._of_tokens is not None:
+            self._of_tokens[rows] = of_query[:, -self._of_tokens.shape[1] :]
         if forward.num_queries:
             self._of_products[-1][rows, : forward.num_queries] = of_query
         else:
-            self._of_states[-1][: len(of_query)] += of_query
+            of_states = self._of_states[-1][: len(of_query)]
+            of_states += of_query[:, : of_states.shape[1]]
 
     def collect(self) -> UnrollTensors:
         """The gradients that are one product over all steps."""
         forward, unpack = self._forward, self._steps.unpack_ordered
         of_keys, *of_score = forward.attention.gradients(
-            self._of_scores, forward.top.operands, unpack
+            self._of_scores, forward.all_queries(), unpack
         )
         *lower, top = (self._layer(place) for place in range(len(forward.layers)))
         num_queries = forward.num_queries
@@ -94,6 +99,7 @@ class DecoderGradients:
         )
         return UnrollTensors(
             token_gates=self._of_inputs[0],
+            token_queries=self._of_tokens,
             memory=unpack(forward.weights).mT @ unpack(self._of_contexts),
             keys=of_keys,
             context_weight=weight_gradient(self._of_inputs[0], forward.context_operands),

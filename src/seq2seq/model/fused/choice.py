@@ -43,26 +43,25 @@ def _known(decoder: Decoder) -> tuple[Any, FusedScore] | None:
     """A Bahdanau decoder with its score, as the operations of this room know them."""
     if type(decoder) is not BahdanauDecoder or type(decoder.attention) is not ScoredAttention:
         return None
-    score = decoder.attention.score
-    known = _SCORES.get(type(score))
-    return known and (decoder, known(score, decoder.first_layer.state_gates.in_features))
+    known = _SCORES.get(type(decoder.attention.score))
+    return known and (decoder, known(decoder.attention.score))
 
 
-def _additive(score: AdditiveScore, query_size: int) -> FusedScore:  # noqa: ARG001
+def _additive(score: AdditiveScore) -> FusedScore:
     return FusedScore(AdditivePass, (score.query_projection.weight, score.score_weight))
 
 
-def _scaled_dot(score: ScaledDotScore, query_size: int) -> FusedScore:  # noqa: ARG001
-    return FusedScore(partial(DotPass, scale=query_size**-0.5))
+def _dot(score: DotScore | BilinearScore) -> FusedScore:  # noqa: ARG001
+    return FusedScore(partial(DotPass, is_scaled=False))
 
 
-def _dot(score: DotScore | BilinearScore, query_size: int) -> FusedScore:  # noqa: ARG001
-    return FusedScore(partial(DotPass, scale=1.0))
+def _scaled_dot(score: ScaledDotScore) -> FusedScore:  # noqa: ARG001
+    return FusedScore(partial(DotPass, is_scaled=True))
 
 
-_SCORES: dict[type, Callable[[Any, int], FusedScore]] = {
+_SCORES: dict[type, Callable[[Any], FusedScore]] = {
     AdditiveScore: _additive,
-    ScaledDotScore: _scaled_dot,
     DotScore: _dot,
     BilinearScore: _dot,  # its matrix is in the projected keys
+    ScaledDotScore: _scaled_dot,
 }

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
+from torch.nn.functional import linear
 
 from seq2seq.attention.derivatives import refuse_second_derivative
 from seq2seq.model.decoder import BahdanauDecoder, Unrolled
@@ -45,6 +46,7 @@ def unroll_fused(
     embedded = dropout(decoder.embedding(steps.pack(target_input)), masks[0])
     token_gates = decoder.first_layer.inputs(embedded)
     like = token_gates[:, : state[0].shape[1]]
+    score, token_queries = _of_tokens(decoder, score, embedded)
     tops, contexts, weights = unroll_decoder(
         token_gates,
         memory.states,
@@ -56,9 +58,23 @@ def unroll_fused(
         decoder.layers,
         [dropout.mask(like) if mask is None else mask for mask in masks[1:-1]],
         steps,
+        token_queries=token_queries,
     )
     features = dropout(decoder.readout(tops, contexts, embedded), masks[-1])
     return Unrolled(steps.unpack(features), steps.unpack(weights))
+
+
+def _of_tokens(
+    decoder: BahdanauDecoder, score: FusedScore, embedded: Tensor
+) -> tuple[FusedScore, Tensor | None]:
+    """The score that is left for the state, and the tokens' share of the queries."""
+    if not decoder.query_has_token:
+        return score, None
+    if not score.parameters:
+        return score, embedded
+    query_weight, *others = score.parameters
+    of_state, of_token = query_weight.tensor_split([-embedded.shape[1]], dim=1)
+    return replace(score, parameters=(of_state, *others)), linear(embedded, of_token)
 
 
 def unroll_decoder(
@@ -72,6 +88,8 @@ def unroll_decoder(
     layers: Sequence[GRULayer],
     input_masks: Sequence[Float[Tensor, "N H"] | None],
     steps: Steps,
+    *,
+    token_queries: Float[Tensor, "N Q"] | None = None,
 ) -> tuple[Float[Tensor, "N H"], Float[Tensor, "N M"], Float[Tensor, "N S"]]:
     """Unroll a Bahdanau decoder; differentiable once.
 
@@ -90,6 +108,8 @@ def unroll_decoder(
             None for nothing.
         steps: where the target tokens are. Memory, keys, `source_is_token` and the initial state
             have the longest target sentences first.
+        token_queries: W_y e (N, A), the tokens' share of the queries, or e (N, E) for a score
+            without W_q; None where queries are made of states alone.
 
     Returns:
         States of the top layer, contexts and attention weights of every step.
@@ -104,6 +124,7 @@ def unroll_decoder(
     )
     tensors = UnrollTensors(
         token_gates,
+        token_queries,
         memory,
         keys,
         context_weight,

@@ -25,11 +25,12 @@ class DecoderPass:
         self.context_weight = tensors.context_weight.to(product)
         self.padding = self.memory.new_zeros(form.source_is_token.shape)
         self.padding.masked_fill_(~form.source_is_token, -torch.inf)
-        self.num_queries = len(self.attention.query_weight)
+        query_weights = tensors.score[:1]
+        self.num_queries = sum(map(len, query_weights))
+        self.token_queries = tensors.token_queries
         *lower, top = tensors.layers
         # the query and the top layer's gates share one product with its state
-        query_weight = self.attention.query_weight.to(top.state_weight)
-        top_weight = torch.cat([query_weight, top.state_weight])
+        top_weight = torch.cat([*query_weights, top.state_weight])
         top_bias = torch.cat([top.state_bias.new_zeros(self.num_queries), top.state_bias])
         weights = [*(layer.state_weight for layer in lower), top_weight]
         biases = [*(layer.state_bias for layer in lower), top_bias]
@@ -51,18 +52,32 @@ class DecoderPass:
 
     def _attention(self, *, exact: bool) -> AttentionPass:
         keys = self.tensors.keys.to(self.form.precision.state)
-        return self.form.begin(keys, *self.tensors.score, exact=exact)
+        return self.form.begin(keys, *self.tensors.score[1:], exact=exact)
 
     def queries(self, step: int) -> Tensor:
         """Queries of the attention: projected states, or the states themselves."""
+        rows = self.form.steps.rows(step)
         if not self.num_queries:
-            return self.top.before(step)
-        return self.top.products[self.form.steps.rows(step), : self.num_queries]
+            return self._with_tokens(self.top.before(step), rows)
+        return self._with_tokens(self.top.products[rows, : self.num_queries], rows)
+
+    def all_queries(self) -> Tensor:
+        """Those of all steps (N, A)."""
+        if not self.num_queries:
+            return self._with_tokens(self.top.operands, slice(None))
+        return self._with_tokens(self.top.products[:, : self.num_queries], slice(None))
+
+    def _with_tokens(self, queries: Tensor, rows: slice) -> Tensor:
+        """The query [s; e], or W_q s + W_y e where there is a W_q."""
+        if self.token_queries is None:
+            return queries
+        tokens = self.token_queries[rows].to(self.form.precision.state)
+        return queries + tokens if self.num_queries else torch.cat([queries, tokens], dim=-1)
 
     def run(self) -> None:
         """Run all steps; once more and slower where the numbers are very large."""
         self._run()
-        if self.attention.overflowed(self.top.products[:, : self.num_queries]):
+        if self.attention.overflowed(self.all_queries()):
             self.attention = self._attention(exact=True)
             self._run()
 

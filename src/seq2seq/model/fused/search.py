@@ -94,7 +94,7 @@ class FusedSearch:
 
     def _begin(self, score: FusedScore, *, exact: bool) -> AttentionPass:
         keys = at_least_float32(self._memory.projected_keys)
-        return score.begin(keys, *score.parameters, exact=exact)
+        return score.begin(keys, *score.parameters[1:], exact=exact)
 
     def initial_state(self) -> State:
         """See `SearchDecoder`, as for the others."""
@@ -113,7 +113,10 @@ class FusedSearch:
         different, places = tokens.flatten().unique(return_inverse=True)
         embedded = decoder.embedding(different)
         gates = at_least_float32(decoder.first_layer.inputs(embedded))[places]
-        weights, contexts = self._attend(state[-1].unflatten(0, tokens.shape), gates)
+        query = state[-1]
+        if decoder.query_has_token:
+            query = torch.cat([query, embedded[places]], dim=-1)
+        weights, contexts = self._attend(query.unflatten(0, tokens.shape), gates)
         new_state: list[Tensor] = []
         for layer, previous in zip(decoder.layers, state, strict=True):
             inputs = layer.inputs(new_state[-1]) if new_state else gates
@@ -124,7 +127,7 @@ class FusedSearch:
         return features, tuple(new_state), weights.flatten(0, 1)
 
     def _attend(
-        self, queries: Float[Tensor, "B K H"], gates: Float[Tensor, "N G"]
+        self, queries: Float[Tensor, "B K Q"], gates: Float[Tensor, "N G"]
     ) -> tuple[Float[Tensor, "B K S"], Float[Tensor, "B K M"] | None]:
         """Weights and, where they are needed, contexts; the context's share joins the gates."""
         weights = self._weights(queries)
@@ -134,9 +137,9 @@ class FusedSearch:
                 return weights, None
             return weights, weights @ self._memory.states.to(weights.dtype)
 
-    def _weights(self, queries: Float[Tensor, "B K H"]) -> Float[Tensor, "B K S"]:
-        projection = self._attention.query_weight
-        projected = linear(queries, projection) if len(projection) else queries
+    def _weights(self, queries: Float[Tensor, "B K Q"]) -> Float[Tensor, "B K S"]:
+        parameters = self._score.parameters
+        projected = linear(queries, parameters[0]) if parameters else queries
         if self._attention.overflowed(projected):
             self._attention = self._begin(self._score, exact=True)
         with torch.autocast(queries.device.type, enabled=False):

@@ -74,6 +74,7 @@ class UnrollTensors:
     """
 
     token_gates: Tensor
+    token_queries: Tensor | None
     memory: Tensor
     keys: Tensor
     context_weight: Tensor
@@ -82,7 +83,8 @@ class UnrollTensors:
 
     def flat(self) -> tuple[Tensor | None, ...]:
         """In one row, for autograd."""
-        first = (self.token_gates, self.memory, self.keys, self.context_weight)
+        of_tokens = (self.token_gates, self.token_queries)
+        first = (*of_tokens, self.memory, self.keys, self.context_weight)
         return (*first, *self.score, *(t for layer in self.layers for t in layer.flat()))
 
     @classmethod
@@ -93,5 +95,5 @@ class UnrollTensors:
             LayerTensors(*tensors[start : start + 5])
             for start in range(first_layer, len(tensors), 5)
         )
-        token_gates, memory, keys, context_weight, *score = tensors[:first_layer]
-        return cls(token_gates, memory, keys, context_weight, tuple(score), layers)
+        gates, queries, memory, keys, context_weight, *score = tensors[:first_layer]
+        return cls(gates, queries, memory, keys, context_weight, tuple(score), layers)
