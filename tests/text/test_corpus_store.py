@@ -7,7 +7,7 @@ import pytest
 
 from seq2seq.errors import InputError
 from seq2seq.storage.folder_lock import holding
-from seq2seq.text import corpus_build
+from seq2seq.text import corpus_build, likeness
 from seq2seq.text.block_file import BLOCK_BYTES, BlockArray, BlockWriter, DamagedFileError
 from seq2seq.text.bucketing import BatchSize, ShuffledOrders
 from seq2seq.text.chunk_encoding import encode_chunk
@@ -344,4 +344,15 @@ def test_spellings_of_a_sentence_are_held_out_together_and_every_kept_source_has
     held_out = {pair.source.lower() for pair in corpus.held_out}
     assert len(corpus.held_out) % 3 == 0
     assert 0 < len(held_out) < 180
-    assert corpus.digests.tolist() == digests(pair.source for pair in corpus.train.pairs).tolist()
+    trained_on = {int(each) for each in digests(pair.source for pair in corpus.train.pairs)}
+    assert corpus.digests.tolist() == sorted(trained_on)
+
+
+def test_of_too_many_digests_the_least_are_kept_however_they_come(monkeypatch):
+    monkeypatch.setattr(likeness, "MOST", 50)
+    numbers = random.Random(1).choices(range(1000), k=700)
+    for size in (1, 7, 60, 700):
+        kept = likeness.LeastDigests()
+        for first in range(0, 700, size):
+            kept.add(np.array(numbers[first : first + size], dtype=np.uint64))
+        assert kept.in_order().tolist() == sorted(set(numbers))[:50]

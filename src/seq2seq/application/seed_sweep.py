@@ -54,7 +54,7 @@ class SeedSweep:
                 "sweep.sampler=seeds needs two settings, such as attention=additive,dot"
             )
         self.first = [job for n in range(1, self._config.min_seeds + 1) for job in self._add(n)]
-        for job in self.first:
+        for job in self.first[: len(self._settings)]:
             if not has_test_split(composer.compose(job.overrides).data):
                 raise InputError(
                     f"{job.label}: sweep.sampler=seeds compares on the test split, and there is "

@@ -2,9 +2,9 @@
 
 ``<side>.ids`` are the token ids of all sentences, ``<side>.offsets`` where each begins (and the
 end), ``<side>.lengths`` their numbers of tokens; ``<side>.text`` and ``<side>.text_offsets`` the
-same for UTF-8 text, where it is kept. ``digests`` are those of the source sentences, by which it is
-told whether a sentence was trained on. ``held_out.jsonl`` are the pairs held out of training,
-``tokenizer/`` the codecs. ``corpus.json`` is written last and seals it all.
+same for UTF-8 text, where it is kept. ``digests`` are the least ones of the source sentences, by
+which it is told whether a sentence was trained on. ``held_out.jsonl`` are the pairs held out of
+training, ``tokenizer/`` the codecs. ``corpus.json`` is written last and seals it all.
 """
 
 import hashlib
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from seq2seq.text.block_file import BlockWriter
 from seq2seq.text.codec import TextCodec, save_codecs
 from seq2seq.text.codec_files import CODEC_FILES
+from seq2seq.text.likeness import LeastDigests
 
 FORMAT = 2
 SIDES = ("source", "target")
@@ -109,6 +110,7 @@ class CorpusWriter:
         self._facts: dict[str, Any] = {"num_pairs": 0, "num_blank": 0, "num_long": 0}
         self._facts |= {"num_unknown": [0, 0], "dtypes": [id_type(codec).str for codec in codecs]}
         self._files = {name: BlockWriter(folder / name) for name in (HELD_OUT, DIGESTS)}
+        self._digests = LeastDigests()
         self._ids = [self._ragged(side, "ids", "offsets") for side in SIDES]
         self._lengths = [self._file(f"{side}.lengths") for side in SIDES]
         self._texts = [self._ragged(s, "text", "text_offsets") for s in SIDES if keep_text]
@@ -134,13 +136,14 @@ class CorpusWriter:
                 self._texts[side].append(texts.text, texts.text_lengths)
         lines = (json.dumps(pair, ensure_ascii=False) + "\n" for pair in chunk.held_out)
         self._files[HELD_OUT].write("".join(lines).encode("utf-8"))
-        self._files[DIGESTS].write(chunk.digests)
+        self._digests.add(chunk.digests)
         self._facts["num_pairs"] += len(chunk.source.lengths)
         self._facts["num_blank"] += chunk.num_blank
         self._facts["num_long"] += chunk.num_long
 
     def seal(self) -> None:
         """Finish all files, then say so."""
+        self._files[DIGESTS].write(self._digests.in_order())
         files = {name: asdict(file.close()) for name, file in self._files.items()}
         tokenizers = sorted((self._folder / "tokenizer").iterdir())
         facts = self._facts | {

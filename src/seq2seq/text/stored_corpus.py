@@ -140,7 +140,7 @@ class StoredCorpus:
         codecs: of source and target.
         train: the training split; its ids are mapped. Where text is not kept its pairs are put
             together from the tokens.
-        digests: of the source sentences of `train`.
+        digests: of the source sentences of `train`, see `likeness.LeastDigests`.
         held_out: pairs held out for validation.
     """
 

@@ -16,7 +16,7 @@ from seq2seq.errors import InputError
 from seq2seq.text.codec import TextCodec, load_codecs, save_codecs
 from seq2seq.text.corpus import ParallelCorpus, SentencePair, drop_blank
 from seq2seq.text.corpus_store import train_on
-from seq2seq.text.likeness import digests
+from seq2seq.text.likeness import digests, least_digests
 from seq2seq.text.sample import Sample
 from seq2seq.text.store import EncodedSplit, encode_split, require_pairs
 
@@ -29,7 +29,7 @@ class EncodedCorpus:
         source_codec: of the source language.
         target_codec: of the target language.
         train: training split.
-        digests: of its source sentences, see `likeness.digests`.
+        digests: of its source sentences, see `likeness.LeastDigests`.
         validation: validation split.
         test: test pairs as text, scored at the end; may be empty.
         bounds: how long translations may be.
@@ -85,7 +85,7 @@ def encode_corpus(
             build_codecs(config.data, corpus, folder) if writes else load_codecs(folder)
         )
         train, validation = encode_pairs(config.data, corpus.train, used), corpus.validation
-        known = digests(pair.source for pair in train.pairs)
+        known = least_digests(digests(pair.source for pair in train.pairs))
     require_pairs("training", train)
     validation_split = encode_held_out(validation, used)
     require_pairs("validation", validation_split)
