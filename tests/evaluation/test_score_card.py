@@ -6,8 +6,7 @@ from sacremoses import MosesTokenizer
 
 from seq2seq.evaluation.bleu import _tokens, bleu_metric, cased_bleu, sentence_bleu_score
 from seq2seq.evaluation.buckets import bucket_table, by_source_length, by_unknown_words
-from seq2seq.evaluation.moses import moses_tokens
-from seq2seq.evaluation.score_card import METRICS, chrf, score_card, score_table
+from seq2seq.evaluation.score_card import METRICS, chrf, moses_tokens, score_card, score_table
 
 REFERENCES = ["The cat sat on the mat.", "A dog runs in the park today."]
 

@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
+from sacremoses import MosesPunctNormalizer, MosesTokenizer
 
 from seq2seq.evaluation.bleu import bleu_metric, cased_bleu, require_pairs
-from seq2seq.evaluation.moses import moses_tokens
 from seq2seq.text.languages import UNSPACED, base_language
 
 Texts = Sequence[str]
@@ -55,6 +55,38 @@ def _moses_bleu(
         for texts in (hypotheses, references)
     )
     return metric.corpus_score(found, [wanted]).score
+
+
+def moses_tokens(sentences: Sequence[str], language: str, *, split_hyphens: bool) -> list[str]:
+    """Text as most published results on Multi30k and IWSLT were scored.
+
+    Lower-cased, punctuation normalised, split by Moses's rules; tokens joined by spaces.
+
+    As nmtpytorch prepares Multi30k. Languages that Moses has no rules for are split by those of
+    English.
+
+    Args:
+        sentences: ordinary text.
+        language: code of their language.
+        split_hyphens: whether hyphens between words are tokens of their own: nmtpytorch trains on
+            such tokens, and joins them again before it scores.
+    """
+    normalise, tokenise = _tools(language)
+    return [
+        tokenise.tokenize(
+            normalise.normalize(sentence.lower()),
+            aggressive_dash_splits=split_hyphens,
+            escape=False,
+            return_str=True,
+        )
+        for sentence in sentences
+    ]
+
+
+@cache
+def _tools(language: str) -> tuple[MosesPunctNormalizer, MosesTokenizer]:
+    """Made once a language: they read files and compile many expressions."""
+    return MosesPunctNormalizer(language), MosesTokenizer(language)
 
 
 METRICS = (
