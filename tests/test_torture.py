@@ -87,7 +87,7 @@ def test_generated_configurations_are_accepted_or_refused_in_one_line():
 
 
 def test_a_strangers_configuration_is_refused_in_one_line(folder):
-    require(strangers.check_all(folder / "strangers", 0.02))
+    require(strangers.check_all(folder / "strangers", 0.01))
 
 
 @pytest.mark.parametrize("part", ["check_journals", "check_saved", "check_environment"])

@@ -17,7 +17,19 @@ from tests.torture import strangers
 from tests.torture.malice import Reducer
 
 TOUCH = "callback seq2seq.application.run_folder.Path.touch"
-WAYS = ["a link", "--config-path", "a choice", "--config-name", "defaults", "a package", "a sweep"]
+PLAIN = "a choice is a plain name"
+WAYS = {
+    "a link": "hydra.callbacks: ",
+    "--config-path": "hydra.callbacks: ",
+    "a package": "hydra.callbacks: ",
+    "a choice": PLAIN,
+    "an absolute choice": PLAIN,
+    "--config-name": PLAIN,
+    "defaults": PLAIN,
+    "a sweep": PLAIN,
+    "hydra.searchpath": "give a folder of configurations by --config-dir",
+}
+"""How a text reaches Hydra, and what is said of it."""
 EVIL = {"_target_": "seq2seq.application.run_folder.Path.touch"}
 SLURM = "hydra/launcher=submitit_slurm"
 
@@ -46,6 +58,7 @@ def test_a_call_is_not_made_by_whatever_way_it_comes(tmp_path, way):
     status, said, seconds = strangers.in_process([*arguments, *strangers.QUICK], stage.home)
     assert stage.wrong(status, said, seconds) == []
     assert status == 2
+    assert WAYS[way] in said
 
 
 def test_no_pickle_is_loaded_to_run_something_again(tmp_path):
@@ -146,8 +159,23 @@ def test_interpolations_can_neither_compute_nor_add_up(overrides):
         composed(*overrides)
 
 
-def test_a_configuration_begins_at_the_schema(tmp_path, monkeypatch, capsys):
-    (tmp_path / "config.yaml").write_text("a: [1]\n")
-    monkeypatch.setattr("sys.argv", ["train.py", f"--config-path={tmp_path}"])
+@pytest.mark.parametrize("name", ["../attention/dot", "/dot", "a\\b", "x/../dot", "x//dot"])
+def test_choices_are_plain_names(name):
+    with pytest.raises(InputError, match=PLAIN):
+        composed(f"attention='{name}'")
+
+
+def test_a_file_chooses_by_no_resolver(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("CHOSEN", "dot")
+    (tmp_path / "debug").mkdir()
+    text = "defaults: [{override /attention: '${oc.env:CHOSEN}'}]\ndebug: 1\n"
+    (tmp_path / "debug" / "x.yaml").write_text(text)
+    options = ["--cfg=job", f"--config-dir={tmp_path}", "debug=x"]
+    monkeypatch.setattr("sys.argv", ["train.py", *options])
     assert train.main() == 2
-    assert capsys.readouterr().err.count("\n") == 1
+    assert "${oc.env:CHOSEN} is refused" in capsys.readouterr().err
+
+
+def test_a_configuration_begins_at_the_schema():
+    with pytest.raises(InputError, match="begin with schema"):
+        as_config(OmegaConf.create({"a": [1]}))
