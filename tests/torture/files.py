@@ -115,17 +115,17 @@ def _compared(path: Path, folder: Path) -> Door:
 
 def _model_files(folder: Path, model: Path) -> Iterator[tuple[str, dict, Door, float]]:
     """The files of a model; all digests are right, but where they are the odd field."""
-    for name in ("model.json", "spec", "source.json", "target.json", "model.safetensors"):
+    for name in ("model.json", "spec", "bounds", "source.json", "target.json", "model.safetensors"):
         copy = folder / f"model_{name}"
         shutil.copytree(model, copy)
-        file = "model.json" if name == "spec" else name
+        file = "model.json" if name in {"spec", "bounds"} else name
         weights = (model / "model.safetensors").read_bytes()
         (length,) = struct.unpack("<Q", weights[:8])
         value = json.loads(
             weights[8 : 8 + length] if name == "model.safetensors" else (model / file).read_bytes()
         )
-        if name == "spec":
-            value = value["spec"]
+        if name in {"spec", "bounds"}:
+            value = value[name]
         part = 0.15 if name == "model.safetensors" else 1
         yield name, value, _translated(copy, name, weights[8 + length :]), part
 
@@ -134,9 +134,9 @@ def _translated(copy: Path, name: str, tensors: bytes) -> Door:
     header = json.loads((copy / "model.json").read_text())
 
     def translate(content: bytes) -> str:
-        if name == "spec":
-            described = json.dumps(header | {"spec": "@"}).replace('"@"', content.decode("latin-1"))
-            (copy / "model.json").write_text(_sealed(described))
+        if name in {"spec", "bounds"}:
+            described = json.dumps(header | {name: "@"}).replace('"@"', content.decode("latin-1"))
+            (copy / "model.json").write_text(_sealed(described, name))
         elif name == "model.json":
             (copy / name).write_bytes(content)
         else:
@@ -150,11 +150,11 @@ def _translated(copy: Path, name: str, tensors: bytes) -> Door:
     return translate
 
 
-def _sealed(described: str) -> str:
-    """A header with the digest of its sizes, where they are JSON at all."""
+def _sealed(described: str, name: str) -> str:
+    """A header with the digest of its sizes or bounds, where they are JSON at all."""
     try:
         values = json.loads(described)
-        return described.replace(values["spec_sha256"], value_digest(values["spec"]))
+        return described.replace(values[f"{name}_sha256"], value_digest(values[name]))
     except (ValueError, RecursionError):
         return described
 

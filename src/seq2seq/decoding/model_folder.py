@@ -5,16 +5,17 @@
 Nothing in it can run code.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 from msgspec import Struct, field
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
 
 from seq2seq.decoding.lengths import DEFAULT_BOUNDS, LengthBounds
 from seq2seq.decoding.model_files import HEADER, MODEL_FILES, WEIGHTS, model_folder
@@ -142,15 +143,32 @@ def _read_model(spec: ModelSpec, folder: Path) -> Seq2Seq:
     """The model of these sizes, built once its weights are known to have them."""
     path = folder / WEIGHTS
     try:
-        with torch.random.fork_rng(devices=[]), torch.device("meta"):
-            _require_same_shapes(build_seq2seq(spec), path)
-        model = build_seq2seq(spec)
+        with _NothingDrawn():
+            with torch.device("meta"):
+                _require_same_shapes(build_seq2seq(spec), path)
+            model = build_seq2seq(spec)
         model.load_state_dict(load_file(path) | _tied(model), strict=True)
         _require_finite(model)
     except UNREADABLE as error:
         reason = first_line(error)
         raise InputError(f"{path} does not hold this model's weights: {reason}") from error
     return model
+
+
+class _NothingDrawn(TorchFunctionMode):
+    """Leaves parameters as they are made: those that are read take their place."""
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        named = kwargs or {}
+        if getattr(func, "__module__", "") == "torch.nn.init" and "tensor" in named:
+            return named["tensor"]
+        return func(*args, **named)
 
 
 def _require_same_shapes(model: Seq2Seq, path: Path) -> None:
