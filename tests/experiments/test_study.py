@@ -61,7 +61,5 @@ def test_keys_of_hydra_are_none_of_a_sweep(tmp_path):
     parameters = json.dumps({"hydra.launcher.setup": "[x]", "seed": "1,2"})
     (folder / "evil.yaml").write_text(f"defaults: [grid]\nparameters: {parameters}\n")
     status, said = run_sweep(tmp_path, f"--config-dir={folder.parent}", "sweep=evil")
-    assert (status, said) == (
-        2,
-        "error: sweep.parameters: hydra.launcher.setup is no key of a job\n",
-    )
+    assert status == 2
+    assert said == "error: sweep.parameters: hydra.launcher.setup is no key of a job\n"
