@@ -81,7 +81,7 @@ def read_json(
             )
         return _checked(decoded(content, kind), check)
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
+        reason = getattr(error, "strerror", None) or first_line(error)
         raise InputError(f"{path} {refusal} ({reason}): {remedy}") from error
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from seq2seq.errors import InputError
-from seq2seq.storage.typed_json import encoded, read_json
+from seq2seq.storage.typed_json import encoded, first_line, read_json
 from seq2seq.storage.writing import write_file
 from seq2seq.text.casing import Casing
 from seq2seq.text.splitters import SPLITTERS, make_splitter
@@ -253,7 +253,7 @@ def load_codec(folder: Path, side: str) -> TextCodec:
     try:
         return _described(description, folder / f"{side}.model")
     except (ValueError, InputError) as error:
-        raise InputError(f"{path} {refusal} ({error}): {remedy}") from error
+        raise InputError(f"{path} {refusal} ({first_line(error)}): {remedy}") from error
 
 
 def _described(description: _Description, model: Path) -> TextCodec:
