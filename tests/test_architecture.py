@@ -175,6 +175,7 @@ def test_only_what_a_user_names_is_opened_for_writing_elsewhere():
         "seq2seq.decoding.resumable_output",  # the file that --output names
         "seq2seq.tensorboard.event_log",  # event files of the run
         "seq2seq.text.download",  # a part that is not what it should be
+        "textbook.py",  # the picture that --output names
     }
 
 

@@ -156,7 +156,7 @@ def test_the_record_of_a_run_from_before_an_option_counted_nowhere_is_found(tmp_
 
 def test_a_run_tells_before_it_reads_the_corpus(configured, tmp_path, capsys):
     overrides = ["attention=dot", "attention.hidden_size=7", f"data.folder={tmp_path}"]
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match=r"rules\.yaml"):
         run(configured(*overrides), tmp_path / "run", overrides)
     line = "WARNING: attention.hidden_size=7 has no effect with attention.score=dot\n"
     assert capsys.readouterr().out == line
