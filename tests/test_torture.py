@@ -18,6 +18,7 @@ from tests.torture import (
     resuming,
     signals,
     strangers,
+    tab,
 )
 
 MIXED = [
@@ -101,3 +102,7 @@ def test_odd_corpora_have_a_defined_result(folder):
 
 def test_as_many_lines_come_out_of_the_translator_as_go_in(folder):
     require(fuzz.fuzz(folder / "fuzz", 0.1))
+
+
+def test_what_anybody_logged_is_shown_or_named(folder):
+    require(tab.check_all(folder / "tab", 0.03))

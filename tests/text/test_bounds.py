@@ -149,7 +149,7 @@ def test_a_zipped_text_is_bounded(tmp_path):
     path = tmp_path / "pairs.zip"
     path.write_bytes(zipped(bytes(BOMB)))
     assert f"{path}, line 1 is longer" in refusal(read_tab_separated, path)
-    path.write_bytes(zipped(b"a\tb\n" * 9_000_000))
+    path.write_bytes(zipped(b"a\tb\n" * 2_200_000))
     assert f"{path} unfolds to more than 50 times" in said_by(read_tab_separated, path)
 
 

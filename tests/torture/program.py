@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tests.torture import (
+    bombs,
     checkpoints,
     configs,
     corpora,
@@ -25,6 +26,7 @@ from tests.torture import (
     resuming,
     signals,
     strangers,
+    tab,
 )
 
 Results = Iterator[tuple[str, list[str]]]
@@ -58,6 +60,8 @@ PARTS: dict[str, Callable[[Path, float], Results]] = {
     "saved": leavings.check_saved,
     "environment": leavings.check_environment,
     "corpora": corpora.check_all,
+    "bombs": bombs.check_all,
+    "tab": tab.check_all,
     "files": files.check_all,
     "checkpoints": checkpoints.check_all,
     "fuzz": lambda folder, share: fuzz.fuzz(folder, 300 * share),

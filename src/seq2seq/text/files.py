@@ -27,7 +27,7 @@ MOST_LINES = 1 << 24
 """What a text may have, decompressed, that is held in memory."""
 
 MOST_UNFOLDED = 50
-UNFOLDED_ANYWAY = 1 << 25
+UNFOLDED_ANYWAY = 1 << 23
 """What compressed data may have become: so many times their size, or so many bytes. Text becomes 3
 to 10 times as large; what is made to fill a machine, a thousand times."""
 
