@@ -51,6 +51,23 @@ audit: ## known vulnerabilities of the pinned dependencies
 	.audit/bin/pip install --quiet pip-audit
 	.audit/bin/pip-audit --strict --requirement constraints.txt --no-deps --disable-pip
 
+# All but what starts the programs.
+QUICK := $(filter-out tests/application tests/benchmarks tests/browser tests/torture,$(patsubst %/,%,$(wildcard tests/*/))) \
+	tests/application/test_configuration.py tests/application/test_refusals.py tests/test_architecture.py
+
+.PHONY: quick
+quick: $(STAMP) ## the suite's quick part (ARGS likewise)
+	$(BIN)/python -W error -m compileall -q -f src scripts tests train.py
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --dist loadfile $(QUICK) $(ARGS)
+
+PYTHONS ?= python3.12 python3.13
+
+.PHONY: pythons
+pythons: ## the suite's quick part on other Pythons, each in an environment of its own (PYTHONS="…")
+	for python in $(PYTHONS); do \
+		$(MAKE) quick PYTHON=$$python VENV=.venv-$$(basename $$python) || exit 1; \
+	done
+
 .PHONY: test
 test: check ## all checks and the whole test suite (ARGS="--real-data=DIR" for real corpora)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --dist loadfile $(ARGS)

@@ -27,7 +27,7 @@ TINY = [
     "tensorboard.heatmaps=0",
     "decoding.beam=1",
 ]
-PAYS = "seq2seq.application.build.precision.bfloat16_pays"
+PAYS = "seq2seq.application.build.device.bfloat16_pays"
 
 
 def random_sentences(count):

@@ -13,9 +13,14 @@ def print_while_read() -> None:
     """
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
-        if isinstance(stream, io.TextIOWrapper):  # it is None where it was closed before
+        if _is_of_a_file(stream):
             stream.flush()
             setattr(sys, name, _forgiving(stream))
+
+
+def _is_of_a_file(stream: Any) -> bool:
+    """Not closed before the start (None), nor what a notebook or a test put in its place."""
+    return isinstance(getattr(getattr(stream, "buffer", None), "raw", None), io.FileIO)
 
 
 def _forgiving(stream: io.TextIOWrapper) -> io.TextIOWrapper:
