@@ -132,6 +132,7 @@ def test_a_run_leaves_config_checkpoints_events_metrics_and_model(finished_run):
         "metrics.json",
         "ledger.json",
         "translations",
+        "seen.digests",
         ".lock",
     }
     checkpoints = {path.name for path in (finished_run / "checkpoints").iterdir()}
