@@ -145,7 +145,8 @@ def copies(finished, runs, names, **changes):
     for name in names:
         shutil.copytree(finished(name), runs / name)
         ledger = replace(read_ledger(runs / name), **{k: v[name] for k, v in changes.items()})
-        ledger.config["data"]["split_seed"] = 1
+        if ledger.config["data"].pop("split_seed") != 1:
+            ledger.config["seed"] = 3
         write_ledger(runs / name, ledger)
 
 

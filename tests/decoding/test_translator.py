@@ -282,10 +282,12 @@ def test_a_changed_or_missing_file_of_a_model_is_noticed(folder):
         load_model_folder(folder)
 
 
-def test_an_export_replaces_a_model_whole(tmp_path, folder):
-    (folder / "stale").write_text("of an earlier export")
+def test_an_export_replaces_a_model_whole_and_nothing_of_anybody_else(tmp_path, folder):
+    (folder / "model.safetensors").write_text("of an earlier export")
+    (folder / "notes.txt").write_text("mine")
     exported_model(tmp_path)
-    assert not (folder / "stale").exists()
+    load_model_folder(folder)
+    assert (folder / "notes.txt").read_text() == "mine"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["codecs", "model"]
 
 

@@ -20,7 +20,8 @@ def print_while_read() -> None:
 
 def _is_of_a_file(stream: Any) -> bool:
     """Not closed before the start (None), nor what a notebook or a test put in its place."""
-    return isinstance(getattr(getattr(stream, "buffer", None), "raw", None), io.FileIO)
+    binary = getattr(stream, "buffer", None)
+    return isinstance(getattr(binary, "raw", binary), io.FileIO)
 
 
 def _forgiving(stream: io.TextIOWrapper) -> io.TextIOWrapper:
