@@ -167,7 +167,6 @@ def test_only_what_a_user_names_is_opened_for_writing_elsewhere():
         "document_configuration.py",  # its page
         "export_attention.py",  # the page that -o names
         "plot_attention.py",  # the picture that -o names
-        "textbook.py",  # the picture that -o names
         "seq2seq.application.checkpoint_io",  # a checkpoint that Lightning no longer wants
         "seq2seq.application.printing",  # nowhere
         "seq2seq.application.program",  # the file that --json names

@@ -17,7 +17,7 @@ from seq2seq.application.run import run
 from seq2seq.decoding.resumable_output import ResumableOutput, progress_of
 from seq2seq.errors import InputError, TrainingFailed, TrainingInterrupted
 from seq2seq.experiments.driver import Driver
-from seq2seq.signals import insists, stop_signals
+from seq2seq.signals import STOP_SIGNALS, insists, stop_signals
 from seq2seq.storage import writing as writing_room
 from seq2seq.storage.failures import refusals_in_one_line
 from seq2seq.training.interruption import StopOnSignal
@@ -63,7 +63,7 @@ def test_a_sweep_leaves_an_ignored_hangup_ignored(hangup_handler):
 
 
 def test_a_second_signal_insists_but_for_the_second_hangup_of_a_closed_terminal():
-    found = {(before, number) for before in (None, HANGUP, CTRL_C) for number in stop_signals()}
+    found = {(before, number) for before in (None, HANGUP, CTRL_C) for number in STOP_SIGNALS}
     insisting = {pair for pair in found if insists(pair[1], pair[0])}
     assert insisting == {(b, n) for b in (HANGUP, CTRL_C) for n in (CTRL_C, TERMINATE)}
 
@@ -146,7 +146,10 @@ PLANTED = (
 )  # fmt: skip
 
 
-def test_a_hangup_keeps_progress_and_links_planted_meanwhile_lead_nowhere(tiny, tmp_path):
+def test_a_hangup_keeps_progress_and_links_planted_meanwhile_lead_nowhere(
+    tiny, tmp_path, hangup_handler
+):
+    hangup_handler(signal.SIG_DFL)  # the tests may run under nohup
     config = tiny("trainer.max_epochs=1", "data.test_pairs=1", "tensorboard.heatmaps=0")
     run_dir, thesis = tmp_path / "run", tmp_path / "elsewhere" / "thesis.txt"
     hang_up = lambda: signal.raise_signal(HANGUP)  # noqa: E731
