@@ -103,10 +103,15 @@ def command(run_dir: Path, overrides: Sequence[str] = ()) -> list[str]:
 
 
 def run_child(
-    run_dir: Path, overrides: Sequence[str] = (), *, hook: Callable[[], None] | None = None
+    run_dir: Path,
+    overrides: Sequence[str] = (),
+    *,
+    hook: Callable[[], None] | None = None,
+    timeout: float = 120.0,
 ) -> int:
     """A run to its end; returns the exit status. The output is beside the folder."""
-    return wait(start(lambda: _hooked(command(run_dir, overrides), hook), log_of(run_dir)))
+    child = start(lambda: _hooked(command(run_dir, overrides), hook), log_of(run_dir))
+    return wait(child, timeout)
 
 
 def _hooked(overrides: Sequence[str], hook: Callable[[], None] | None) -> int:
