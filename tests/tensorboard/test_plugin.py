@@ -23,6 +23,7 @@ from seq2seq.tensorboard.plugin.event_files import read_log_folder
 from seq2seq.tensorboard.plugin.loader import AttentionLoader
 from seq2seq.tensorboard.plugin.page import MODULES, STATIC_FILES, bundle, page, static_file
 from seq2seq.tensorboard.plugin.views import natural
+from seq2seq.tensorboard.record_format import AttentionRecord, encode_record, quantised
 from seq2seq.tensorboard.records import log_attention
 from tests.loaders import CONTEXT, LOADERS, PLUGINS, flags_of, provider_of
 
@@ -257,9 +258,10 @@ def odd_log(folder):
     return folder
 
 
+RECORD = encode_record(AttentionRecord(("a",), ("b",), quantised([[1.0]])))
 ODD = [
     ("none", [], 1.0),
-    ("two", [b"one", b"other"], 1.0),
+    ("two", [RECORD, RECORD], 1.0),
     ("never", [b"record"], math.nan),
     ("ever", [b"record"], math.inf),
 ]
@@ -350,6 +352,17 @@ def test_a_page_is_bounded_and_keeps_steps_of_the_whole_training(log_folder, mon
             assert f"of {NUM_STEPS} steps are left out of this page" in found["problems"][0]
         else:
             assert found["problems"] == []
+
+
+def test_the_tags_of_a_page_share_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(event_files, "PAGE_BYTES", 20_000)
+    with SummaryWriter(str(tmp_path)) as writer:
+        for tag in range(10):
+            for step in range(50):
+                log_attention(writer, f"s{tag}", [[1.0]], ["a"], ["b"], step)
+    found = read_log_folder(tmp_path)["views"]
+    assert len(json.dumps(found)) < 20_000
+    assert min(len(view["frames"]) for view in found) > 5
 
 
 def test_a_page_without_room_says_so(log_folder, monkeypatch):
