@@ -116,7 +116,8 @@ class Found:
 def find_runs(paths: Iterable[Path]) -> Found:
     """The runs among folders and what is in them.
 
-    A configuration counts once, whatever it was called: again, it gives the same run.
+    A configuration counts once, whatever it was called: again, it gives the same run, unless the
+    machine or the corpus has changed.
 
     Raises:
         InputError: a path is no folder, or there is no finished run.
@@ -134,8 +135,9 @@ def find_runs(paths: Iterable[Path]) -> Found:
                 unreadable.append(str(error))
                 continue
             if ledger is not None and ledger.state is State.finished:
-                key = f"{fingerprint(ledger.config)} {ledger.precision}"
-                finished.setdefault(key, Run(file.parent, ledger))
+                run = Run(file.parent, ledger)
+                key = f"{fingerprint(ledger.config)} {ledger.precision} {run.texts()}"
+                finished.setdefault(key, run)
             else:
                 others.append(file.parent)
     if not finished:
