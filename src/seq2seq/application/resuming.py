@@ -145,8 +145,8 @@ def continuable(path: Path, content: Mapping[str, Any]) -> Iterator[None]:
     except ValueError as error:
         version = content.get("format_version", "unknown")
         raise InputError(
-            f"{path} cannot be continued from ({error}; its format version is {version!s:.20}, this "
-            f"program's {VERSION}): use the program it is from, or give another name=…"
+            f"{path} cannot be continued from ({error}; its format version is {version!s:.20}, "
+            f"this program's {VERSION}): use the program it is from, or give another name=…"
         ) from error
 
 
