@@ -27,6 +27,7 @@ FLOORS = {
     "errors": 0,
     "plain_text": 0,
     "storage": 0,
+    "option_rules": 0,
     "allocator": 0,
     "config": 1,
     "attention": 1,

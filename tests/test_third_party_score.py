@@ -134,7 +134,7 @@ def test_a_translation_model_decodes_with_it(package):
 
 def test_the_command_of_the_page_composes_with_the_file_of_the_page(config):
     assert config.attention.score == "cosine"
-    assert config.attention.hidden_size == 128
+    assert config.attention.hidden_size is None
     assert config.attention.dropout == 0
 
 

@@ -349,11 +349,15 @@ class AttentionConfig:
     """`attention`."""
 
     score: str = setting("registered name of the scoring function")
-    hidden_size: int = setting("hidden size of the score, where it has one", low=1)
+    hidden_size: int | None = setting("hidden size of the score; null: it has none", low=1)
     dropout: float = setting("on the weights used for pooling", low=0, high=0.95)
 
     def __post_init__(self) -> None:
         check_ranges("attention", self)
+        if self.score == "additive" and self.hidden_size is None:
+            raise InputError(
+                "attention.hidden_size is needed with attention.score=additive, for example 128"
+            )
 
 
 @dataclass(kw_only=True, slots=True)

@@ -51,7 +51,7 @@ def test_a_number_that_no_float_holds_is_refused():
 def test_a_misspelt_key_inside_a_file_is_refused_with_the_file(tmp_path):
     for path in CONF.rglob("*.yaml"):
         copy = tmp_path / path.relative_to(CONF)
-        copy.parent.mkdir(exist_ok=True)
+        copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_text(path.read_text("utf-8"), "utf-8")
     recipe = tmp_path / "recipe" / "small.yaml"
     recipe.write_text(recipe.read_text("utf-8").replace("learning_rate", "learning_rat"), "utf-8")

@@ -132,3 +132,13 @@ def test_what_resume_asks_for_is_kept(configured, tmp_path):
     (folder / "last.ckpt").write_bytes(b"whatever")
     with pytest.raises(InputError, match=r"resume=never, but .* holds last\.ckpt"):
         find_resume_point(configured("resume=never"), {}, tmp_path)
+
+
+def test_an_option_without_effect_may_change(configured, tmp_path):
+    began = conditions_of(configured("attention=dot", "attention.hidden_size=128"), CORPUS)
+    point = ResumePoint(tmp_path / "last.ckpt", 3, began, {})
+    now = conditions_of(configured("attention=dot", "optim.ema_decay=0.5"), CORPUS)
+    require_same_conditions(point, now, force=False)
+    other = conditions_of(configured("attention=additive"), CORPUS)
+    with pytest.raises(InputError, match=r"attention\.score=dot, not additive"):
+        require_same_conditions(point, other, force=False)

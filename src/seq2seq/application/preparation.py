@@ -1,7 +1,7 @@
 """What comes before training: all that can be refused is refused, and the model is built."""
 
 import os
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +116,8 @@ def _require_shares(corpus: EncodedCorpus, job: Job) -> None:
 
 
 def _require_same_sizes(spec: ModelSpec, start: ModelSpec, path: Path) -> None:
+    if spec.attention_size is None:  # the score has none, whatever an older record says
+        start = replace(start, attention_size=None)
     for field in fields(ModelSpec):
         wanted, found = getattr(spec, field.name), getattr(start, field.name)
         if wanted != found and field.name not in FREE_TO_CHANGE:

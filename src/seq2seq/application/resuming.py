@@ -15,6 +15,7 @@ from seq2seq.application.run_record import config_values
 from seq2seq.config import Config, ResumeMode
 from seq2seq.errors import InputError
 from seq2seq.experiments.ledger import flat
+from seq2seq.option_rules import without_effect
 from seq2seq.storage.typed_json import Count, Value, converted
 from seq2seq.text.codec import TextCodec
 from seq2seq.text.corpus import ParallelCorpus
@@ -203,7 +204,8 @@ def require_same_conditions(
         InputError: naming what differs.
     """
     began, now = point.conditions["config"], conditions["config"]
-    differing = [key for key in sorted(began.keys() & now.keys()) if began[key] != now[key]]
+    idle = without_effect(began).keys() & without_effect(now).keys()
+    differing = [key for key in sorted(began.keys() & now.keys() - idle) if began[key] != now[key]]
     fixed = [key for key in differing if _is_fixed(key)]
     if fixed:
         raise InputError(

@@ -10,6 +10,7 @@ from seq2seq.application.build.corpus import build_corpus
 from seq2seq.application.run_folder import tidy
 from seq2seq.application.run_record import (
     RunRecord,
+    config_values,
     config_yaml,
     finish_record,
     finished_scores,
@@ -18,9 +19,10 @@ from seq2seq.application.run_record import (
 from seq2seq.application.together import taking_part
 from seq2seq.config import Config
 from seq2seq.errors import InputError
-from seq2seq.experiments.ledger import read_ledger
+from seq2seq.experiments.ledger import flat, read_ledger
 from seq2seq.experiments.metrics import VERSION
 from seq2seq.experiments.translations import text_fingerprint
+from seq2seq.option_rules import warnings
 from seq2seq.plain_text import one_line
 from seq2seq.storage.folder_lock import FolderLock
 from seq2seq.storage.typed_json import encoded
@@ -73,6 +75,9 @@ def run(config: Config, run_dir: Path, overrides: Sequence[str] = ()) -> Metrics
 
 
 def _run(config: Config, run_dir: Path, overrides: Sequence[str], job: Job) -> Metrics:
+    if job.is_first:
+        for line in warnings(flat(config_values(config)), overrides):
+            print(one_line(line))
     is_finished = _finished(run_dir, job)
     with job.in_turn():
         corpus = None if is_finished else build_corpus(config.data)

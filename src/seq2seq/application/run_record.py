@@ -32,10 +32,15 @@ from seq2seq.experiments.surroundings import git_commit, peak_memory_bytes, vers
 
 def config_values(config: Config) -> dict[str, Any]:
     """A configuration as JSON values, without the sweep, which a run does not know of."""
-    values = OmegaConf.to_container(OmegaConf.structured(config), enum_to_str=True)
+    return {key: value for key, value in plain_values(config).items() if key != "sweep"}
+
+
+def plain_values(section: Any) -> dict[str, Any]:
+    """A section as JSON values."""
+    values = OmegaConf.to_container(OmegaConf.structured(section), enum_to_str=True)
     if not isinstance(values, dict):
         raise TypeError(f"a configuration is a mapping, not {type(values).__name__}")
-    return {str(key): value for key, value in values.items() if key != "sweep"}
+    return {str(key): value for key, value in values.items()}
 
 
 def config_yaml(config: Config) -> str:
@@ -58,7 +63,7 @@ def refuse_other_finished(run_dir: Path, config: Config) -> None:
     """
     ledger = read_ledger(run_dir)
     values = config_values(config)
-    if ledger is None or ledger.fingerprint == fingerprint(values):
+    if ledger is None or fingerprint(ledger.config) == fingerprint(values):
         return
     differences = differing_keys(ledger.config, values).items()
     named = ", ".join(

@@ -47,7 +47,7 @@ class SeedSweep:
         self._keys = keys | {"seed"}
         self._settings = [
             Setting(each, ", ".join(text for text in each if text.partition("=")[0] in keys))
-            for each in combinations(overrides)
+            for each in composer.distinct(combinations(overrides), keys)
         ]
         if len(self._settings) < 2:
             raise InputError(

@@ -10,6 +10,7 @@ from omegaconf import DictConfig
 from rich.text import Text
 
 from seq2seq.application.cluster import is_elsewhere, launch_elsewhere
+from seq2seq.application.run_record import plain_values
 from seq2seq.application.seed_sweep import SeedSweep
 from seq2seq.application.sweep_jobs import Composer, Swept, combinations, refuse_shared_folders
 from seq2seq.config import Sampler, SweepConfig, SweepMetric
@@ -17,10 +18,11 @@ from seq2seq.errors import InputError
 from seq2seq.experiments.checkpoints import Keep
 from seq2seq.experiments.driver import Driver, Results
 from seq2seq.experiments.job import Job, Metric, Outcome, ledger_of, outcome_of
-from seq2seq.experiments.ledger import State
+from seq2seq.experiments.ledger import State, flat
 from seq2seq.experiments.processes import cores, shares, visible_gpus
 from seq2seq.experiments.report import Report, conclusion, results_table
 from seq2seq.experiments.source import JobList, Source
+from seq2seq.option_rules import warnings
 from seq2seq.plain_text import one_line
 
 METRICS = {
@@ -73,6 +75,8 @@ def sweep(hydra_context: HydraContext, composed: DictConfig, arguments: Sequence
     composer = Composer(hydra_context, composed)
     swept = composer.swept(arguments)
     config, metric = swept.config, METRICS[swept.config.metric]
+    for line in warnings(flat({"sweep": plain_values(config)}), arguments):
+        print(one_line(line))
     plan = _plan(composer, swept, metric)
     report = Report(num_jobs=plan.num_jobs, metric=metric)
     if config.dry_run:
@@ -132,7 +136,8 @@ def _plan(composer: Composer, swept: Swept, metric: Metric) -> Plan:
         batches, known, answer = seeds.batches(), seeds.first, seeds.answer
         num_jobs = len(known) * swept.config.max_seeds // swept.config.min_seeds
     else:
-        known = [composer.job(each, keys) for each in combinations(swept.overrides)]
+        every = composer.distinct(combinations(swept.overrides), keys)
+        known = [composer.job(each, keys) for each in every]
         batches, num_jobs = iter([known]), len(known)
     refuse_shared_folders(known)
     return Plan(

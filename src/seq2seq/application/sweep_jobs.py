@@ -1,7 +1,7 @@
 """Overrides as the jobs of a sweep."""
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -15,7 +15,8 @@ from seq2seq.application.run_record import config_values
 from seq2seq.config import Config, SweepConfig
 from seq2seq.errors import InputError
 from seq2seq.experiments.job import Job
-from seq2seq.experiments.ledger import fingerprint
+from seq2seq.experiments.ledger import fingerprint, flat
+from seq2seq.option_rules import COUNTS, key_of, without_effect
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,21 @@ class Composer:
         lines = [f"{key}={value}" for key, value in config.parameters.items()]
         in_file = {each.get_key_element(): each for each in self._parser.parse_overrides(lines)}
         return Swept(config, in_file | given)
+
+    def distinct(
+        self, combinations: Iterable[tuple[str, ...]], swept_keys: set[str]
+    ) -> list[tuple[str, ...]]:
+        """Of those that differ only in options without effect, the first."""
+        several = list(combinations)
+        if not swept_keys & COUNTS.keys():
+            return several
+        found: dict[tuple[str, ...], tuple[str, ...]] = {}
+        for overrides in several:
+            idle = without_effect(flat(config_values(self.compose(overrides))))
+            found.setdefault(tuple(o for o in overrides if key_of(o) not in idle), overrides)
+        if len(found) < len(several):
+            print(f"{len(several) - len(found)} jobs would differ only in options without effect")
+        return list(found.values())
 
     def job(self, overrides: Sequence[str], swept_keys: set[str]) -> Job:
         """The job of a list of overrides; they are named by those that are swept."""

@@ -30,7 +30,7 @@ ENTRY_POINT_GROUP = "seq2seq.scores"
 class ScoreFactory(Protocol):
     """What a name stands for. The arguments are passed by keyword; sizes may go unused."""
 
-    def __call__(self, query_size: int, key_size: int, hidden_size: int) -> Score:
+    def __call__(self, query_size: int, key_size: int, hidden_size: int | None) -> Score:
         """A new score."""
 
 
@@ -49,14 +49,14 @@ def require_score(name: str) -> None:
         raise ValueError(_unknown_name(name))
 
 
-def build_score(name: str, *, query_size: int, key_size: int, hidden_size: int) -> Score:
+def build_score(name: str, *, query_size: int, key_size: int, hidden_size: int | None) -> Score:
     """A new score.
 
     Args:
         name: one of `score_names()`. A built-in name cannot be taken by another package.
         query_size: size of a query.
         key_size: size of a key; scores with `needs_equal_sizes` expect that of the query later.
-        hidden_size: attention size A, for the scores that have one.
+        hidden_size: attention size A, for the scores that have one; None for the others.
 
     Raises:
         ValueError: the name is unknown; the message has the nearest ones.
@@ -99,23 +99,23 @@ def _missing(score: object) -> str:
     return ", ".join(member for member in members if not hasattr(score, member))
 
 
-def _additive(query_size: int, key_size: int, hidden_size: int) -> Score:
+def _additive(query_size: int, key_size: int, hidden_size: int | None) -> Score:
     return AdditiveScore(query_size, key_size, hidden_size=hidden_size)
 
 
-def _scaled_dot(query_size: int, key_size: int, hidden_size: int) -> Score:  # noqa: ARG001
+def _scaled_dot(query_size: int, key_size: int, hidden_size: int | None) -> Score:  # noqa: ARG001
     return ScaledDotScore()
 
 
-def _dot(query_size: int, key_size: int, hidden_size: int) -> Score:  # noqa: ARG001
+def _dot(query_size: int, key_size: int, hidden_size: int | None) -> Score:  # noqa: ARG001
     return DotScore()
 
 
-def _bilinear(query_size: int, key_size: int, hidden_size: int) -> Score:  # noqa: ARG001
+def _bilinear(query_size: int, key_size: int, hidden_size: int | None) -> Score:  # noqa: ARG001
     return BilinearScore(query_size, key_size)
 
 
-def _gaussian(query_size: int, key_size: int, hidden_size: int) -> Score:  # noqa: ARG001
+def _gaussian(query_size: int, key_size: int, hidden_size: int | None) -> Score:  # noqa: ARG001
     """Distances grow with the size: the width does too, so that weights start out spread."""
     return GaussianScore(1 / math.sqrt(query_size), learnable=True)
 

@@ -8,8 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from seq2seq.errors import InputError
-from seq2seq.experiments.ledger import FILE_NAME, PLACING, Ledger, State, flat, read_ledger
+from seq2seq.experiments.ledger import (
+    FILE_NAME,
+    PLACING,
+    Ledger,
+    State,
+    fingerprint,
+    flat,
+    read_ledger,
+)
 from seq2seq.experiments.translations import Translations, read_translations, translations_path
+from seq2seq.option_rules import COUNTS, counting
 from seq2seq.plain_text import one_line
 
 NOT_COMPARED = (*PLACING, "seed")
@@ -25,7 +34,7 @@ class Run:
 
     def values(self) -> dict[str, Any]:
         """What decides its group, by dotted key; the precision as it was, not as it was wanted."""
-        values = flat(self.ledger.config)
+        values = counting(flat(self.ledger.config))
         if self.ledger.precision is not None:
             values["device.precision"] = self.ledger.precision
         return {k: v for k, v in values.items() if k.partition(".")[0] not in NOT_COMPARED}
@@ -114,7 +123,7 @@ def find_runs(paths: Iterable[Path]) -> Found:
                 unreadable.append(str(error))
                 continue
             if ledger is not None and ledger.state is State.finished:
-                key = f"{ledger.fingerprint} {ledger.precision}"
+                key = f"{fingerprint(ledger.config)} {ledger.precision}"
                 finished.setdefault(key, Run(file.parent, ledger))
             else:
                 others.append(file.parent)
@@ -136,13 +145,18 @@ def group_runs(runs: Sequence[Run]) -> list[Group]:
             group[0].values() | {f"{split} text": text for split, text in group[0].texts().items()}
             for group in members.values()
         ]
-    keys = [key for key in _all_keys(first) if len({repr(v.get(key)) for v in first}) > 1]
+    keys = [key for key in _all_keys(first) if _differs(key, first)]
     groups = []
     for group, values in zip(members.values(), first, strict=True):
         own = {key: values[key] for key in keys if key in values}
         label = one_line(", ".join(f"{key}={value}" for key, value in own.items()) or "all runs")
         groups.append(Group(label, own, sorted(group, key=lambda run: run.ledger.seed)))
     return groups
+
+
+def _differs(key: str, values: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether a key has several values, where it counts."""
+    return len({repr(each.get(key)) for each in values if key in each or key not in COUNTS}) > 1
 
 
 def _all_keys(dicts: Iterable[Mapping[str, Any]]) -> list[str]:

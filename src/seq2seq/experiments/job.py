@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from seq2seq.experiments.ledger import Ledger, State, best_entry, read_ledger
+from seq2seq.experiments.ledger import Ledger, State, best_entry, fingerprint, read_ledger
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,9 @@ class Outcome:
 def ledger_of(job: Job) -> Ledger | None:
     """The record of a job; None where its folder has none, or that of another configuration."""
     ledger = read_ledger(job.folder)
-    return ledger if ledger is not None and ledger.fingerprint == job.fingerprint else None
+    if ledger is None or job.fingerprint not in {ledger.fingerprint, fingerprint(ledger.config)}:
+        return None
+    return ledger
 
 
 def has_model(folder: Path) -> bool:

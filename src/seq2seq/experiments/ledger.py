@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from msgspec import Meta, Struct
 
 from seq2seq.experiments.metrics import require_scores
+from seq2seq.option_rules import counting
 from seq2seq.storage.typed_json import Count, Number, Value, Whole, converted, encoded, read_json
 from seq2seq.storage.writing import write_file
 
@@ -146,16 +147,16 @@ def _known(entry: Entry) -> Entry:
 def fingerprint(config: Mapping[str, Any]) -> str:
     """A digest of everything in a configuration that decides results, as JSON values.
 
-    Where the run lives, and what the sweep does, are left out.
+    Where the run lives, what the sweep does, and options without effect are left out.
     """
     deciding = {key: value for key, value in config.items() if key not in PLACING}
-    text = json.dumps(deciding, sort_keys=True, ensure_ascii=False)
+    text = json.dumps(counting(flat(deciding)), sort_keys=True, ensure_ascii=False)
     return sha256(text.encode()).hexdigest()[:16]
 
 
 def differing_keys(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-    """Dotted keys in which two configurations differ, with both values; placing left out."""
-    first, second = flat(one), flat(other)
+    """Dotted keys in which two configurations differ, as far as they count, with both values."""
+    first, second = counting(flat(one)), counting(flat(other))
     return {
         key: (first.get(key), second.get(key))
         for key in [*first, *(key for key in second if key not in first)]

@@ -36,7 +36,7 @@ class ModelSpec:
         tying: ``none``; ``output`` (target embedding = output layer); ``all`` (source embedding
             too; needs a joint vocabulary).
         score: registered name of the attention score.
-        attention_size: hidden size A of the score, where it has one.
+        attention_size: hidden size A of the score; None where it has none.
         attention_dropout: probability, on the weights used for pooling.
         initial_state: of the decoder: ``encoder``, made from the encoder's final states, or
             ``zeros``, so that all that it learns of the source comes through attention. The default
@@ -56,7 +56,7 @@ class ModelSpec:
     readout_size: Size | None
     tying: Literal["none", "output", "all"]
     score: str
-    attention_size: Size
+    attention_size: Size | None
     attention_dropout: Probability
     initial_state: Literal["encoder", "zeros"] = "encoder"
     dropout_by_sentence: bool = False

@@ -1,0 +1,82 @@
+"""Options that count only beside others: what the schema cannot say of one key alone.
+
+All here is over plain values by dotted key, as the record of a run holds them.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """That a key has one of some values or, with `but_not`, none of them."""
+
+    key: str
+    values: tuple[Any, ...]
+    but_not: bool = False
+
+    def holds(self, given: Mapping[str, Any]) -> bool:
+        """Whether it is so; True where the key is not there."""
+        return self.key not in given or (given[self.key] in self.values) is not self.but_not
+
+
+SEARCHES = Where("sweep.sampler", ("tpe", "random"))
+BEAM = Where("decoding.beam", (1,), but_not=True)
+
+COUNTS: dict[str, tuple[Where, ...]] = {
+    "data.address": (Where("data.download", (True,)),),
+    "model.dropout_by_sentence": (Where("model.dropout", (0,), but_not=True),),
+    "attention.hidden_size": (
+        Where("attention.score", ("bilinear", "dot", "gaussian", "scaled_dot"), but_not=True),
+    ),
+    "optim.ema_decay": (Where("optim.averaging", ("ema",)),),
+    "optim.average_from_epoch": (Where("optim.averaging", ("epochs",)),),
+    "optim.final_fraction": (Where("optim.schedule", ("cosine",)),),
+    "optim.plateau_factor": (Where("optim.schedule", ("plateau",)),),
+    "optim.plateau_patience": (Where("optim.schedule", ("plateau",)),),
+    "decoding.length_penalty": (BEAM,),
+    "decoding.alpha": (BEAM, Where("decoding.length_penalty", ("gnmt",))),
+    "sweep.trials": (SEARCHES,),
+    "sweep.sampler_seed": (SEARCHES,),
+    "sweep.pruner": (SEARCHES,),
+    "sweep.pruner_warmup": (SEARCHES, Where("sweep.pruner", ("none",), but_not=True)),
+    "sweep.min_seeds": (Where("sweep.sampler", ("seeds",)),),
+    "sweep.max_seeds": (Where("sweep.sampler", ("seeds",)),),
+    "sweep.significance": (Where("sweep.sampler", ("seeds",)),),
+}
+"""Where an option has an effect: all of these hold."""
+
+
+def without_effect(given: Mapping[str, Any]) -> dict[str, Where]:
+    """The options without effect, each with what would have to hold."""
+    unmet = (
+        (key, next((where for where in COUNTS[key] if not where.holds(given)), None))
+        for key in COUNTS.keys() & given.keys()
+    )
+    return {key: where for key, where in unmet if where is not None}
+
+
+def counting(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The values that have an effect."""
+    idle = without_effect(given)
+    return {key: value for key, value in given.items() if key not in idle}
+
+
+def key_of(override: str) -> str:
+    """The key that an argument of the command line sets."""
+    return override.lstrip("+~").partition("=")[0]
+
+
+def warnings(given: Mapping[str, Any], overrides: Iterable[str]) -> list[str]:
+    """A line for each option that the command line sets without effect."""
+    idle = without_effect(given)
+    return [
+        f"WARNING: {override} has no effect with {where.key}={_text(given[where.key])}"
+        for override in overrides
+        if (where := idle.get(key_of(override))) and given[key_of(override)] is not None
+    ]
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
