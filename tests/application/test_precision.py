@@ -1,8 +1,8 @@
 import pytest
 import torch
 
-from seq2seq.application.build import precision
-from seq2seq.application.build.precision import build_precision
+from seq2seq.application.build import device
+from seq2seq.application.build.device import build_precision
 from seq2seq.config import Precision
 from tests.models import spec_of
 
@@ -11,11 +11,11 @@ CPU = torch.device("cpu")
 
 @pytest.mark.parametrize(("pays", "taken"), [(True, "bf16-mixed"), (False, "fp32")])
 def test_auto_takes_bf16_where_it_pays(monkeypatch, pays, taken):
-    monkeypatch.setattr(precision, "bfloat16_pays", lambda *_: pays)
+    monkeypatch.setattr(device, "bfloat16_pays", lambda *_: pays)
     assert build_precision(Precision.auto, spec_of(), CPU) == taken
 
 
 @pytest.mark.parametrize("name", ["fp32", "bf16-mixed", "fp16-mixed"])
 def test_a_precision_that_is_named_is_not_probed(monkeypatch, name):
-    monkeypatch.setattr(precision, "bfloat16_pays", None)
+    monkeypatch.setattr(device, "bfloat16_pays", None)
     assert build_precision(Precision[name], spec_of(), CPU) == name

@@ -243,7 +243,7 @@ def test_a_continued_run_keeps_the_precision_that_was_probed(tiny, tmp_path, mon
     auto = "device.precision=auto"
     for pays in (True, False):
         probe = lambda *_, pays=pays: pays  # noqa: E731
-        monkeypatch.setattr("seq2seq.application.build.precision.bfloat16_pays", probe)
+        monkeypatch.setattr("seq2seq.application.build.device.bfloat16_pays", probe)
         run(tiny(auto, f"trainer.max_steps={4 if pays else 6}"), tmp_path / "run")
         (tmp_path / "run" / "metrics.json").unlink()
         assert "device  cpu, bf16-mixed" in capsys.readouterr().out

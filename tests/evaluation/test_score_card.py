@@ -3,8 +3,7 @@ import sacrebleu
 from sacremoses import MosesTokenizer
 
 from seq2seq.evaluation.buckets import bucket_table, by_source_length, by_unknown_words
-from seq2seq.evaluation.moses import moses_tokens
-from seq2seq.evaluation.score_card import cased_bleu, chrf, score_card, score_table
+from seq2seq.evaluation.score_card import cased_bleu, chrf, moses_tokens, score_card, score_table
 
 REFERENCES = ["The cat sat on the mat.", "A dog runs in the park today."]
 

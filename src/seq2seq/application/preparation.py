@@ -7,9 +7,8 @@ from typing import Any
 
 import torch
 
-from seq2seq.application.build.device import build_device
+from seq2seq.application.build.device import build_device, build_precision
 from seq2seq.application.build.model import build_model, build_spec, check_score, load_vectors
-from seq2seq.application.build.precision import build_precision
 from seq2seq.application.build.text import EncodedCorpus, encode_corpus
 from seq2seq.application.launch import place_in_job
 from seq2seq.application.resuming import (

@@ -1,9 +1,11 @@
-"""The device that a configuration picks."""
+"""The device and the number format that a configuration picks."""
 
 import torch
 
-from seq2seq.config import Accelerator, DeviceConfig
+from seq2seq.config import Accelerator, DeviceConfig, Precision
 from seq2seq.errors import InputError
+from seq2seq.model.probe import bfloat16_pays
+from seq2seq.model.spec import ModelSpec
 
 
 def build_device(device: DeviceConfig, place: int = 0) -> torch.device:
@@ -44,3 +46,11 @@ def _one_of_many(wanted: str, num_devices: int, place: int) -> torch.device:
     if wanted == "mps":
         raise InputError("device.devices: one with mps; several with gpu and cpu")
     return torch.device("cpu")
+
+
+def build_precision(wanted: Precision, spec: ModelSpec, device: torch.device) -> str:
+    """The name of the format to train in, ``auto`` resolved: bfloat16 where that pays."""
+    if wanted is not Precision.auto:
+        return wanted.value
+    pays = bfloat16_pays(spec, device)
+    return Precision["bf16-mixed"].value if pays else Precision.fp32.value
