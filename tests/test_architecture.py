@@ -28,6 +28,7 @@ FLOORS = {
     "plain_text": 0,
     "storage": 0,
     "option_rules": 0,
+    "metrics": 0,
     "allocator": 0,
     "config": 1,
     "attention": 1,

@@ -16,6 +16,7 @@ from seq2seq.errors import InputError, TrainingInterrupted
 from seq2seq.evaluation.score_card import score_card
 from seq2seq.experiments.ledger import State, read_ledger, write_ledger
 from seq2seq.experiments.translations import read_translations
+from seq2seq.metrics import METRICS, QUICK
 from seq2seq.storage.folder_lock import FolderLock
 from seq2seq.training.interruption import StopOnSignal
 from tests.stops import crash, ctrl_c, stopped_after
@@ -52,6 +53,7 @@ def test_the_record_of_a_run_tells_all_of_it(finished_run):
     ledger = read_ledger(finished_run)
     assert ledger.state is State.finished
     assert [entry["epoch"] for entry in ledger.history] == [1, 2]
+    assert all(f"validation/{metric.name}" in ledger.best for metric in QUICK)
     assert ledger.best == min(ledger.history, key=lambda entry: entry["validation/loss"])
     assert ledger.scores == json.loads((finished_run / "metrics.json").read_text())
     assert ledger.config["attention"]["score"] == "additive"
@@ -64,7 +66,7 @@ def test_the_test_translations_are_kept_with_sources_and_references(finished_run
     kept = read_translations(finished_run / "translations" / "test.jsonl")
     assert len(kept.sources) == 20
     card = score_card(kept.hypotheses, kept.references, language="fr")
-    assert card.bleu == read_ledger(finished_run).scores["test"]["bleu"]
+    assert card.scores["bleu"] == read_ledger(finished_run).scores["test"]["bleu"]
 
 
 def test_the_hparams_tab_has_the_values_and_metrics_of_the_run_once(finished_run):
@@ -180,7 +182,8 @@ def test_tensorboard_has_scalars_config_samples_and_one_heatmap_tag_a_sentence(f
 
 def test_the_exported_model_is_the_best_one_not_the_last(tiny, tmp_path, monkeypatch):
     falling = iter([20.0, 10.0])
-    monkeypatch.setattr("seq2seq.training.module.cased_bleu", lambda *_: next(falling))
+    bleu = replace(METRICS["bleu"], score=lambda *_: next(falling))
+    monkeypatch.setattr("seq2seq.training.module.QUICK", [bleu])
     run_dir = tmp_path / "run"
     run(tiny("trainer.monitor=bleu"), run_dir)
     best, last = weights_of(run_dir, "best"), weights_of(run_dir)

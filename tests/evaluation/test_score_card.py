@@ -3,21 +3,22 @@ import sacrebleu
 from sacremoses import MosesTokenizer
 
 from seq2seq.evaluation.buckets import bucket_table, by_source_length, by_unknown_words
-from seq2seq.evaluation.score_card import cased_bleu, chrf, moses_tokens, score_card, score_table
+from seq2seq.evaluation.score_card import score_card, score_table
+from seq2seq.metrics import cased_bleu, chrf, moses_tokens
 
 REFERENCES = ["The cat sat on the mat.", "A dog runs in the park today."]
 
 
 def test_a_perfect_translation_scores_one_hundred():
     card = score_card(REFERENCES, REFERENCES, language="en")
-    assert card.bleu == pytest.approx(100)
-    assert card.chrf == pytest.approx(100)
+    assert card.scores["bleu"] == pytest.approx(100)
+    assert card.scores["chrf"] == pytest.approx(100)
 
 
 def test_case_counts_in_one_score_and_not_in_the_other():
     card = score_card([text.upper() for text in REFERENCES], REFERENCES, language="en")
-    assert card.bleu < 50
-    assert card.bleu_lowercase == pytest.approx(100)
+    assert card.scores["bleu"] < 50
+    assert card.scores["bleu_lowercase"] == pytest.approx(100)
 
 
 def test_the_signature_says_how_bleu_was_computed():
@@ -33,7 +34,7 @@ def test_every_score_of_every_search_is_in_the_table():
     }
     table = score_table(cards)
     for card in cards.values():
-        for value in (card.bleu, card.bleu_lowercase, card.bleu_moses, card.chrf):
+        for value in card.scores.values():
             assert f"{value:.2f}" in table
     assert all(name in table for name in (*cards, "tok:13a", "2 sentences"))
 
@@ -61,9 +62,15 @@ def test_moses_tokens_are_lower_case_and_split_by_the_rules_of_the_language():
 
 def test_the_scores_are_those_of_sacrebleu():
     card = score_card(SAID, FRENCH, language="fr")
-    assert card.bleu == sacrebleu.corpus_bleu(SAID, [FRENCH]).score == cased_bleu(SAID, FRENCH)
-    assert card.bleu_lowercase == sacrebleu.corpus_bleu(SAID, [FRENCH], lowercase=True).score
-    assert card.chrf == sacrebleu.corpus_chrf(SAID, [FRENCH]).score == chrf(SAID, FRENCH)
+    assert (
+        card.scores["bleu"]
+        == sacrebleu.corpus_bleu(SAID, [FRENCH]).score
+        == cased_bleu(SAID, FRENCH)
+    )
+    assert (
+        card.scores["bleu_lowercase"] == sacrebleu.corpus_bleu(SAID, [FRENCH], lowercase=True).score
+    )
+    assert card.scores["chrf"] == sacrebleu.corpus_chrf(SAID, [FRENCH]).score == chrf(SAID, FRENCH)
     tokenise = MosesTokenizer("fr").tokenize
     split = [
         [
@@ -78,8 +85,8 @@ def test_the_scores_are_those_of_sacrebleu():
         for texts in (SAID, FRENCH)
     ]
     expected = sacrebleu.corpus_bleu(split[0], [split[1]], tokenize="none", force=True).score
-    assert card.bleu_moses == pytest.approx(expected)
-    assert len({card.bleu, card.bleu_lowercase, card.bleu_moses}) == 3
+    assert card.scores["bleu_moses"] == pytest.approx(expected)
+    assert len({card.scores["bleu"], card.scores["bleu_lowercase"], card.scores["bleu_moses"]}) == 3
 
 
 def test_buckets_hold_each_sentence_once_and_score_it_with_its_like():

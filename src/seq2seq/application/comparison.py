@@ -14,11 +14,13 @@ from numpy.typing import NDArray
 from seq2seq.errors import InputError
 from seq2seq.evaluation.significance import compare, statistics_of
 from seq2seq.experiments.comparison import Group, Run, deviation, find_runs, group_runs, mean
+from seq2seq.metrics import QUICK
 from seq2seq.plain_text import one_line
 from seq2seq.storage.writing import write_file
 
 LEVEL = 0.05
-COLUMNS = ("group", "runs", "validation BLEU", "test BLEU", "test chrF", "tokens/s", "seconds")
+TEST_COLUMNS = [f"test {metric.title}" for metric in QUICK]
+COLUMNS = ("group", "runs", "validation BLEU", *TEST_COLUMNS, "tokens/s", "seconds")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +78,7 @@ def _row(group: Group) -> dict[str, str]:
         group.label,
         str(len(group.runs)),
         spread(group.scores("validation", "bleu")),
-        spread(group.scores("test", "bleu")),
-        spread(group.scores("test", "chrf")),
+        *(spread(group.scores("test", metric.name)) for metric in QUICK),
         "" if not speeds else f"{mean(speeds):,.0f}",
         f"{mean([ledger.wall_seconds for ledger in ledgers]):,.0f}",
     )
@@ -134,14 +135,16 @@ def as_csv(report: Report) -> str:
     """A line for each run: values that set groups apart, seed, scores, folder."""
     file = io.StringIO()
     keys = list(dict.fromkeys(key for group in report.groups for key in group.values))
-    names = ["validation_bleu", "test_bleu", "test_chrf", "tokens_per_second", "wall_seconds"]
+    tested = [f"test_{metric.name}" for metric in QUICK]
+    names = ["validation_bleu", *tested, "tokens_per_second", "wall_seconds"]
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(map(_cell, [*keys, "seed", *names, "folder"]))
     for group in report.groups:
         for run in group.runs:
             ledger = run.ledger
-            scores = [run.score("validation", "bleu"), run.score("test", "bleu")]
-            scores += [run.score("test", "chrf"), ledger.tokens_per_second, ledger.wall_seconds]
+            scores = [run.score("validation", "bleu")]
+            scores += [run.score("test", metric.name) for metric in QUICK]
+            scores += [ledger.tokens_per_second, ledger.wall_seconds]
             values = [group.values.get(key) for key in keys]
             writer.writerow(map(_cell, [*values, ledger.seed, *scores, str(run.folder)]))
     return file.getvalue()

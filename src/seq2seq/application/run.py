@@ -22,6 +22,7 @@ from seq2seq.errors import InputError
 from seq2seq.experiments.ledger import flat, read_ledger
 from seq2seq.experiments.metrics import VERSION
 from seq2seq.experiments.translations import text_fingerprint
+from seq2seq.metrics import METRICS
 from seq2seq.option_rules import warnings
 from seq2seq.plain_text import one_line
 from seq2seq.storage.folder_lock import FolderLock
@@ -203,11 +204,14 @@ def _score_lines(split: str, card: Metrics) -> list[str]:
     if card.get("beam"):
         searches.append(("", card["beam"], "beam search"))
     return [
-        f"{title:<11} BLEU {_number(scores['bleu'], '.1f')}   "
-        f"lower-cased {_number(scores['bleu_lowercase'], '.1f')}   "
-        f"chrF {_number(scores['chrf'], '.1f')}   ({scores['num_sentences']:,} sentences, {search})"
+        f"{title:<11} {_briefly(scores)}   ({scores['num_sentences']:,} sentences, {search})"
         for title, scores, search in searches
     ]
+
+
+def _briefly(scores: Metrics) -> str:
+    shown = (metric for metric in METRICS.values() if metric.brief)
+    return "   ".join(f"{each.brief} {_number(scores.get(each.name), '.1f')}" for each in shown)
 
 
 def _number(value: float | None, form: str) -> str:

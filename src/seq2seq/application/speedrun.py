@@ -17,7 +17,7 @@ from seq2seq.application.preparation import PreparedRun, prepare
 from seq2seq.application.run_record import RunRecord, config_yaml
 from seq2seq.config import Config
 from seq2seq.decoding.translator import Translator
-from seq2seq.evaluation.score_card import cased_bleu
+from seq2seq.metrics import cased_bleu
 from seq2seq.storage.writing import write_file
 from seq2seq.text.batch import Batch
 from seq2seq.text.bucketing import BatchSize

@@ -13,7 +13,7 @@ from seq2seq.application.cluster import is_elsewhere, launch_elsewhere
 from seq2seq.application.run_record import plain_values
 from seq2seq.application.seed_sweep import SeedSweep
 from seq2seq.application.sweep_jobs import Composer, Swept, combinations, refuse_shared_folders
-from seq2seq.config import Sampler, SweepConfig, SweepMetric
+from seq2seq.config import Sampler, SweepConfig
 from seq2seq.errors import InputError
 from seq2seq.experiments.checkpoints import Keep
 from seq2seq.experiments.driver import Driver, Results
@@ -22,13 +22,10 @@ from seq2seq.experiments.ledger import State, flat
 from seq2seq.experiments.processes import cores, shares, visible_gpus
 from seq2seq.experiments.report import Report, conclusion, results_table
 from seq2seq.experiments.source import JobList, Source
+from seq2seq.metrics import MONITORED
 from seq2seq.option_rules import warnings
 from seq2seq.plain_text import one_line
 
-METRICS = {
-    SweepMetric.bleu: Metric("validation/bleu", "max"),
-    SweepMetric.loss: Metric("validation/loss", "min"),
-}
 GOOD = {State.finished, State.pruned, State.skipped}
 
 
@@ -74,7 +71,7 @@ def sweep(hydra_context: HydraContext, composed: DictConfig, arguments: Sequence
     """
     composer = Composer(hydra_context, composed)
     swept = composer.swept(arguments)
-    config, metric = swept.config, METRICS[swept.config.metric]
+    config, metric = swept.config, Metric(*MONITORED[swept.config.metric])
     for line in warnings(flat({"sweep": plain_values(config)}), arguments):
         print(one_line(line))
     plan = _plan(composer, swept, metric)

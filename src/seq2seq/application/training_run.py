@@ -19,6 +19,7 @@ from seq2seq.experiments.translations import (
     translations_path,
     write_translations,
 )
+from seq2seq.metrics import QUICK
 from seq2seq.tensorboard.hparams import write_hparams
 from seq2seq.text.corpus import SentencePair
 from seq2seq.training.job import Job
@@ -75,7 +76,11 @@ def shown_metrics(scores: dict[str, Any], ledger: Ledger, *, of_best: bool) -> d
         ledger: the record of the run.
         of_best: whether the exported model is that of the best validation, or of the last.
     """
-    metrics = {f"best/{split}_bleu": card["bleu"] for split, card in scores.items()}
+    metrics = {
+        f"best/{split}_{metric.name}": card[metric.name]
+        for split, card in scores.items()
+        for metric in QUICK
+    }
     validation = ledger.best if of_best else next(reversed(ledger.history), None)
     if validation is not None and "validation/loss" in validation:
         metrics["best/validation_loss"] = validation["validation/loss"]

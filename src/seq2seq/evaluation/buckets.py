@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from seq2seq.evaluation.score_card import cased_bleu
+from seq2seq.metrics import cased_bleu
 
 LENGTH_STEP = 5
 MOST_UNKNOWN = 3

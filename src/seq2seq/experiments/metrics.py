@@ -3,8 +3,9 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, defstruct
 
+from seq2seq.metrics import METRICS
 from seq2seq.storage.typed_json import Count, Number, Value, converted, read_json
 
 VERSION = 1
@@ -13,21 +14,17 @@ Score = Annotated[float, Meta(ge=0, le=101)]
 """0 to 100, but for rounding."""
 
 
-class Compared(Struct):
-    """What runs are compared by, of a split; there may be more."""
+_SCORES = [(name, Score | None, None) for name in METRICS]
+"""A run of before there was a metric has none of it."""
 
-    bleu: Score | None = None
-    chrf: Score | None = None
+Compared = defstruct("Compared", _SCORES)
+"""What runs are compared by, of a split; there may be more."""
 
+Search = defstruct("Search", [("num_sentences", Count), *_SCORES])
+"""What is shown of the scores of a split by a search; there may be more."""
 
-class Card(Struct):
-    """What is shown of the scores of a split; there may be more."""
-
-    bleu: Score | None
-    bleu_lowercase: Score | None
-    chrf: Score | None
-    num_sentences: Count
-    beam: "Card | None" = None
+Card = defstruct("Card", [("num_sentences", Count), *_SCORES, ("beam", Search | None, None)])
+"""The same of greedy search, with that of beam search where there was one."""
 
 
 class _Facts(Struct):
@@ -45,7 +42,7 @@ def require_scores(scores: dict[str, Any]) -> None:
     Raises:
         ValueError: naming what is wrong.
     """
-    converted(scores, dict[str, Compared | Number | None])
+    converted(scores, dict[str, Compared | Number | None])  # type: ignore[valid-type]
 
 
 def read_metrics(path: Path) -> dict[str, Any]:
@@ -66,4 +63,4 @@ def read_metrics(path: Path) -> dict[str, Any]:
 
 def _require_shown(metrics: dict[str, Any]) -> None:
     converted(metrics, _Facts)
-    converted(metrics, dict[str, Card | Number | None])
+    converted(metrics, dict[str, Card | Number | None])  # type: ignore[valid-type]

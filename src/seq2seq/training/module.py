@@ -13,7 +13,7 @@ from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LambdaLR, ReduceLROnPlateau
 
 from seq2seq.decoding.greedy import greedy_search
-from seq2seq.evaluation.score_card import cased_bleu, chrf
+from seq2seq.metrics import QUICK
 from seq2seq.model.decoder import Unrolled
 from seq2seq.model.seq2seq import Seq2Seq
 from seq2seq.storage.form import require_form
@@ -63,8 +63,9 @@ class TranslationModule(pl.LightningModule):
     """Trains a `Seq2Seq`.
 
     Logs ``train/…`` every `log_every` optimiser steps (sums over the steps between) and
-    ``validation/…`` after each validation: loss in nats a token, perplexity, accuracy, and BLEU of
-    the greedy translations; with them ``attention/…`` and ``alignment/…``, see `AttentionMeasures`.
+    ``validation/…`` after each validation: loss in nats a token, perplexity, accuracy, and the
+    quick metrics of the greedy translations; with them ``attention/…`` and ``alignment/…``, see
+    `AttentionMeasures`.
 
     Args:
         model: the model.
@@ -238,8 +239,9 @@ class TranslationModule(pl.LightningModule):
         indices = list(self.translations)
         hypotheses = [self.translations[index] for index in indices]
         references = [self._validation.pairs[index].target for index in indices]
-        self.log("validation/bleu", cased_bleu(hypotheses, references))
-        self.log("validation/chrf", chrf(hypotheses, references))
+        for metric in QUICK:
+            score = metric.score(hypotheses, references, self._target_codec.tokenizer.language)
+            self.log(f"validation/{metric.name}", score)
 
     def configure_optimizers(self) -> Any:
         """Optimiser, and a schedule by steps; that by validations is `PlateauSchedule`."""
