@@ -50,6 +50,7 @@ BLIND = {
     "model": {"lightning"},
     "grammar": {"torch", "attention"},
     "config": {"torch"},
+    "storage": {"torch"},
     "pictures": {"torch", "lightning", "tensorboard"},
     "experiments": {"torch", "lightning", "hydra", "omegaconf", "text", "attention"},
 }

@@ -7,8 +7,13 @@ from copy import copy
 import numpy as np
 import pytest
 
-from seq2seq.application.comparison import as_csv, as_markdown, compare_runs, write_report
-from seq2seq.application.comparison import test_statistics as statistics_of_test
+from seq2seq.application.comparison import (
+    as_csv,
+    as_markdown,
+    compare_runs,
+    statistics_on_test,
+    write_report,
+)
 from seq2seq.errors import InputError
 from seq2seq.evaluation.bleu_statistics import sentence_statistics
 from seq2seq.experiments.comparison import Run
@@ -48,7 +53,7 @@ def test_translations_are_compared_in_the_tokens_of_their_language(runs):
     kept = run.translations("test")
     for each, language in ((run, "fr"), (Run(run.folder, ledger), "th")):
         expected = sentence_statistics(kept.hypotheses, kept.references, language)
-        np.testing.assert_array_equal(statistics_of_test([each], {})[0], expected)
+        np.testing.assert_array_equal(statistics_on_test([each], {})[0], expected)
     assert "BLEU: stub" in report.notes
 
 

@@ -160,6 +160,19 @@ def test_a_folder_that_is_not_finished_leaves_the_one_before(folder):
     assert [path.name for path in folder.iterdir()] == ["model"]
 
 
+def test_a_folder_that_cannot_take_its_place_leaves_the_one_before(folder, monkeypatch):
+    filled(folder)
+
+    def failing(path, target):
+        raise OSError("no more")
+
+    monkeypatch.setattr(writing, "move", failing)
+    with pytest.raises(OSError, match="no more"), replacing_folder(folder / "model", ["a"]) as new:
+        (new / "a").write_text("newer")
+    assert [path.read_text() for path in folder.glob("model/*")] == ["whole"]
+    assert [path.name for path in folder.iterdir()] == ["model"]
+
+
 def test_what_is_removed_is_what_has_our_names(folder, outside):
     for name in ("a", "sub/b", f"sub/.b.{RANDOM}.partial", "sub/notes.txt"):
         (folder / name).parent.mkdir(exist_ok=True)

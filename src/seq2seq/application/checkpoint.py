@@ -23,9 +23,9 @@ from seq2seq.errors import InputError, TrainingFailed
 from seq2seq.experiments.checkpoints import LAST, PREVIOUS
 from seq2seq.model.seq2seq import Seq2Seq
 from seq2seq.plain_text import one_line
-from seq2seq.storage.form import require_form
 from seq2seq.storage.typed_json import Count, converted, first_line, open_regular
 from seq2seq.storage.writing import move, write_file
+from seq2seq.training.form import require_form
 
 MODEL_PREFIX = "model."
 """How the Lightning module names its model in a checkpoint."""

@@ -49,7 +49,7 @@ def compare_runs(paths: Sequence[Path]) -> Report:
     )
     level = LEVEL / max(1, len(groups) - 1)
     damaged: dict[str, None] = {}
-    best, *others = [(group, test_statistics(group.runs, damaged)) for group in groups]
+    best, *others = [(group, statistics_on_test(group.runs, damaged)) for group in groups]
     verdicts = ["best", *(_verdict(*best, *other, level) for other in others)]
     rows = [
         _row(group) | {"against the best": verdict}
@@ -106,7 +106,7 @@ def _verdict(
     return f"{comparison.difference:+.2f}, {comparison.words(level)}"
 
 
-def test_statistics(runs: Sequence[Run], damaged: dict[str, None]) -> NDArray | None:
+def statistics_on_test(runs: Sequence[Run], damaged: dict[str, None]) -> NDArray | None:
     """What `significance.compare` wants of runs on one test text; None where it is not kept.
 
     Args:

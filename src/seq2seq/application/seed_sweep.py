@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from seq2seq.application.build.corpus import has_test_split
-from seq2seq.application.comparison import test_statistics
+from seq2seq.application.comparison import statistics_on_test
 from seq2seq.application.sweep_jobs import Composer, Swept, combinations
 from seq2seq.errors import InputError
 from seq2seq.evaluation.bleu_statistics import bleu_of
@@ -90,7 +90,7 @@ class SeedSweep:
             return False, ["answer      none: a setting has fewer than two finished runs"]
         if len({run.texts().get("test") for runs in tested for run in runs}) > 1:
             return True, ["answer      none: the settings have different test sentences"]
-        found = [test_statistics(runs, {}) for runs in tested]
+        found = [statistics_on_test(runs, {}) for runs in tested]
         statistics = [each for each in found if each is not None]
         if len(statistics) < len(found):
             return False, ["answer      none: a setting has no test translations"]

@@ -70,6 +70,8 @@ def replacing_folder(folder: Path, names: Collection[str]) -> Iterator[Path]:
             folder.replace(aside)
         move(partial, folder)
     except BaseException:
+        if os.path.lexists(aside) and not os.path.lexists(folder):
+            aside.replace(folder)
         remove_folder(partial, names)
         raise
     remove_folder(aside, names)

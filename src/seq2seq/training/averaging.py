@@ -10,8 +10,8 @@ from lightning.pytorch.callbacks import Callback
 from msgspec import Struct
 from torch import Tensor
 
-from seq2seq.storage.form import require_form
 from seq2seq.storage.typed_json import Count, converted
+from seq2seq.training.form import require_form
 
 
 class WeightAverage(Callback):

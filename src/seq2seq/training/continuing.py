@@ -9,7 +9,7 @@ from typing import Any
 import lightning.pytorch as pl
 import torch
 
-from seq2seq.storage.form import require_form
+from seq2seq.training.form import require_form
 from seq2seq.training.module import TranslationModule, module_state
 
 

@@ -18,12 +18,12 @@ from seq2seq.evaluation.bleu import cased_bleu
 from seq2seq.evaluation.score_card import chrf
 from seq2seq.model.decoder import Unrolled
 from seq2seq.model.seq2seq import Seq2Seq
-from seq2seq.storage.form import require_form
 from seq2seq.storage.typed_json import Count, converted
 from seq2seq.text.batch import Batch
 from seq2seq.text.codec import TextCodec
 from seq2seq.text.store import EncodedSplit
 from seq2seq.training.attention_measures import AttentionMeasures
+from seq2seq.training.form import require_form
 from seq2seq.training.job import ALONE, Job
 from seq2seq.training.loss import LossSums, token_cross_entropy
 from seq2seq.training.optimisation import Optimisation

@@ -6,7 +6,7 @@ import lightning.pytorch as pl
 from lightning.pytorch.callbacks import Callback
 from torch.optim.lr_scheduler import ReduceLROnPlateau
 
-from seq2seq.storage.form import require_form
+from seq2seq.training.form import require_form
 from seq2seq.training.module import TranslationModule
 from seq2seq.training.optimisation import Optimisation
 

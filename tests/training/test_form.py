@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from seq2seq.storage.form import require_form
+from seq2seq.training.form import require_form
 
 FRESH = {
     "n": 0, "x": 0.5, "best": -math.inf, "on": False, "mode": "min", "why": None,
