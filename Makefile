@@ -52,8 +52,8 @@ audit: ## known vulnerabilities of the pinned dependencies
 	.audit/bin/pip-audit --strict --requirement constraints.txt --no-deps --disable-pip
 
 # All but what starts the programs.
-QUICK := $(filter-out tests/application tests/benchmarks tests/browser tests/torture,$(patsubst %/,%,$(wildcard tests/*/))) \
-	tests/application/test_configuration.py tests/application/test_refusals.py tests/test_architecture.py
+QUICK := $(filter-out tests/benchmarks tests/browser tests/runs tests/sweeps tests/torture,$(patsubst %/,%,$(wildcard tests/*/))) \
+	tests/test_architecture.py
 
 .PHONY: quick
 quick: $(STAMP) ## the suite's quick part (ARGS likewise)

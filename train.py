@@ -9,16 +9,16 @@ import hydra
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
-from seq2seq.application.composition import judge_compositions
-from seq2seq.application.config_errors import CONFIG_ERRORS, as_config, check_arguments, explain
-from seq2seq.application.help import help_text
-from seq2seq.application.launch import launch, needs_launch, num_processes
-from seq2seq.application.printing import print_while_read
-from seq2seq.application.program import ENDINGS, ended_by
-from seq2seq.application.run import refuse_sweep, run
-from seq2seq.application.run_folder import run_folder
+from seq2seq.command_line.composition import judge_compositions
+from seq2seq.command_line.config_errors import CONFIG_ERRORS, as_config, check_arguments, explain
+from seq2seq.command_line.help import help_text
+from seq2seq.command_line.printing import print_while_read
+from seq2seq.command_line.program import ENDINGS, ended_by
 from seq2seq.config import register_schema
 from seq2seq.errors import InputError, SweepEnded, TrainingFailed
+from seq2seq.runs.launch import launch, needs_launch, num_processes
+from seq2seq.runs.run import refuse_sweep, run
+from seq2seq.runs.run_folder import run_folder
 from seq2seq.signals import stop_signals
 from seq2seq.storage.failures import refusals_in_one_line
 

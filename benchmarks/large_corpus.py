@@ -12,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from seq2seq.application.program import program_parser, run_program, write_figures
+from seq2seq.command_line.program import program_parser, run_program, write_figures
 from seq2seq.errors import InputError
 from seq2seq.grammar.grammar import load_grammar
 from seq2seq.text.corpus import SentencePair, read_parallel

@@ -8,7 +8,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from seq2seq.application.program import program_parser, run_program
+from seq2seq.command_line.program import program_parser, run_program
 
 
 def main() -> int:

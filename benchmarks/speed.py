@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.sizes import FULL, QUICK, Plan, Size
-from seq2seq.application.program import program_parser, run_program, write_figures
+from seq2seq.command_line.program import program_parser, run_program, write_figures
 from seq2seq.errors import InputError
 
 

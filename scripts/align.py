@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from seq2seq.application.program import program_parser, run_program
+from seq2seq.command_line.program import program_parser, run_program
 from seq2seq.errors import InputError
 
 if TYPE_CHECKING:

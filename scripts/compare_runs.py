@@ -9,7 +9,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from seq2seq.application.program import program_parser, run_program, writing
+from seq2seq.command_line.program import program_parser, run_program, writing
 from seq2seq.plain_text import one_line
 from seq2seq.storage.writing import inside
 
@@ -28,8 +28,8 @@ def main() -> int:
 
 
 def _compare(arguments: argparse.Namespace) -> int:
-    from seq2seq.application.comparison import compare_runs, write_report  # noqa: PLC0415
     from seq2seq.experiments.report import print_rows  # noqa: PLC0415 - after --help
+    from seq2seq.sweeps.comparison import compare_runs, write_report  # noqa: PLC0415
 
     report = compare_runs(arguments.runs)
     folder = arguments.output or inside(arguments.runs[0], "comparison")

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from seq2seq.application.program import program_parser, run_program
+from seq2seq.command_line.program import program_parser, run_program
 
 if TYPE_CHECKING:
     from seq2seq.decoding.scoring import Scored
@@ -44,10 +44,10 @@ def _evaluate(arguments: argparse.Namespace) -> int:
 
     pairs = read_parallel(arguments.source, arguments.reference)
 
-    from seq2seq.application.seen_text import warn_of_seen  # noqa: PLC0415 - torch
     from seq2seq.decoding.scoring import as_metrics, score_searches  # noqa: PLC0415
     from seq2seq.decoding.search import search_from_options  # noqa: PLC0415
     from seq2seq.decoding.translator import Translator  # noqa: PLC0415
+    from seq2seq.runs.seen_text import warn_of_seen  # noqa: PLC0415 - torch
 
     for line in warn_of_seen(arguments.model, pairs):
         print(line, file=sys.stderr)

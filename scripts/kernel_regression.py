@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from seq2seq.application.program import program_parser, run_program
+from seq2seq.command_line.program import program_parser, run_program
 from seq2seq.errors import InputError
 from seq2seq.storage.writing import write_file
 

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from seq2seq.application.program import program_parser, refuse_same_file, run_program, writing
+from seq2seq.command_line.program import program_parser, refuse_same_file, run_program, writing
 from seq2seq.decoding.model_files import files_of_models
 from seq2seq.errors import InputError
 from seq2seq.plain_text import one_line

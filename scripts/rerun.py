@@ -8,8 +8,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from seq2seq.application.printing import print_while_read
-from seq2seq.application.program import program_parser, run_program
+from seq2seq.command_line.printing import print_while_read
+from seq2seq.command_line.program import program_parser, run_program
 
 
 def main() -> int:
@@ -26,7 +26,7 @@ def main() -> int:
 
 
 def _rerun(arguments: argparse.Namespace) -> int:
-    from seq2seq.application.rerun import rerun  # noqa: PLC0415 - after --help
+    from seq2seq.runs.rerun import rerun  # noqa: PLC0415 - after --help
 
     print_while_read()
     run_dir = arguments.run.resolve()

@@ -10,11 +10,11 @@ import argparse
 import sys
 from pathlib import Path
 
-from seq2seq.application.composing import composed_config
-from seq2seq.application.printing import print_while_read
-from seq2seq.application.program import program_parser, run_program
-from seq2seq.application.run_folder import run_folder
+from seq2seq.command_line.composing import composed_config
+from seq2seq.command_line.printing import print_while_read
+from seq2seq.command_line.program import program_parser, run_program
 from seq2seq.errors import InputError
+from seq2seq.runs.run_folder import run_folder
 
 CONF = Path(__file__).resolve().parents[1] / "conf"
 
@@ -34,7 +34,7 @@ def _run(arguments: argparse.Namespace) -> int:
     folder = run_folder(config, arguments.overrides)
     if folder.exists():
         raise InputError(f"{folder} is there: a speedrun begins at the beginning, give name=…")
-    from seq2seq.application.speedrun import as_lines, speedrun  # noqa: PLC0415 - torch
+    from seq2seq.runs.speedrun import as_lines, speedrun  # noqa: PLC0415 - torch
 
     marks = speedrun(config, folder, overrides, bleu=arguments.bleu)
     print("\n".join(as_lines(marks, bleu=arguments.bleu)))

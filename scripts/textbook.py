@@ -8,7 +8,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from seq2seq.application.program import program_parser, run_program, writing
+from seq2seq.command_line.program import program_parser, run_program, writing
 from seq2seq.evaluation.sentence_bleu import sentence_bleu
 from seq2seq.text.words import split_words
 

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from seq2seq.application.program import program_parser, refuse_same_file, run_program
+from seq2seq.command_line.program import program_parser, refuse_same_file, run_program
 from seq2seq.decoding.model_files import files_of_models
 from seq2seq.decoding.resumable_output import (
     Pace,

@@ -3,15 +3,28 @@ from http.server import ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from hydra import compose, initialize_config_dir
 from jaxtyping import install_import_hook
 
 from tests.file_server import Files
+from tests.tiny import SMALL_CORPUS, SMALL_MODEL
 
 # shapes and types of the rooms that handle tensors are checked while the tests run
 CHECKED = ["attention", "model", "decoding", "training", "text.batch"]
 HOOK = install_import_hook([f"seq2seq.{room}" for room in CHECKED], "beartype.beartype")
 
 ROOT = Path(__file__).parents[1]
+
+
+TINY = [
+    "data.train_pairs=120",
+    *SMALL_CORPUS,
+    *SMALL_MODEL,
+    "trainer.max_epochs=2",
+    "trainer.log_every=3",
+    "optim.warmup_steps=2",
+    "tensorboard.heatmaps=2",
+]
 
 
 def pytest_addoption(parser):
@@ -52,3 +65,23 @@ def file_server():
     server.shutdown()
     server.server_close()
     thread.join()
+
+
+@pytest.fixture
+def configured():
+    """Overrides -> the typed configuration, as train.py makes it."""
+    from seq2seq.command_line.config_errors import as_config  # noqa: PLC0415 - after the hook
+    from seq2seq.config import register_schema  # noqa: PLC0415
+
+    register_schema()
+
+    def configure(*overrides):
+        with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+            return as_config(compose("config", overrides=list(overrides)))
+
+    return configure
+
+
+@pytest.fixture
+def tiny(configured):
+    return lambda *overrides: configured(*TINY, *overrides)

@@ -14,10 +14,10 @@ import sys
 import time
 from pathlib import Path
 
-from seq2seq.application import launch as launch_module
-from seq2seq.application import run as run_module
 from seq2seq.errors import TrainingInterrupted
 from seq2seq.experiments.translations import Translations, translations_path, write_translations
+from seq2seq.runs import launch as launch_module
+from seq2seq.runs import run as run_module
 from seq2seq.storage.writing import write_file
 
 PROGRAM = Path(__file__).parents[1] / "train.py"
@@ -90,7 +90,7 @@ if __name__ == "__main__":
         [command[0], __file__, *command[2:]], count
     )
     if "-m" in sys.argv:
-        from seq2seq.application import sweep
+        from seq2seq.sweeps import sweep
 
         sweep.job_command = lambda: [sys.executable, __file__]
     runpy.run_path(str(PROGRAM), run_name="__main__")

@@ -8,7 +8,7 @@ from dataclasses import fields, is_dataclass
 import pytest
 
 from seq2seq import config as schemas
-from seq2seq.application.reference import is_section, setting_of
+from seq2seq.command_line.reference import is_section, setting_of
 from seq2seq.config import Config
 from tests.test_architecture import CODE, ROOT, SOURCE, imports_of, name_of
 
@@ -18,22 +18,22 @@ SCHEMAS = {
     if isinstance(schema, type) and is_dataclass(schema)
 }
 TREES = {path: ast.parse(path.read_text("utf-8")) for path in CODE}
-BESIDE_BUILD = {
-    "seq2seq.application.corpus_check",
-    "seq2seq.application.fit",
-    "seq2seq.application.launch",
-    "seq2seq.application.preparation",
-    "seq2seq.application.rerun",
-    "seq2seq.application.resuming",
-    "seq2seq.application.run",
-    "seq2seq.application.run_folder",
-    "seq2seq.application.run_record",
-    "seq2seq.application.search_sweep",
-    "seq2seq.application.seed_sweep",
-    "seq2seq.application.seen_text",
-    "seq2seq.application.sweep",
-    "seq2seq.application.sweep_jobs",
-    "seq2seq.application.together",
+BESIDE_MAKING = {
+    "seq2seq.runs.corpus_check",
+    "seq2seq.runs.fit",
+    "seq2seq.runs.launch",
+    "seq2seq.runs.preparation",
+    "seq2seq.runs.process_group",
+    "seq2seq.runs.rerun",
+    "seq2seq.runs.resuming",
+    "seq2seq.runs.run",
+    "seq2seq.runs.run_folder",
+    "seq2seq.runs.run_record",
+    "seq2seq.runs.seen_text",
+    "seq2seq.sweeps.search_sweep",
+    "seq2seq.sweeps.seed_sweep",
+    "seq2seq.sweeps.sweep",
+    "seq2seq.sweeps.sweep_jobs",
 }
 """What reads fields though it makes no objects of them: where a run lives, whether it goes on, who
 takes part. To become fewer."""
@@ -133,24 +133,24 @@ def test_a_section_handed_on_is_no_read():
     assert not reads(ast.parse("def f(config): g(config.optim); config.optim.items()"))
 
 
-def test_only_build_and_the_modules_listed_read_fields_of_the_configuration():
+def test_only_making_and_the_modules_listed_read_fields_of_the_configuration():
     readers = {
         name_of(path) for path, tree in TREES.items() if SOURCE in path.parents and reads(tree)
     }
-    build = {name for name in readers if name.startswith("seq2seq.application.build.")}
-    assert readers - build - {"seq2seq.config"} == BESIDE_BUILD
+    making = {name for name in readers if name.startswith("seq2seq.runs.making.")}
+    assert readers - making - {"seq2seq.config"} == BESIDE_MAKING
     programs = {path for path in CODE if SOURCE not in path.parents and reads(TREES[path])}
     assert not programs
 
 
-def test_only_the_application_knows_the_schema():
+def test_only_three_rooms_know_the_schema():
     users = {
         name_of(path)
         for path in CODE
         if SOURCE in path.parents
         if "seq2seq.config" in imports_of(path)
     }
-    assert {name.split(".")[1] for name in users} <= {"application"}
+    assert {name.split(".")[1] for name in users} == {"command_line", "runs", "sweeps"}
 
 
 GROUPS = [path.name for path in (ROOT / "conf").iterdir() if path.is_dir()]

@@ -13,9 +13,9 @@ import torch
 import yaml
 from hydra import compose, initialize_config_dir
 
-from seq2seq.application.config_errors import as_config
 from seq2seq.attention.registry import build_score, score_names
 from seq2seq.attention.scores import Score
+from seq2seq.command_line.config_errors import as_config
 from seq2seq.config import register_schema
 from seq2seq.decoding.greedy import greedy_search
 from seq2seq.model.spec import build_seq2seq

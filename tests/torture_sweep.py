@@ -9,7 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.sweeps import ends_of, folders_of, ledgers_of, run_sweep, start_sweep
+from tests.swept import ends_of, folders_of, ledgers_of, run_sweep, start_sweep
 
 NUM_KILLS = 20
 GRID = ["seed=range(1,31)", "sweep.jobs=2", "model.embedding_size=60", "trainer.max_epochs=5"]

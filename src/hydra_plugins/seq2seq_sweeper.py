@@ -20,7 +20,7 @@ class JobSweeperConfig:
 
 
 class JobSweeper(Sweeper):
-    """Hands a sweep to `seq2seq.application.sweep`."""
+    """Hands a sweep to `seq2seq.sweeps.sweep`."""
 
     def setup(
         self,
@@ -38,8 +38,8 @@ class JobSweeper(Sweeper):
         Raises:
             SweepEnded: with the exit status, which Hydra does not hand on otherwise.
         """
-        from seq2seq.application.sweep import sweep  # noqa: PLC0415 - a single run loads Hydra too
         from seq2seq.errors import SweepEnded  # noqa: PLC0415
+        from seq2seq.sweeps.sweep import sweep  # noqa: PLC0415 - a single run loads Hydra too
 
         if self.hydra_context is None or self.config is None:
             raise RuntimeError("Hydra calls setup before sweep")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from seq2seq.application.run_folder import tidy
 from seq2seq.errors import InputError
+from seq2seq.runs.run_folder import tidy
 from seq2seq.storage import writing
 from seq2seq.storage.removal import remove_folder
 from seq2seq.storage.writing import inside, open_own, replacing_folder, write_file

@@ -11,10 +11,10 @@ from typing import Any
 
 import torch
 
-from seq2seq.application import fit, resuming
-from seq2seq.application.checkpoint import read_checkpoint, write_checkpoint
 from seq2seq.errors import InputError
+from seq2seq.runs import fit, resuming
 from seq2seq.storage.typed_json import converted
+from seq2seq.training.checkpoint_file import read_checkpoint, write_checkpoint
 from tests.torture.odd import paths, replaced
 from tests.torture.victims import log_of, run_child
 

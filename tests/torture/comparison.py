@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from seq2seq.application.checkpoint import read_checkpoint
+from seq2seq.training.checkpoint_file import read_checkpoint
 
 COMPARED = (
     "epoch", "global_step", "state_dict", "callbacks", "optimizer_states", "lr_schedulers",

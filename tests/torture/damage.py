@@ -7,9 +7,9 @@ from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
 
-from seq2seq.application.checkpoint import newest_checkpoint
 from seq2seq.decoding.model_folder import load_model_folder
 from seq2seq.errors import InputError
+from seq2seq.training.checkpoint_file import newest_checkpoint
 from tests.torture.comparison import differences, left_by
 from tests.torture.victims import log_of, run_child
 

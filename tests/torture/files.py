@@ -12,15 +12,15 @@ from collections.abc import Callable, Iterator
 from contextlib import redirect_stdout
 from pathlib import Path
 
-from seq2seq.application.comparison import as_csv, as_markdown, compare_runs, write_report
-from seq2seq.application.run import summary
-from seq2seq.application.run_record import finished_scores
 from seq2seq.decoding.resumable_output import ResumableOutput
 from seq2seq.decoding.translator import Translator
 from seq2seq.errors import InputError
 from seq2seq.experiments.report import print_rows
 from seq2seq.plain_text import one_line
+from seq2seq.runs.run import summary
+from seq2seq.runs.run_record import finished_scores
 from seq2seq.storage.digests import file_digests, value_digest
+from seq2seq.sweeps.comparison import as_csv, as_markdown, compare_runs, write_report
 from seq2seq.tensorboard.plugin.views import _description
 from seq2seq.tensorboard.record_format import MAGIC, RecordError, decode_record
 from tests.torture.odd import variants

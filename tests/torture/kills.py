@@ -11,7 +11,7 @@ from pathlib import Path
 
 import torch
 
-from seq2seq.application.checkpoint import (
+from seq2seq.training.checkpoint_file import (
     LAST,
     PREVIOUS,
     DamagedCheckpointError,

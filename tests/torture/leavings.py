@@ -13,17 +13,17 @@ import yaml
 from hydra import compose, initialize_config_dir
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
-from seq2seq.application.config_errors import as_config
-from seq2seq.application.launch import job_process, needs_launch, place_in_job
-from seq2seq.application.run_folder import run_folder
-from seq2seq.application.run_record import config_yaml
-from seq2seq.application.saved_config import load_config
+from seq2seq.command_line.config_errors import as_config
 from seq2seq.config import Config, register_schema
 from seq2seq.errors import InputError
 from seq2seq.experiments.job import Job, Metric, Outcome
 from seq2seq.experiments.ledger import State
 from seq2seq.experiments.search import Search, TrialSource
 from seq2seq.experiments.source import Claim
+from seq2seq.runs.launch import job_process, needs_launch, place_in_job
+from seq2seq.runs.run_folder import run_folder
+from seq2seq.runs.run_record import config_yaml
+from seq2seq.runs.saved_config import load_config
 from seq2seq.storage.folder_lock import FolderLock
 from tests.torture.strangers import ODD, traps, wrong_about
 from tests.torture.victims import ROOT, log_of, run_child

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import torch
 
-from seq2seq.application.checkpoint import newest_checkpoint
+from seq2seq.training.checkpoint_file import newest_checkpoint
 from seq2seq.training.module import TranslationModule
 from tests.torture.comparison import differences, left_by
 from tests.torture.signals import wait_for

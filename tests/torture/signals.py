@@ -9,7 +9,7 @@ from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
 
-from seq2seq.application.checkpoint import newest_checkpoint
+from seq2seq.training.checkpoint_file import newest_checkpoint
 from tests.torture.comparison import differences, left_by
 from tests.torture.victims import command, log_of, main, run_child, start, wait
 

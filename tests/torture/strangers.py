@@ -38,14 +38,14 @@ CALLS = {
     "subprocess.getoutput": {"cmd": "touch {canary}"},
     "builtins.open": {"file": "{canary}", "mode": "w"},
     "shutil.copy": {"src": "/etc/hostname", "dst": "{canary}"},
-    "seq2seq.application.checkpoint.torch.hub.load": {
+    "seq2seq.training.checkpoint_file.torch.hub.load": {
         "repo_or_dir": "{hub}", "model": "m", "source": "local",
     },
-    "seq2seq.application.run_folder.Path.write_text": {
+    "seq2seq.runs.run_folder.Path.write_text": {
         "self": {"_target_": "pathlib.Path", "_args_": ["{canary}"]}, "data": "x",
     },
-    "seq2seq.application.run_folder.Path.touch": {
-        "self": {"_target_": "seq2seq.application.run_folder.Path", "_args_": ["{canary}"]},
+    "seq2seq.runs.run_folder.Path.touch": {
+        "self": {"_target_": "seq2seq.runs.run_folder.Path", "_args_": ["{canary}"]},
     },
     "seq2seq.text.corpus_store.shutil.copy": {"src": "/etc/hostname", "dst": "{canary}"},
 }  # fmt: skip
@@ -293,7 +293,7 @@ def cases() -> list[Case]:
     for number, (name, section) in enumerate(sections.items()):
         way = list(ways)[number % 4]  # those that a file passes
         found.append((f"{name} by {way}", _bringing(ways[way], section)))
-    call = sections["callback seq2seq.application.run_folder.Path.touch"]
+    call = sections["callback seq2seq.runs.run_folder.Path.touch"]
     found += [(f"a call by {name}", _bringing(way, call)) for name, way in ways.items()]
     found += [(name, _with_text(text)) for name, text in traps().items()]
     for number, arguments in enumerate(command_lines()):

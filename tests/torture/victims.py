@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-import seq2seq.application.fit
-import seq2seq.application.training_run  # noqa: F401
+import seq2seq.runs.fit
+import seq2seq.runs.training_run  # noqa: F401
 from seq2seq.training.module import TranslationModule
 
 ROOT = Path(__file__).parents[2]

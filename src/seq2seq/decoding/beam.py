@@ -20,9 +20,9 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from seq2seq.decoding.hypothesis import Hypothesis
-from seq2seq.decoding.largest import largest
 from seq2seq.decoding.lengths import DEFAULT_BOUNDS, LengthBounds, LengthPenalty
 from seq2seq.decoding.stepper import Models, Stepper, forbid
+from seq2seq.decoding.top_k import largest
 from seq2seq.decoding.trace import Step, Trace
 from seq2seq.text.batch import SourceBatch
 from seq2seq.text.vocabulary import BEGIN_ID, END_ID, PADDING_ID

@@ -7,9 +7,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from seq2seq.decoding.hypothesis import Hypothesis
-from seq2seq.decoding.largest import place_of_largest
 from seq2seq.decoding.lengths import DEFAULT_BOUNDS, LengthBounds
 from seq2seq.decoding.stepper import Models, Stepper, forbid
+from seq2seq.decoding.top_k import place_of_largest
 from seq2seq.decoding.trace import Step, Trace
 from seq2seq.text.batch import SourceBatch
 from seq2seq.text.vocabulary import BEGIN_ID, END_ID

@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from seq2seq.attention.derivatives import refuse_second_derivative
-from seq2seq.decoding.largest import place_of_largest
+from seq2seq.decoding.top_k import place_of_largest
 from seq2seq.model.precision import Precision
 
 CHUNK_ELEMENTS = 2**22

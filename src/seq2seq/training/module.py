@@ -26,8 +26,8 @@ from seq2seq.training.attention_measures import AttentionMeasures
 from seq2seq.training.form import require_form
 from seq2seq.training.job import ALONE, Job
 from seq2seq.training.loss import LossSums, token_cross_entropy
+from seq2seq.training.non_finite import Soundness, require_finite_validation
 from seq2seq.training.optimisation import Optimisation
-from seq2seq.training.soundness import Soundness, require_finite_validation
 from seq2seq.training.step_gradient import StepGradient, total_sums
 from seq2seq.training.word_dropout import drop_words
 

@@ -1,1 +1,0 @@
-"""Puts the rooms together: config in, trained model and metrics out."""

@@ -1,0 +1,116 @@
+"""Lightning's part of a run: the fit itself, from its beginning or from a checkpoint."""
+
+import logging
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from lightning.pytorch.callbacks import Callback
+
+from seq2seq.allocator import keep_freed_memory
+from seq2seq.config import Config
+from seq2seq.plain_text import one_line
+from seq2seq.runs.making.training import (
+    build_data,
+    build_module,
+    build_stop,
+    build_trainer,
+    total_steps,
+)
+from seq2seq.runs.preparation import PreparedRun
+from seq2seq.runs.resuming import continuable
+from seq2seq.runs.run_record import RunRecord
+from seq2seq.tensorboard.callbacks import log_config
+from seq2seq.tensorboard.event_log import rewind_events
+from seq2seq.training.checkpoint_io import DurableCheckpointIO
+from seq2seq.training.continuing import require_same_form
+from seq2seq.training.failures import failures_in_one_line
+from seq2seq.training.job import Job
+from seq2seq.training.time_spent import time_shares
+
+
+def fit(
+    config: Config,
+    prepared: PreparedRun,
+    run_dir: Path,
+    record: RunRecord,
+    job: Job,
+    watchers: Sequence[Callback] = (),
+) -> dict[str, Any]:
+    """Fit the model, as one of the processes of a job; returns facts of the training.
+
+    Args:
+        config: of the run.
+        prepared: the run.
+        run_dir: its folder.
+        record: is told of every validation.
+        job: the processes that train together.
+        watchers: callbacks that look on.
+
+    Raises:
+        TrainingFailed: training cannot go on.
+        TrainingInterrupted: a signal stopped the training.
+    """
+    keep_freed_memory()
+    logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
+    if job.size > 1:
+        torch.manual_seed(seed_of(config.seed, job.rank))
+    data = build_data(config, prepared.corpus, job)
+    num_steps = total_steps(config, len(data.train_dataloader()))
+    module = build_module(config, prepared.exported.model, prepared.corpus, num_steps, job)
+    point, stop = prepared.resume_point, build_stop(run_dir, job)
+    if job.is_first:
+        rewind_events(run_dir, {} if point is None else point.event_sizes)
+    checkpoint_io = DurableCheckpointIO(record.require_place)
+    trainer = build_trainer(
+        config,
+        run_dir,
+        prepared.corpus,
+        device=prepared.device,
+        precision=prepared.precision,
+        num_steps=num_steps,
+        record=record,
+        conditions=prepared.conditions,
+        checkpoint_io=checkpoint_io,
+        stop=stop,
+        job=job,
+        watchers=watchers,
+    )
+
+    def check(path: Path, content: dict[str, Any]) -> None:
+        with continuable(path, content):
+            require_same_form(content, trainer, module, new_callbacks=config.resume.force)
+
+    checkpoint_io.check = check
+    record.ledger.threads = torch.get_num_threads()
+    if point is None and job.is_first:
+        log_config(trainer, (run_dir / "config.yaml").read_text(encoding="utf-8"))
+    if point is not None:
+        print(one_line(f"continuing from {point.checkpoint}, step {point.step}"))
+    failures = failures_in_one_line(run_dir, lambda: module.soundness.shape)
+    with failures, stop, _quiet_lightning():
+        checkpoint = None if point is None else point.checkpoint
+        trainer.fit(module, data, ckpt_path=checkpoint, weights_only=True)
+    if prepared.device.type == "cuda":
+        record.ledger.peak_device_memory_bytes = torch.cuda.max_memory_allocated(prepared.device)
+    facts = {"num_epochs": trainer.current_epoch, "num_steps": trainer.global_step}
+    return facts | time_shares(trainer)
+
+
+def seed_of(seed: int, rank: int) -> int:
+    """The seed of a process's dropout: the processes do not drop the same."""
+    return int(np.random.SeedSequence((seed, rank)).generate_state(1)[0])
+
+
+@contextmanager
+def _quiet_lightning() -> Iterator[None]:
+    with warnings.catch_warnings():
+        # Lightning 2.6 on torch 2.13 warns about its own use of torch's tree functions
+        warnings.filterwarnings("ignore", message=r".*LeafSpec", category=FutureWarning)
+        # the values that are logged after a validation are the same in all processes
+        warnings.filterwarnings("ignore", message=r".*recommended to use .*sync_dist=True.*")
+        yield

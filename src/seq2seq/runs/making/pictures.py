@@ -1,0 +1,77 @@
+"""What TensorBoard is shown at every validation."""
+
+from lightning.pytorch.callbacks import Callback
+
+from seq2seq.config import Config
+from seq2seq.decoding.beam import beam_search
+from seq2seq.decoding.greedy import greedy_search
+from seq2seq.decoding.lengths import LengthBounds
+from seq2seq.runs.making.decoding import build_search
+from seq2seq.runs.making.text import EncodedCorpus
+from seq2seq.tensorboard.attention_panel import choose_panel
+from seq2seq.tensorboard.callbacks import (
+    AttentionHeatmaps,
+    AttentionRecords,
+    PanelSearch,
+    TranslationSamples,
+)
+
+
+def build_pictures(config: Config, title: str, corpus: EncodedCorpus) -> list[Callback]:
+    """Translations as text, attention as pictures and as records.
+
+    Args:
+        config: of the run.
+        title: of the pictures.
+        corpus: of the run.
+    """
+    return [
+        TranslationSamples(corpus.validation, count=config.tensorboard.samples),
+        AttentionHeatmaps(
+            corpus.validation,
+            source_vocabulary=corpus.source_codec.vocabulary,
+            target_vocabulary=corpus.target_codec.vocabulary,
+            count=config.tensorboard.heatmaps,
+            title=title,
+        ),
+        _records(config, corpus),
+    ]
+
+
+def _records(config: Config, corpus: EncodedCorpus) -> AttentionRecords:
+    """Attention of the panel: teacher-forced, and of every search that is named here."""
+    panel = choose_panel(
+        corpus.validation,
+        source_codec=corpus.source_codec,
+        target_codec=corpus.target_codec,
+        first=config.tensorboard.panel.first,
+        indices=config.tensorboard.panel.indices,
+        texts=config.tensorboard.panel.texts,
+        bounds=corpus.bounds,
+    )
+    return AttentionRecords(
+        panel,
+        source_codec=corpus.source_codec,
+        target_codec=corpus.target_codec,
+        searches=_searches(config, corpus.bounds),
+    )
+
+
+def _searches(config: Config, bounds: LengthBounds) -> dict[str, PanelSearch]:
+    """The searches whose attention is recorded: greedy, and the beam that scores the model."""
+    searches: dict[str, PanelSearch] = {
+        "greedy": lambda model, source: [
+            [found] for found in greedy_search(model, source, bounds=bounds)
+        ]
+    }
+    search = build_search(config.decoding)
+    if search.beam > 1:
+        searches["beam"] = lambda model, source: beam_search(
+            model,
+            source,
+            size=search.beam,
+            num_best=search.beam,
+            penalty=search.penalty,
+            bounds=bounds,
+        )
+    return searches

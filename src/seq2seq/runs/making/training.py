@@ -1,0 +1,248 @@
+"""Everything Lightning needs for a run."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import lightning.pytorch as pl
+import torch
+from lightning.fabric.plugins.environments.lightning import LightningEnvironment
+from lightning.pytorch.callbacks import Callback
+from lightning.pytorch.strategies import DDPStrategy
+
+from seq2seq.config import Averaging, Config, Monitor, Schedule
+from seq2seq.experiments.checkpoints import BEST, LAST
+from seq2seq.model.seq2seq import Seq2Seq
+from seq2seq.runs.making.pictures import build_pictures
+from seq2seq.runs.making.text import EncodedCorpus
+from seq2seq.runs.run_record import RunRecord, monitor
+from seq2seq.tensorboard.event_log import EventLog, SessionStart
+from seq2seq.text.bucketing import BatchSize, ShuffledOrders, sorted_order
+from seq2seq.text.resampling import Resampling
+from seq2seq.training.attention_measures import AttentionMeasures
+from seq2seq.training.attention_watch import AttentionWatch
+from seq2seq.training.averaging import WeightAverage
+from seq2seq.training.checkpoint_io import DurableCheckpointIO
+from seq2seq.training.checkpoints import CheckpointContents, KeepBest, KeepLast
+from seq2seq.training.datamodule import TranslationData
+from seq2seq.training.history import History
+from seq2seq.training.interruption import (
+    StopAtStep,
+    StopOnSignal,
+    StopWithoutProgress,
+    requeue_command,
+)
+from seq2seq.training.job import Job
+from seq2seq.training.module import TranslationModule
+from seq2seq.training.optimisation import Optimisation
+from seq2seq.training.plateau import PlateauSchedule
+from seq2seq.training.progress import ProgressReport
+from seq2seq.training.random_state import RandomState
+from seq2seq.training.time_spent import TimeSpent
+
+PRECISIONS = {"fp32": "32-true", "bf16-mixed": "bf16-mixed", "fp16-mixed": "16-mixed"}
+
+
+def build_data(config: Config, corpus: EncodedCorpus, job: Job) -> TranslationData:
+    """This process's share of the batches of the training and the validation split."""
+    size = BatchSize(sentences=config.trainer.batch_sentences, tokens=config.trainer.batch_tokens)
+    train, validation = corpus.train, corpus.validation
+    lengths = validation.source.lengths, validation.target.lengths
+    whole = sorted_order(*lengths, _validation_size(config, size), job.size)
+    evaluation_order = whole.share(job.rank, job.size)
+    return TranslationData(
+        train,
+        validation,
+        train_order=ShuffledOrders(
+            train.source.lengths,
+            train.target.lengths,
+            size,
+            seed=config.seed,
+            rank=job.rank,
+            num_shares=job.size,
+        ),
+        validation_order=lambda _: evaluation_order,
+        resampling=_resampling(config, corpus),
+    )
+
+
+def _validation_size(config: Config, size: BatchSize) -> BatchSize:
+    """No larger than batches of training, whose pairs `data.max_length` may keep shorter."""
+    longest = config.data.max_length
+    if size.tokens is None and size.sentences is not None and longest is not None:
+        return replace(size, tokens=2 * (longest + 1) * size.sentences)
+    return size
+
+
+def _resampling(config: Config, corpus: EncodedCorpus) -> Resampling | None:
+    if config.data.tokenizer.sampling is None:
+        return None
+    return Resampling(
+        corpus.source_codec,
+        corpus.target_codec,
+        alpha=config.data.tokenizer.sampling,
+        seed=config.seed,
+        max_length=config.data.max_length,
+    )
+
+
+def total_steps(config: Config, batches_per_epoch: int) -> int:
+    """Optimiser steps of the whole training."""
+    steps_per_epoch = -(-batches_per_epoch // config.trainer.accumulate)
+    steps = config.trainer.max_epochs * steps_per_epoch
+    return min(steps, config.trainer.max_steps or steps)
+
+
+def _optimisation(config: Config, num_steps: int) -> Optimisation:
+    metric, mode = monitor(config)
+    return Optimisation(
+        optimiser=config.optim.optimiser.value,
+        learning_rate=config.optim.learning_rate,
+        weight_decay=config.optim.weight_decay,
+        schedule=config.optim.schedule.value,
+        warmup_steps=config.optim.warmup_steps,
+        total_steps=num_steps,
+        final_fraction=config.optim.final_fraction,
+        plateau_factor=config.optim.plateau_factor,
+        plateau_patience=config.optim.plateau_patience,
+        monitor=metric,
+        monitor_mode=mode,
+    )
+
+
+def build_module(
+    config: Config, model: Seq2Seq, corpus: EncodedCorpus, num_steps: int, job: Job
+) -> TranslationModule:
+    """The Lightning module around a model."""
+    return TranslationModule(
+        model,
+        optimisation=_optimisation(config, num_steps),
+        label_smoothing=config.optim.label_smoothing,
+        word_dropout=config.optim.word_dropout,
+        r_drop=config.optim.r_drop,
+        gradient_clip=config.trainer.gradient_clip,
+        log_every=config.trainer.log_every,
+        skip_nonfinite=config.trainer.skip_nonfinite,
+        validation=corpus.validation,
+        target_codec=corpus.target_codec,
+        bounds=corpus.bounds,
+        attention_measures=AttentionMeasures(
+            corpus.validation, corpus.source_codec, corpus.target_codec
+        ),
+        job=job,
+    )
+
+
+def build_trainer(
+    config: Config,
+    run_dir: Path,
+    corpus: EncodedCorpus,
+    *,
+    device: torch.device,
+    precision: str,
+    num_steps: int,
+    record: RunRecord,
+    conditions: dict[str, Any],
+    checkpoint_io: DurableCheckpointIO,
+    stop: StopOnSignal,
+    job: Job,
+    watchers: Sequence[Callback],
+) -> pl.Trainer:
+    """The Lightning trainer of a run folder.
+
+    Args:
+        config: of the run.
+        run_dir: folder of the run.
+        corpus: of the run.
+        device: where to compute.
+        precision: of `build_precision`.
+        num_steps: optimiser steps of the whole training.
+        record: is told of every validation.
+        conditions: what the checkpoints are to remember of the run, see `conditions_of`.
+        checkpoint_io: writes and reads the checkpoints.
+        stop: listens for signals.
+        job: the processes that train together.
+        watchers: callbacks that look on; they see of a validation what it has measured.
+    """
+    log = EventLog(run_dir)
+    pictures = build_pictures(config, run_dir.name, corpus) if job.is_first else []
+    contents = CheckpointContents({"conditions": lambda: conditions, "events": log.sizes})
+    return pl.Trainer(
+        accelerator={"cuda": "gpu"}.get(device.type, device.type),
+        devices=config.device.devices,
+        num_nodes=config.device.num_nodes,
+        # the processes are there, and are told apart by the variables of torchrun
+        strategy=DDPStrategy(cluster_environment=LightningEnvironment())
+        if job.size > 1
+        else "auto",
+        use_distributed_sampler=False,  # `Order.share` is ours
+        precision=PRECISIONS[precision],  # type: ignore[arg-type]
+        max_epochs=config.trainer.max_epochs,
+        accumulate_grad_batches=config.trainer.accumulate,
+        check_val_every_n_epoch=config.trainer.validate_every,
+        log_every_n_steps=1,  # the module itself logs at its interval
+        num_sanity_val_steps=0,
+        logger=log,
+        plugins=[checkpoint_io],
+        enable_checkpointing=False,  # ours are among the callbacks
+        callbacks=[
+            TimeSpent(lambda: log.seconds),
+            RandomState(job),
+            SessionStart(),
+            ProgressReport(total_steps=num_steps),
+            AttentionWatch(),
+            History(record.add_validation),
+            *watchers,
+            *pictures,
+            *_averaging(config),
+            *_endings(config, num_steps),
+            contents,
+            *_checkpoints(config, run_dir / "checkpoints"),
+            stop,
+        ],
+        enable_progress_bar=False,  # ours is among the callbacks
+        enable_model_summary=False,
+    )
+
+
+def _averaging(config: Config) -> list[Callback]:
+    if config.optim.averaging is Averaging.none:
+        return []
+    return [
+        WeightAverage(
+            config.optim.averaging.value,
+            decay=config.optim.ema_decay,
+            first_epoch=config.optim.average_from_epoch,
+        )
+    ]
+
+
+def _endings(config: Config, num_steps: int) -> list[Callback]:
+    """What a validation decides of the training: to slow down, or to stop."""
+    metric, mode = monitor(config)
+    callbacks: list[Callback] = []
+    if config.trainer.early_stopping is not None:
+        patience = config.trainer.early_stopping
+        callbacks.append(StopWithoutProgress(metric, mode=mode, patience=patience))
+    if config.optim.schedule is Schedule.plateau:
+        callbacks.append(PlateauSchedule(_optimisation(config, num_steps)))
+    if config.trainer.max_steps is not None:
+        callbacks.append(StopAtStep(config.trainer.max_steps))
+    return callbacks
+
+
+def build_stop(run_dir: Path, job: Job) -> StopOnSignal:
+    """What listens for signals."""
+    requeue = requeue_command(os.environ)
+    return StopOnSignal(run_dir / "checkpoints" / LAST, requeue=requeue, job=job)
+
+
+def _checkpoints(config: Config, folder: Path) -> list[Callback]:
+    """The best model by validation, if validation chooses it, and the last of every epoch."""
+    last = KeepLast(folder / LAST, every=config.trainer.checkpoint_every)
+    if config.trainer.monitor is Monitor.last:
+        return [last]
+    metric, mode = monitor(config)
+    return [KeepBest(folder / BEST, monitor=metric, mode=mode), last]

@@ -1,0 +1,242 @@
+"""Whether a run may continue from what is in its folder: under the conditions it began with."""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct, field, to_builtins
+
+from seq2seq.config import Config, ResumeMode
+from seq2seq.errors import InputError
+from seq2seq.experiments.ledger import flat
+from seq2seq.option_rules import without_effect
+from seq2seq.runs.launch import num_processes
+from seq2seq.runs.run_record import config_values
+from seq2seq.storage.typed_json import Count, Value, converted
+from seq2seq.text.codec import TextCodec
+from seq2seq.text.corpus import ParallelCorpus
+from seq2seq.text.shards import stamps
+from seq2seq.training.checkpoint_file import VERSION, newest_checkpoint
+
+FREE = (
+    "name", "experiment_name", "runs_dir", "resume.", "device.", "tensorboard.", "decoding.beam",
+    "decoding.length_penalty", "decoding.alpha", "sweep.", "trainer.max_epochs",
+    "trainer.max_steps", "trainer.log_every", "trainer.checkpoint_every", "allow_overlap",
+)  # fmt: skip
+"""Keys, or beginnings of keys, that may change: they decide nothing, or the length of training."""
+
+FIXED = (
+    "model.", "attention.", "optim.", "init_from", "data.tokenizer.", "data.max_length",
+    "data.truncate", "data.source_language", "data.target_language",
+)  # fmt: skip
+"""Those that may not: the checkpoint's state would overrule them, or not go with them."""
+
+FORCEABLE = ("model.dropout", "attention.dropout", "optim.label_smoothing")
+"""Exceptions from `FIXED`: with ``resume.force=true`` they may change, like all that is not named.
+
+(Of `data`, what is not named says where the corpus is; its fingerprint says what it is.)
+"""
+
+
+NUM_PROCESSES = "number of processes"
+"""Among the keys of `conditions_of`: the sizes of the batches and the random numbers follow it."""
+
+
+class _Precision(Struct):
+    device: str
+    name: str = field(name="is")
+
+
+class _Conditions(Struct):
+    config: dict[str, Value]
+    corpus: str
+    vocabulary: str
+    precision: _Precision
+
+
+LIGHTNING = Annotated[str, Meta(pattern=r"^2(\.\d{1,4}){1,2}((rc|\.post|\.dev)\d{1,4})?$")]
+"""Versions whose checkpoints Lightning need not migrate."""
+
+
+class _Checkpoint(Struct):
+    """What is read of a checkpoint before there is a training to compare it with."""
+
+    epoch: Count
+    global_step: Count
+    lightning: LIGHTNING = field(name="pytorch-lightning_version")
+    state_dict: dict[str, Any]
+    loops: dict[str, Any]
+    callbacks: dict[str, Any]
+    optimizer_states: list[Any]
+    lr_schedulers: list[Any]
+    conditions: _Conditions
+    events: dict[str, Count]
+    translation_module: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ResumePoint:
+    """Where a run continues.
+
+    Attributes:
+        checkpoint: the file.
+        step: optimiser steps that it holds.
+        conditions: those that it was written under.
+        event_sizes: how long the event files were.
+    """
+
+    checkpoint: Path
+    step: int
+    conditions: dict[str, Any]
+    event_sizes: dict[str, int]
+
+
+def find_resume_point(
+    config: Config, conditions: Mapping[str, Any], run_dir: Path
+) -> ResumePoint | None:
+    """Where to continue; None to begin.
+
+    Args:
+        config: of the run, now.
+        conditions: of the run, now, as far as they are known.
+        run_dir: folder of the run.
+
+    Raises:
+        InputError: the conditions have changed, or ``resume=`` does not allow it.
+        TrainingFailed: all checkpoints are damaged.
+    """
+    folder, mode, force = run_dir / "checkpoints", config.resume.mode, config.resume.force
+    if mode is ResumeMode.never:
+        _require_no_progress(folder)
+        return None
+    found = newest_checkpoint(folder)
+    if found is None:
+        if mode is ResumeMode.required:
+            raise InputError(
+                f"resume=required, but {folder} holds no checkpoint: check name=…, or leave "
+                "resume=required out to train from the beginning"
+            )
+        return None
+    path, content = found
+    with continuable(path, content):
+        read = converted(content, _Checkpoint)
+    point = ResumePoint(path, read.global_step, to_builtins(read.conditions), read.events)
+    require_same_conditions(point, conditions, force=force)
+    if read.epoch > config.trainer.max_epochs:
+        raise InputError(
+            f"{path} is in epoch {read.epoch + 1}, beyond trainer.max_epochs="
+            f"{config.trainer.max_epochs}: raise it"
+        )
+    return point
+
+
+@contextmanager
+def continuable(path: Path, content: Mapping[str, Any]) -> Iterator[None]:
+    """Makes a checkpoint that has not the form of those that this program writes a wrong input.
+
+    Raises:
+        InputError: a `ValueError` was raised, which names the part.
+    """
+    try:
+        yield
+    except ValueError as error:
+        version = content.get("format_version", "unknown")
+        raise InputError(
+            f"{path} cannot be continued from ({error}; its format version is {version!s:.20}, "
+            f"this program's {VERSION}): use the program it is from, or give another name=…"
+        ) from error
+
+
+def _require_no_progress(folder: Path) -> None:
+    found = sorted(path.name for path in folder.glob("*.ckpt"))
+    if found:
+        raise InputError(
+            f"resume=never, but {folder} holds {', '.join(found)}: give another name=…, or remove "
+            "the folder"
+        )
+
+
+def conditions_of(config: Config, corpus: ParallelCorpus) -> dict[str, Any]:
+    """What a checkpoint remembers of the run, for comparison: plain values.
+
+    ``config`` (key to value) and ``corpus`` (SHA-256 of the training and validation pairs).
+    """
+    return {
+        "config": flat(config_values(config)) | {NUM_PROCESSES: num_processes(config.device)},
+        "corpus": corpus_fingerprint(corpus),
+    }
+
+
+def corpus_fingerprint(corpus: ParallelCorpus) -> str:
+    """SHA-256 of the training and validation pairs, in order.
+
+    Of files that are too large to hold, their sizes and times of modification are taken instead.
+    """
+    digest = hashlib.sha256()
+    for _, size, modified, _ in stamps(corpus.large):
+        digest.update(f"{size} {modified}\n".encode())
+    for split in (corpus.train, corpus.validation):
+        digest.update(f"{len(split)}\n".encode())
+        for pair in split:
+            digest.update(f"{pair.source}\n{pair.target}\n".encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
+
+
+def vocabulary_fingerprint(codecs: Iterable[TextCodec]) -> str:
+    """SHA-256 of the tokens of both sides, in the order of their ids."""
+    digest = hashlib.sha256()
+    for codec in codecs:
+        tokens = codec.vocabulary.tokens
+        digest.update(f"{len(tokens)}\n".encode())
+        digest.update("\n".join(tokens).encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
+
+
+def require_same_conditions(
+    point: ResumePoint, conditions: Mapping[str, Any], *, force: bool
+) -> None:
+    """Compare what is known of a run now with what its checkpoint remembers.
+
+    Raises:
+        InputError: naming what differs.
+    """
+    began, now = point.conditions["config"], conditions["config"]
+    idle = without_effect(began).keys() & without_effect(now).keys()
+    differing = [key for key in sorted(began.keys() & now.keys() - idle) if began[key] != now[key]]
+    fixed = [key for key in differing if _is_fixed(key)]
+    if fixed:
+        raise InputError(
+            f"{point.checkpoint} was written with {_changes(fixed, began, now)}: set it back, or "
+            "give another name=… and start from its weights with init_from=…"
+        )
+    for name in ("corpus", "vocabulary"):
+        if name in conditions and conditions[name] != point.conditions.get(name):
+            raise InputError(
+                f"{point.checkpoint} was written with another {name}: bring back the training and "
+                "validation text it was trained on, or give another name=…"
+            )
+    forceable = [key for key in differing if not _is_free(key)]
+    if forceable and not force:
+        raise InputError(
+            f"{point.checkpoint} was written with {_changes(forceable, began, now)}: set it back, "
+            "or continue all the same with resume.force=true"
+        )
+
+
+def _is_fixed(key: str) -> bool:
+    return key.startswith(FIXED) and key not in FORCEABLE
+
+
+def _is_free(key: str) -> bool:
+    return key.startswith((*FREE, "data."))
+
+
+def _changes(keys: Iterable[str], began: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key}={_text(began[key])}, not {_text(now[key])}" for key in keys)
+
+
+def _text(value: Any) -> str:
+    return "null" if value is None else f"{value!s:.80}"

@@ -1,0 +1,205 @@
+"""Compares groups of runs: table, significance, pictures and a page."""
+
+import base64
+import csv
+import html
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from seq2seq.errors import InputError
+from seq2seq.evaluation.significance import compare, statistics_of
+from seq2seq.experiments.comparison import Group, Run, deviation, find_runs, group_runs, mean
+from seq2seq.plain_text import one_line
+from seq2seq.storage.removal import remove_leftovers
+from seq2seq.storage.writing import write_file
+
+LEVEL = 0.05
+COLUMNS = ("group", "runs", "validation BLEU", "test BLEU", "test chrF", "tokens/s", "seconds")
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What was found.
+
+    Attributes:
+        rows: a row for each group, best first, by column.
+        notes: what to know when reading them.
+        groups: best first.
+    """
+
+    rows: Sequence[Mapping[str, str]]
+    notes: Sequence[str]
+    groups: Sequence[Group]
+
+
+def compare_runs(paths: Sequence[Path]) -> Report:
+    """Group the runs and compare each group with the best one.
+
+    Raises:
+        InputError: there are no finished runs.
+    """
+    found = find_runs(paths)
+    groups = sorted(
+        group_runs(found.finished), key=lambda group: -(_test_or_validation(group) or 0.0)
+    )
+    level = LEVEL / max(1, len(groups) - 1)
+    damaged: dict[str, None] = {}
+    best, *others = [(group, statistics_on_test(group.runs, damaged)) for group in groups]
+    verdicts = ["best", *(_verdict(*best, *other, level) for other in others)]
+    rows = [
+        _row(group) | {"against the best": verdict}
+        for group, verdict in zip(groups, verdicts, strict=True)
+    ]
+    notes = [
+        "mean ± standard deviation over seeds; p: how often luck with test sentences and seeds "
+        f"alone makes such a difference, significant below {level:.3g} ({LEVEL} divided by the "
+        "number of comparisons)"
+    ]
+    signatures = dict.fromkeys(run.signature for group in groups for run in group.runs)
+    notes.append(f"BLEU: {', '.join(map(one_line, signatures))}")
+    if found.others:
+        notes.append(f"left out: {len(found.others)} runs that are not finished")
+    notes += [f"left out: {one_line(reason)}" for reason in [*found.unreadable, *damaged]]
+    return Report(rows, notes, groups)
+
+
+def _test_or_validation(group: Group) -> float | None:
+    return mean(group.scores("test", "bleu") or group.scores("validation", "bleu"))
+
+
+def _row(group: Group) -> dict[str, str]:
+    ledgers = [run.ledger for run in group.runs]
+    speeds = [each.tokens_per_second for each in ledgers if each.tokens_per_second is not None]
+    cells = (
+        group.label,
+        str(len(group.runs)),
+        spread(group.scores("validation", "bleu")),
+        spread(group.scores("test", "bleu")),
+        spread(group.scores("test", "chrf")),
+        "" if not speeds else f"{mean(speeds):,.0f}",
+        f"{mean([ledger.wall_seconds for ledger in ledgers]):,.0f}",
+    )
+    return dict(zip(COLUMNS, cells, strict=True))
+
+
+def spread(numbers: Sequence[float]) -> str:
+    """Mean and standard deviation."""
+    centre, around = mean(numbers), deviation(numbers)
+    if centre is None:
+        return ""
+    return f"{centre:.2f}" if around is None else f"{centre:.2f} ± {around:.2f}"
+
+
+def _verdict(
+    best: Group, statistics: NDArray | None, group: Group, own: NDArray | None, level: float
+) -> str:
+    if statistics is None or own is None:
+        return "no test translations"
+    if best.runs[0].texts().get("test") != group.runs[0].texts().get("test"):
+        return "not comparable: other test sentences"
+    comparison = compare(statistics, own, level)
+    return f"{comparison.difference:+.2f}, {comparison.words(level)}"
+
+
+def statistics_on_test(runs: Sequence[Run], damaged: dict[str, None]) -> NDArray | None:
+    """What `significance.compare` wants of runs on one test text; None where it is not kept.
+
+    Args:
+        runs: the runs.
+        damaged: notes which translations cannot be read.
+    """
+    kept = []
+    for run in runs:
+        try:
+            translated = run.translations("test")
+            kept += [] if translated is None else [translated]
+        except InputError as error:
+            damaged[str(error)] = None
+    if not kept:
+        return None
+    return statistics_of([each.hypotheses for each in kept], kept[0].references, runs[0].language)
+
+
+def as_markdown(report: Report) -> str:
+    """The table in Markdown."""
+    columns = list(report.rows[0])
+    lines = [columns, ["---"] * len(columns), *([row[c] for c in columns] for row in report.rows)]
+    table = ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines]
+    return "\n".join([*table, "", *report.notes]) + "\n"
+
+
+def as_csv(report: Report) -> str:
+    """A line for each run: values that set groups apart, seed, scores, folder."""
+    file = io.StringIO()
+    keys = list(dict.fromkeys(key for group in report.groups for key in group.values))
+    names = ["validation_bleu", "test_bleu", "test_chrf", "tokens_per_second", "wall_seconds"]
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(map(_cell, [*keys, "seed", *names, "folder"]))
+    for group in report.groups:
+        for run in group.runs:
+            ledger = run.ledger
+            scores = [run.score("validation", "bleu"), run.score("test", "bleu")]
+            scores += [run.score("test", "chrf"), ledger.tokens_per_second, ledger.wall_seconds]
+            values = [group.values.get(key) for key in keys]
+            writer.writerow(map(_cell, [*values, ledger.seed, *scores, str(run.folder)]))
+    return file.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    """Text that no spreadsheet takes for a formula."""
+    if not isinstance(value, str):
+        return value
+    text = one_line(value)
+    return f"'{text}" if text.lstrip().startswith(tuple("=+-@")) else text
+
+
+def write_report(report: Report, folder: Path) -> list[Path]:
+    """Write the table as CSV and Markdown, the pictures, and a page with all of it."""
+    from seq2seq.pictures.heatmap import png_bytes  # noqa: PLC0415
+    from seq2seq.sweeps.comparison_pictures import draw  # noqa: PLC0415 - after the table
+
+    pictures = draw(report.groups)
+    encoded = {name: png_bytes(picture) for name, picture in pictures.items()}
+    contents: dict[str, str | bytes] = {
+        "comparison.html": as_page(report, encoded),
+        "comparison.md": as_markdown(report),
+        "comparison.csv": as_csv(report),
+    }
+    contents |= {f"{name}.png": content for name, content in encoded.items()}
+    remove_leftovers(folder, contents)
+    for name, content in contents.items():
+        write_file(folder / name, content)
+    return [folder / name for name in contents]
+
+
+def as_page(report: Report, pictures: Mapping[str, bytes]) -> str:
+    """One page of HTML that needs no other file."""
+    columns = list(report.rows[0])
+    rows = [
+        "<tr>" + "".join(f"<td>{html.escape(row[column])}</td>" for column in columns) + "</tr>"
+        for row in report.rows
+    ]
+    head = "".join(f"<th>{html.escape(column)}</th>" for column in columns)
+    images = [
+        f'<p><img alt="{name}" src="data:image/png;base64,{base64.b64encode(data).decode()}"></p>'
+        for name, data in pictures.items()
+    ]
+    notes = [f"<p>{html.escape(note)}</p>" for note in report.notes]
+    return "\n".join(
+        [
+            '<!doctype html><html lang="en"><meta charset="utf-8"><title>Runs compared</title>',
+            "<style>body{font-family:sans-serif;margin:2em}td,th{padding:.3em .8em;"
+            "text-align:left;border-bottom:1px solid #ccc}img{max-width:100%}</style>",
+            f"<h1>Runs compared</h1><table><tr>{head}</tr>",
+            *rows,
+            "</table>",
+            *notes,
+            *images,
+            "</html>",
+        ]
+    )

@@ -1,0 +1,63 @@
+from types import SimpleNamespace
+
+import pytest
+
+from seq2seq.runs.making.corpus import build_corpus
+from seq2seq.runs.making.text import build_codecs
+from seq2seq.runs.run import run
+from seq2seq.runs.speedrun import Goal, Mark, as_lines, speedrun
+from tests.runs.test_training_options import SHORT
+
+OPTIONS = [*SHORT, "trainer.max_epochs=3"]
+
+
+def test_training_ends_at_the_first_validation_that_reaches_the_score(tiny, tmp_path):
+    (mark,) = speedrun(tiny(*OPTIONS), tmp_path / "reached", [], bleu=0.0)
+    assert mark.epoch == 1
+    marks = speedrun(tiny(*OPTIONS), tmp_path / "whole", [], bleu=100.0)
+    assert [mark.epoch for mark in marks] == [1, 2, 3]
+    assert [mark.seconds for mark in marks] == sorted({mark.seconds for mark in marks})
+
+
+def test_the_tokens_are_those_that_were_trained_on(tiny, tmp_path):
+    config = tiny(*OPTIONS)
+    marks = speedrun(config, tmp_path / "run", [], bleu=100.0)
+    corpus = build_corpus(config.data)
+    _, target_codec = build_codecs(config.data, corpus, tmp_path / "codecs")
+    in_an_epoch = sum(len(target_codec.encode(pair.target)) + 1 for pair in corpus.train)
+    assert [mark.num_tokens for mark in marks] == [in_an_epoch * epoch for epoch in (1, 2, 3)]
+
+
+def test_the_score_is_that_of_the_run_with_an_average_too(tiny, tmp_path):
+    options = [*OPTIONS, "optim.averaging=ema", "optim.ema_decay=0.9", "trainer.monitor=last"]
+    options += ["data.train_pairs=600", "optim.learning_rate=0.03"]
+    marks = speedrun(tiny(*options), tmp_path / "speedrun", [], bleu=100.0)
+    metrics = run(tiny(*options), tmp_path / "run")
+    assert marks[-1].bleu > 0
+    assert marks[-1].bleu == pytest.approx(metrics["validation"]["bleu"])
+
+
+def test_the_time_of_the_scores_does_not_count(tiny, monkeypatch):
+    clock = [0.0]
+
+    def score(_):
+        clock[0] += 100
+        return 1.0
+
+    monkeypatch.setattr(Goal, "_score", score)
+    monkeypatch.setattr("seq2seq.runs.speedrun.perf_counter", lambda: clock[0])
+    validation = SimpleNamespace(pairs=[])
+    prepared = SimpleNamespace(
+        corpus=SimpleNamespace(validation=validation), exported=None, device=None
+    )
+    goal = Goal(prepared, tiny(), bleu=50.0, started=0.0)
+    for epoch in range(2):
+        clock[0] += 7
+        goal.on_validation_end(SimpleNamespace(current_epoch=epoch), None)
+    assert [mark.seconds for mark in goal.marks] == [7, 14]
+
+
+def test_the_line_for_the_table_is_of_the_mark_that_reached_the_score():
+    below, reached = Mark(1, 60.0, 1000, 20.0), Mark(2, 120.4, 2000, 33.25)
+    assert as_lines([below, reached], bleu=33.0)[-1].endswith("| 120 | 2,000 | 33.25 |")
+    assert as_lines([below], bleu=33.0)[-1] == "BLEU 33 not reached"
