@@ -13,6 +13,7 @@ from seq2seq.errors import InputError
 from seq2seq.model.spec import build_seq2seq
 from seq2seq.text.batch import SourceBatch
 from seq2seq.text.codec import CodecSettings, train_codecs
+from seq2seq.text.corpus import SentencePair
 from seq2seq.text.vocabulary import END_ID
 from tests.models import spec_of
 
@@ -44,7 +45,7 @@ def exported(folder, model):
         "word", "word", lowercase=False, joint=True, min_frequency=1, max_size=None
     )
     codecs = train_codecs(
-        settings, sources=TEXT, targets=TEXT, languages=("en", "en"), folder=folder / "codecs"
+        [SentencePair(text, text) for text in TEXT], settings, ("en", "en"), folder / "codecs"
     )
     save_model_folder(folder / "model", TranslationModel(spec_of(**PLAIN), model.float(), *codecs))
     return folder

@@ -24,9 +24,7 @@ def codecs(tmp_path):
 
 
 def encoded(codecs, pairs):
-    return encode_split(
-        pairs, source_codec=codecs[0], target_codec=codecs[1], max_length=None, truncate=False
-    )
+    return encode_split(pairs, codecs, max_length=None, truncate=False)
 
 
 def test_outliers_are_the_pairs_off_the_usual_ratio_the_worst_first(codecs):

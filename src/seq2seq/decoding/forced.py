@@ -73,8 +73,7 @@ def force_translate(
     ]
     split = encode_split(
         [pairs[place] for place in filled],
-        source_codec=exported.source_codec,
-        target_codec=exported.target_codec,
+        (exported.source_codec, exported.target_codec),
         max_length=None,
         truncate=False,
     )
