@@ -1,44 +1,102 @@
-"""Sentences a second of the searches.
+"""Sentences a second of the searches: of a trained model, or of untrained ones of any size.
 
 Untrained models do not know when to end. Every translation is therefore made as long as its source,
-in all searches: nothing ends earlier, and beam search follows all its hypotheses to the end.
+in all searches: nothing ends earlier, and beam search follows all its hypotheses to the end. Those
+of a trained model end by themselves; the textbook's model gets its weights, so that both know the
+same translations.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numpy as np
 import torch
 
 from benchmarks.batches import draw_lengths, split_of
 from benchmarks.sizes import Size
-from benchmarks.textbook import translate_singly
+from benchmarks.textbook import TextbookModel, textbook_of, translate_singly
 from benchmarks.timing import seconds
 from benchmarks.variants import Models, build_models
 from seq2seq.decoding.beam import beam_search
 from seq2seq.decoding.greedy import greedy_search
-from seq2seq.decoding.lengths import LengthBounds
+from seq2seq.decoding.lengths import DEFAULT_BOUNDS, LengthBounds, LengthPenalty
+from seq2seq.decoding.model_folder import load_model_folder
 from seq2seq.text.batch import SourceBatch
 from seq2seq.text.bucketing import BatchSize, sorted_order
 
 AS_LONG_AS_SOURCE = LengthBounds(min_factor=1.0, max_factor=1.0, max_extra=0)
-BATCH = BatchSize(sentences=128, tokens=None)
 BEAM = 5
+PENALTY = LengthPenalty("average")
+SINGLY = 10
+"""The textbook translates every so-manyth sentence."""
+
+Ids = list[int]
 
 
-def decoding_speeds(
-    size: Size, *, decoded: int, decoded_singly: int, rounds: int, device: torch.device
+def untrained_speeds(
+    size: Size, *, count: int, rounds: int, device: torch.device
 ) -> dict[str, float]:
-    """Median sentences a second: the textbook's greedy search one by one, and ours in batches."""
+    """Median sentences a second for sentences of random tokens."""
+    lengths, _ = draw_lengths(count, seed=2)
+    split = split_of(lengths, lengths, size.vocabulary)
+    sources = [split.source[place].tolist() for place in range(count)]
+    size_of_batch = BatchSize(sentences=128, tokens=None)
     models = build_models(size, device)
-    for model in (models.textbook, models.project):
-        model.eval()
-    singly = _sources(size, decoded_singly, device, batched=False)
-    batches = _sources(size, decoded, device, batched=True)
+    return _speeds(models, sources, size_of_batch, AS_LONG_AS_SOURCE, rounds, device)
+
+
+def trained_speeds(path: Path, sentences: Sequence[str], *, rounds: int) -> dict[str, float]:
+    """Median sentences a second of an exported model on the CPU.
+
+    Raises:
+        InputError: there is no model, or its parts are not those of the textbook's.
+    """
+    exported = load_model_folder(path)
+    models = Models(textbook_of(exported.spec, exported.model), exported.model)
+    sources = [exported.source_codec.encode(sentence) for sentence in sentences if sentence.strip()]
+    size_of_batch = BatchSize(sentences=None, tokens=4096)
+    return _speeds(models, sources, size_of_batch, DEFAULT_BOUNDS, rounds, torch.device("cpu"))
+
+
+def _speeds(
+    models: Models,
+    sources: list[Ids],
+    size_of_batch: BatchSize,
+    bounds: LengthBounds,
+    rounds: int,
+    device: torch.device,
+) -> dict[str, float]:
+    """The textbook's greedy search one by one, and ours in batches."""
+    project = models.project.eval()
+    models.textbook.eval()
+    lengths = np.array([len(source) for source in sources], dtype=np.int64)
+    batches = [
+        SourceBatch.from_sentences([sources[place] for place in places]).to(device)
+        for places in sorted_order(lengths, lengths, size_of_batch)
+    ]
+
+    def greedy() -> None:
+        for batch in batches:
+            greedy_search(project, batch, bounds=bounds)
+
+    def beam() -> None:
+        for batch in batches:
+            beam_search(project, batch, size=BEAM, penalty=PENALTY, bounds=bounds)
+
+    def mixed(search: Callable[[], None]) -> None:
+        with torch.autocast(device.type, torch.bfloat16):
+            search()
+
+    alone = sources[::SINGLY]
     searches: dict[str, tuple[int, Callable[[], object]]] = {
-        "textbook_greedy": (decoded_singly, lambda: _singly(models, singly)),
-        "greedy": (decoded, lambda: _greedy(models, batches)),
-        f"beam{BEAM}": (decoded, lambda: _beam(models, batches)),
-        f"beam{BEAM}_bf16": (decoded, lambda: _mixed(models, batches)),
+        "textbook_greedy": (
+            len(alone),
+            lambda: translate_all_singly(models.textbook, alone, bounds, device),
+        ),
+        "greedy": (len(sources), greedy),
+        f"beam{BEAM}": (len(sources), beam),
+        "greedy_bf16": (len(sources), lambda: mixed(greedy)),
+        f"beam{BEAM}_bf16": (len(sources), lambda: mixed(beam)),
     }
     times: dict[str, list[float]] = {name: [] for name in searches}
     for _ in range(rounds):
@@ -47,32 +105,14 @@ def decoding_speeds(
     return {name: 1 / float(np.median(taken)) for name, taken in times.items()}
 
 
-def _sources(size: Size, count: int, device: torch.device, *, batched: bool) -> list[SourceBatch]:
-    lengths, _ = draw_lengths(count, seed=2)
-    split = split_of(lengths, lengths, size.vocabulary)
-    bound = BATCH if batched else BatchSize(sentences=1, tokens=None)
-    order = sorted_order(lengths, lengths, bound)
-    return [
-        SourceBatch.from_sentences([split.source[index] for index in batch]).to(device)
-        for batch in order
-    ]
-
-
-def _singly(models: Models, sources: list[SourceBatch]) -> None:
+def translate_all_singly(
+    model: TextbookModel, sources: Sequence[Ids], bounds: LengthBounds, device: torch.device
+) -> list[Ids]:
+    """By the textbook's greedy search, to ``<eos>`` where that may come, or the greatest length."""
+    found = []
     for source in sources:
-        translate_singly(models.textbook, source.ids[0], int(source.lengths[0]))
-
-
-def _greedy(models: Models, batches: list[SourceBatch]) -> None:
-    for batch in batches:
-        greedy_search(models.project, batch, bounds=AS_LONG_AS_SOURCE)
-
-
-def _beam(models: Models, batches: list[SourceBatch]) -> None:
-    for batch in batches:
-        beam_search(models.project, batch, size=BEAM, bounds=AS_LONG_AS_SOURCE)
-
-
-def _mixed(models: Models, batches: list[SourceBatch]) -> None:
-    with torch.autocast(models.project.device.type, torch.bfloat16):
-        _beam(models, batches)
+        batch = SourceBatch.from_sentences([source]).to(device)
+        greatest = int(bounds.greatest(batch.lengths))
+        ends = not bounds.min_factor
+        found.append(translate_singly(model, batch.ids[0], greatest, ends=ends))
+    return found

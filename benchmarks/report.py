@@ -16,22 +16,13 @@ def report(results: dict[str, Any]) -> str:
             ", ".join(f"{name} {value}" for name, value in results["machine"].items()),
             *_training(results["training"]),
             "",
-            *_memory(results),
+            *_memory(results["kept_bytes"]),
             "",
-            *_decoding(results),
+            *decoding_lines(results["sentences_per_second"]),
             "",
             *_growth(results),
         ]
     )
-
-
-def translation_report(results: dict[str, Any]) -> str:
-    """The searches of a trained model for a person."""
-    memory = (
-        f"added to the process  {name:<16} {count / 2**20:>6,.0f} MiB"
-        for name, count in results["added_bytes"].items()
-    )
-    return "\n".join([*_decoding(results), *memory])
 
 
 def _training(training: dict[str, Any]) -> Iterator[str]:
@@ -60,18 +51,14 @@ def _spread(spread: dict[str, float], form: str) -> str:
     return f"{spread['median']:{form}} ({spread['low']:{form}} to {spread['high']:{form}})"
 
 
-def _memory(results: dict[str, Any]) -> Iterator[str]:
-    for title, key in {
-        "kept for backward": "kept_bytes",
-        "peak of a process": "peak_bytes",
-    }.items():
-        for name, count in results[key].items():
-            share = count / results[key]["textbook"]
-            yield f"{title}  {name:<12} {count / 2**20:>8,.0f} MiB   {share:.2f} x textbook"
+def _memory(kept: dict[str, int]) -> Iterator[str]:
+    for name, count in kept.items():
+        share = count / kept["textbook"]
+        yield f"kept for backward  {name:<12} {count / 2**20:>8,.0f} MiB   {share:.2f} x textbook"
 
 
-def _decoding(results: dict[str, Any]) -> Iterator[str]:
-    speeds = results["sentences_per_second"]
+def decoding_lines(speeds: dict[str, float]) -> Iterator[str]:
+    """The searches, untrained or of a trained model."""
     for name, speed in speeds.items():
         ratio = speed / speeds["textbook_greedy"]
         yield f"decoding  {name:<16} {speed:>7,.0f} sentences/s   {ratio:.1f} x textbook"

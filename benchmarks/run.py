@@ -4,29 +4,21 @@ from typing import Any
 
 import torch
 
-from benchmarks.decoding import decoding_speeds
+from benchmarks.decoding import untrained_speeds
 from benchmarks.growth import growth_table, slope_ratio
-from benchmarks.memory import kept_by_variant, peak_by_variant
+from benchmarks.memory import kept_by_variant
 from benchmarks.sizes import Plan, Size
 from benchmarks.training import measure_training
 
 Results = dict[str, Any]
-VARIANTS = ["textbook", "stepwise", "fused_fp32", "fused_bf16"]
 
 
 def run_benchmark(plan: Plan, device: torch.device) -> Results:
     """Measure everything of a plan; the top level holds the ratios of its first size."""
     main = plan.sizes[0]
-    peak = peak_by_variant(main, VARIANTS) if plan.measures_peak and device.type == "cpu" else {}
     training = {size.name: _training(size, plan, device) for size in plan.sizes}
     kept = kept_by_variant(main, plan.kept_length, device)
-    speeds = decoding_speeds(
-        main,
-        decoded=plan.decoded,
-        decoded_singly=plan.decoded_singly,
-        rounds=plan.other_rounds,
-        device=device,
-    )
+    speeds = untrained_speeds(main, count=plan.decoded, rounds=plan.other_rounds, device=device)
     growth = growth_table(
         main,
         plan.growth_lengths,
@@ -43,7 +35,6 @@ def run_benchmark(plan: Plan, device: torch.device) -> Results:
         "machine": machine(device),
         "training": training,
         "kept_bytes": kept,
-        "peak_bytes": peak,
         "sentences_per_second": speeds,
         "growth_milliseconds": growth,
     }

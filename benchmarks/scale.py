@@ -19,7 +19,6 @@ from benchmarks.scale_corpus import write_corpus
 from benchmarks.sizes import Size
 from benchmarks.variants import build_models, build_variants
 from seq2seq.errors import InputError
-from seq2seq.storage.folder_lock import holding
 from seq2seq.text.batch import Batch
 from seq2seq.text.bucketing import BatchSize, ShuffledOrders, padding_share
 from seq2seq.text.chunk_encoding import EncodingRules
@@ -156,9 +155,7 @@ def _answer(there: Connection, measure: Callable[..., Any], arguments: tuple[Any
 
 
 def _open(plan: StorePlan, report: Phases) -> Any:
-    return open_corpus(
-        plan.root, plan.recipe(), lock=holding, report=report, num_processes=num_cores()
-    )
+    return open_corpus(plan.root, plan.recipe(), report=report, num_processes=num_cores())
 
 
 def _build(plan: StorePlan) -> dict[str, float]:

@@ -75,9 +75,7 @@ class Plan:
         other_rounds: the same for that table and for decoding.
         held_length: the length of the other side in that table.
         kept_length: S = T where activations are counted.
-        decoded: sentences that are translated in batches.
-        decoded_singly: sentences that the textbook decoder translates one at a time.
-        measures_peak: whether peak memory is measured, in one more process for each variant.
+        decoded: sentences that are translated.
     """
 
     sizes: tuple[Size, ...]
@@ -89,8 +87,6 @@ class Plan:
     held_length: int = 20
     kept_length: int = 50
     decoded: int
-    decoded_singly: int
-    measures_peak: bool
 
 
 QUICK = Plan(
@@ -101,8 +97,6 @@ QUICK = Plan(
     growth_sentences=8,
     other_rounds=2,
     decoded=200,
-    decoded_singly=40,
-    measures_peak=False,
 )
 FULL = Plan(
     sizes=(
@@ -122,6 +116,4 @@ FULL = Plan(
     growth_sentences=32,
     other_rounds=3,
     decoded=1000,
-    decoded_singly=200,
-    measures_peak=True,
 )

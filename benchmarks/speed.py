@@ -51,9 +51,9 @@ def _measure(arguments: argparse.Namespace) -> int:
     os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # torch's profiler says when it starts
     import torch  # noqa: PLC0415 - after --help
 
-    from benchmarks.report import report, translation_report  # noqa: PLC0415
+    from benchmarks.decoding import trained_speeds  # noqa: PLC0415
+    from benchmarks.report import decoding_lines, report  # noqa: PLC0415
     from benchmarks.run import run_benchmark  # noqa: PLC0415
-    from benchmarks.translation import measure_translation  # noqa: PLC0415
     from seq2seq.text.corpus import read_lines  # noqa: PLC0415
 
     if arguments.device == "cuda" and not torch.cuda.is_available():
@@ -65,13 +65,9 @@ def _measure(arguments: argparse.Namespace) -> int:
         print(report(results))
     else:
         sentences = read_lines(arguments.source)
-        results = measure_translation(
-            arguments.model,
-            sentences,
-            rounds=plan.other_rounds,
-            measures_peak=plan.measures_peak,
-        )
-        print(translation_report(results))
+        speeds = trained_speeds(arguments.model, sentences, rounds=plan.other_rounds)
+        print("\n".join(decoding_lines(speeds)))
+        results = {"sentences_per_second": speeds}
     write_figures(arguments.json, results)
     return 0
 

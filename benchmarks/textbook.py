@@ -12,7 +12,9 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from benchmarks.sizes import Size
+from seq2seq.errors import InputError
 from seq2seq.model.seq2seq import Seq2Seq
+from seq2seq.model.spec import ModelSpec
 from seq2seq.text.vocabulary import BEGIN_ID, END_ID
 
 
@@ -141,6 +143,33 @@ def read_weights(textbook: TextbookModel, model: Seq2Seq) -> None:
     """The other way round."""
     for ours, theirs in _same_weights(textbook, model):
         theirs.copy_(ours)
+
+
+def textbook_of(spec: ModelSpec, model: Seq2Seq) -> TextbookModel:
+    """The textbook's model with the weights of a trained one, in its number format.
+
+    Raises:
+        InputError: it has other parts.
+    """
+    size = Size(
+        hidden=spec.decoder_hidden_size,
+        num_layers=spec.num_layers,
+        bidirectional=spec.bidirectional,
+        vocabulary=spec.target_vocabulary_size,
+        sentences=1,
+    )
+    hidden = {spec.embedding_size, spec.encoder_hidden_size, size.hidden}
+    vocabulary = {spec.source_vocabulary_size, size.vocabulary}
+    parts = (spec.score, spec.readout_size, spec.tying, spec.initial_state)
+    if len(hidden) > 1 or len(vocabulary) > 1 or parts != ("additive", None, "none", "encoder"):
+        raise InputError(
+            "--model: the textbook's model has layers of one size, additive attention, no deep "
+            "readout and nothing tied: train one with recipe=textbook and a joint vocabulary"
+        )
+    textbook = TextbookModel(size, dropout=0.0, attention_size=spec.attention_size)
+    textbook.to(model.decoder.output.weight.dtype).eval()
+    read_weights(textbook, model)
+    return textbook
 
 
 def _same_weights(textbook: TextbookModel, model: Seq2Seq) -> Iterator[tuple[Tensor, Tensor]]:

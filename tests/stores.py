@@ -4,7 +4,6 @@ import random
 from dataclasses import replace
 from multiprocessing import get_context
 
-from seq2seq.storage.folder_lock import holding
 from seq2seq.text.chunk_encoding import EncodingRules
 from seq2seq.text.codec import CodecSettings
 from seq2seq.text.corpus import SentencePair, Shard
@@ -69,7 +68,7 @@ def recipe_of(shards, settings=WORDS, **rules):
 
 def opened(root, recipe, notes=None, num_processes=1):
     report = notes or Notes()
-    return open_corpus(root, recipe, lock=holding, report=report, num_processes=num_processes)
+    return open_corpus(root, recipe, report=report, num_processes=num_processes)
 
 
 def contents(root):

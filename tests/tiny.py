@@ -27,10 +27,4 @@ def settings_of(tokenizer="word", **changes):
 
 def codecs_of(pairs, folder, languages=("en", "fr"), **changes):
     """Codecs trained on sentence pairs, and saved in a folder; see `settings_of` for changes."""
-    return train_codecs(
-        settings_of(**changes),
-        sources=[pair.source for pair in pairs],
-        targets=[pair.target for pair in pairs],
-        languages=languages,
-        folder=folder,
-    )
+    return train_codecs(pairs, settings_of(**changes), languages, folder)

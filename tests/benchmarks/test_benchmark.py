@@ -9,7 +9,7 @@ from benchmarks import speed
 from benchmarks.baselines import Recurrences, build_baselines
 from benchmarks.batches import even_batch, training_batches
 from benchmarks.growth import slope_ratio
-from benchmarks.memory import kept_bytes, peak_by_variant
+from benchmarks.memory import kept_bytes
 from benchmarks.products import Products
 from benchmarks.sizes import FULL, QUICK, SMALL, WIDE, Size
 from benchmarks.timing import Spread, alternate
@@ -30,7 +30,6 @@ def test_a_quick_run_writes_the_ratios_of_its_main_size(tmp_path, monkeypatch, c
         held_length=3,
         kept_length=4,
         decoded=4,
-        decoded_singly=2,
     )
     monkeypatch.setattr(speed, "QUICK", quick)
     path = tmp_path / "figures.json"
@@ -103,11 +102,6 @@ def test_kept_bytes_are_what_autograd_holds():
 
     kept = kept_bytes(Variant(loss, weight, None), even_batch(1, 2, 2, 30))
     assert 2 * rows * 4 <= kept < 2 * rows * 4 + 1000
-
-
-def test_peak_memory_is_measured_in_a_process_of_its_own():
-    big = replace(TOY, vocabulary=20_000, sentences=64)
-    assert 0 < peak_by_variant(big, ["fused_fp32"])["fused_fp32"] < 2**32
 
 
 def test_a_straight_line_has_slope_ratio_one_and_a_square_more():

@@ -3,7 +3,6 @@
 import os
 import struct
 from collections.abc import Iterator
-from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +10,15 @@ import pytest
 from PIL import ImageFont
 
 from seq2seq.pictures import fonts, lettering
-from seq2seq.pictures.coverage import read_coverage
 
-CACHED = (fonts._font_for, fonts._chain, fonts.coverage, fonts.open_font)
+CACHED = (
+    fonts._font_for,
+    fonts._chain,
+    fonts.covers,
+    fonts._glyph,
+    fonts._unshaped,
+    fonts.open_font,
+)
 
 
 def forget() -> None:
@@ -39,78 +44,21 @@ def latin_font(tmp_path: Path) -> Path:
     return path
 
 
-def format_4(runs: list[tuple[int, int, int, int]], glyphs: list[int]) -> bytes:
-    """A character table of (first, last, shift, offset) runs, the closing one added."""
-    runs = [*runs, (0xFFFF, 0xFFFF, 1, 0)]
-    firsts, lasts, shifts, offsets = zip(*runs, strict=True)
-    words = [4, 0, 0, 2 * len(runs), 0, 0, 0, *lasts, 0, *firsts, *shifts, *offsets, *glyphs]
-    return struct.pack(f">{len(words)}H", *words)
+def test_a_font_covers_what_it_draws_and_nothing_else(bare_machine: None) -> None:
+    has, lacks = "aW~«’™ ", "Éß\u0301你\U0001f600\uffff\U0010fffd\U0010ffff\u0e01"
+    assert [each for each in has + lacks if fonts.covers(fonts.BUILT_IN, each)] == list(has)
 
 
-def format_12(groups: list[tuple[int, int, int]]) -> bytes:
-    head = struct.pack(">HHIII", 12, 0, 16 + 12 * len(groups), 0, len(groups))
-    return head + b"".join(struct.pack(">III", *group) for group in groups)
-
-
-def font_file(
-    subtables: dict[tuple[int, int], bytes], *, tables: tuple[bytes, ...] = (b"glyf",)
-) -> BytesIO:
-    """The parts of a font that tell what it covers."""
-    records, body = b"", b""
-    for (platform, encoding), subtable in subtables.items():
-        records += struct.pack(">HHI", platform, encoding, 4 + 8 * len(subtables) + len(body))
-        body += subtable
-    cmap = struct.pack(">HH", 0, len(subtables)) + records + body
-    start = 12 + 16 * (len(tables) + 1)
-    directory = struct.pack(">4sIII", b"cmap", 0, start, len(cmap))
-    directory += b"".join(struct.pack(">4sIII", name, 0, 0, 0) for name in tables)
-    return BytesIO(struct.pack(">IHHHH", 0x10000, len(tables) + 1, 0, 0, 0) + directory + cmap)
-
-
-def test_a_table_of_format_4_covers_its_runs_and_nothing_else() -> None:
-    covered = read_coverage(font_file({(3, 1): format_4([(65, 70, 0, 0), (97, 99, 0, 0)], [])}))
-    assert {code for code in range(0x300) if code in covered} == {*range(65, 71), 97, 98, 99}
-    assert 0x10041 not in covered
-
-
-def test_a_character_mapped_to_glyph_zero_is_missing() -> None:
-    by_shift = read_coverage(font_file({(3, 1): format_4([(65, 67, 0x10000 - 66, 0)], [])}))
-    assert [code in by_shift for code in (65, 66, 67)] == [True, False, True]
-    by_offset = read_coverage(font_file({(3, 1): format_4([(65, 67, 0, 4)], [7, 0, 9])}))
-    assert [code in by_offset for code in (65, 66, 67)] == [True, False, True]
-    grouped = read_coverage(font_file({(3, 10): format_12([(65, 67, 0)])}))
-    assert [code in grouped for code in (65, 66, 67)] == [False, True, True]
-
-
-def test_a_table_of_format_12_goes_before_one_of_format_4() -> None:
-    subtables = {
-        (3, 1): format_4([(65, 70, 0, 0)], []),
-        (3, 10): format_12([(0x1F600, 0x1F601, 5)]),
-    }
-    covered = read_coverage(font_file(subtables))
-    assert 0x1F600 in covered
-    assert 0x1F601 in covered
-    assert 0x1F602 not in covered
-    assert 65 not in covered
-
-
-def test_a_symbol_table_is_no_unicode_table() -> None:
-    assert 65 not in read_coverage(font_file({(3, 0): format_4([(65, 70, 0, 0)], [])}))
-
-
-@pytest.mark.parametrize("tables", [(), (b"CBDT",), (b"glyf", b"COLR")])
-def test_a_font_without_plain_outlines_covers_nothing(tables: tuple[bytes, ...]) -> None:
-    subtables = {(3, 1): format_4([(65, 70, 0, 0)], [])}
-    assert 65 not in read_coverage(font_file(subtables, tables=tables))
-
-
-def test_the_reader_agrees_with_the_glyphs_that_are_drawn() -> None:
-    font = ImageFont.load_default(24)
-    missing = bytes(font.getmask("\U0010fffd"))
-    covered = read_coverage(BytesIO(font.path.getvalue()))
-    codes = [code for code in range(0x21, 0x600) if code != 0xAD]
-    drawn = {code for code in codes if bytes(font.getmask(chr(code))) != missing}
-    assert {code for code in codes if code in covered} == drawn
+def test_a_font_without_outlines_covers_nothing_that_is_seen(
+    tmp_path: Path, bare_machine: None, latin_font: Path
+) -> None:
+    content = bytearray(latin_font.read_bytes())
+    records = struct.iter_unpack(">4s4xII", content[12 : 12 + 16 * content[5]])
+    start, length = {name: place for name, *place in records}[b"loca"]
+    content[start : start + length] = bytes(length)
+    empty = tmp_path / "empty.ttf"
+    empty.write_bytes(content)
+    assert [each for each in "aW \u0301" if fonts.covers(empty, each)] == [" "]
 
 
 def test_a_damaged_font_is_passed_over(
@@ -120,7 +68,7 @@ def test_a_damaged_font_is_passed_over(
     for length in range(0, len(content), 97):
         damaged = tmp_path / f"{length}.ttf"
         damaged.write_bytes(content[:length])
-        assert 0x4F60 not in fonts.coverage(damaged)
+        assert not fonts.covers(damaged, "你")
 
 
 @pytest.mark.parametrize("named", ["file", "folder"])
@@ -136,9 +84,9 @@ def test_fonts_of_the_setting_come_first(
 def test_the_font_chosen_has_all_characters_of_the_text(
     monkeypatch: pytest.MonkeyPatch, bare_machine: None
 ) -> None:
-    tables = {Path("a"): frozenset(b"abc"), Path("b"): frozenset(b"cdef"), Path("c"): range(128)}
+    tables = {Path("a"): "abc", Path("b"): "cdef", Path("c"): "abcdefg"}
     monkeypatch.setattr(fonts, "_chain", lambda _: tuple(tables))
-    monkeypatch.setattr(fonts, "coverage", tables.__getitem__)
+    monkeypatch.setattr(fonts, "covers", lambda font, character: character in tables[font])
     chosen = [fonts.font_for(text) for text in ("ab", "cd", "af", "aé")]
     assert chosen == [Path("a"), Path("b"), Path("c"), None]
 
@@ -148,8 +96,10 @@ def test_a_font_is_not_opened_while_an_earlier_one_will_do(
 ) -> None:
     monkeypatch.setenv(fonts.SETTING, os.pathsep.join(map(str, [latin_font, tmp_path])))
     opened = []
-    read = fonts.coverage
-    monkeypatch.setattr(fonts, "coverage", lambda font: opened.append(font) or read(font))
+    read = fonts.open_font
+    monkeypatch.setattr(
+        fonts, "open_font", lambda font, size: opened.append(font) or read(font, size)
+    )
     fonts.font_for("abc")
     assert set(opened) == {latin_font}
 

@@ -16,12 +16,12 @@ from tests.tiny import codecs_of
 def choose(grammar, tmp_path_factory):
     pairs = grammar.sample(200, 1, "train")
     source_codec, target_codec = codecs_of(pairs, tmp_path_factory.mktemp("codecs"))
-    codecs = {"source_codec": source_codec, "target_codec": target_codec}
-    validation = encode_split(pairs[:5], **codecs, max_length=None, truncate=False)
+    codecs = (source_codec, target_codec)
+    validation = encode_split(pairs[:5], codecs, max_length=None, truncate=False)
 
     def chosen(first=0, indices=(), texts=()):
         return choose_panel(
-            validation, **codecs, first=first, indices=indices, texts=texts, bounds=DEFAULT_BOUNDS
+            validation, codecs, first=first, indices=indices, texts=texts, bounds=DEFAULT_BOUNDS
         )
 
     return chosen
@@ -86,9 +86,9 @@ def test_every_translation_of_the_longest_source_fits_a_record(bounds):
 def test_sentences_too_long_for_a_record_are_passed_over_unless_they_are_named(tmp_path):
     pairs = [SentencePair("a " * length, "b") for length in (3, 1100, 5)]
     source_codec, target_codec = codecs_of(pairs, tmp_path)
-    codecs = {"source_codec": source_codec, "target_codec": target_codec}
-    split = encode_split(pairs, **codecs, max_length=None, truncate=False)
-    options = {**codecs, "texts": [], "bounds": DEFAULT_BOUNDS}
+    codecs = (source_codec, target_codec)
+    split = encode_split(pairs, codecs, max_length=None, truncate=False)
+    options = {"codecs": codecs, "texts": [], "bounds": DEFAULT_BOUNDS}
     panel = choose_panel(split, first=3, indices=[], **options)
     assert panel.tags == ("attention/0", "attention/2")
     with pytest.raises(InputError, match="attention/1 has 1,100 source tokens"):

@@ -3,6 +3,7 @@ from hypothesis import strategies as st
 
 from seq2seq.text.casing import Casing
 from seq2seq.text.codec import CodecSettings, load_codec, train_codecs
+from seq2seq.text.corpus import SentencePair
 
 GERMAN = [
     "Der Mann sieht den Hund und eine Frau.",
@@ -44,7 +45,7 @@ def test_a_codec_restores_case_when_asked_and_still_does_so_when_loaded(tmp_path
             restore_case=True,
         )
         _, target = train_codecs(
-            settings, sources=GERMAN, targets=GERMAN, languages=("de", "de"), folder=tmp_path
+            [SentencePair(text, text) for text in GERMAN], settings, ("de", "de"), tmp_path
         )
         for codec in (target, load_codec(tmp_path, "target")):
             assert codec.decode(codec.encode(GERMAN[0])) == GERMAN[0]

@@ -52,9 +52,7 @@ def root(tmp_path):
 
 
 def in_memory(codecs, pairs=PAIRS, *, truncate=False):
-    return encode_split(
-        pairs, source_codec=codecs[0], target_codec=codecs[1], max_length=9, truncate=truncate
-    )
+    return encode_split(pairs, codecs, max_length=9, truncate=truncate)
 
 
 def ids_of(sentences):

@@ -23,9 +23,7 @@ def codecs(tmp_path):
 
 
 def encoded(codecs):
-    return encode_split(
-        PAIRS, source_codec=codecs[0], target_codec=codecs[1], max_length=None, truncate=False
-    )
+    return encode_split(PAIRS, codecs, max_length=None, truncate=False)
 
 
 def ids_of(sentences):

@@ -29,9 +29,7 @@ def codecs(request, pairs, tmp_path):
 
 def encoded(pairs, codecs, max_length=None):
     source, target = codecs
-    return encode_split(
-        pairs, source_codec=source, target_codec=target, max_length=max_length, truncate=True
-    )
+    return encode_split(pairs, (source, target), max_length=max_length, truncate=True)
 
 
 def word_weights(pair, seed):

@@ -4,9 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
 from seq2seq.decoding.device import device_named
 from seq2seq.decoding.forced import force_translate
 from seq2seq.decoding.model_folder import load_model_folder
@@ -39,12 +36,6 @@ def word_attention(
 
     Words are what white space separates, however the model splits text; ``<eos>`` is left out.
 
-    Args:
-        model_path: a model folder or a run folder.
-        pairs: sentences and their translations.
-        device: where to compute.
-        max_tokens: padded size of a batch at most.
-
     Raises:
         InputError: there is no model of this program, or no such device, or its tokens do not
             spell the words.
@@ -56,34 +47,18 @@ def word_attention(
         device=device_named(device),
         batch_size=BatchSize(sentences=None, tokens=max_tokens),
     )
-    return [
-        _between_words(
-            translation.weights.numpy(),
-            _spaced(exported.source_codec, pair.source) if translation.text else [],
-            _spaced(exported.target_codec, pair.target) if translation.text else [],
-        )
-        for pair, translation in zip(pairs, forced, strict=True)
-    ]
-
-
-def _between_words(
-    weights: NDArray[np.float32], source: list[int | None], target: list[int | None]
-) -> WordAttention:
-    words = (frozenset(place for place in side if place is not None) for side in (source, target))
-    return WordAttention(merge_words(weights, source, target), *words)
-
-
-def _spaced(codec: TextCodec, text: str) -> list[int | None]:
-    return token_words(codec, text, text.split())
+    codecs = exported.source_codec, exported.target_codec
+    found = []
+    for pair, translation in zip(pairs, forced, strict=True):
+        texts = (pair.source, pair.target) if translation.text else ("", "")
+        sides = [token_words(codec, t, t.split()) for codec, t in zip(codecs, texts, strict=True)]
+        words = (frozenset(place for place in side if place is not None) for side in sides)
+        found.append(WordAttention(merge_words(translation.weights.numpy(), *sides), *words))
+    return found
 
 
 def token_words(codec: TextCodec, text: str, words: Sequence[str]) -> list[int | None]:
     """The word of each token of a sentence, see `word_indices`; ``<eos>`` is not among them.
-
-    Args:
-        codec: splits the sentence into tokens.
-        text: the sentence.
-        words: its words, however split.
 
     Raises:
         InputError: the tokens do not spell the words.

@@ -41,20 +41,10 @@ def beam_search(
     bounds: LengthBounds = DEFAULT_BOUNDS,
     prefixes: list[list[int]] | None = None,
 ) -> list[list[Hypothesis]]:
-    """Translate a batch.
+    """The `num_best` hypotheses of each sentence of a batch, the best first.
 
-    Args:
-        models: one model, or the members of an ensemble.
-        source: the sentences.
-        size: hypotheses of a sentence that are followed, K.
-        num_best: hypotheses wanted of each sentence, at most `size`.
-        penalty: how hypotheses of different lengths are compared.
-        bounds: how long they may be.
-        prefixes: target tokens with which the translation of each sentence has to begin.
-
-    Returns:
-        For each sentence its hypotheses, the best first; fewer than `num_best` only where there
-        are no more.
+    There are fewer only where there are no more. `size` is K, the hypotheses of a sentence that are
+    followed; `prefixes` are the target tokens with which each translation has to begin.
 
     Raises:
         ValueError: `num_best` is not between 1 and `size`.
@@ -133,7 +123,7 @@ class _Search:
         self._step += 1
         log_probabilities, weights = self._stepper.advance(self._tokens)
         scores, parents, tokens = self._continuations(log_probabilities)
-        self._trace.record(Step(self.sentences, self._origins, weights, parents, tokens))
+        self._trace.steps.append(Step(self.sentences, self._origins, weights, parents, tokens))
         greatest = self._greatest[self.sentences].unsqueeze(1)
         ended = ((tokens == END_ID) | (greatest == self._step)) & (scores > -torch.inf)
         ranks = self._penalty.apply(scores, torch.full_like(tokens, self._step))

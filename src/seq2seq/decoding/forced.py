@@ -60,12 +60,6 @@ def force_translate(
     """Given translations with their scores and attention, in order.
 
     Where a side is blank there is nothing to score, and the translation is `EMPTY`.
-
-    Args:
-        exported: the model and its codecs.
-        pairs: sentences and the translations to force.
-        device: where to compute.
-        batch_size: bound of a batch.
     """
     model = exported.model.to(device).eval()
     filled = [
@@ -73,8 +67,7 @@ def force_translate(
     ]
     split = encode_split(
         [pairs[place] for place in filled],
-        source_codec=exported.source_codec,
-        target_codec=exported.target_codec,
+        (exported.source_codec, exported.target_codec),
         max_length=None,
         truncate=False,
     )

@@ -50,7 +50,7 @@ def follow_choices(
         tokens = choose(log_probabilities.squeeze(1), sentences, number).unsqueeze(1)
         scores = log_probabilities.gather(2, tokens.unsqueeze(2)).squeeze(2)
         steps.append((sentences, scores.squeeze(1)))
-        trace.record(Step(sentences, only, weights, only, tokens))
+        trace.steps.append(Step(sentences, only, weights, only, tokens))
         lengths[sentences] = number + 1
         unfinished = (tokens.squeeze(1) != END_ID) & (number + 1 < greatest[sentences])
         kept = None if unfinished.all() else unfinished.nonzero().squeeze(1)

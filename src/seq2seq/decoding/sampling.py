@@ -47,18 +47,10 @@ def sample_search(
     numbers: Sequence[int],
     bounds: LengthBounds = DEFAULT_BOUNDS,
 ) -> list[Hypothesis]:
-    """Translate a batch by drawing every token.
+    """Translate a batch by drawing every token; scores are those of the model at temperature 1.
 
-    Args:
-        models: one model, or the members of an ensemble.
-        source: the sentences.
-        sampling: how to draw.
-        numbers: a number of each sentence. Its random numbers are a function of it, the seed and
-            the step alone, so that the sentences beside it do not matter.
-        bounds: how long the translations may be.
-
-    Returns:
-        One hypothesis a sentence; its score is that of the model at temperature 1.
+    The random numbers of a sentence are a function of its number, the seed and the step alone, so
+    that the sentences beside it do not matter.
     """
     num_steps = int(bounds.greatest(source.lengths).max())
     drawn = [np.random.default_rng((sampling.seed, n)).random(num_steps) for n in numbers]

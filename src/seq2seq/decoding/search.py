@@ -56,37 +56,20 @@ GREEDY = Search()
 
 def search_from_options(
     *,
-    beam: int,
-    num_best: int = 1,
     length_penalty: str = "none",
     alpha: float = 0.6,
-    min_length: float = 0.0,
-    max_length: float | None = None,
     sampling: Mapping[str, Any] | None = None,
+    **values: Any,
 ) -> Search:
-    """The search that the options of a program describe.
-
-    Args:
-        beam: hypotheses that are followed.
-        num_best: hypotheses wanted of each sentence.
-        length_penalty: name of the penalty.
-        alpha: its exponent.
-        min_length: see `Search`.
-        max_length: see `Search`.
-        sampling: values of `Sampling`; None to search.
+    """The search that the options of a program describe; `values` are those of `Search`.
 
     Raises:
         InputError: a value is out of range, or two do not go together.
     """
     try:
-        return Search(
-            beam=beam,
-            num_best=num_best,
-            penalty=LengthPenalty(length_penalty, alpha),
-            min_length=min_length,
-            max_length=max_length,
-            sampling=None if sampling is None else Sampling(**sampling),
-        )
+        penalty = LengthPenalty(length_penalty, alpha)
+        drawn = None if sampling is None else Sampling(**sampling)
+        return Search(penalty=penalty, sampling=drawn, **values)
     except ValueError as error:
         raise InputError(str(error)) from error
 
@@ -102,13 +85,8 @@ def run_search(
 ) -> list[list[Hypothesis]]:
     """The hypotheses of each sentence of a batch, the best first.
 
-    Args:
-        models: one model, or the members of an ensemble.
-        source: the sentences.
-        search: how to search.
-        numbers: a number of each sentence, see `sample_search`.
-        bounds: of the model, see `Search.bounds`.
-        prefixes: what each translation has to begin with; None for nothing.
+    `numbers` are those of `sample_search`, `bounds` those of the model, and `prefixes` what each
+    translation has to begin with.
 
     Raises:
         ValueError: sampled translations are to begin with something.

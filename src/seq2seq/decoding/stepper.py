@@ -26,10 +26,6 @@ class Stepper:
     Each sentence (N) has the same number of hypotheses (W), which share its memory: nothing of
     the source is repeated. The members of an ensemble are averaged, in their probabilities and in
     their attention.
-
-    Args:
-        models: one model or several.
-        source: the sentences.
     """
 
     def __init__(self, models: Models, source: SourceBatch) -> None:

@@ -29,19 +29,11 @@ class Step:
 
 
 class Trace:
-    """The steps of a search.
-
-    Args:
-        source_lengths: number of tokens of each sentence of the batch.
-    """
+    """The steps of a search."""
 
     def __init__(self, source_lengths: Int[Tensor, " B"]) -> None:
         self._source_lengths = source_lengths
-        self._steps: list[Step] = []
-
-    def record(self, step: Step) -> None:
-        """Keep a step."""
-        self._steps.append(step)
+        self.steps: list[Step] = []
 
     def hypotheses(
         self,
@@ -50,14 +42,7 @@ class Trace:
         choices: Int[Tensor, " H"],
         scores: Float[Tensor, " H"],
     ) -> list[Hypothesis]:
-        """Follow hypotheses back from their last choice.
-
-        Args:
-            sentences: the sentence of each hypothesis.
-            lengths: its number of tokens.
-            choices: which choice of its last step it is.
-            scores: its log-probability.
-        """
+        """Follow hypotheses of some sentences and lengths back from their last choice."""
         ids, weights = self._followed(sentences, lengths, choices)
         widths = self._source_lengths[sentences].tolist()
         columns = zip(ids.tolist(), scores.tolist(), weights, lengths.tolist(), widths, strict=True)
@@ -70,12 +55,12 @@ class Trace:
         self, sentences: Tensor, lengths: Tensor, choices: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Tokens (H, T) and weights (H, T, S) on the CPU; zeros after the last token."""
-        num_sources, num_columns = len(self._source_lengths), self._steps[0].weights.shape[-1]
-        ids = sentences.new_zeros(len(sentences), len(self._steps))
-        weights = self._steps[0].weights.new_zeros(*ids.shape, num_columns)
+        num_sources, num_columns = len(self._source_lengths), self.steps[0].weights.shape[-1]
+        ids = sentences.new_zeros(len(sentences), len(self.steps))
+        weights = self.steps[0].weights.new_zeros(*ids.shape, num_columns)
         places = sentences.new_zeros(num_sources)
-        for number in range(len(self._steps) - 1, -1, -1):
-            step = self._steps[number]
+        for number in range(len(self.steps) - 1, -1, -1):
+            step = self.steps[number]
             places[step.sentences] = torch.arange(len(step.sentences), device=places.device)
             present = (lengths > number).nonzero().squeeze(1)
             rows, chosen = places[sentences[present]], choices[present]

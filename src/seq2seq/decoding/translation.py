@@ -1,6 +1,6 @@
 """A translated sentence."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -26,10 +26,6 @@ class Translation:
     target_tokens: tuple[str, ...]
     score: float
     weights: Tensor
-
-    def without_attention(self) -> "Translation":
-        """The same without weights."""
-        return replace(self, weights=torch.zeros(0, 0))
 
     def alignment(self) -> list[tuple[int, int]]:
         """(source, target) places: each target token with the source token it attends to most.

@@ -31,13 +31,9 @@ LONGEST = 1000
 class Translator:
     """Translates text with a trained model, or with several whose probabilities are averaged.
 
-    Args:
-        exported: the model, or the members of an ensemble; the first has the bound of lengths.
-        device: where to compute.
-        batch_size: bound of a batch.
-        precision: format of the matrix products, see `is_mixed`; scores, states and attention
-            are in float32 whatever it is. ``auto`` is bfloat16 where that is faster, which a
-            probe decides anew every time.
+    The first has the bound of lengths. `precision` is the format of the matrix products, see
+    `is_mixed`; scores, states and attention are in float32 whatever it is. ``auto`` is bfloat16
+    where that is faster, which a probe decides anew every time.
 
     Raises:
         InputError: the members of the ensemble differ in their vocabularies, or there is no such
@@ -103,24 +99,13 @@ class Translator:
         replace_unknown: bool = False,
         return_attention: bool = True,
     ) -> list[Translation]:
-        """The best translation of each sentence; a blank one gives a blank translation.
+        """The best translation of each sentence, as `translate_n_best` finds it.
 
-        Args:
-            sentences: text to translate.
-            beam: width of the beam, instead of that of `search`.
-            search: how to search.
-            prefixes: text that each translation has to begin with, blank for none.
-            replace_unknown: put the source word with the greatest attention in the place of each
-                ``<unk>`` (vocabularies of words only).
-            return_attention: whether the translations hold their attention weights; without
-                them they need less memory.
+        `beam` is the width of the beam, instead of that of `search`.
         """
-        if beam is not None:
-            search = replace(search, beam=beam)
-        search = replace(search, num_best=1)
         found = self.translate_n_best(
             sentences,
-            search=search,
+            search=replace(search, num_best=1, beam=search.beam if beam is None else beam),
             prefixes=prefixes,
             replace_unknown=replace_unknown,
             return_attention=return_attention,
@@ -139,13 +124,17 @@ class Translator:
     ) -> list[list[Translation]]:
         """The `search.num_best` best translations of each sentence, the best first.
 
+        A blank sentence gives a blank translation.
+
         Args:
             sentences: text to translate.
             search: how to search.
             prefixes: text that each translation has to begin with, blank for none.
-            replace_unknown: see `translate`.
+            replace_unknown: put the source word with the greatest attention in the place of each
+                ``<unk>`` (vocabularies of words only).
             first_number: number of the first sentence, from which its random numbers are made.
-            return_attention: see `translate`.
+            return_attention: whether the translations hold their attention weights; without
+                them they need less memory.
 
         Raises:
             InputError: unknown words cannot be replaced in subwords.
@@ -166,13 +155,10 @@ class Translator:
                     prefixes=None if starts is None else [starts[i] for i in indices],
                 )
             for index, hypotheses in zip(indices, found, strict=True):
-                words = self._source_codec.tokenizer.tokens(sentences[index])[:LONGEST]
-                made = [
-                    self._translation(encoded[index], words if replace_unknown else None, each)
-                    for each in hypotheses
-                ]
+                text = sentences[index] if replace_unknown else ""
+                made = [self._translation(encoded[index], text, each) for each in hypotheses]
                 if not return_attention:  # of a window of long lines, it would fill the memory
-                    made = [each.without_attention() for each in made]
+                    made = [replace(each, weights=EMPTY.weights) for each in made]
                 translations[index] = made
         return translations
 
@@ -195,16 +181,7 @@ class Translator:
         window: int = WINDOW,
         first_number: int = 0,
     ) -> Iterator[tuple[list[str], list[list[Translation]]]]:
-        """Translate an endless input in order: windows of lines with their translations.
-
-        Args:
-            lines: the input.
-            search: how to search.
-            replace_unknown: see `translate`.
-            return_attention: see `translate`.
-            window: lines that are read ahead and sorted by length.
-            first_number: see `translate_n_best`.
-        """
+        """Translate an endless input in order: windows of lines with their translations."""
         iterator = iter(lines)
         while read := list(islice(iterator, window)):
             yield (
@@ -226,13 +203,14 @@ class Translator:
         return [token for token, index in zip(tokens, ids, strict=True) if index == UNKNOWN_ID]
 
     def _translation(
-        self, source_ids: list[int], source_words: list[str] | None, hypothesis: Hypothesis
+        self, source_ids: list[int], source: str, hypothesis: Hypothesis
     ) -> Translation:
-        """A hypothesis as text; with the source's words, they stand in for the unknown."""
+        """A hypothesis as text; with the source's text, words of it stand in for the unknown."""
         tokens = self._target_codec.vocabulary.words(hypothesis.ids)
         text = self._target_codec.decode(hypothesis.ids)
-        if source_words and UNKNOWN_ID in hypothesis.ids:
-            tokens = _with_source_words(tokens, source_words, hypothesis)
+        if source and UNKNOWN_ID in hypothesis.ids:
+            words = self._source_codec.tokenizer.tokens(source)[:LONGEST]
+            tokens = _with_source_words(tokens, words, hypothesis)
             text = self._target_codec.text([t for t in tokens if t != END])
         return Translation(
             text=text,

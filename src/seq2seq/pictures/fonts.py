@@ -2,24 +2,24 @@
 
 Fonts are asked in this order: those named by the environment setting ``SEQ2SEQ_FONTS`` (font files
 or folders, separated by ``os.pathsep``), well-known text fonts in the folders where the system
-keeps fonts, the one built into Pillow, and any other font of the system. A font's character table
-is read when the fonts before it lack a character, and no sooner.
+keeps fonts, the one built into Pillow, and any other font of the system. A font is opened when the
+fonts before it lack a character, and no sooner.
 """
 
 import os
-import struct
 from collections.abc import Iterator
 from functools import cache, lru_cache
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 from PIL import ImageFont
 
-from seq2seq.pictures.coverage import Coverage, read_coverage
-
 SETTING = "SEQ2SEQ_FONTS"
 BUILT_IN = Path("built into Pillow")
+MISSING = "\U0010ffff"
+"""No character, and never one: what a font draws for it stands for all that it lacks."""
+BLANK = " \u200c\u200d"
+"""Characters of which nothing is seen."""
 
 _FOLDERS = (
     "~/.fonts",
@@ -63,22 +63,32 @@ def font_for(text: str) -> Path | None:
 
 @lru_cache(maxsize=4096)
 def _font_for(text: str, setting: str) -> Path | None:
-    code_points = set(map(ord, text))
-    for font in _chain(setting):
-        if all(code_point in coverage(font) for code_point in code_points):
-            return font
-    return None
+    characters = dict.fromkeys(text)
+    chain = _chain(setting)
+    return next((font for font in chain if all(covers(font, each) for each in characters)), None)
 
 
-@cache
-def coverage(font: Path) -> Coverage:
-    """The code points a font can write; none where it cannot be read."""
+@lru_cache(maxsize=1 << 16)
+def covers(font: Path, character: str) -> bool:
+    """Whether a font has a glyph for a character, which it draws in one colour."""
     try:
-        opened = open_font(font, 16)
-        with BytesIO(opened.path.getvalue()) if font == BUILT_IN else font.open("rb") as file:
-            return read_coverage(file)
-    except (OSError, struct.error, ValueError, IndexError):
-        return frozenset()
+        drawn, missing = _glyph(font, character), _glyph(font, MISSING)
+    except (OSError, ValueError):  # it cannot be read
+        return False
+    return drawn != missing and (any(drawn[1]) or character in BLANK)
+
+
+@lru_cache(maxsize=1024)
+def _glyph(font: Path, character: str) -> tuple[float, bytes]:
+    """Width and pixels, large enough to tell every other glyph from that of missing characters."""
+    opened = _unshaped(font)
+    return opened.getlength(character), bytes(opened.getmask(character))
+
+
+@lru_cache(maxsize=256)
+def _unshaped(font: Path) -> Any:
+    """A font that draws a character by itself, and no dotted circle below a mark."""
+    return open_font(font, 32).font_variant(layout_engine=ImageFont.Layout.BASIC)
 
 
 @lru_cache(maxsize=64)

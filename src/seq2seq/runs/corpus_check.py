@@ -8,7 +8,7 @@ from seq2seq.config import Config, ParallelConfig
 from seq2seq.runs.making.text import build_codecs, encode_held_out, encode_pairs
 from seq2seq.text.bucketing import BatchSize, shuffled_order
 from seq2seq.text.corpus import ParallelCorpus
-from seq2seq.text.inspection_report import inspection_report
+from seq2seq.text.inspection import inspection_report
 from seq2seq.text.shards import sample_pairs
 from seq2seq.text.store import require_pairs
 

@@ -37,9 +37,8 @@ class AttentionPanel:
 
 def choose_panel(
     validation: EncodedSplit,
+    codecs: tuple[TextCodec, TextCodec],
     *,
-    source_codec: TextCodec,
-    target_codec: TextCodec,
     first: int,
     indices: Sequence[int],
     texts: Sequence[str],
@@ -49,8 +48,7 @@ def choose_panel(
 
     Args:
         validation: the validation split.
-        source_codec: encodes the texts.
-        target_codec: encodes the targets that come with them.
+        codecs: of source and target.
         first: how many sentences from the beginning of the split; those too long for a record are
             passed over.
         indices: places of further ones, counted from 0.
@@ -83,8 +81,8 @@ def choose_panel(
     )
     sources = [validation.source[place].tolist() for place in places]
     targets = [validation.target[place].tolist() for place in places]
-    sources += [source_codec.encode(pair.source) for pair in own]
-    targets += [target_codec.encode(pair.target) for pair in own]
+    sources += [codecs[0].encode(pair.source) for pair in own]
+    targets += [codecs[1].encode(pair.target) for pair in own]
     for tag, source, target in zip(tags, sources, targets, strict=True):
         require_recordable(len(source), len(target), f"tensorboard.panel: {tag}", bounds)
     return AttentionPanel(

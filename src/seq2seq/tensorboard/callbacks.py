@@ -97,22 +97,18 @@ class AttentionRecords(Callback):
 
     Args:
         panel: the sentences.
-        source_codec: names the columns.
-        target_codec: names the rows, and turns hypotheses into text.
+        codecs: of source and target.
         searches: how to translate, by kind.
     """
 
     def __init__(
         self,
         panel: AttentionPanel,
-        *,
-        source_codec: TextCodec,
-        target_codec: TextCodec,
+        codecs: tuple[TextCodec, TextCodec],
         searches: Mapping[str, PanelSearch],
     ) -> None:
         self._panel = panel
-        self._source_codec = source_codec
-        self._target_codec = target_codec
+        self._source_codec, self._target_codec = codecs
         self._searches = searches
 
     @drawing

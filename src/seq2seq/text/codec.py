@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -13,13 +14,14 @@ from seq2seq.errors import InputError
 from seq2seq.storage.typed_json import encoded, first_line, read_json
 from seq2seq.storage.writing import write_file
 from seq2seq.text.casing import Casing
+from seq2seq.text.corpus import SentencePair
 from seq2seq.text.splitters import SPLITTERS, make_splitter
 from seq2seq.text.tokenizers import (
     SubwordTokenizer,
     WordTokenizer,
     train_sentencepiece,
-    word_vocabulary,
 )
+from seq2seq.text.torchtext_adapter import frequent_tokens
 from seq2seq.text.vocabulary import SPECIALS, UNKNOWN_ID, Vocabulary
 
 VERSION = 1
@@ -103,38 +105,37 @@ class CodecSettings:
 
 
 def train_codecs(
+    pairs: Sequence[SentencePair],
     settings: CodecSettings,
-    *,
-    sources: Sequence[str],
-    targets: Sequence[str],
     languages: tuple[str, str],
     folder: Path,
 ) -> tuple[TextCodec, TextCodec]:
-    """Make the source and the target codec from the training split, and save them in `folder`."""
+    """Make the source and the target codec from training pairs, and save them in `folder`.
+
+    Raises:
+        InputError: the settings do not go together, or do not suit the languages or the text.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    tokenizers = (settings.source_tokenizer, settings.target_tokenizer)
+    names = (settings.source_tokenizer, settings.target_tokenizer)
     # a language that the second one refuses is refused before the first has read the corpus
-    for name, language in zip(tokenizers, languages, strict=True):
+    for name, language in zip(names, languages, strict=True):
         if name not in SUBWORDS:
             make_splitter(name, language)
+    sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
     texts = (sources, targets)
     if settings.joint:
-        _require_one_tokenizer(tokenizers)
+        _require_one_tokenizer(names)
         texts = ([*sources, *targets], [*sources, *targets])
-    if settings.joint and tokenizers[0] in SUBWORDS:
-        path = folder / "source.model"
-        source = _subword_codec_of(settings, tokenizers[0], texts[0], languages[0], path)
-        lowercase = settings.lowercase
-        codecs = (source, _subword_codec(path, language=languages[1], lowercase=lowercase))
+    paths = (folder / "source.model", folder / "target.model")
+    source = _codec(settings, names[0], texts[0], languages[0], paths[0])
+    if settings.joint and names[0] in SUBWORDS:
+        target = _subword_codec(paths[0], languages[1], settings.lowercase)
     else:
-        codecs = (
-            _codec(settings, tokenizers[0], texts[0], languages[0], folder / "source.model"),
-            _codec(settings, tokenizers[1], texts[1], languages[1], folder / "target.model"),
-        )
+        target = _codec(settings, names[1], texts[1], languages[1], paths[1])
     if settings.restore_case:
-        codecs = (codecs[0], replace(codecs[1], casing=Casing.learn(targets)))
-    save_codecs(codecs, folder)
-    return codecs
+        target = replace(target, casing=Casing.learn(targets))
+    save_codecs((source, target), folder)
+    return source, target
 
 
 def _require_one_tokenizer(names: tuple[str, str]) -> None:
@@ -146,40 +147,25 @@ def _require_one_tokenizer(names: tuple[str, str]) -> None:
 
 
 def _codec(
-    settings: CodecSettings, tokenizer: str, texts: Sequence[str], language: str, model: Path
+    settings: CodecSettings, name: str, texts: Sequence[str], language: str, model: Path
 ) -> TextCodec:
-    if tokenizer in SUBWORDS:
-        return _subword_codec_of(settings, tokenizer, texts, language, model)
-    return _word_codec_of(settings, tokenizer, texts, language)
-
-
-def _word_codec_of(
-    settings: CodecSettings, name: str, texts: Sequence[str], language: str
-) -> TextCodec:
-    """A word codec of one language, also where its vocabulary holds the other's words too."""
-    tokenizer = WordTokenizer(language=language, lowercase=settings.lowercase, name=name)
-    vocabulary = word_vocabulary(
-        tokenizer, texts, min_frequency=settings.min_frequency, max_size=settings.max_size
-    )
-    return TextCodec(tokenizer, vocabulary)
-
-
-def _subword_codec_of(
-    settings: CodecSettings, algorithm: str, texts: Sequence[str], language: str, model: Path
-) -> TextCodec:
-    if settings.max_size is None:
+    """The codec of one language, also where its vocabulary holds the other's words too."""
+    max_size, lowercase = settings.max_size, settings.lowercase
+    if name not in SUBWORDS:
+        tokenizer = WordTokenizer(language=language, lowercase=lowercase, name=name)
+        counts = Counter(token for text in texts for token in tokenizer.tokens(text))
+        tokens = frequent_tokens(counts, min_frequency=settings.min_frequency, max_size=max_size)
+        return TextCodec(tokenizer, Vocabulary(tokens))
+    if max_size is None:
         raise InputError("data.tokenizer.max_size is needed for SentencePiece: for example 6000")
     content = train_sentencepiece(
-        texts,
-        algorithm=algorithm,
-        vocabulary_size=settings.max_size,
-        lowercase=settings.lowercase,
+        texts, algorithm=name, vocabulary_size=max_size, lowercase=lowercase
     )
     write_file(model, content)
-    return _subword_codec(model, language=language, lowercase=settings.lowercase)
+    return _subword_codec(model, language, lowercase)
 
 
-def _subword_codec(path: Path, *, language: str, lowercase: bool) -> TextCodec:
+def _subword_codec(path: Path, language: str, lowercase: bool) -> TextCodec:
     tokenizer = SubwordTokenizer(path, language=language, lowercase=lowercase)
     return TextCodec(tokenizer, tokenizer.vocabulary())
 
@@ -259,7 +245,7 @@ def load_codec(folder: Path, side: str) -> TextCodec:
 def _described(description: _Description, model: Path) -> TextCodec:
     language, lowercase = description.language, description.lowercase
     if description.tokenizer == "sentencepiece":
-        codec = _subword_codec(model, language=language, lowercase=lowercase)
+        codec = _subword_codec(model, language, lowercase)
         return replace(codec, casing=description.casing)
     if description.tokenizer not in SPLITTERS:
         raise ValueError(f"tokenizer: none is called {description.tokenizer[:40]}")

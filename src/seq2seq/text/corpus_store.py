@@ -3,8 +3,6 @@
 import hashlib
 import json
 import re
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,12 +12,13 @@ import sentencepiece
 
 from seq2seq.errors import InputError
 from seq2seq.storage.failures import is_full, refusal
+from seq2seq.storage.folder_lock import holding
 from seq2seq.storage.removal import has_leftovers, remove_leftovers
 from seq2seq.storage.writing import inside, replacing_folder
 from seq2seq.text.block_file import DamagedFileError
 from seq2seq.text.chunk_encoding import EncodingRules
 from seq2seq.text.codec import CodecSettings, TextCodec, codec_digest, train_codecs
-from seq2seq.text.corpus import SentencePair, Shard, drop_blank
+from seq2seq.text.corpus import Shard, drop_blank
 from seq2seq.text.corpus_build import Encoders, build_corpus_folder
 from seq2seq.text.corpus_folder import CORPUS_FILES, FORMAT
 from seq2seq.text.shards import sample_pairs, stamps
@@ -28,10 +27,10 @@ from seq2seq.text.stored_corpus import StoredCorpus, read_corpus
 WHOLE = "corpus"
 """Folder of a corpus that can be read, in one whose name is the key of its recipe."""
 
-KEY = re.compile(r"[0-9a-f]{16}")
+SETTING = "data.store"
+"""What names the folder of all."""
 
-Lock = Callable[..., AbstractContextManager[bool]]
-"""``lock(folder, wait=…)`` holds a lock on a folder, and says whether it does."""
+KEY = re.compile(r"[0-9a-f]{16}")
 
 
 class BuildReport(Protocol):
@@ -92,7 +91,7 @@ class Recipe:
 
 
 def open_corpus(
-    root: Path, recipe: Recipe, *, lock: Lock, report: BuildReport, num_processes: int
+    root: Path, recipe: Recipe, *, report: BuildReport, num_processes: int
 ) -> StoredCorpus:
     """Open the tokenised corpus of a recipe; it is made first if it is not there.
 
@@ -102,7 +101,6 @@ def open_corpus(
     Args:
         root: the folder of all tokenised corpora.
         recipe: what to make.
-        lock: what to lock with.
         report: is told how the making goes on.
         num_processes: processes that tokenise.
 
@@ -111,22 +109,22 @@ def open_corpus(
     """
     folder = inside(root, recipe.key())
     try:
-        _remove_leftovers(root, lock)
+        _remove_leftovers(root)
         corpus = _read(folder)
         if corpus is not None:
             return corpus
-        with lock(folder, wait=False) as is_ours:
+        with holding(folder, wait=False, setting=SETTING) as is_ours:
             if is_ours:
                 return _read(folder) or _build(folder, recipe, report, num_processes)
         report.waiting(folder)
-        with lock(folder, wait=True):
+        with holding(folder, wait=True, setting=SETTING):
             return _read(folder) or _build(folder, recipe, report, num_processes)
     except OSError as error:
         if is_full(error):
             raise refusal(error, root) from error
         raise InputError(
             f"{root} cannot hold the tokenised corpus ({error.strerror}): set "
-            "data.store to another folder"
+            f"{SETTING} to another folder"
         ) from error
 
 
@@ -137,11 +135,11 @@ def _read(folder: Path) -> StoredCorpus | None:
         return None
 
 
-def _remove_leftovers(root: Path, lock: Lock) -> None:
+def _remove_leftovers(root: Path) -> None:
     """Remove what builds have left that were killed."""
     for folder in root.iterdir() if root.is_dir() else []:
         if KEY.fullmatch(folder.name) and has_leftovers(folder, [WHOLE]):
-            with lock(inside(root, folder.name), wait=False) as is_ours:
+            with holding(inside(root, folder.name), wait=False, setting=SETTING) as is_ours:
                 if is_ours:
                     remove_leftovers(folder, [WHOLE], inside=CORPUS_FILES)
 
@@ -184,18 +182,5 @@ def _codecs(
     pairs = drop_blank(pairs)
     report.training(len(pairs))
     with TemporaryDirectory() as scratch:
-        codecs = train_on(pairs, recipe.tokenizers, recipe.languages, Path(scratch))
+        codecs = train_codecs(pairs, recipe.tokenizers, recipe.languages, Path(scratch))
     return codecs, num_pairs
-
-
-def train_on(
-    pairs: list[SentencePair], settings: CodecSettings, languages: tuple[str, str], folder: Path
-) -> tuple[TextCodec, TextCodec]:
-    """Train the codecs of a corpus on pairs of it and keep them in a folder."""
-    return train_codecs(
-        settings,
-        sources=[pair.source for pair in pairs],
-        targets=[pair.target for pair in pairs],
-        languages=languages,
-        folder=folder,
-    )

@@ -1,17 +1,22 @@
-"""What is odd about a corpus: facts that a person should know before training on it."""
+"""The corpus check: what is odd about a corpus, that a person should know before training on it."""
 
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
 
 import numpy as np
+from numpy.typing import NDArray
 
+from seq2seq.text.bucketing import Order, padding_share
 from seq2seq.text.codec import TextCodec
 from seq2seq.text.corpus import SentencePair
 from seq2seq.text.languages import LETTERS
 from seq2seq.text.likeness import likeness
+from seq2seq.text.report import corpus_report
 from seq2seq.text.store import EncodedSplit
+
+Splits = Mapping[str, EncodedSplit]
 
 FOLD = 3
 """How many times longer than usual a side is where its pair is called an outlier."""
@@ -19,18 +24,47 @@ FOLD = 3
 SHORT = 8
 """Tokens of the longer side below which the ratio of lengths says nothing."""
 
+EXAMPLES = 3
+"""Pairs or batches that are shown of each kind."""
 
-@dataclass(frozen=True, slots=True)
-class Outlier:
-    """A pair whose sides differ much in length."""
+MOST_COMMON = 8
+"""Tokens or characters that are shown of each kind."""
 
-    pair: SentencePair
-    source_length: int
-    target_length: int
+WIDTH = 60
+"""Characters of a sentence that are shown."""
 
 
-def ratio_outliers(split: EncodedSplit) -> list[Outlier]:
-    """Pairs whose ratio of lengths is off the median ratio by more than `FOLD`, the worst first."""
+def inspection_report(
+    splits: Splits,
+    *,
+    codecs: tuple[TextCodec, TextCodec],
+    languages: tuple[str, str],
+    order: Order,
+) -> str:
+    """Counts, lengths, outliers, unknown tokens, repetition, overlap, odd characters, batches.
+
+    Args:
+        splits: by name, ``train`` among them.
+        codecs: of source and target.
+        languages: codes of source and target.
+        order: the batches of the first epoch of the training split.
+    """
+    sections = {
+        "ratios": _ratios(splits),
+        "unknown": _unknown(splits, codecs),
+        "repeated": _repeated(splits),
+        "overlap": _overlap(splits),
+        "characters": _characters(splits, languages),
+        "batches": _batches(splits["train"], order),
+    }
+    lines = [corpus_report(splits)]
+    for name, texts in sections.items():
+        lines += [f"{'' if index else name:<11} {text}" for index, text in enumerate(texts)]
+    return "\n".join(lines)
+
+
+def ratio_outliers(split: EncodedSplit) -> list[int]:
+    """Places of pairs whose ratio of lengths is off the median by more than `FOLD`, worst first."""
     sources, targets = split.source.lengths, split.target.lengths
     if not len(split):
         return []
@@ -38,64 +72,96 @@ def ratio_outliers(split: EncodedSplit) -> list[Outlier]:
     ratio = np.log((sources + 1) / (targets + 1))
     off = np.abs(ratio - np.median(ratio))
     odd = (off > np.log(FOLD)) & (np.maximum(sources, targets) >= SHORT)
-    worst = sorted(np.flatnonzero(odd).tolist(), key=lambda index: -off[index])
-    return [Outlier(split.pairs[i], int(sources[i]), int(targets[i])) for i in worst]
+    return sorted(np.flatnonzero(odd).tolist(), key=lambda place: -off[place])
+
+
+def _ratios(splits: Splits) -> Iterator[str]:
+    for name, split in splits.items():
+        outliers = ratio_outliers(split)
+        yield (
+            f"{name}: {len(outliers):,} of {len(split):,} pairs differ in length more than "
+            f"{FOLD} times as usual"
+        )
+        for place in outliers[:EXAMPLES]:
+            lengths = f"{split.source.lengths[place]} : {split.target.lengths[place]}"
+            yield f"  {lengths} tokens  {_shown(split.pairs[place])}"
+
+
+def _shown(pair: SentencePair) -> str:
+    sides = (repr(side) for side in (pair.source, pair.target))
+    return " | ".join(side if len(side) <= WIDTH else f"{side[: WIDTH - 1]}…" for side in sides)
 
 
 def unknown_tokens(codec: TextCodec, sentences: Iterable[str]) -> Counter[str]:
     """Occurrences of the tokens that a vocabulary lacks."""
     known = set(codec.vocabulary.tokens)
-    counts: Counter[str] = Counter()
-    for sentence in sentences:
-        counts.update(token for token in codec.tokenizer.tokens(sentence) if token not in known)
-    return counts
+    tokens = (token for sentence in sentences for token in codec.tokenizer.tokens(sentence))
+    return Counter(token for token in tokens if token not in known)
 
 
-@dataclass(frozen=True, slots=True)
-class Repetition:
-    """How often a split says the same.
-
-    Attributes:
-        pairs: pairs that repeat an earlier one.
-        ambiguous: different source sentences that have more than one translation.
-    """
-
-    pairs: int
-    ambiguous: int
+def _unknown(splits: Splits, codecs: tuple[TextCodec, TextCodec]) -> Iterator[str]:
+    for name, split in splits.items():
+        texts = _sides(split.pairs)
+        for side, codec, sentences in zip(("source", "target"), codecs, texts, strict=True):
+            counts = unknown_tokens(codec, sentences)
+            found = f"{counts.total():,} unknown tokens, {len(counts):,} different"
+            yield f"{name} {side}: {found}{_listed(counts)}"
 
 
-def repetition(pairs: Sequence[SentencePair]) -> Repetition:
-    """Count repeated pairs, and sources with several translations."""
+def _sides(pairs: Sequence[SentencePair]) -> tuple[list[str], list[str]]:
+    return [pair.source for pair in pairs], [pair.target for pair in pairs]
+
+
+def _listed(counts: Counter[str]) -> str:
+    named = (f"{_named(token)} {count:,}" for token, count in counts.most_common(MOST_COMMON))
+    more = "…" if len(counts) > MOST_COMMON else ""
+    return f": {', '.join(named)}{more}" if counts else ""
+
+
+def _named(token: str) -> str:
+    """A token as it is; a character that cannot be seen, by its number and name."""
+    if token.isprintable() and not token.isspace():
+        return token
+    return " ".join(f"U+{ord(char):04X} {unicodedata.name(char, '')}".strip() for char in token)
+
+
+def repetition(pairs: Sequence[SentencePair]) -> tuple[int, int]:
+    """How many pairs repeat an earlier one, and how many sources have several translations."""
     different = {(pair.source, pair.target) for pair in pairs}
     translations = Counter(source for source, _ in different)
-    return Repetition(
-        pairs=len(pairs) - len(different),
-        ambiguous=sum(count > 1 for count in translations.values()),
-    )
+    return len(pairs) - len(different), sum(count > 1 for count in translations.values())
 
 
-@dataclass(frozen=True, slots=True)
-class Overlap:
-    """What a split shares with the training split.
+def _repeated(splits: Splits) -> Iterator[str]:
+    for name, split in splits.items():
+        repeated, ambiguous = repetition(split.pairs)
+        yield (
+            f"{name}: pairs that repeat another {repeated:,}, sources with several "
+            f"translations {ambiguous:,}"
+        )
 
-    Attributes:
-        pairs: its pairs that are training pairs, too.
-        sources: its pairs whose source sentence is a training source, too, but for case and
-            punctuation.
+
+def overlap(train: Sequence[SentencePair], other: Sequence[SentencePair]) -> tuple[int, int]:
+    """How many pairs of a split are training pairs, and how many have a training pair's source.
+
+    (But for case and punctuation, see `likeness`.)
     """
-
-    pairs: int
-    sources: int
-
-
-def overlap(train: Sequence[SentencePair], other: Sequence[SentencePair]) -> Overlap:
-    """Count the pairs and the sources of another split that the training split holds."""
     pairs = {(pair.source, pair.target) for pair in train}
     sources = {likeness(pair.source) for pair in train}
-    return Overlap(
-        pairs=sum((pair.source, pair.target) in pairs for pair in other),
-        sources=sum(likeness(pair.source) in sources for pair in other),
+    return (
+        sum((pair.source, pair.target) in pairs for pair in other),
+        sum(likeness(pair.source) in sources for pair in other),
     )
+
+
+def _overlap(splits: Splits) -> Iterator[str]:
+    for name, split in splits.items():
+        if name != "train":
+            pairs, sources = overlap(splits["train"].pairs, split.pairs)
+            yield (
+                f"{name}: pairs that are in train {pairs:,}, pairs whose source is "
+                f"{sources:,}, of {len(split):,}"
+            )
 
 
 def unusual_characters(sentences: Iterable[str], language: str) -> Counter[str]:
@@ -105,9 +171,7 @@ def unusual_characters(sentences: Iterable[str], language: str) -> Counter[str]:
     script that most letters of the text are of; and signs that are seldom meant: controls,
     invisible marks, private and unassigned characters, U+FFFD.
     """
-    counts: Counter[str] = Counter()
-    for sentence in sentences:
-        counts.update(sentence)
+    counts = Counter(chain.from_iterable(sentences))
     usual = _usual_letters(counts, language)
     return Counter(
         {char: n for char, n in counts.items() if _is_suspect(char) or _is_foreign(char, usual)}
@@ -119,9 +183,8 @@ def _usual_letters(counts: Mapping[str, int], language: str) -> set[str]:
     if base in LETTERS:
         return set("abcdefghijklmnopqrstuvwxyz" + LETTERS[base])
     scripts: Counter[str] = Counter()
-    for char, count in counts.items():
-        if char.isalpha():
-            scripts[_script(char)] += count
+    for char in filter(str.isalpha, counts):
+        scripts[_script(char)] += counts[char]
     main = {script for script, _ in scripts.most_common(1)}
     return {char.lower() for char in counts if _script(char) in main}
 
@@ -138,3 +201,37 @@ def _is_foreign(char: str, usual: set[str]) -> bool:
 
 def _is_suspect(char: str) -> bool:
     return char == "\N{REPLACEMENT CHARACTER}" or unicodedata.category(char)[0] == "C"
+
+
+def _characters(splits: Splits, languages: tuple[str, str]) -> Iterator[str]:
+    texts = _sides([pair for split in splits.values() for pair in split.pairs])
+    for side, language, sentences in zip(("source", "target"), languages, texts, strict=True):
+        counts = unusual_characters(sentences, language)
+        yield f"{side} ({language}): {len(counts):,} unusual{_listed(counts)}"
+
+
+def _batches(train: EncodedSplit, order: Order) -> Iterator[str]:
+    # one special token a side: <eos> of the source, <bos> or <eos> of the target
+    sources, targets = train.source.lengths + 1, train.target.lengths + 1
+    for number, batch in enumerate(islice(order, EXAMPLES), start=1):
+        alone = [np.arange(len(batch))]
+        yield (
+            f"batch {number}: {len(batch):,} pairs, padded to {sources[batch].max()} source and "
+            f"{targets[batch].max()} target tokens; "
+            f"{_padding(sources[batch], targets[batch], alone)}"
+        )
+        yield f"  {_shown(train.pairs[int(batch[0])])}"
+    sizes = [len(batch) for batch in order]
+    yield (
+        f"{len(order):,} batches of {min(sizes):,} to {max(sizes):,} pairs; "
+        f"{_padding(sources, targets, order)}"
+    )
+
+
+def _padding(
+    sources: NDArray[np.integer], targets: NDArray[np.integer], order: Iterable[NDArray[np.integer]]
+) -> str:
+    return (
+        f"padding {padding_share(sources, order):.1%} source, "
+        f"{padding_share(targets, order):.1%} target"
+    )

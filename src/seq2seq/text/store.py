@@ -94,9 +94,8 @@ class EncodedSplit:
 
 def encode_split(
     pairs: Sequence[SentencePair],
+    codecs: tuple[TextCodec, TextCodec],
     *,
-    source_codec: TextCodec,
-    target_codec: TextCodec,
     max_length: int | None,
     truncate: bool,
 ) -> EncodedSplit:
@@ -107,8 +106,8 @@ def encode_split(
     """
     filled = drop_blank(pairs)
     cut = max_length if truncate else None
-    sources = [ids[:cut] for ids in source_codec.encode_all([pair.source for pair in filled])]
-    targets = [ids[:cut] for ids in target_codec.encode_all([pair.target for pair in filled])]
+    sources = [ids[:cut] for ids in codecs[0].encode_all([pair.source for pair in filled])]
+    targets = [ids[:cut] for ids in codecs[1].encode_all([pair.target for pair in filled])]
     kept = [
         index
         for index, (source, target) in enumerate(zip(sources, targets, strict=True))

@@ -3,14 +3,12 @@
 import io
 import re
 from bisect import bisect
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import accumulate
 from math import exp
 from pathlib import Path
 from random import Random
-from typing import Protocol, runtime_checkable
 
 import sentencepiece
 
@@ -18,7 +16,6 @@ from seq2seq.errors import InputError
 from seq2seq.storage.typed_json import open_regular
 from seq2seq.text.splitters import make_splitter
 from seq2seq.text.torchtext_adapter import (
-    frequent_tokens,
     load_sentencepiece,
     sentencepiece_splitter,
 )
@@ -38,17 +35,6 @@ from seq2seq.text.vocabulary import (
 
 NUM_WAYS = 64
 """Ways to split a word that sampling chooses from."""
-
-
-@runtime_checkable
-class Tokenizer(Protocol):
-    """Splits a sentence into tokens and puts tokens together again."""
-
-    def tokens(self, text: str) -> list[str]:
-        """Split a sentence."""
-
-    def text(self, tokens: Sequence[str]) -> str:
-        """Put tokens together as ordinary text."""
 
 
 class WordTokenizer:
@@ -179,18 +165,6 @@ def _load_model(path: Path) -> "sentencepiece.SentencePieceProcessor":
     if first != SPECIALS:
         raise InputError(f"{path}: its first pieces are {first}, not {SPECIALS}")
     return model
-
-
-def word_vocabulary(
-    tokenizer: Tokenizer, sentences: Iterable[str], *, min_frequency: int, max_size: int | None
-) -> Vocabulary:
-    """Vocabulary of the words of the training split."""
-    counts: Counter[str] = Counter()
-    for sentence in sentences:
-        counts.update(tokenizer.tokens(sentence))
-    return Vocabulary(
-        frequent_tokens(counts, specials=SPECIALS, min_frequency=min_frequency, max_size=max_size)
-    )
 
 
 def train_sentencepiece(

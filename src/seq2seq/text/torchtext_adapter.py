@@ -13,6 +13,8 @@ from torchtext.data.functional import load_sp_model, sentencepiece_tokenizer
 from torchtext.data.utils import get_tokenizer
 from torchtext.vocab import Vocab
 
+from seq2seq.text.vocabulary import SPECIALS
+
 
 def basic_english_splitter() -> Callable[[str], list[str]]:
     """``basic_english``: lower-cased, simple punctuation apart, quotes, colons, semicolons gone."""
@@ -24,22 +26,12 @@ def whitespace_splitter() -> Callable[[str], list[str]]:
     return get_tokenizer(None)
 
 
-def frequent_tokens(
-    counts: Counter[str],
-    *,
-    specials: tuple[str, ...],
-    min_frequency: int,
-    max_size: int | None,
-) -> list[str]:
+def frequent_tokens(counts: Counter[str], *, min_frequency: int, max_size: int | None) -> list[str]:
     """Tokens of a vocabulary: the specials, then the others by falling frequency.
 
-    Args:
-        counts: occurrences of each token in the training split.
-        specials: tokens that come first whatever their count.
-        min_frequency: a token that occurs less often is left out.
-        max_size: the greatest number of tokens besides the specials; None for no bound.
+    Those rarer than `min_frequency` are left out; `max_size` bounds their number.
     """
-    vocabulary = Vocab(counts, max_size=max_size, min_freq=min_frequency, specials=list(specials))
+    vocabulary = Vocab(counts, max_size=max_size, min_freq=min_frequency, specials=list(SPECIALS))
     return list(vocabulary.itos)
 
 

@@ -40,21 +40,16 @@ def build_pictures(config: Config, title: str, corpus: EncodedCorpus) -> list[Ca
 
 def _records(config: Config, corpus: EncodedCorpus) -> AttentionRecords:
     """Attention of the panel: teacher-forced, and of every search that is named here."""
+    codecs = (corpus.source_codec, corpus.target_codec)
     panel = choose_panel(
         corpus.validation,
-        source_codec=corpus.source_codec,
-        target_codec=corpus.target_codec,
+        codecs,
         first=config.tensorboard.panel.first,
         indices=config.tensorboard.panel.indices,
         texts=config.tensorboard.panel.texts,
         bounds=corpus.bounds,
     )
-    return AttentionRecords(
-        panel,
-        source_codec=corpus.source_codec,
-        target_codec=corpus.target_codec,
-        searches=_searches(config, corpus.bounds),
-    )
+    return AttentionRecords(panel, codecs, _searches(config, corpus.bounds))
 
 
 def _searches(config: Config, bounds: LengthBounds) -> dict[str, PanelSearch]:

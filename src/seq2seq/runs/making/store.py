@@ -1,6 +1,5 @@
 """The store of tokenised corpora that a configuration describes."""
 
-from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -10,7 +9,6 @@ from rich.text import Text
 from seq2seq.config import DataConfig, ParallelConfig
 from seq2seq.plain_text import one_line
 from seq2seq.runs.making.tokenizers import codec_settings
-from seq2seq.storage.folder_lock import holding
 from seq2seq.text.chunk_encoding import EncodingRules
 from seq2seq.text.codec import TextCodec
 from seq2seq.text.corpus import Shard
@@ -47,11 +45,8 @@ def open_large_corpus(
             keep_text=data.tokenizer.sampling is not None,
         ),
     )
-    lock = partial(holding, setting="data.store")
     with TerminalReport() as report:
-        return open_corpus(
-            Path(data.store), recipe, lock=lock, report=report, num_processes=num_cores()
-        )
+        return open_corpus(Path(data.store), recipe, report=report, num_processes=num_cores())
 
 
 class TerminalReport:

@@ -13,9 +13,8 @@ from seq2seq.decoding.translator import LONGEST
 from seq2seq.errors import InputError
 from seq2seq.runs.making.decoding import build_bounds
 from seq2seq.runs.making.tokenizers import codec_settings
-from seq2seq.text.codec import TextCodec, load_codecs, save_codecs
+from seq2seq.text.codec import TextCodec, load_codecs, save_codecs, train_codecs
 from seq2seq.text.corpus import ParallelCorpus, SentencePair, drop_blank
-from seq2seq.text.corpus_store import train_on
 from seq2seq.text.likeness import digests, least_digests
 from seq2seq.text.sample import Sample
 from seq2seq.text.store import EncodedSplit, encode_split, require_pairs
@@ -97,22 +96,14 @@ def encode_pairs(
     data: DataConfig, pairs: Sequence[SentencePair], codecs: tuple[TextCodec, TextCodec]
 ) -> EncodedSplit:
     """Encode training pairs that are held in memory."""
-    return encode_split(
-        pairs,
-        source_codec=codecs[0],
-        target_codec=codecs[1],
-        max_length=data.max_length,
-        truncate=data.truncate,
-    )
+    return encode_split(pairs, codecs, max_length=data.max_length, truncate=data.truncate)
 
 
 def encode_held_out(
     pairs: Sequence[SentencePair], codecs: tuple[TextCodec, TextCodec]
 ) -> EncodedSplit:
     """Encode all pairs of a validation or test split, as much of each as is ever translated."""
-    return encode_split(
-        pairs, source_codec=codecs[0], target_codec=codecs[1], max_length=LONGEST, truncate=True
-    )
+    return encode_split(pairs, codecs, max_length=LONGEST, truncate=True)
 
 
 def build_codecs(
@@ -130,9 +121,5 @@ def build_codecs(
         )
     sample = Sample()
     sample.extend([pair.source for pair in pairs], [pair.target for pair in pairs])
-    return train_on(
-        sample.pairs,
-        codec_settings(data),
-        (data.source_language, data.target_language),
-        folder,
-    )
+    languages = (data.source_language, data.target_language)
+    return train_codecs(sample.pairs, codec_settings(data), languages, folder)

@@ -4,13 +4,16 @@ import pytest
 import torch
 
 from benchmarks import speed
-from benchmarks.translation import peak_alone, textbook_of, translate_all_singly
+from benchmarks.decoding import translate_all_singly
+from benchmarks.textbook import textbook_of
 from seq2seq.decoding.greedy import greedy_search
+from seq2seq.decoding.lengths import DEFAULT_BOUNDS
 from seq2seq.decoding.model_folder import TranslationModel, save_model_folder
 from seq2seq.errors import InputError
 from seq2seq.model.spec import build_seq2seq
 from seq2seq.text.batch import SourceBatch
 from seq2seq.text.codec import CodecSettings, train_codecs
+from seq2seq.text.corpus import SentencePair
 from seq2seq.text.vocabulary import END_ID
 from tests.models import spec_of
 
@@ -31,7 +34,7 @@ def test_the_textbook_ends_its_translations_where_greedy_search_does(model):
     model.decoder.output.bias.data[END_ID] = 3
     textbook = textbook_of(spec_of(**PLAIN), model)
     sources = [[4, 5, 6, 7], [8], [9, 10, 4, 4, 5, 6], [7, 7]]
-    found = translate_all_singly(textbook, sources)
+    found = translate_all_singly(textbook, sources, DEFAULT_BOUNDS, torch.device("cpu"))
     greedy = greedy_search(model, SourceBatch.from_sentences(sources))
     assert [tuple(ids) for ids in found] == [hypothesis.ids for hypothesis in greedy]
     assert any(ids[-1] == END_ID for ids in found)
@@ -42,7 +45,7 @@ def exported(folder, model):
         "word", "word", lowercase=False, joint=True, min_frequency=1, max_size=None
     )
     codecs = train_codecs(
-        settings, sources=TEXT, targets=TEXT, languages=("en", "en"), folder=folder / "codecs"
+        [SentencePair(text, text) for text in TEXT], settings, ("en", "en"), folder / "codecs"
     )
     save_model_folder(folder / "model", TranslationModel(spec_of(**PLAIN), model.float(), *codecs))
     return folder
@@ -60,11 +63,6 @@ def test_a_trained_model_is_measured_on_a_file(tmp_path, monkeypatch, capsys, mo
     assert figures["sentences_per_second"].keys() == searches
     assert all(speed > 0 for speed in figures["sentences_per_second"].values())
     assert "beam5_bf16" in capsys.readouterr().out
-
-
-def test_the_memory_of_a_search_is_measured_in_a_process_of_its_own(tmp_path, model):
-    path = exported(tmp_path, model)
-    assert 0 <= peak_alone(path, TEXT, "beam5") < 2**32
 
 
 @pytest.mark.parametrize("changes", [{"score": "dot"}, {"readout_size": 5}, {"embedding_size": 4}])
