@@ -26,6 +26,7 @@ CLUSTER = SOURCE / "application" / "cluster.py"
 FLOORS = {
     "errors": 0,
     "plain_text": 0,
+    "registry": 0,
     "storage": 0,
     "option_rules": 0,
     "allocator": 0,

@@ -15,7 +15,7 @@ from seq2seq.application.preparation import _require_same_sizes
 from seq2seq.application.reference import setting_of
 from seq2seq.application.run import run
 from seq2seq.application.run_record import config_values
-from seq2seq.attention.registry import score_names
+from seq2seq.attention.registry import SCORES
 from seq2seq.config import register_schema
 from seq2seq.errors import InputError
 from seq2seq.experiments.job import Job, ledger_of
@@ -128,7 +128,7 @@ def test_the_table_names_keys_and_values_that_exist():
         assert setting_of(key)
         for where in conditions:
             choices = setting_of(where.key).choices
-            names = score_names() if where.key == "attention.score" else choices
+            names = SCORES.names() if where.key == "attention.score" else choices
             assert set(where.values) <= {*names, True, 0}, where
 
 
