@@ -13,8 +13,9 @@ from seq2seq.application.cluster import is_elsewhere, launch_elsewhere
 from seq2seq.application.run_record import plain_values
 from seq2seq.application.seed_sweep import SeedSweep
 from seq2seq.application.sweep_jobs import Composer, Swept, combinations, refuse_shared_folders
-from seq2seq.config import Sampler, SweepConfig, SweepMetric
+from seq2seq.config import Sampler, SweepConfig
 from seq2seq.errors import InputError
+from seq2seq.evaluation.metrics import progress_in
 from seq2seq.experiments.checkpoints import Keep
 from seq2seq.experiments.driver import Driver, Results
 from seq2seq.experiments.job import Job, Metric, Outcome, ledger_of, outcome_of
@@ -25,10 +26,6 @@ from seq2seq.experiments.source import JobList, Source
 from seq2seq.option_rules import warnings
 from seq2seq.plain_text import one_line
 
-METRICS = {
-    SweepMetric.bleu: Metric("validation/bleu", "max"),
-    SweepMetric.loss: Metric("validation/loss", "min"),
-}
 GOOD = {State.finished, State.pruned, State.skipped}
 
 
@@ -74,7 +71,7 @@ def sweep(hydra_context: HydraContext, composed: DictConfig, arguments: Sequence
     """
     composer = Composer(hydra_context, composed)
     swept = composer.swept(arguments)
-    config, metric = swept.config, METRICS[swept.config.metric]
+    config, metric = swept.config, Metric(*progress_in(swept.config.metric))
     for line in warnings(flat({"sweep": plain_values(config)}), arguments):
         print(one_line(line))
     plan = _plan(composer, swept, metric)

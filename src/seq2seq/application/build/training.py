@@ -16,7 +16,7 @@ from seq2seq.application.build.pictures import build_pictures
 from seq2seq.application.build.text import EncodedCorpus
 from seq2seq.application.checkpoint_io import DurableCheckpointIO
 from seq2seq.application.run_record import RunRecord, monitor
-from seq2seq.config import Averaging, Config, Monitor, Schedule
+from seq2seq.config import Averaging, Config, Schedule
 from seq2seq.experiments.checkpoints import BEST, LAST
 from seq2seq.model.seq2seq import Seq2Seq
 from seq2seq.tensorboard.event_log import EventLog, SessionStart
@@ -242,7 +242,7 @@ def build_stop(run_dir: Path, job: Job) -> StopOnSignal:
 def _checkpoints(config: Config, folder: Path) -> list[Callback]:
     """The best model by validation, if validation chooses it, and the last of every epoch."""
     last = KeepLast(folder / LAST, every=config.trainer.checkpoint_every)
-    if config.trainer.monitor is Monitor.last:
+    if config.trainer.monitor == "last":
         return [last]
     metric, mode = monitor(config)
     return [KeepBest(folder / BEST, monitor=metric, mode=mode), last]
