@@ -13,7 +13,7 @@ import torch
 import yaml
 from hydra import compose, initialize_config_dir
 
-from seq2seq.attention.registry import build_score, score_names
+from seq2seq.attention.registry import SCORES, build_score
 from seq2seq.attention.scores import Score
 from seq2seq.command_line.config_errors import as_config
 from seq2seq.config import register_schema
@@ -79,13 +79,13 @@ def test_the_score_takes_at_most_fifteen_lines():
 
 
 def test_the_name_is_known_once_the_package_is_installed(package):
-    assert "cosine" in score_names()
+    assert "cosine" in SCORES.names()
     assert metadata.version("cosine-score") == "1.0"
     assert package not in sys.modules
 
 
 def test_without_the_package_the_name_is_unknown():
-    assert "cosine" not in score_names()
+    assert "cosine" not in SCORES.names()
     with pytest.raises(ValueError, match="unknown score 'cosine'"):
         build_seq2seq(spec_of(score="cosine"))
 
@@ -146,7 +146,7 @@ def test_the_file_has_the_keys_of_the_others():
 
 def test_the_table_of_the_page_has_every_built_in_score():
     listed = re.findall(r"^\| `(\w+)` \| `\w+Score` \|", EXAMPLES, re.MULTILINE)
-    assert sorted(listed) == score_names()
+    assert sorted(listed) == SCORES.names()
 
 
 def test_the_other_examples_of_the_page_run():

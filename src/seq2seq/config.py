@@ -4,21 +4,29 @@ Hydra checks names and types against these classes, on the command line and insi
 the ranges are checked when the composed configuration becomes an object.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import Field, dataclass, field, fields, is_dataclass
+from difflib import get_close_matches
 from enum import Enum
 from typing import Any
 
 from hydra.core.config_store import ConfigStore
 
 from seq2seq.errors import InputError
+from seq2seq.evaluation.metrics import quick_metrics
 
 
 def setting(
-    meaning: str, *, low: float | None = None, high: float | None = None, unit: str = ""
+    meaning: str,
+    *,
+    low: float | None = None,
+    high: float | None = None,
+    unit: str = "",
+    names: Callable[[], Iterable[str]] = tuple,
 ) -> Any:
-    """A field of the schema: what it means, its unit, and its least and greatest value."""
-    return field(metadata={"meaning": meaning, "low": low, "high": high, "unit": unit})
+    """A field of the schema: its meaning, unit, least and greatest value, or the names it takes."""
+    bounds = {"low": low, "high": high, "names": names}
+    return field(metadata={"meaning": meaning, "unit": unit, **bounds})
 
 
 class TokenizerName(Enum):
@@ -103,14 +111,6 @@ class Schedule(Enum):
     plateau = "plateau"
 
 
-class Monitor(Enum):
-    """What chooses the model that is kept: a validation metric, or being the last."""
-
-    loss = "loss"
-    bleu = "bleu"
-    last = "last"
-
-
 class Sampler(Enum):
     """Where the jobs of a sweep come from."""
 
@@ -126,13 +126,6 @@ class Pruner(Enum):
     none = "none"
     median = "median"
     halving = "halving"
-
-
-class SweepMetric(Enum):
-    """What the jobs of a sweep are judged by, on the validation split."""
-
-    bleu = "bleu"
-    loss = "loss"
 
 
 class KeptCheckpoints(Enum):
@@ -421,7 +414,9 @@ class TrainerConfig:
     accumulate: int = setting("batches per optimiser step", low=1)
     gradient_clip: float | None = setting("greatest norm of the gradient", low=1e-6)
     validate_every: int = setting("between two validations", low=1, unit="epochs")
-    monitor: Monitor = setting("what chooses the model that is kept")
+    monitor: str = setting(
+        "what chooses the model that is kept", names=lambda: [*quick_metrics(), "last"]
+    )
     early_stopping: int | None = setting(
         "stop after so many without progress", low=1, unit="validations"
     )
@@ -440,9 +435,9 @@ class TrainerConfig:
                 "trainer.batch_sentences and trainer.batch_tokens are both null: "
                 "bound the batch by one of them, for example trainer.batch_sentences=128"
             )
-        if self.monitor is Monitor.last and self.early_stopping is not None:
+        if self.monitor == "last" and self.early_stopping is not None:
             raise InputError(
-                "trainer.early_stopping needs a metric: set trainer.monitor=loss or bleu"
+                "trainer.early_stopping needs a metric: set trainer.monitor=loss or another"
             )
 
 
@@ -498,7 +493,7 @@ class SweepConfig:
     name: str | None = setting("name of the sweep; null: made from the overrides")
     parameters: dict[str, str] = setting("values or ranges by key, as on the command line")
     sampler: Sampler = setting("grid, seeds, tpe or random")
-    metric: SweepMetric = setting("what jobs are judged by: bleu or loss")
+    metric: str = setting("what jobs are judged by", names=quick_metrics)
     trials: int = setting("of a search, those of all its drivers", low=1, unit="jobs")
     sampler_seed: int = setting("seed of what a search proposes", low=0)
     pruner: Pruner = setting("what stops bad trials of a search: none, median or halving")
@@ -578,13 +573,18 @@ GREATEST_INTEGER = 1_000_000_000
 
 
 def check_ranges(section: str, values: Any) -> None:
-    """Check every number of a section against the range of its field.
+    """Check every number of a section against the range of its field, and names that it takes.
 
     Raises:
         InputError: naming the key, the value and the range.
     """
     for described in fields(values):
         value = getattr(values, described.name)
+        names = list(described.metadata["names"]()) if isinstance(value, str) else []
+        if names and value not in names:
+            near = " or ".join(get_close_matches(value, names))
+            key, hint = f"{section}.{described.name}", near and f", did you mean {near}?"
+            raise InputError(f"{key}={value} is wrong: {key} takes one of {', '.join(names)}{hint}")
         if isinstance(value, int | float) and not isinstance(value, bool):
             _check_range(f"{section}.{described.name}".lstrip("."), value, described)
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from seq2seq.attention.pooling import Attention
-from seq2seq.attention.registry import build_score, score_names
+from seq2seq.attention.registry import SCORES, build_score
 from seq2seq.attention.scores import (
     AdditiveScore,
     BilinearScore,
@@ -87,7 +87,7 @@ def test_gaussian_learns_its_width_from_the_root_of_the_size_on():
 
 
 def test_names_are_the_built_in_ones():
-    assert score_names() == sorted(BUILT_IN)
+    assert SCORES.names() == sorted(BUILT_IN)
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_a_name_near_to_nothing_is_answered_with_all():
 def test_a_score_of_another_package_plugs_in_within_fifteen_lines(install):
     install("cosine-score", "cosine = cosine_score:cosine", COSINE)
     assert len(COSINE.splitlines()) <= 15
-    assert "cosine" in score_names()
+    assert "cosine" in SCORES.names()
     score = build_score("cosine", **sizes())
     queries, keys = torch.randn(2, 3, 6), torch.randn(2, 5, 6)
     expected = torch.cosine_similarity(queries.unsqueeze(2), keys.unsqueeze(1), dim=-1)
@@ -119,7 +119,7 @@ def test_a_score_of_another_package_plugs_in_within_fifteen_lines(install):
 
 def test_another_package_is_imported_only_when_its_name_is_asked_for(install):
     install("unlucky-score", "unlucky = unlucky_score:make", "raise RuntimeError('no licence')")
-    assert "unlucky" in score_names()
+    assert "unlucky" in SCORES.names()
     assert isinstance(build_score("dot", **sizes()), DotScore)
     assert "unlucky_score" not in sys.modules
 
@@ -149,4 +149,4 @@ def test_a_score_that_misses_part_of_the_contract_is_refused(install):
 def test_another_package_cannot_take_a_built_in_name(install):
     install("rival-score", "dot = rival_score:make", "raise RuntimeError('imported')")
     assert isinstance(build_score("dot", **sizes()), DotScore)
-    assert score_names() == sorted(BUILT_IN)
+    assert SCORES.names() == sorted(BUILT_IN)

@@ -112,7 +112,15 @@ REFUSED = {
         "optim.warmup_steps=100 does not go with optim.schedule=plateau: set optim.warmup_steps=0"
     ),
     "recipe=textbook trainer.early_stopping=1": (
-        "trainer.early_stopping needs a metric: set trainer.monitor=loss or bleu"
+        "trainer.early_stopping needs a metric: set trainer.monitor=loss or another"
+    ),
+    "trainer.monitor=bloo": (
+        "trainer.monitor=bloo is wrong: trainer.monitor takes one of loss, perplexity, accuracy, "
+        "aer, bleu, chrf, token_errors, exact, last, did you mean bleu?"
+    ),
+    "data=parallel trainer.monitor=ter data.train.source=a": (
+        "trainer.monitor=ter is wrong: trainer.monitor takes one of loss, perplexity, accuracy, "
+        "aer, bleu, chrf, token_errors, exact, last, did you mean aer?"
     ),
     "trainer.batch_sentences=null": (
         "trainer.batch_sentences and trainer.batch_tokens are both null: "

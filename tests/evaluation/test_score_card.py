@@ -6,7 +6,8 @@ from sacremoses import MosesTokenizer
 
 from seq2seq.evaluation.bleu import _tokens, bleu_metric, cased_bleu, sentence_bleu_score
 from seq2seq.evaluation.buckets import bucket_table, by_source_length, by_unknown_words
-from seq2seq.evaluation.score_card import METRICS, chrf, moses_tokens, score_card, score_table
+from seq2seq.evaluation.metrics import METRICS, moses_tokens, scores_of
+from seq2seq.evaluation.score_card import score_card, score_table
 
 REFERENCES = ["The cat sat on the mat.", "A dog runs in the park today."]
 
@@ -42,7 +43,7 @@ def test_every_score_of_every_search_is_in_the_table():
 
 
 @pytest.mark.parametrize("hypotheses", [[], ["one"]])
-@pytest.mark.parametrize("score", [cased_bleu, chrf])
+@pytest.mark.parametrize("score", [cased_bleu, scores_of])
 def test_unequal_numbers_are_refused(hypotheses, score):
     with pytest.raises(ValueError, match="for 2 references"):
         score(hypotheses, REFERENCES, "en")
@@ -76,7 +77,8 @@ def test_the_scores_are_those_of_sacrebleu():
     assert (
         card.scores["bleu_lowercase"] == sacrebleu.corpus_bleu(SAID, [FRENCH], lowercase=True).score
     )
-    assert card.scores["chrf"] == sacrebleu.corpus_chrf(SAID, [FRENCH]).score == chrf(SAID, FRENCH)
+    assert card.scores["chrf"] == sacrebleu.corpus_chrf(SAID, [FRENCH]).score
+    assert card.scores["ter"] == sacrebleu.corpus_ter(SAID, [FRENCH]).score
     tokenise = MosesTokenizer("fr").tokenize
     for name, split_hyphens in (("bleu_moses", True), ("bleu_moses_whole", False)):
         split = [
@@ -93,7 +95,21 @@ def test_the_scores_are_those_of_sacrebleu():
         ]
         expected = sacrebleu.corpus_bleu(split[0], [split[1]], tokenize="none", force=True).score
         assert card.scores[name] == pytest.approx(expected)
-    assert len(set(card.scores.values())) == len(METRICS)
+    own = {"token_errors", "exact"}
+    scored = [name for name, metric in METRICS.built_in.items() if metric.score is not None]
+    assert len({card.scores[name] for name in scored if name not in own}) == len(scored) - 2
+
+
+def test_errors_of_tokens_and_exact_matches_are_what_one_counts_by_hand():
+    # in tokens of BLEU: one left out, one replaced, and one put in, of 5 + 4 + 3
+    wanted = ["The cat sat down.", "A dog ran.", "It rains!"]
+    scores = scores_of(["The cat sat.", "a dog ran.", "It rains now!"], wanted, "en")
+    assert scores["token_errors"] == pytest.approx(100 * 3 / 12)
+    assert scores["exact"] == 0
+    assert scores_of([wanted[0], "", "It rains! "], wanted, "en")["exact"] == pytest.approx(100 / 3)
+    chinese = scores_of(FOUND, WANTED, "zh")
+    assert "ter" not in chinese, "it is of the words between spaces"
+    assert chinese["token_errors"] == pytest.approx(100 / 19)
 
 
 WANTED = ["我们今天去公园散步。", "他在图书馆里看书。"]

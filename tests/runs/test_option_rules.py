@@ -7,7 +7,7 @@ import torch
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
-from seq2seq.attention.registry import score_names
+from seq2seq.attention.registry import SCORES
 from seq2seq.command_line.config_errors import as_config
 from seq2seq.command_line.reference import setting_of
 from seq2seq.config import register_schema
@@ -128,7 +128,7 @@ def test_the_table_names_keys_and_values_that_exist():
         assert setting_of(key)
         for where in conditions:
             choices = setting_of(where.key).choices
-            names = score_names() if where.key == "attention.score" else choices
+            names = SCORES.names() if where.key == "attention.score" else choices
             assert set(where.values) <= {*names, True, 0}, where
 
 

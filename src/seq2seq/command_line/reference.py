@@ -56,7 +56,8 @@ def is_section(key: str) -> bool:
 def _setting(key: str, described: "Field[Any]") -> Setting:
     types = get_args(described.type) or (described.type,)
     plain = next(kind for kind in types if kind is not NoneType)
-    choices = tuple(plain.__members__) if isinstance(plain, EnumMeta) else ()
+    named = tuple(described.metadata["names"]())
+    choices = tuple(plain.__members__) if isinstance(plain, EnumMeta) else named
     expected = ", ".join(choices) or _range(TYPE_NAMES[plain], described)
     return Setting(
         key=key,

@@ -3,16 +3,17 @@
 import sys
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
-
-from sacrebleu.metrics.bleu import BLEU
+from typing import TYPE_CHECKING, Any
 
 from seq2seq.text.languages import UNSPACED, base_language
+
+if TYPE_CHECKING:
+    from sacrebleu.metrics.bleu import BLEU
 
 CHARACTERS = {"tokenize": "char"}
 
 
-def bleu_metric(language: str, *, lowercase: bool = False, effective_order: bool = False) -> BLEU:
+def bleu_metric(language: str, *, lowercase: bool = False, effective_order: bool = False) -> "BLEU":
     """The metric with sacreBLEU's own tokens for a language: words of zh, ja and ko, else 13a.
 
     Characters where those need a package that is not here, which a line says once, and for further
@@ -23,6 +24,8 @@ def bleu_metric(language: str, *, lowercase: bool = False, effective_order: bool
         lowercase: lower-case the text first.
         effective_order: only the orders that a sentence is long enough for.
     """
+    from sacrebleu.metrics.bleu import BLEU  # noqa: PLC0415 - when something is scored
+
     tokens = _tokens(base_language(language))
     return BLEU(lowercase=lowercase, effective_order=effective_order, **tokens)
 
@@ -30,6 +33,8 @@ def bleu_metric(language: str, *, lowercase: bool = False, effective_order: bool
 @cache
 def _tokens(language: str) -> dict[str, Any]:
     """What to tell sacreBLEU: the language, or the tokens where its choice will not do."""
+    from sacrebleu.metrics.bleu import BLEU  # noqa: PLC0415
+
     told: dict[str, Any] = {"trg_lang": language}
     try:
         chosen = BLEU(**told).tokenizer_signature

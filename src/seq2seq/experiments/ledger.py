@@ -131,7 +131,8 @@ class Ledger(Struct, kw_only=True, forbid_unknown_fields=True):
     def score(self, split: str, name: str) -> float | None:
         """A score of a split, by greedy search."""
         card = self.scores.get(split)
-        return card.get(name) if isinstance(card, dict) else None
+        score = card.get(name) if isinstance(card, dict) else None
+        return score if isinstance(score, int | float) else None
 
 
 def _known(entry: Entry) -> Entry:

@@ -3,8 +3,9 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, defstruct
 
+from seq2seq.evaluation.metrics import METRICS
 from seq2seq.storage.typed_json import Count, Number, Value, converted, read_json
 
 VERSION = 1
@@ -12,20 +13,20 @@ VERSION = 1
 Score = Annotated[float, Meta(ge=0, le=101)]
 """0 to 100, but for rounding."""
 
+Compared: Any = defstruct(
+    "Compared",
+    [
+        (name, Score | None if metric.direction == "max" else Number | None, None)
+        for name, metric in METRICS.built_in.items()
+    ],
+    kw_only=True,
+)
+"""Scores of a split. A run has none by a metric of after it; there may be others."""
 
-class Compared(Struct):
-    """What runs are compared by, of a split; there may be more."""
 
-    bleu: Score | None = None
-    chrf: Score | None = None
-
-
-class Card(Struct):
+class Card(Compared):
     """What is shown of the scores of a split; there may be more."""
 
-    bleu: Score | None
-    bleu_lowercase: Score | None
-    chrf: Score | None
     num_sentences: Count
     bleu_signature: str = ""
     beam: "Card | None" = None

@@ -8,6 +8,7 @@ from typing import Any
 
 from seq2seq.config import Config
 from seq2seq.errors import InputError
+from seq2seq.evaluation.metrics import METRICS
 from seq2seq.experiments.ledger import flat, read_ledger
 from seq2seq.experiments.metrics import VERSION
 from seq2seq.experiments.translations import text_fingerprint
@@ -212,11 +213,16 @@ def _score_lines(split: str, card: Metrics) -> list[str]:
     if card.get("beam"):
         searches.append(("", card["beam"], "beam search"))
     return [
-        f"{title:<11} BLEU {_number(scores['bleu'], '.1f')}   "
-        f"lower-cased {_number(scores['bleu_lowercase'], '.1f')}   "
-        f"chrF {_number(scores['chrf'], '.1f')}   ({scores['num_sentences']:,} sentences, {search})"
+        f"{title:<11} {_briefly(scores)}   ({scores['num_sentences']:,} sentences, {search})"
         for title, scores, search in searches
     ]
+
+
+def _briefly(scores: Metrics) -> str:
+    briefs = {name: each.brief for name, each in METRICS.built_in.items() if each.brief}
+    return "   ".join(
+        f"{brief} {_number(scores.get(name), '.1f')}" for name, brief in briefs.items()
+    )
 
 
 def _number(value: float | None, form: str) -> str:

@@ -8,12 +8,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from omegaconf import OmegaConf
 
-from seq2seq.config import Config, Monitor
+from seq2seq.config import Config
 from seq2seq.errors import InputError, TrainingFailed, TrainingInterrupted
+from seq2seq.evaluation.metrics import Direction, progress_in
 from seq2seq.experiments.ledger import (
     Ledger,
     State,
@@ -49,11 +50,10 @@ def config_yaml(config: Config) -> str:
     return OmegaConf.to_yaml(OmegaConf.create(config_values(config)))
 
 
-def monitor(config: Config) -> tuple[str, Literal["min", "max"]]:
+def monitor(config: Config) -> tuple[str, Direction]:
     """The metric that progress is seen in, and whether it should be small or large."""
-    if config.trainer.monitor is Monitor.bleu:
-        return "validation/bleu", "max"
-    return "validation/loss", "min"
+    chosen = config.trainer.monitor
+    return progress_in("loss" if chosen == "last" else chosen)
 
 
 def refuse_other_finished(run_dir: Path, config: Config) -> None:

@@ -8,6 +8,7 @@ from seq2seq.config import Config
 from seq2seq.decoding.model_folder import save_model_folder
 from seq2seq.decoding.scoring import Scored, as_metrics, score_searches
 from seq2seq.decoding.translator import Translator
+from seq2seq.evaluation.metrics import quick_metrics
 from seq2seq.experiments.checkpoints import BEST, LAST
 from seq2seq.experiments.ledger import Ledger, flat
 from seq2seq.experiments.translations import (
@@ -75,7 +76,12 @@ def shown_metrics(scores: dict[str, Any], ledger: Ledger, *, of_best: bool) -> d
         ledger: the record of the run.
         of_best: whether the exported model is that of the best validation, or of the last.
     """
-    metrics = {f"best/{split}_bleu": card["bleu"] for split, card in scores.items()}
+    metrics = {
+        f"best/{split}_{name}": card[name]
+        for split, card in scores.items()
+        for name in quick_metrics()
+        if name in card
+    }
     validation = ledger.best if of_best else next(reversed(ledger.history), None)
     if validation is not None and "validation/loss" in validation:
         metrics["best/validation_loss"] = validation["validation/loss"]

@@ -12,6 +12,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from seq2seq.errors import InputError
+from seq2seq.evaluation.metrics import quick_metrics
 from seq2seq.evaluation.significance import compare, statistics_of
 from seq2seq.experiments.comparison import Group, Run, deviation, find_runs, group_runs, mean
 from seq2seq.plain_text import one_line
@@ -19,7 +20,6 @@ from seq2seq.storage.removal import remove_leftovers
 from seq2seq.storage.writing import write_file
 
 LEVEL = 0.05
-COLUMNS = ("group", "runs", "validation BLEU", "test BLEU", "test chrF", "tokens/s", "seconds")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +55,8 @@ def compare_runs(paths: Sequence[Path]) -> Report:
         _row(group) | {"against the best": verdict}
         for group, verdict in zip(groups, verdicts, strict=True)
     ]
+    shown = [column for column in rows[0] if any(row[column] for row in rows)]
+    rows = [{column: row[column] for column in shown} for row in rows]
     notes = [
         "mean ± standard deviation over seeds; p: how often luck with test sentences and seeds "
         f"alone makes such a difference, significant below {level:.3g} ({LEVEL} divided by the "
@@ -75,16 +77,22 @@ def _test_or_validation(group: Group) -> float | None:
 def _row(group: Group) -> dict[str, str]:
     ledgers = [run.ledger for run in group.runs]
     speeds = [each.tokens_per_second for each in ledgers if each.tokens_per_second is not None]
-    cells = (
-        group.label,
-        str(len(group.runs)),
-        spread(group.scores("validation", "bleu")),
-        spread(group.scores("test", "bleu")),
-        spread(group.scores("test", "chrf")),
-        "" if not speeds else f"{mean(speeds):,.0f}",
-        f"{mean([ledger.wall_seconds for ledger in ledgers]):,.0f}",
-    )
-    return dict(zip(COLUMNS, cells, strict=True))
+    tested = {
+        f"test {title}": spread(group.scores("test", name)) for name, title in tested_by().items()
+    }
+    return {
+        "group": group.label,
+        "runs": str(len(group.runs)),
+        "validation BLEU": spread(group.scores("validation", "bleu")),
+        **tested,
+        "tokens/s": "" if not speeds else f"{mean(speeds):,.0f}",
+        "seconds": f"{mean([ledger.wall_seconds for ledger in ledgers]):,.0f}",
+    }
+
+
+def tested_by() -> dict[str, str]:
+    """The metrics of translations that are compared, with their titles."""
+    return {name: each.title for name, each in quick_metrics().items() if each.score is not None}
 
 
 def spread(numbers: Sequence[float]) -> str:
@@ -137,14 +145,16 @@ def as_csv(report: Report) -> str:
     """A line for each run: values that set groups apart, seed, scores, folder."""
     file = io.StringIO()
     keys = list(dict.fromkeys(key for group in report.groups for key in group.values))
-    names = ["validation_bleu", "test_bleu", "test_chrf", "tokens_per_second", "wall_seconds"]
+    tested = tested_by()
+    names = ["validation_bleu", *(f"test_{name}" for name in tested)]
+    names += ["tokens_per_second", "wall_seconds"]
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(map(_cell, [*keys, "seed", *names, "folder"]))
     for group in report.groups:
         for run in group.runs:
             ledger = run.ledger
-            scores = [run.score("validation", "bleu"), run.score("test", "bleu")]
-            scores += [run.score("test", "chrf"), ledger.tokens_per_second, ledger.wall_seconds]
+            scores = [run.score("validation", "bleu"), *(run.score("test", n) for n in tested)]
+            scores += [ledger.tokens_per_second, ledger.wall_seconds]
             values = [group.values.get(key) for key in keys]
             writer.writerow(map(_cell, [*values, ledger.seed, *scores, str(run.folder)]))
     return file.getvalue()

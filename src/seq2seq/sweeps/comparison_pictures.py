@@ -11,17 +11,19 @@ from seq2seq.pictures import curves
 from seq2seq.pictures.parallel import ParallelAxis, render_parallel
 
 COLOURS = (curves.BLUE, curves.VERMILION, curves.GREEN, curves.ORANGE, curves.BLACK, curves.GREY)
-METRICS = {"validation_bleu": "validation/bleu", "validation_loss": "validation/loss"}
 
 
 def draw(groups: Sequence[Group]) -> dict[str, Image]:
     """The pictures by name; those for which there are no numbers are left out."""
+    monitored = [run.ledger.monitor[0] for group in groups for run in group.runs]
     pictures = {}
-    for name, metric in METRICS.items():
+    for metric in dict.fromkeys(["validation/bleu", "validation/loss", *monitored]):
         series = learning_curves(groups, metric)
         if series:
             label = metric.replace("/", " ")
-            pictures[name] = curves.render_curves(series, x_label="epoch", y_label=label)
+            pictures[metric.replace("/", "_")] = curves.render_curves(
+                series, x_label="epoch", y_label=label
+            )
     axes = parallel_axes(groups)
     if len(axes) > 1:
         pictures["parallel_coordinates"] = render_parallel(axes)

@@ -9,8 +9,9 @@ from hydra.types import HydraContext
 from omegaconf import DictConfig
 from rich.text import Text
 
-from seq2seq.config import Sampler, SweepConfig, SweepMetric
+from seq2seq.config import Sampler, SweepConfig
 from seq2seq.errors import InputError
+from seq2seq.evaluation.metrics import progress_in
 from seq2seq.experiments.checkpoints import Keep
 from seq2seq.experiments.driver import Driver, Results
 from seq2seq.experiments.job import Job, Metric, Outcome, ledger_of, outcome_of
@@ -25,10 +26,6 @@ from seq2seq.sweeps.cluster import is_elsewhere, launch_elsewhere
 from seq2seq.sweeps.seed_sweep import SeedSweep
 from seq2seq.sweeps.sweep_jobs import Composer, Swept, combinations, refuse_shared_folders
 
-METRICS = {
-    SweepMetric.bleu: Metric("validation/bleu", "max"),
-    SweepMetric.loss: Metric("validation/loss", "min"),
-}
 GOOD = {State.finished, State.pruned, State.skipped}
 
 
@@ -74,7 +71,7 @@ def sweep(hydra_context: HydraContext, composed: DictConfig, arguments: Sequence
     """
     composer = Composer(hydra_context, composed)
     swept = composer.swept(arguments)
-    config, metric = swept.config, METRICS[swept.config.metric]
+    config, metric = swept.config, Metric(*progress_in(swept.config.metric))
     for line in warnings(flat({"sweep": plain_values(config)}), arguments):
         print(one_line(line))
     plan = _plan(composer, swept, metric)

@@ -14,8 +14,7 @@ from torch.optim.lr_scheduler import LambdaLR, ReduceLROnPlateau
 
 from seq2seq.decoding.greedy import greedy_search
 from seq2seq.decoding.lengths import LengthBounds
-from seq2seq.evaluation.bleu import cased_bleu
-from seq2seq.evaluation.score_card import chrf
+from seq2seq.evaluation.metrics import scores_of
 from seq2seq.model.decoder import Unrolled
 from seq2seq.model.seq2seq import Seq2Seq
 from seq2seq.storage.typed_json import Count, converted
@@ -65,8 +64,9 @@ class TranslationModule(pl.LightningModule):
     """Trains a `Seq2Seq`.
 
     Logs ``train/…`` every `log_every` optimiser steps (sums over the steps between) and
-    ``validation/…`` after each validation: loss in nats a token, perplexity, accuracy, and BLEU of
-    the greedy translations; with them ``attention/…`` and ``alignment/…``, see `AttentionMeasures`.
+    ``validation/…`` after each validation: loss in nats a token, perplexity, accuracy, and the
+    quick `METRICS` of the greedy translations; with them ``attention/…`` and ``alignment/…``, see
+    `AttentionMeasures`.
 
     Args:
         model: the model.
@@ -243,8 +243,8 @@ class TranslationModule(pl.LightningModule):
         hypotheses = list(self.translations.values())
         references = [self._validation.pairs[index].target for index in self.translations]
         language = self._target_codec.tokenizer.language
-        self.log("validation/bleu", cased_bleu(hypotheses, references, language))
-        self.log("validation/chrf", chrf(hypotheses, references))
+        for name, score in scores_of(hypotheses, references, language, only_quick=True).items():
+            self.log(f"validation/{name}", score)
 
     def configure_optimizers(self) -> Any:
         """Optimiser, and a schedule by steps; that by validations is `PlateauSchedule`."""

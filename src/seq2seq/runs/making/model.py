@@ -6,7 +6,7 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from seq2seq.attention.registry import require_score
+from seq2seq.attention.registry import SCORES
 from seq2seq.config import Config
 from seq2seq.errors import InputError
 from seq2seq.model.seq2seq import Seq2Seq
@@ -51,7 +51,7 @@ def check_score(name: str) -> None:
         InputError: no such score is registered.
     """
     try:
-        require_score(name)
+        SCORES.require(name)
     except ValueError as error:
         raise InputError(f"attention.score: {error}") from error
 

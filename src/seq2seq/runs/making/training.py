@@ -12,7 +12,7 @@ from lightning.fabric.plugins.environments.lightning import LightningEnvironment
 from lightning.pytorch.callbacks import Callback
 from lightning.pytorch.strategies import DDPStrategy
 
-from seq2seq.config import Averaging, Config, Monitor, Schedule
+from seq2seq.config import Averaging, Config, Schedule
 from seq2seq.experiments.checkpoints import BEST, LAST
 from seq2seq.model.seq2seq import Seq2Seq
 from seq2seq.runs.making.pictures import build_pictures
@@ -242,7 +242,7 @@ def build_stop(run_dir: Path, job: Job) -> StopOnSignal:
 def _checkpoints(config: Config, folder: Path) -> list[Callback]:
     """The best model by validation, if validation chooses it, and the last of every epoch."""
     last = KeepLast(folder / LAST, every=config.trainer.checkpoint_every)
-    if config.trainer.monitor is Monitor.last:
+    if config.trainer.monitor == "last":
         return [last]
     metric, mode = monitor(config)
     return [KeepBest(folder / BEST, monitor=metric, mode=mode), last]

@@ -1,0 +1,215 @@
+"""The metrics: one entry in `METRICS` is all that a metric needs.
+
+From there it reaches the score card and the record of a run and, where it is taken at every
+validation, ``trainer.monitor``, early stopping, plateaus, ``sweep.metric``, the comparison of runs
+and the HParams tab. Those of other packages come by the entry points of ``seq2seq.metrics``, see
+`seq2seq.registry`. The libraries load when something is scored.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any, Literal, Protocol, get_args
+
+from seq2seq.errors import InputError
+from seq2seq.evaluation.bleu import bleu_metric, cased_bleu, require_pairs
+from seq2seq.registry import Registry
+from seq2seq.text.languages import UNSPACED, base_language
+
+Texts = Sequence[str]
+Direction = Literal["min", "max"]
+
+
+class Scorer(Protocol):
+    """A corpus score of detokenised text."""
+
+    def __call__(self, hypotheses: Texts, references: Texts, language: str, /) -> float:
+        """Score translations against one reference each; the last is the code of their language."""
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """How good translations are.
+
+    Attributes:
+        title: in tables.
+        score: of translations; None for what a validation measures of the model by itself.
+        direction: whether ``max`` or ``min`` is best.
+        is_quick: it is taken at every validation.
+        brief: its title in the last lines of a run, which leave out those without.
+        needs: what it has no meaning without: ``spaces`` between words, gold ``alignments``.
+        logged: where a validation logs it; empty for ``validation/`` and its name.
+    """
+
+    title: str
+    score: Scorer | None
+    direction: Direction = "max"
+    is_quick: bool = False
+    brief: str = ""
+    needs: Literal["", "spaces", "alignments"] = ""
+    logged: str = ""
+
+    def __post_init__(self) -> None:
+        if self.direction not in get_args(Direction):
+            raise ValueError(f"the direction of {self.title} is {self.direction!r}, not min or max")
+
+
+def metric(title: str, **options: Any) -> Callable[[Scorer], Metric]:
+    """A decorator that makes a metric of a function, with the other attributes of `Metric`."""
+    return lambda score: Metric(title, score, **options)
+
+
+def _chrf(hypotheses: Texts, references: Texts, _: str) -> float:
+    """chrF2 (Popović 2015), the same for all languages."""
+    from sacrebleu.metrics.chrf import CHRF  # noqa: PLC0415
+
+    return CHRF().corpus_score(hypotheses, [references]).score
+
+
+def _ter(hypotheses: Texts, references: Texts, _: str) -> float:
+    """TER (Snover et al. 2006), lower-cased, in the words between spaces: sacreBLEU's own choice.
+
+    Edits, of which the shift of a phrase is one, for a hundred words of the references.
+    """
+    from sacrebleu.metrics.ter import TER  # noqa: PLC0415
+
+    return TER().corpus_score(hypotheses, [references]).score
+
+
+def _token_errors(hypotheses: Texts, references: Texts, language: str) -> float:
+    """Tokens of BLEU left out, put in or replaced, for a hundred of the references'."""
+    from torchmetrics.functional.text import word_error_rate  # noqa: PLC0415
+
+    split = bleu_metric(language).tokenizer
+    return 100 * word_error_rate(list(map(split, hypotheses)), list(map(split, references))).item()
+
+
+def _exact_matches(hypotheses: Texts, references: Texts, _: str) -> float:
+    """Translations that are the reference to the letter, of a hundred."""
+    return 100 * sum(map(str.__eq__, hypotheses, references)) / len(references)
+
+
+def _lowercase_bleu(hypotheses: Texts, references: Texts, language: str) -> float:
+    return bleu_metric(language, lowercase=True).corpus_score(hypotheses, [references]).score
+
+
+def _moses_bleu(
+    hypotheses: Texts, references: Texts, language: str, *, split_hyphens: bool
+) -> float:
+    from sacrebleu.metrics.bleu import BLEU  # noqa: PLC0415
+
+    scorer = BLEU(tokenize="none", force=True)  # force: the tokens are meant to be split already
+    found, wanted = (
+        moses_tokens(texts, language, split_hyphens=split_hyphens)
+        for texts in (hypotheses, references)
+    )
+    return scorer.corpus_score(found, [wanted]).score
+
+
+def moses_tokens(sentences: Texts, language: str, *, split_hyphens: bool) -> list[str]:
+    """Text as most published results on Multi30k and IWSLT were scored.
+
+    Lower-cased, punctuation normalised, split by Moses's rules; tokens joined by spaces.
+
+    As nmtpytorch prepares Multi30k. Languages that Moses has no rules for are split by those of
+    English.
+
+    Args:
+        sentences: ordinary text.
+        language: code of their language.
+        split_hyphens: whether hyphens between words are tokens of their own: nmtpytorch trains on
+            such tokens, and joins them again before it scores.
+    """
+    normalise, tokenise = _tools(language)
+    return [
+        tokenise.tokenize(
+            normalise.normalize(sentence.lower()),
+            aggressive_dash_splits=split_hyphens,
+            escape=False,
+            return_str=True,
+        )
+        for sentence in sentences
+    ]
+
+
+@cache
+def _tools(language: str) -> tuple[Any, Any]:
+    """Made once a language: they read files and compile many expressions."""
+    from sacremoses import MosesPunctNormalizer, MosesTokenizer  # noqa: PLC0415
+
+    return MosesPunctNormalizer(language), MosesTokenizer(language)
+
+
+METRICS = Registry(
+    "metric",
+    {
+        "loss": Metric("loss", None, "min", is_quick=True),
+        "perplexity": Metric("perplexity", None, "min", is_quick=True),
+        "accuracy": Metric("accuracy", None, is_quick=True),
+        "aer": Metric(
+            "AER", None, "min", is_quick=True, needs="alignments", logged="alignment/aer"
+        ),
+        "bleu": Metric("BLEU", cased_bleu, is_quick=True, brief="BLEU"),
+        "bleu_lowercase": Metric("BLEU, lower-cased", _lowercase_bleu, brief="lower-cased"),
+        "bleu_moses": Metric(
+            "BLEU, lower-cased, Moses", partial(_moses_bleu, split_hyphens=True), needs="spaces"
+        ),
+        "bleu_moses_whole": Metric(
+            "  its hyphens not split", partial(_moses_bleu, split_hyphens=False), needs="spaces"
+        ),
+        "chrf": Metric("chrF", _chrf, is_quick=True, brief="chrF"),
+        "ter": Metric("TER", _ter, "min", needs="spaces"),
+        "token_errors": Metric("token error rate", _token_errors, "min", is_quick=True),
+        "exact": Metric("exact match", _exact_matches, is_quick=True),
+    },
+    Metric,
+)
+"""All metrics by name; scores are 0 to 100. Those in Moses's tokens are as published results."""
+
+
+def quick_metrics() -> dict[str, Metric]:
+    """Those that every validation takes."""
+    return {name: each for name, each in METRICS.working().items() if each.is_quick}
+
+
+def progress_in(name: str) -> tuple[str, Direction]:
+    """Where validations log a quick metric, and whether ``max`` or ``min`` is best."""
+    chosen = METRICS[name]
+    return chosen.logged or f"validation/{name}", chosen.direction
+
+
+def scores_of(
+    hypotheses: Texts, references: Texts, language: str, *, only_quick: bool = False
+) -> dict[str, float]:
+    """The scores of translations by name, as far as their language knows them.
+
+    Args:
+        hypotheses: the translations.
+        references: one for each.
+        language: code of their language.
+        only_quick: leave out what is not taken at every validation.
+
+    Raises:
+        ValueError: there are none, or their numbers differ.
+        InputError: a metric of another package fails.
+    """
+    require_pairs(hypotheses, references)
+    is_spaced = base_language(language) not in UNSPACED
+    return {
+        name: _scored(name, each.score, hypotheses, references, language)
+        for name, each in (quick_metrics() if only_quick else METRICS.working()).items()
+        if each.score is not None and (is_spaced or each.needs != "spaces")
+    }
+
+
+def _scored(name: str, score: Scorer, hypotheses: Texts, references: Texts, language: str) -> float:
+    if name in METRICS.built_in:
+        return score(hypotheses, references, language)
+    try:
+        value = float(score(hypotheses, references, language))
+    except Exception as error:  # another package's code may fail in any way
+        raise InputError(f"metric {name!r} fails: {error!r}") from error
+    if not math.isfinite(value):
+        raise InputError(f"metric {name!r} gives {value}, which is no score")
+    return value

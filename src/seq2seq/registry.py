@@ -1,0 +1,117 @@
+"""Parts by name: ours, those that other packages bring, and those made in a notebook.
+
+Another package brings a part through an entry point in its ``pyproject.toml``:
+
+    [project.entry-points."seq2seq.scores"]
+    cosine = "its_module:cosine"
+
+It is imported when it is asked for, not before. `Registry.add` makes a part known to this process
+alone. docs/extending.md has the doors.
+"""
+
+import difflib
+import sys
+from collections.abc import Callable, Mapping
+from functools import cache
+from importlib import metadata
+from typing import Any, Generic, TypeVar
+
+Part = TypeVar("Part")
+
+
+class Registry(Generic[Part]):
+    """The parts of a kind.
+
+    Args:
+        kind: what a part is, in one word. Entry points are of the group ``seq2seq.<kind>s``.
+        built_in: ours. Nobody else can take their names.
+        contract: the class or protocol that every part keeps.
+    """
+
+    def __init__(self, kind: str, built_in: Mapping[str, Part], contract: type[Any]) -> None:
+        self.built_in = built_in
+        self._kind, self._contract = kind, contract
+        self._added: dict[str, Part] = {}
+        self._warned: set[str] = set()
+
+    def add(self, name: str) -> Callable[[Any], Any]:
+        """A decorator that gives a part a name; again, it replaces the part.
+
+        Raises:
+            ValueError: the name is built in.
+            TypeError: the part does not keep the contract.
+        """
+        if name in self.built_in:
+            raise ValueError(f"{self._kind} {name!r} is built in: choose another name")
+
+        def keep(part: Any) -> Any:
+            self._added[name] = self._sound(part, f"{self._kind} {name!r}")
+            return part
+
+        return keep
+
+    def names(self) -> list[str]:
+        """Every name: the built-in ones, then the others, sorted. Imports no other package."""
+        others = {*self._added, *_offered(f"seq2seq.{self._kind}s", tuple(sys.path)).names}
+        return [*self.built_in, *sorted(others - self.built_in.keys())]
+
+    def require(self, name: str) -> None:
+        """Check that a name is known. Imports no other package.
+
+        Raises:
+            ValueError: it is not; the message has the nearest ones.
+        """
+        names = self.names()
+        if name not in names:
+            nearest = " or ".join(repr(near) for near in difflib.get_close_matches(name, names))
+            question = f", did you mean {nearest}?" if nearest else ";"
+            known = ", ".join(names)
+            raise ValueError(
+                f"unknown {self._kind} {name!r}{question} known {self._kind}s: {known}"
+            )
+
+    def __getitem__(self, name: str) -> Part:
+        """The part of a name.
+
+        Raises:
+            ValueError: the name is unknown; the message has the nearest ones.
+            ImportError: the package that brings the part cannot be imported.
+            TypeError: the part does not keep the contract.
+        """
+        self.require(name)
+        for own in (self.built_in, self._added):
+            if name in own:
+                return own[name]
+        (entry_point, *_) = _offered(f"seq2seq.{self._kind}s", tuple(sys.path)).select(name=name)
+        package = entry_point.dist.name if entry_point.dist else entry_point.module
+        described = f"{self._kind} {name!r} of the package {package!r}"
+        try:
+            part = entry_point.load()
+        except Exception as error:  # another package's code may fail in any way
+            raise ImportError(
+                f"{described} cannot be imported from {entry_point.value!r}: {error}"
+            ) from error
+        return self._sound(part, described)
+
+    def working(self) -> dict[str, Part]:
+        """Every part by name; those that cannot be had are left out, which a line says once."""
+        parts = {}
+        for name in self.names():
+            try:
+                parts[name] = self[name]
+            except (ImportError, TypeError) as error:
+                if name not in self._warned:
+                    reason = str(error).partition("\n")[0]
+                    print(f"WARNING: left out: {reason}", file=sys.stderr)
+                    self._warned.add(name)
+        return parts
+
+    def _sound(self, part: Any, described: str) -> Part:
+        if not isinstance(part, self._contract):
+            raise TypeError(f"{described} is no {self._contract.__name__}: {part!r:.80}")
+        return part
+
+
+@cache
+def _offered(group: str, path: tuple[str, ...]) -> metadata.EntryPoints:  # noqa: ARG001 - the key
+    return metadata.entry_points(group=group)
