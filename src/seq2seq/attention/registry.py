@@ -17,6 +17,7 @@ from typing import Protocol, runtime_checkable
 from seq2seq.attention.scores import (
     AdditiveScore,
     BilinearScore,
+    ConstantScore,
     DotScore,
     GaussianScore,
     ScaledDotScore,
@@ -120,10 +121,15 @@ def _gaussian(query_size: int, key_size: int, hidden_size: int | None) -> Score:
     return GaussianScore(1 / math.sqrt(query_size), learnable=True)
 
 
+def _average(query_size: int, key_size: int, hidden_size: int | None) -> Score:  # noqa: ARG001
+    return ConstantScore()
+
+
 _BUILT_IN: dict[str, ScoreFactory] = {
     "additive": _additive,
     "scaled_dot": _scaled_dot,
     "dot": _dot,
     "bilinear": _bilinear,
     "gaussian": _gaussian,
+    "average": _average,
 }
