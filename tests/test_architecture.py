@@ -36,7 +36,7 @@ FLOORS = {
     "experiments": 3,
     "pictures": 1,
     "text": 1,
-    "command_line": 2,
+    "command_line": 4,
     "evaluation": 2,
     "grammar": 2,
     "model": 2,

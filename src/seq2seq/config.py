@@ -14,6 +14,7 @@ from hydra.core.config_store import ConfigStore
 
 from seq2seq.errors import InputError
 from seq2seq.evaluation.metrics import quick_metrics
+from seq2seq.option_rules import refusals
 
 
 def setting(
@@ -53,6 +54,20 @@ class Query(Enum):
 
     state = "state"
     state_and_token = "state_and_token"
+
+
+AttentionKind = Enum(
+    "AttentionKind",
+    {"global": "global", "local_m": "local_m", "local_p": "local_p", "monotonic": "monotonic"},
+)
+AttentionKind.__doc__ = "Which source tokens the attention looks at."
+
+
+class Normaliser(Enum):
+    """What turns scores into weights."""
+
+    softmax = "softmax"
+    sparsemax = "sparsemax"
 
 
 class Multi30kTest(Enum):
@@ -352,9 +367,19 @@ class AttentionConfig:
     score: str = setting("registered name of the scoring function")
     hidden_size: int | None = setting("hidden size of the score; null: it has none", low=1)
     dropout: float = setting("on the weights used for pooling", low=0, high=0.95)
+    kind: AttentionKind = setting("which tokens: global: all; local_m, local_p; monotonic")
+    window: int | None = setting("tokens on either side, with kind=local_m or local_p", low=1)
+    normaliser: Normaliser = setting("softmax, or sparsemax: many weights are zero")
+    coverage: bool = setting("scores know what has been attended to; additive score only")
+    heads: int = setting("attentions beside each other; records hold their mean", low=1, high=64)
 
     def __post_init__(self) -> None:
         check_ranges("attention", self)
+        is_local = self.kind.value in {"local_m", "local_p"}
+        if is_local and self.window is None:
+            raise InputError(
+                f"attention.window is needed with attention.kind={self.kind.value}, for example 5"
+            )
         if self.score == "additive" and self.hidden_size is None:
             raise InputError(
                 "attention.hidden_size is needed with attention.score=additive, for example 128"
@@ -548,6 +573,20 @@ class Config:
     def __post_init__(self) -> None:
         check_ranges("", self)
         _check_tying(self.model, joint=self.data.tokenizer.joint)
+        for refusal in refusals(_plain_values(self)):
+            raise InputError(refusal)
+
+
+def _plain_values(section: Any, prefix: str = "") -> dict[str, Any]:
+    """A section's values by dotted key, as the table of `option_rules` knows them."""
+    found: dict[str, Any] = {}
+    for described in fields(section):
+        key, value = f"{prefix}{described.name}", getattr(section, described.name)
+        if is_dataclass(value):
+            found |= _plain_values(value, f"{key}.")
+        else:
+            found[key] = value.value if isinstance(value, Enum) else value
+    return found
 
 
 def _check_tying(model: ModelConfig, *, joint: bool) -> None:

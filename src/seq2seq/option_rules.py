@@ -22,14 +22,15 @@ class Where:
 
 
 SEARCHES = Where("sweep.sampler", ("tpe", "random"))
+KNOWN_WITHOUT_SIZE = ("average", "bilinear", "dot", "gaussian", "scaled_dot")
 BEAM = Where("decoding.beam", (1,), but_not=True)
 
 COUNTS: dict[str, tuple[Where, ...]] = {
     "data.address": (Where("data.download", (True,)),),
     "model.dropout_by_sentence": (Where("model.dropout", (0,), but_not=True),),
-    "attention.hidden_size": (
-        Where("attention.score", ("bilinear", "dot", "gaussian", "scaled_dot"), but_not=True),
-    ),
+    "attention.hidden_size": (Where("attention.score", KNOWN_WITHOUT_SIZE, but_not=True),),
+    "attention.window": (Where("attention.kind", ("local_m", "local_p")),),
+    "attention.normaliser": (Where("attention.kind", ("monotonic",), but_not=True),),
     "optim.ema_decay": (Where("optim.averaging", ("ema",)),),
     "optim.average_from_epoch": (Where("optim.averaging", ("epochs",)),),
     "optim.final_fraction": (Where("optim.schedule", ("cosine",)),),
@@ -46,6 +47,22 @@ COUNTS: dict[str, tuple[Where, ...]] = {
     "sweep.significance": (Where("sweep.sampler", ("seeds",)),),
 }
 """Where an option has an effect: all of these hold."""
+
+NEEDS: tuple[tuple[Where, Where], ...] = (
+    (Where("attention.coverage", (True,)), Where("attention.score", ("additive",))),
+)
+"""What is refused: the first of the two without the second."""
+
+
+def refusals(given: Mapping[str, Any]) -> list[str]:
+    """A line for each value that others rule out; those without effect rule nothing out."""
+    values = counting(given)
+    return [
+        f"{_told(which.key, values)} does not go with {_told(needed.key, values)}: set "
+        f"{needed.key}={_text(needed.values[0])}"
+        for which, needed in NEEDS
+        if which.key in values and which.holds(values) and not needed.holds(values)
+    ]
 
 
 def without_effect(given: Mapping[str, Any]) -> dict[str, Where]:
@@ -72,10 +89,14 @@ def warnings(given: Mapping[str, Any], overrides: Iterable[str]) -> list[str]:
     """A line for each option that the command line sets without effect."""
     idle = without_effect(given)
     return [
-        f"WARNING: {override} has no effect with {where.key}={_text(given[where.key])}"
+        f"WARNING: {override} has no effect with {_told(where.key, given)}"
         for override in overrides
         if (where := idle.get(key_of(override))) and given[key_of(override)] is not None
     ]
+
+
+def _told(key: str, given: Mapping[str, Any]) -> str:
+    return f"{key}={_text(given[key])}"
 
 
 def _text(value: Any) -> str:

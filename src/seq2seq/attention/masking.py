@@ -1,11 +1,16 @@
 """Softmax over real keys only: padding gets a weight of exactly zero."""
 
+from collections.abc import Callable
+
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 Lengths = Int[Tensor, " B"] | Int[Tensor, "B Q"] | None
 """How many keys are real, from the first on: per sequence, per query, or all of them."""
+
+Normaliser = Callable[..., Float[Tensor, "B Q K"]]
+"""From scores to weights that sum to one, called as `masked_softmax` is."""
 
 
 def length_mask(
@@ -46,13 +51,27 @@ def masked_softmax(
     Raises:
         ValueError: both `valid_lengths` and `mask` are given.
     """
+    filled, real = only_real(scores, valid_lengths, mask)
+    weights = filled.softmax(dim=-1)
+    return weights if real is None else weights.masked_fill(~real, 0.0)
+
+
+def only_real(
+    scores: Float[Tensor, "B Q K"],
+    valid_lengths: Lengths = None,
+    mask: Bool[Tensor, "..."] | None = None,
+) -> tuple[Float[Tensor, "B Q K"], Bool[Tensor, "B Q K"] | None]:
+    """The scores with minus infinity on the keys that are not real, and the mask of those that are.
+
+    A query without a real key gets zeros, so that whatever is made of its scores is a number. The
+    mask is None where every key is real. Arguments and errors are those of `masked_softmax`.
+    """
     real = _real_keys(scores, valid_lengths, mask)
     if real is None:
-        return scores.softmax(dim=-1)
-    # -inf is right in every dtype, but a row of nothing else would be NaN: such rows become zeros.
+        return scores, None
     has_key = real.any(dim=-1, keepdim=True)
     fill = torch.zeros_like(has_key, dtype=scores.dtype).masked_fill(has_key, -torch.inf)
-    return torch.where(real, scores, fill).softmax(dim=-1).masked_fill(~real, 0.0)
+    return torch.where(real, scores, fill), real
 
 
 def attention_weights(
@@ -60,14 +79,15 @@ def attention_weights(
     valid_lengths: Lengths = None,
     *,
     mask: Bool[Tensor, "..."] | None = None,
+    normaliser: Normaliser = masked_softmax,
 ) -> Float[Tensor, "B Q K"]:
-    """`masked_softmax` in float32 at least.
+    """`masked_softmax`, or another normaliser, in float32 at least.
 
     Half-precision weights of a long row are too coarse to sum to one; scores of such a type are
-    converted first. Arguments and errors are those of `masked_softmax`.
+    converted first. The other arguments and errors are those of `masked_softmax`.
     """
     precise = scores.to(torch.promote_types(scores.dtype, torch.float32))
-    return masked_softmax(precise, valid_lengths, mask=mask)
+    return normaliser(precise, valid_lengths, mask=mask)
 
 
 def _real_keys(scores: Tensor, valid_lengths: Tensor | None, mask: Tensor | None) -> Tensor | None:

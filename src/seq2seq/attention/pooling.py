@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from seq2seq.attention.masking import Lengths, attention_weights
+from seq2seq.attention.masking import Lengths, Normaliser, attention_weights, masked_softmax
 from seq2seq.attention.scores import Score
 
 
@@ -21,11 +21,17 @@ class Attention(nn.Module):
             `project_keys` will do; it is called with queries and keys alone.
         dropout: probability of leaving out a weight in training. It acts on the mean only: the
             weights returned are those before dropout, and sum to one.
+        normaliser: what stands in the softmax's place, see `seq2seq.attention.normalisers`.
     """
 
-    def __init__(self, score: Score | nn.Module, dropout: float = 0.0) -> None:
+    def __init__(
+        self,
+        score: Score | nn.Module,
+        dropout: float = 0.0,
+        normaliser: Normaliser = masked_softmax,
+    ) -> None:
         super().__init__()
-        self.score = score
+        self.score, self._normaliser = score, normaliser
         self.dropout = nn.Dropout(dropout)
 
     def project_keys(self, keys: Float[Tensor, "B K k"]) -> Tensor:
@@ -61,7 +67,10 @@ class Attention(nn.Module):
             ValueError: both `valid_lengths` and `mask` are given, or sizes do not go together.
         """
         weights = attention_weights(
-            self._scores(queries, keys, projected_keys), valid_lengths, mask=mask
+            self._scores(queries, keys, projected_keys),
+            valid_lengths,
+            mask=mask,
+            normaliser=self._normaliser,
         )
         return self.dropout(weights.to(values.dtype)) @ values, weights
 

@@ -6,6 +6,7 @@ from typing import Protocol, runtime_checkable
 from seq2seq.attention.scores import (
     AdditiveScore,
     BilinearScore,
+    ConstantScore,
     DotScore,
     GaussianScore,
     ScaledDotScore,
@@ -68,10 +69,15 @@ def _gaussian(query_size: int, key_size: int, hidden_size: int | None) -> Score:
     return GaussianScore(1 / math.sqrt(query_size), learnable=True)
 
 
+def _average(query_size: int, key_size: int, hidden_size: int | None) -> Score:  # noqa: ARG001
+    return ConstantScore()
+
+
 SCORES: Registry[ScoreFactory] = Registry(
     "score",
     {
         "additive": _additive,
+        "average": _average,
         "bilinear": _bilinear,
         "dot": _dot,
         "gaussian": _gaussian,

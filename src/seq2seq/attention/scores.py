@@ -16,6 +16,7 @@ from seq2seq.attention.additive import AdditiveScore
 __all__ = [
     "AdditiveScore",
     "BilinearScore",
+    "ConstantScore",
     "DotScore",
     "GaussianScore",
     "ScaledDotScore",
@@ -187,6 +188,30 @@ class GaussianScore(nn.Module):
         keys = keys if projected_keys is None else projected_keys
         _check_equal_sizes(queries, keys)
         return -0.5 * self.inverse_width**2 * _squared_distances(queries, keys)
+
+
+class ConstantScore(nn.Module):
+    """The same score for every key: its softmax is the plain mean, attention that does not look.
+
+        a(q, k) = 0
+
+    What is gained by looking is the difference to it. Costs nothing.
+    """
+
+    needs_equal_sizes = False
+
+    def project_keys(self, keys: Float[Tensor, "B K k"]) -> Float[Tensor, "B K k"]:
+        """The keys themselves: there is nothing to project."""
+        return keys
+
+    def forward(
+        self,
+        queries: Float[Tensor, "B Q q"],
+        keys: Float[Tensor, "B K k"],
+        projected_keys: Float[Tensor, "B K k"] | None = None,  # noqa: ARG002 - as all others
+    ) -> Float[Tensor, "B Q K"]:
+        """Zeros."""
+        return queries.new_zeros(*queries.shape[:2], keys.shape[1])
 
 
 def _check_equal_sizes(queries: Tensor, keys: Tensor) -> None:

@@ -6,8 +6,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 from torch import nn
 
-from seq2seq.attention.registry import build_score
-from seq2seq.model.attention import ScoredAttention
+from seq2seq.model.attentions.build import Attention, AttentionForm, Kind, build_attention
 from seq2seq.model.decoder import BahdanauDecoder
 from seq2seq.model.encoder import GRUEncoder
 from seq2seq.model.layers import DeepReadout, Dropout, StateReadout
@@ -43,6 +42,12 @@ class ModelSpec:
             is that of model folders from before there was a choice.
         dropout_by_sentence: one mask for all tokens of a sentence; only training sees it.
         query: of the attention: ``state``, or ``state_and_token``, see `BahdanauDecoder`.
+        attention_kind: which tokens it looks at: all, a window (`…attentions.windows`), or one
+            after the other (`…attentions.monotonic`).
+        attention_coverage: see `…attentions.coverage`.
+        attention_normaliser: ``softmax`` or ``sparsemax``.
+        attention_heads: see `…attentions.heads`.
+        attention_window: tokens on either side; None without a window.
     """
 
     source_vocabulary_size: Size
@@ -62,6 +67,11 @@ class ModelSpec:
     initial_state: Literal["encoder", "zeros"] = "encoder"
     dropout_by_sentence: bool = False
     query: str = "state"
+    attention_kind: Kind = "global"
+    attention_coverage: bool = False
+    attention_normaliser: Literal["softmax", "sparsemax"] = "softmax"
+    attention_heads: Annotated[int, Meta(ge=1, le=64)] = 1
+    attention_window: Size | None = None
 
     def __post_init__(self) -> None:
         if self.padding_id >= min(self.source_vocabulary_size, self.target_vocabulary_size):
@@ -127,16 +137,21 @@ def _decoder(embedding: nn.Embedding, memory_size: int, spec: ModelSpec) -> Bahd
     )
 
 
-def _attention(memory_size: int, spec: ModelSpec) -> tuple[ScoredAttention, int | None]:
+def _attention(memory_size: int, spec: ModelSpec) -> tuple[Attention, int | None]:
     """The attention, and the size the keys must be projected to (None for no projection)."""
-    query_size = spec.decoder_hidden_size
-    if spec.query == "state_and_token":
-        query_size += spec.embedding_size
-    score = build_score(
-        spec.score, query_size=query_size, key_size=memory_size, hidden_size=spec.attention_size
+    has_token = spec.query == "state_and_token"
+    form = AttentionForm(
+        score=spec.score,
+        hidden_size=spec.attention_size,
+        dropout=spec.attention_dropout,
+        kind=spec.attention_kind,
+        coverage=spec.attention_coverage,
+        normaliser=spec.attention_normaliser,
+        heads=spec.attention_heads,
+        window=spec.attention_window,
     )
-    key_size = query_size if score.needs_equal_sizes and memory_size != query_size else None
-    return ScoredAttention(score, dropout=spec.attention_dropout), key_size
+    query_size = spec.decoder_hidden_size + has_token * spec.embedding_size
+    return build_attention(form, query_size=query_size, memory_size=memory_size)
 
 
 def _output(embedding: nn.Embedding, feature_size: int, spec: ModelSpec) -> nn.Linear:

@@ -41,6 +41,11 @@ def build_spec(config: Config, source: Vocabulary, target: Vocabulary) -> ModelS
         initial_state=config.model.initial_state.value,
         dropout_by_sentence=config.model.dropout_by_sentence,
         query=config.model.query.value,
+        attention_kind=config.attention.kind.value,
+        attention_coverage=config.attention.coverage,
+        attention_normaliser=config.attention.normaliser.value,
+        attention_heads=config.attention.heads,
+        attention_window=config.attention.window,
     )
 
 
