@@ -2,7 +2,6 @@
 
 import random
 from dataclasses import replace
-from multiprocessing import get_context
 
 from seq2seq.text.chunk_encoding import EncodingRules
 from seq2seq.text.codec import CodecSettings
@@ -12,10 +11,6 @@ from seq2seq.text.corpus_store import Recipe, open_corpus
 WORDS = CodecSettings("word", "word", False, False, 1, None)
 SUBWORDS = CodecSettings("unigram", "unigram", False, True, 1, 400)
 RULES = EncodingRules(max_length=9, truncate=False, held_out=0.0, split_seed=1, keep_text=True)
-
-FORKS = get_context("forkserver")
-FORKS.set_forkserver_preload(["tests.stores"])
-"""Starts processes from one that has loaded everything: in no time, and without copying threads."""
 
 
 class Notes:

@@ -9,8 +9,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from tests.programs import FORKS
 from tests.stores import (
-    FORKS,
     build,
     contents,
     opened,

@@ -16,8 +16,8 @@ from seq2seq.text.corpus_folder import id_type
 from seq2seq.text.likeness import are_held_out, digests
 from seq2seq.text.loader import BatchLoader
 from seq2seq.text.store import encode_split
+from tests.programs import FORKS
 from tests.stores import (
-    FORKS,
     SUBWORDS,
     WORDS,
     Notes,
