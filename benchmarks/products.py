@@ -17,14 +17,7 @@ Product = Callable[[], object]
 
 
 class Products:
-    """The products of batches.
-
-    Args:
-        size: of the model.
-        batches: they are prepared for; memory is shared among their products.
-        dtype: of the operands.
-        device: where they are.
-    """
+    """The products of batches."""
 
     def __init__(
         self, size: Size, batches: list[Batch], dtype: torch.dtype, device: torch.device

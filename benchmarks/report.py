@@ -19,8 +19,6 @@ def report(results: dict[str, Any]) -> str:
             *_memory(results["kept_bytes"]),
             "",
             *decoding_lines(results["sentences_per_second"]),
-            "",
-            *_growth(results),
         ]
     )
 
@@ -62,10 +60,3 @@ def decoding_lines(speeds: dict[str, float]) -> Iterator[str]:
     for name, speed in speeds.items():
         ratio = speed / speeds["textbook_greedy"]
         yield f"decoding  {name:<16} {speed:>7,.0f} sentences/s   {ratio:.1f} x textbook"
-
-
-def _growth(results: dict[str, Any]) -> Iterator[str]:
-    for side, costs in results["growth_milliseconds"].items():
-        cells = "  ".join(f"{length}: {cost:.0f}" for length, cost in costs.items())
-        slope = results["slope_ratio"][side]
-        yield f"milliseconds by {side} length  {cells}   (last slope over those before {slope:.2f})"

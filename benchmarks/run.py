@@ -5,7 +5,6 @@ from typing import Any
 import torch
 
 from benchmarks.decoding import untrained_speeds
-from benchmarks.growth import growth_table, slope_ratio
 from benchmarks.memory import kept_by_variant
 from benchmarks.sizes import Plan, Size
 from benchmarks.training import measure_training
@@ -19,24 +18,14 @@ def run_benchmark(plan: Plan, device: torch.device) -> Results:
     training = {size.name: _training(size, plan, device) for size in plan.sizes}
     kept = kept_by_variant(main, plan.kept_length, device)
     speeds = untrained_speeds(main, count=plan.decoded, rounds=plan.other_rounds, device=device)
-    growth = growth_table(
-        main,
-        plan.growth_lengths,
-        held=plan.held_length,
-        sentences=plan.growth_sentences,
-        rounds=plan.other_rounds,
-        device=device,
-    )
     return _main_ratios(training[main.name]) | {
         "activation_ratio": kept["fused_fp32"] / kept["textbook"],
         "activation_ratio_bf16": kept["fused_bf16"] / kept["textbook"],
         **_decoding_ratios(speeds),
-        "slope_ratio": {side: slope_ratio(costs) for side, costs in growth.items()},
         "machine": machine(device),
         "training": training,
         "kept_bytes": kept,
         "sentences_per_second": speeds,
-        "growth_milliseconds": growth,
     }
 
 

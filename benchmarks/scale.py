@@ -4,7 +4,6 @@ import gc
 import resource
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -25,9 +24,10 @@ from seq2seq.text.chunk_encoding import EncodingRules
 from seq2seq.text.codec import CodecSettings, load_codec
 from seq2seq.text.corpus import SentencePair, Shard
 from seq2seq.text.corpus_build import num_cores
-from seq2seq.text.corpus_store import Recipe, open_corpus
+from seq2seq.text.corpus_store import Part, Recipe, open_corpus
 from seq2seq.text.loader import BatchLoader
 from seq2seq.text.shards import first_pairs, num_bytes
+from seq2seq.text.stored_corpus import StoredCorpus
 from seq2seq.text.tokenizers import SubwordTokenizer
 
 LIBRARY_PAIRS = 200_000
@@ -43,26 +43,7 @@ VOCABULARY = 8000
 HIDDEN = 256
 """Of the model whose training the loader is compared with."""
 
-
-@dataclass(frozen=True, slots=True)
-class StorePlan:
-    """A corpus to measure.
-
-    Attributes:
-        shards: its files.
-        root: folder of the store.
-    """
-
-    shards: tuple[Shard, ...]
-    root: Path
-
-    def recipe(self) -> Recipe:
-        """As training reads it."""
-        settings = CodecSettings("unigram", "unigram", False, True, 1, VOCABULARY)
-        rules = EncodingRules(
-            max_length=100, truncate=False, held_out=0.0, split_seed=1, keep_text=False
-        )
-        return Recipe(self.shards, ("en", "fr"), settings, None, rules)
+Shards = tuple[Shard, ...]
 
 
 class Phases:
@@ -72,28 +53,13 @@ class Phases:
         self.began: dict[str, float] = {}
         self.processor: dict[str, float] = {}
 
-    def _note(self, phase: str) -> None:
-        self.began[phase] = time.perf_counter()
-        self.processor[phase] = processor_seconds()
-
-    def waiting(self, folder: Path) -> None:
-        """Nobody else builds here."""
-        raise AssertionError(f"{folder} is locked")
-
-    def sampling(self, folder: Path) -> None:  # noqa: ARG002
-        """The build begins."""
-        self._note("sampling")
-
-    def training(self, num_pairs: int) -> None:  # noqa: ARG002
-        """The tokenizers are trained."""
-        self._note("training")
-
-    def encoding(self, num_pairs: int | None, num_processes: int) -> None:  # noqa: ARG002
-        """The pairs are tokenised."""
-        self._note("encoding")
+    def begin(self, part: Part, line: str, num_pairs: int | None = None) -> None:  # noqa: ARG002
+        """A part begins."""
+        self.began[part] = time.perf_counter()
+        self.processor[part] = processor_seconds()
 
     def advance(self, num_pairs: int) -> None:
-        """Some more are."""
+        """Some more are tokenised."""
 
 
 def processor_seconds() -> float:
@@ -110,13 +76,13 @@ def measure_scale(folder: Path, pairs: list[SentencePair], count: int) -> dict[s
     with TemporaryDirectory(dir=folder, prefix="scale-") as scratch:
         text, root = Path(scratch) / "text", Path(scratch) / "store"
         text.mkdir()
-        plan = StorePlan(write_corpus(text, pairs, count), root)
-        (built,) = _in_processes(1, _build, plan)
-        library = _library(plan)
-        (warm,) = _in_processes(1, _read, plan)
+        shards = write_corpus(text, pairs, count)
+        (built,) = _in_processes(1, _build, root, shards)
+        library = _library(root, shards)
+        (warm,) = _in_processes(1, _read, root, shards)
         return {
             "pairs": count,
-            "text_bytes": num_bytes(plan.shards),
+            "text_bytes": num_bytes(shards),
             "store_bytes": sum(path.stat().st_size for path in root.rglob("*") if path.is_file()),
             "processes": num_cores(),
             **built,
@@ -154,34 +120,38 @@ def _answer(there: Connection, measure: Callable[..., Any], arguments: tuple[Any
     there.send(measure(*arguments))
 
 
-def _open(plan: StorePlan, report: Phases) -> Any:
-    return open_corpus(plan.root, plan.recipe(), report=report, num_processes=num_cores())
+def _open(root: Path, shards: Shards, report: Phases) -> StoredCorpus:
+    """As training opens it."""
+    settings = CodecSettings("unigram", "unigram", False, True, 1, VOCABULARY)
+    rules = EncodingRules(100, truncate=False, held_out=0.0, split_seed=1, keep_text=False)
+    recipe = Recipe(shards, ("en", "fr"), settings, None, rules)
+    return open_corpus(root, recipe, report=report, num_processes=num_cores())
 
 
-def _build(plan: StorePlan) -> dict[str, float]:
+def _build(root: Path, shards: Shards) -> dict[str, float]:
     phases = Phases()
     with watched() as peak:
-        _open(plan, phases)
+        _open(root, shards, phases)
         ended, processor = time.perf_counter(), processor_seconds()
     began, used = phases.began, phases.processor
     return {
         "sampling_processor_seconds": used["training"] - used["sampling"],
-        "tokenizer_processor_seconds": used["encoding"] - used["training"],
+        "tokenizer_processor_seconds": used["tokenising"] - used["training"],
         "sampling_seconds": began["training"] - began["sampling"],
-        "tokenizer_seconds": began["encoding"] - began["training"],
-        "encoding_seconds": ended - began["encoding"],
-        "encoding_processor_seconds": processor - used["encoding"],
+        "tokenizer_seconds": began["tokenising"] - began["training"],
+        "encoding_seconds": ended - began["tokenising"],
+        "encoding_processor_seconds": processor - used["tokenising"],
         "build_seconds": ended - began["sampling"],
         "peak_bytes": peak.resident,
     }
 
 
-def _library(plan: StorePlan) -> dict[str, float]:
+def _library(root: Path, shards: Shards) -> dict[str, float]:
     """The tokenizer library's own rate: as many processes, given lists of sentences in memory."""
-    (codecs,) = plan.root.glob("*/corpus/tokenizer")
+    (codecs,) = root.glob("*/corpus/tokenizer")
     count = num_cores()
     barrier = get_context("spawn").Barrier(count)
-    found = _in_processes(count, _tokenise, plan, codecs, barrier)
+    found = _in_processes(count, _tokenise, shards, codecs, barrier)
     num_pairs = found[0][0]
     return {
         "library_pairs_per_second": count * num_pairs / max(seconds for _, seconds, _ in found),
@@ -189,10 +159,10 @@ def _library(plan: StorePlan) -> dict[str, float]:
     }
 
 
-def _tokenise(plan: StorePlan, codecs: Path, barrier: Any) -> tuple[int, float, float]:
+def _tokenise(shards: Shards, codecs: Path, barrier: Any) -> tuple[int, float, float]:
     tokenizer = load_codec(codecs, "source").tokenizer
     assert isinstance(tokenizer, SubwordTokenizer)
-    pairs = first_pairs(plan.shards, LIBRARY_PAIRS)
+    pairs = first_pairs(shards, LIBRARY_PAIRS)
     sentences = [text for pair in pairs for text in (pair.source, pair.target)]
     calls = [sentences[i : i + LIBRARY_CALL] for i in range(0, len(sentences), LIBRARY_CALL)]
     encode = tokenizer.model.encode
@@ -204,11 +174,11 @@ def _tokenise(plan: StorePlan, codecs: Path, barrier: Any) -> tuple[int, float, 
     return len(pairs), time.perf_counter() - started, time.process_time() - used
 
 
-def _read(plan: StorePlan) -> dict[str, float]:
+def _read(root: Path, shards: Shards) -> dict[str, float]:
     """From a store that is there to the first batch, then on; and what training would read."""
     with watched() as peak:
         started = time.perf_counter()
-        train = _open(plan, Phases()).train
+        train = _open(root, shards, Phases()).train
         opened = time.perf_counter()
         size = BatchSize(sentences=SENTENCES, tokens=None)
         orders = ShuffledOrders(train.source.lengths, train.target.lengths, size, seed=1)
@@ -243,13 +213,7 @@ def _read(plan: StorePlan) -> dict[str, float]:
 
 def _training_rate(batches: list[Batch], vocabulary: int) -> float:
     """Target tokens a second of whole training steps of a small model, after a first one."""
-    size = Size(
-        hidden=HIDDEN,
-        num_layers=1,
-        bidirectional=True,
-        vocabulary=vocabulary,
-        sentences=SENTENCES,
-    )
+    size = Size.parse(f"H{HIDDEN}-L1bi-V{vocabulary}-B{SENTENCES}")
     variant = build_variants(build_models(size, torch.device("cpu")))["fused_fp32"]
     variant.step(batches[0])
     started = time.perf_counter()

@@ -15,13 +15,7 @@ SYLLABLES = [f"{first}{second}" for first in "bdfgklmnprstv" for second in "aeio
 
 
 def write_corpus(folder: Path, pairs: Sequence[SentencePair], count: int) -> tuple[Shard, ...]:
-    """Write `count` pairs into shards: one sentence or two of the small corpus, and a rare word.
-
-    Args:
-        folder: where to.
-        pairs: the small corpus.
-        count: number of pairs.
-    """
+    """Write `count` pairs into shards: one sentence or two of the small corpus, and a rare word."""
     varied = _varied(pairs, random.Random(0))
     shards = []
     for number, first in enumerate(range(0, count, PAIRS_PER_SHARD)):

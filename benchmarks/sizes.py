@@ -70,10 +70,7 @@ class Plan:
         sizes: the first gives the main ratios.
         batches: different batches of each kind.
         rounds: times that every variant goes through the batches.
-        growth_lengths: lengths of the table over T and S.
-        growth_sentences: sentences in a batch of that table.
-        other_rounds: the same for that table and for decoding.
-        held_length: the length of the other side in that table.
+        other_rounds: the same for decoding.
         kept_length: S = T where activations are counted.
         decoded: sentences that are translated.
     """
@@ -81,10 +78,7 @@ class Plan:
     sizes: tuple[Size, ...]
     batches: int
     rounds: int
-    growth_lengths: tuple[int, ...]
-    growth_sentences: int
     other_rounds: int
-    held_length: int = 20
     kept_length: int = 50
     decoded: int
 
@@ -93,8 +87,6 @@ QUICK = Plan(
     sizes=(SMALL,),
     batches=2,
     rounds=3,
-    growth_lengths=(50, 100, 200),
-    growth_sentences=8,
     other_rounds=2,
     decoded=200,
 )
@@ -112,8 +104,6 @@ FULL = Plan(
     ),
     batches=3,
     rounds=5,
-    growth_lengths=(10, 20, 50, 100, 150, 200),
-    growth_sentences=32,
     other_rounds=3,
     decoded=1000,
 )

@@ -1,7 +1,7 @@
 """Measure this project against a plain textbook decoder: python -m benchmarks.speed --quick
 
-Training speed, the machine's limit at the same shapes, memory, decoding speed and growth with the
-sentence lengths, all in one process and in turn. docs/benchmarks/cpu.md explains the figures.
+Training speed, the limit of the machine at the same shapes, memory and decoding speed, all in one
+process and in turn. docs/benchmarks/cpu.md explains the figures.
 """
 
 import argparse

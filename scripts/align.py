@@ -13,11 +13,23 @@ from typing import TYPE_CHECKING
 
 from seq2seq.command_line.program import program_parser, run_program
 from seq2seq.errors import InputError
+from seq2seq.evaluation.alignment import (
+    AlignmentCounts,
+    GoldAlignment,
+    Links,
+    Symmetrisation,
+    argmax_links,
+    best_links,
+    links_between,
+    reversed_links,
+    symmetrised,
+    threshold_links,
+)
+from seq2seq.evaluation.pharaoh import format_links, read_pharaoh, require_within
+from seq2seq.text.corpus import SentencePair, read_parallel
 
 if TYPE_CHECKING:
     from seq2seq.decoding.aligner import WordAttention
-    from seq2seq.evaluation.alignment import GoldAlignment, Links
-    from seq2seq.text.corpus import SentencePair
 
 METHODS = ("argmax", "threshold", "intersection", "union")
 
@@ -53,14 +65,10 @@ def _align(arguments: argparse.Namespace) -> int:
     if (arguments.reverse is not None) != (arguments.method in {"intersection", "union"}):
         raise InputError("--method intersection and union need --reverse MODEL, others take none")
 
-    from seq2seq.text.corpus import read_parallel  # noqa: PLC0415 - after --help
-
     pairs = read_parallel(arguments.source, arguments.target)
     gold = None if arguments.gold is None else _gold(arguments.gold, pairs)
     found = _attention(arguments, pairs)
     links = [_links(arguments, *each) for each in found]
-
-    from seq2seq.evaluation.pharaoh import format_links  # noqa: PLC0415
 
     for pair_links in links:
         sys.stdout.write(f"{format_links(pair_links)}\n")
@@ -73,9 +81,7 @@ def _align(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _gold(path: Path, pairs: "list[SentencePair]") -> "list[GoldAlignment]":
-    from seq2seq.evaluation.pharaoh import read_pharaoh, require_within  # noqa: PLC0415
-
+def _gold(path: Path, pairs: list[SentencePair]) -> list[GoldAlignment]:
     gold = read_pharaoh(path)
     if len(gold) != len(pairs):
         raise InputError(f"{path} has {len(gold):,} lines for {len(pairs):,} sentence pairs")
@@ -86,11 +92,10 @@ def _gold(path: Path, pairs: "list[SentencePair]") -> "list[GoldAlignment]":
 
 
 def _attention(
-    arguments: argparse.Namespace, pairs: "list[SentencePair]"
+    arguments: argparse.Namespace, pairs: list[SentencePair]
 ) -> "list[tuple[WordAttention, ...]]":
     """Of each pair the attention of the model, and that of --reverse where it is given."""
     from seq2seq.decoding.aligner import word_attention  # noqa: PLC0415 - torch, after the files
-    from seq2seq.text.corpus import SentencePair  # noqa: PLC0415
 
     options = {"device": arguments.device, "max_tokens": arguments.batch_tokens}
     found = [word_attention(arguments.model, pairs, **options)]
@@ -102,9 +107,7 @@ def _attention(
 
 def _links(
     arguments: argparse.Namespace, forward: "WordAttention", *backward: "WordAttention"
-) -> "Links":
-    from seq2seq.evaluation.alignment import argmax_links, threshold_links  # noqa: PLC0415
-
+) -> Links:
     if arguments.method == "threshold":
         return threshold_links(forward.weights, arguments.threshold)
     links = argmax_links(forward.weights)
@@ -113,13 +116,11 @@ def _links(
 
 def _least(
     arguments: argparse.Namespace,
-    gold: "GoldAlignment",
+    gold: GoldAlignment,
     forward: "WordAttention",
     *backward: "WordAttention",
-) -> "Links":
+) -> Links:
     """The links that no attention between the tokens of the models could better."""
-    from seq2seq.evaluation.alignment import best_links, links_between, reversed_links  # noqa: PLC0415
-
     if arguments.method == "argmax":
         return best_links(gold, forward.source_words, forward.target_words)
     links, *others = (
@@ -131,22 +132,14 @@ def _least(
     return _joined(arguments, links, others)
 
 
-def _joined(arguments: argparse.Namespace, links: "Links", backward: "list[Links]") -> "Links":
+def _joined(arguments: argparse.Namespace, links: Links, backward: list[Links]) -> Links:
     """The links of one model, or of two by --method."""
-    from seq2seq.evaluation.alignment import (  # noqa: PLC0415
-        Symmetrisation,
-        reversed_links,
-        symmetrised,
-    )
-
     for other in backward:
         links = symmetrised(links, reversed_links(other), Symmetrisation(arguments.method))
     return links
 
 
-def _report(links: "list[Links]", least: "list[Links]", gold: "list[GoldAlignment]") -> str:
-    from seq2seq.evaluation.alignment import AlignmentCounts  # noqa: PLC0415
-
+def _report(links: list[Links], least: list[Links], gold: list[GoldAlignment]) -> str:
     counts, best = (
         sum(map(AlignmentCounts.of, each, gold), AlignmentCounts()) for each in (links, least)
     )

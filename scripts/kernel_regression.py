@@ -65,11 +65,13 @@ def _compare(arguments: argparse.Namespace) -> int:
         "attention": _attention(training, test, estimates),
     }
     with _refusing(output):
-        files = _write_pictures(output, pictures)
-        _write_events(output, pictures, estimates, seed)
-    _print_errors(estimates)
-    for name, file in files.items():
-        print(f"{name:<12}{file}")
+        _write(output, pictures, estimates, seed)
+    print(f"{'estimator':<17}{'1 / width':>9}{'test error':>13}")
+    for estimate in estimates:
+        width = "" if estimate.inverse_width is None else f"{estimate.inverse_width:.3f}"
+        print(f"{estimate.name:<17}{width:>9}{estimate.test_error:>13.4f}")
+    for name in pictures:
+        print(f"{name:<12}{output / f'{name}.png'}")
     print(f"look        tensorboard --logdir {output}")
     return 0
 
@@ -85,13 +87,6 @@ def _refusing(output: Path) -> Iterator[None]:
         ) from error
 
 
-def _print_errors(estimates: list[Estimate]) -> None:
-    print(f"{'estimator':<17}{'1 / width':>9}{'test error':>13}")
-    for estimate in estimates:
-        width = "" if estimate.inverse_width is None else f"{estimate.inverse_width:.3f}"
-        print(f"{estimate.name:<17}{width:>9}{estimate.test_error:>13.4f}")
-
-
 def _curves(training: Points, test: Points, estimates: list[Estimate]) -> Image:
     from seq2seq.pictures import curves  # noqa: PLC0415 - pillow, after --help
 
@@ -103,15 +98,16 @@ def _curves(training: Points, test: Points, estimates: list[Estimate]) -> Image:
         curves.Series("truth", test.inputs, test.outputs, curves.BLACK, kind="dashes"),
     ]
     series += [
-        curves.Series(_legend(estimate), test.inputs, estimate.predictions, colour)
+        curves.Series(
+            f"{estimate.name}, error {estimate.test_error:.3f}",
+            test.inputs,
+            estimate.predictions,
+            colour,
+        )
         for estimate, colour in zip(estimates, colours, strict=True)
     ]
     title = "Kernel regression is attention pooling"
     return curves.render_curves(series, title=title, x_label="x", y_label="y")
-
-
-def _legend(estimate: Estimate) -> str:
-    return f"{estimate.name}, error {estimate.test_error:.3f}"
 
 
 def _attention(training: Points, test: Points, estimates: list[Estimate]) -> Image:
@@ -127,21 +123,15 @@ def _attention(training: Points, test: Points, estimates: list[Estimate]) -> Ima
     )
 
 
-def _write_pictures(output: Path, pictures: dict[str, Image]) -> dict[str, Path]:
-    from seq2seq.pictures.heatmap import png_bytes  # noqa: PLC0415 - after --help
-
-    files = {name: output / f"{name}.png" for name in pictures}
-    for name, file in files.items():
-        write_file(file, png_bytes(pictures[name]))
-    return files
-
-
-def _write_events(
-    output: Path, pictures: dict[str, Image], estimates: list[Estimate], seed: int
-) -> None:
+def _write(output: Path, pictures: dict[str, Image], estimates: list[Estimate], seed: int) -> None:
+    """The pictures as files; they and the errors for TensorBoard."""
     import numpy as np  # noqa: PLC0415 - after --help
     from torch.utils.tensorboard import SummaryWriter  # noqa: PLC0415 - heavy, after --help
 
+    from seq2seq.pictures.heatmap import png_bytes  # noqa: PLC0415
+
+    for name, picture in pictures.items():
+        write_file(output / f"{name}.png", png_bytes(picture))
     with SummaryWriter(output) as writer:
         for name, picture in pictures.items():
             pixels = np.asarray(picture.convert("RGB"))

@@ -20,17 +20,8 @@ class Notes:
         self.events = []
         self._at_each_step = at_each_step
 
-    def waiting(self, folder):
-        self.events.append("waiting")
-
-    def sampling(self, folder):
-        self.events.append("sampling")
-
-    def training(self, num_pairs):
-        self.events.append("training")
-
-    def encoding(self, num_pairs, num_processes):
-        self.events.append("encoding")
+    def begin(self, part, line, num_pairs=None):
+        self.events.append(part)
 
     def advance(self, num_pairs):
         self._at_each_step()

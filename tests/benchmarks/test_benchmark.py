@@ -8,7 +8,6 @@ import torch
 from benchmarks import speed
 from benchmarks.baselines import Recurrences, build_baselines
 from benchmarks.batches import even_batch, training_batches
-from benchmarks.growth import slope_ratio
 from benchmarks.memory import kept_bytes
 from benchmarks.products import Products
 from benchmarks.sizes import FULL, QUICK, SMALL, WIDE, Size
@@ -26,8 +25,6 @@ def test_a_quick_run_writes_the_ratios_of_its_main_size(tmp_path, monkeypatch, c
         batches=1,
         rounds=1,
         other_rounds=1,
-        growth_lengths=(2, 3, 4),
-        held_length=3,
         kept_length=4,
         decoded=4,
     )
@@ -102,12 +99,6 @@ def test_kept_bytes_are_what_autograd_holds():
 
     kept = kept_bytes(Variant(loss, weight, None), even_batch(1, 2, 2, 30))
     assert 2 * rows * 4 <= kept < 2 * rows * 4 + 1000
-
-
-def test_a_straight_line_has_slope_ratio_one_and_a_square_more():
-    lengths = (10, 50, 100, 200)
-    assert slope_ratio({n: 3.0 + 2.0 * n for n in lengths}) == pytest.approx(1)
-    assert slope_ratio({n: float(n * n) for n in lengths}) > 2
 
 
 def test_products_leave_out_padding():

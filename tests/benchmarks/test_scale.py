@@ -12,7 +12,7 @@ from tests.stores import pairs_of
 
 def test_a_run_prints_a_column_for_each_size_and_cleans_up(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(scale, "_in_processes", lambda _, measure, *given: [measure(*given)])
-    monkeypatch.setattr(scale, "_library", lambda _: LIBRARY)
+    monkeypatch.setattr(scale, "_library", lambda *_: LIBRARY)
     monkeypatch.setattr(scale, "num_cores", lambda: 1)
     monkeypatch.setattr(scale, "HIDDEN", 4)
     monkeypatch.setattr(scale, "VOCABULARY", 600)

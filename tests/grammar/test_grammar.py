@@ -250,8 +250,8 @@ def test_more_pairs_than_there_are_is_refused(grammar, monkeypatch):
     [
         ("lexicon.yaml", "nouns: {}", "malformed entry"),
         ("lexicon.yaml", "[", "is no plain YAML"),
-        ("rules.yaml", "clauses: {a: {source: x}}", "clauses.a needs source and target"),
-        ("rules.yaml", "3", "holds no mapping"),
+        ("rules.yaml", "clauses: {a: {source: x}}", "clauses.a: .*missing required field target"),
+        ("rules.yaml", "3", "Expected object, got int"),
     ],
 )
 def test_malformed_grammar_files_are_refused_by_name(tmp_path, grammar, file, content, message):

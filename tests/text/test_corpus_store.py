@@ -98,7 +98,7 @@ def test_a_store_is_made_once_and_read_by_all(root, shards):
     opened(root, recipe_of(shards), first)
     before = {path: path.stat().st_mtime_ns for path in root.rglob("*")}
     opened(root, recipe_of(shards), second)
-    assert first.events == ["sampling", "training", "encoding"]
+    assert first.events == ["sampling", "training", "tokenising"]
     assert not second.events
     assert {path: path.stat().st_mtime_ns for path in root.rglob("*")} == before
 
@@ -137,7 +137,7 @@ def test_given_codecs_are_used_and_are_part_of_the_key(root, shards):
     notes = Notes()
     given = replace(recipe_of(shards), codecs=trained.codecs)
     corpus = opened(root, given, notes)
-    assert notes.events == ["encoding"]
+    assert notes.events == ["tokenising"]
     require_alike(corpus.train, trained.train)
     other = opened(root, recipe_of(shards, replace(WORDS, min_frequency=100))).codecs
     assert replace(given, codecs=other).key() != given.key()
@@ -191,7 +191,7 @@ def test_two_that_start_at_once_build_once(root, shards):
     events = [*results.get(), *results.get()]
     for builder in builders:
         builder.join()
-    assert events.count("encoding") == 1
+    assert events.count("tokenising") == 1
 
 
 MARK = ".corpus.0123456789abcdef.partial"

@@ -99,12 +99,7 @@ class LengthPenalty:
     def apply(
         self, scores: Float[Tensor, "*shape"], lengths: Int[Tensor, "..."]
     ) -> Float[Tensor, "*shape"]:
-        """The values by which hypotheses are ranked.
-
-        Args:
-            scores: log-probabilities.
-            lengths: number of tokens, of a shape that broadcasts to the scores.
-        """
+        """The values by which hypotheses are ranked."""
         if self.name == "none":
             return scores
         if self.name == "average":

@@ -183,12 +183,7 @@ def translation_conditions(models: Iterable[Path], options: Mapping[str, Any]) -
 
 
 class Pace:
-    """Says on the terminal how many lines are translated, and how many a second.
-
-    Args:
-        num_lines: those that were translated before.
-        shown: whether anybody looks on.
-    """
+    """Says on the terminal how many lines are translated, and how many a second."""
 
     def __init__(self, num_lines: int, *, shown: bool) -> None:
         self.num_lines = self._first = num_lines

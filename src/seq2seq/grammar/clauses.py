@@ -1,11 +1,9 @@
 """Random clauses."""
 
-import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
-from seq2seq.grammar.lexicon import Adjective, Lexicon, Verb
+from seq2seq.grammar.lexicon import Adjective, Verb
 from seq2seq.grammar.phrase import (
     EMPTY,
     Agreement,
@@ -15,11 +13,8 @@ from seq2seq.grammar.phrase import (
     compose,
     word_pair,
 )
-from seq2seq.grammar.phrases import COUNTED, SPECIFIC, NounPhrases
+from seq2seq.grammar.phrases import COUNTED, SPECIFIC, NounPhrases, Rule
 from seq2seq.grammar.verbs import auxiliary, be, do, verb_forms
-
-Rule = Mapping[str, Any]
-Combination = tuple[str, str]
 
 SAME_PERSON = {("I", "me"), ("I", "us"), ("we", "us"), ("we", "me"), ("you", "you")}
 ONLY_HUMAN = frozenset({"text", "clothing", "thing", "vehicle", "part"})
@@ -27,23 +22,8 @@ ONLY_HUMAN = frozenset({"text", "clothing", "thing", "vehicle", "part"})
 CAN_SEE = ("person", "animal", "thing", "clothing", "vehicle", "place", "food", "text")
 
 
-class Clauses:
-    """Makes random clauses, and notes which content words they combine.
-
-    Args:
-        lexicon: the words.
-        rules: the templates of rules.yaml.
-        generator: the source of randomness.
-    """
-
-    def __init__(
-        self, lexicon: Lexicon, rules: Mapping[str, Any], generator: random.Random
-    ) -> None:
-        self.lexicon = lexicon
-        self.rules = rules
-        self._random = generator
-        self.nouns = NounPhrases(lexicon, rules["noun_phrases"], generator)
-        self.combinations: set[Combination] = set()
+class Clauses(NounPhrases):
+    """Makes random clauses, and notes which content words they combine."""
 
     def weighted(self, group: str, allowed: Sequence[str] | None = None) -> tuple[str, Rule]:
         """One of the rules of a group, by weight, and its name."""
@@ -72,21 +52,21 @@ class Clauses:
             case "copula" | "copula_not" | "comparative" | "equal":
                 return self._copula(name, rule)
             case "intransitive":
-                return self._verbal(rule, self.nouns.choice(self.lexicon.intransitive))
-        if self.nouns.chance(0.2):
-            return self._verbal(rule, self.nouns.choice(self.lexicon.prepositional))
-        verb = self.nouns.choice(self.lexicon.transitive)
+                return self._verbal(rule, self.choice(self.lexicon.intransitive))
+        if self.chance(0.2):
+            return self._verbal(rule, self.choice(self.lexicon.prepositional))
+        verb = self.choice(self.lexicon.transitive)
         subject, _ = self.subject(plain=plain, human=is_human(verb))
         clitic = EMPTY
-        if not plain and self.nouns.chance(0.25):
+        if not plain and self.chance(0.25):
             clitic = self.clitic(verb, subject)
         return self._verbal(rule, verb, subject=subject, clitic=clitic)
 
     def subject(self, *, plain: bool, human: bool) -> tuple[Phrase, str]:
         """A subject, perhaps with a relative clause unless `plain`, and its kind."""
-        subject, kind = self.nouns.subject(human=human)
+        subject, kind = self.actor(human=human)
         self.noted(subject)
-        if not plain and len(subject.contents) == 1 and self.nouns.chance(0.12):
+        if not plain and len(subject.contents) == 1 and self.chance(0.12):
             subject = self._relative(subject, kind)
         return subject, kind
 
@@ -125,7 +105,7 @@ class Clauses:
         slots = self.verb_slots(verb, agreement, clitic)
         if "M.not" in group["source"]:
             modals = [modal for modal in self.lexicon.modals if modal.negative]
-            slots["M"] = verb_forms(self.nouns.choice(modals), agreement)
+            slots["M"] = verb_forms(self.choice(modals), agreement)
         return compose(group["source"], group["target"], slots)
 
     def verb_slots(
@@ -133,12 +113,12 @@ class Clauses:
     ) -> dict[str, Phrase | Lexeme]:
         """What the verb slots of a rule are filled with."""
         adverb = EMPTY
-        if self.nouns.chance(0.2):
-            adverb = word_pair(*self.nouns.choice(list(self.lexicon.adverbs.items())))
+        if self.chance(0.2):
+            adverb = word_pair(*self.choice(list(self.lexicon.adverbs.items())))
         auxiliaries = self.lexicon.auxiliaries
         return {
             "V": verb_forms(verb, agreement),
-            "M": verb_forms(self.nouns.choice(self.lexicon.modals), agreement),
+            "M": verb_forms(self.choice(self.lexicon.modals), agreement),
             "CLITIC": clitic,
             "ADVERB": adverb,
             "DO": do(agreement),
@@ -150,7 +130,7 @@ class Clauses:
     def object(self, verb: Verb, *, negated: bool) -> Phrase:
         """A noun phrase that the verb takes, with the verb's preposition."""
         restricted = negated or verb.preposition is not None
-        phrase = self.noted(self.nouns.noun_phrase(verb.kinds, SPECIFIC if restricted else None))
+        phrase = self.noted(self.noun_phrase(verb.kinds, SPECIFIC if restricted else None))
         self.note(verb.base, phrase.contents[0])
         if verb.preposition is None:
             return phrase
@@ -164,15 +144,15 @@ class Clauses:
     def circumstances(self, tense: str) -> tuple[Phrase, Phrase]:
         """A place and a time that go with a tense, either often empty."""
         place, time = EMPTY, EMPTY
-        if self.nouns.chance(0.15):
+        if self.chance(0.15):
             place = self._place()
-        if self.nouns.chance(0.2):
-            time = word_pair(*self.nouns.choice(list(self.lexicon.times[tense].items())))
+        if self.chance(0.2):
+            time = word_pair(*self.choice(list(self.lexicon.times[tense].items())))
         return place, time
 
     def _place(self) -> Phrase:
-        preposition = word_pair(*self.nouns.choice(list(self.lexicon.places.items())))
-        where = self.nouns.noun_phrase(["place"], SPECIFIC, bare=self.nouns.chance(0.7))
+        preposition = word_pair(*self.choice(list(self.lexicon.places.items())))
+        where = self.noun_phrase(["place"], SPECIFIC, bare=self.chance(0.7))
         slots = {"PREPOSITION": preposition, "NP": self.noted(where)}
         return compose("PREPOSITION NP", "PREPOSITION NP", slots)
 
@@ -180,11 +160,11 @@ class Clauses:
         """An object pronoun that the verb takes; "it" alone is masculine."""
         table = self.lexicon.clitics["person" if verb.kinds == {"person"} else "other"]
         words = [word for word in table if (subject.source[0], word) not in SAME_PERSON]
-        word = self.nouns.choice(words)
+        word = self.choice(words)
         return word_pair(word, table[word])
 
     def _existential(self, rule: Rule) -> Phrase:
-        phrase = self.noted(self.nouns.noun_phrase(CAN_SEE, COUNTED))
+        phrase = self.noted(self.noun_phrase(CAN_SEE, COUNTED))
         slots: dict[str, Phrase | Lexeme] = {
             "BE": be(agreement_of(phrase)),
             "NP": phrase,
@@ -194,15 +174,15 @@ class Clauses:
 
     def _copula(self, name: str, rule: Rule) -> Phrase:
         compared = name in {"comparative", "equal"}
-        if self.nouns.chance(0.6):
+        if self.chance(0.6):
             subject, kind = self.subject(plain=True, human=False)
         else:
-            kind = self.nouns.choice([k for k in CAN_SEE if k != "person"])
-            subject = self.noted(self.nouns.noun_phrase([kind], SPECIFIC))
-        adjective = self.nouns.predicate(kind, subject, compared=compared)
+            kind = self.choice([k for k in CAN_SEE if k != "person"])
+            subject = self.noted(self.noun_phrase([kind], SPECIFIC))
+        adjective = self.predicate(kind, subject, compared=compared)
         other = EMPTY
         if compared:
-            other = self.noted(self.nouns.noun_phrase([kind], SPECIFIC, bare=True))
+            other = self.noted(self.noun_phrase([kind], SPECIFIC, bare=True))
         return self.said(rule, subject, adjective, other)
 
     def said(self, rule: Rule, subject: Phrase, adjective: Adjective, other: Phrase) -> Phrase:
@@ -221,9 +201,9 @@ class Clauses:
     def _relative(self, noun: Phrase, kind: str) -> Phrase:
         """A noun phrase with a relative clause."""
         verbs = [verb for verb in self.lexicon.transitive if verb.kinds != {"part"}]
-        if self.nouns.chance(0.5):
+        if self.chance(0.5):
             fitting = [v for v in verbs if kind == "person" or not is_human(v)]
-            verb = self.nouns.choice(fitting)
+            verb = self.choice(fitting)
             self.note(noun.contents[0], verb.base)
             slots: dict[str, Phrase | Lexeme] = {
                 "NP": noun,
@@ -233,9 +213,9 @@ class Clauses:
             }
             rule = self.rules["noun_phrases"]["who"]
         else:
-            verb = self.nouns.choice([verb for verb in verbs if kind in verb.kinds])
+            verb = self.choice([verb for verb in verbs if kind in verb.kinds])
             self.note(verb.base, noun.contents[0])
-            subject = self.nouns.pronoun() if self.nouns.chance(0.5) else self.nouns.name()
+            subject = self.pronoun() if self.chance(0.5) else self.name()
             slots = {"NP": noun, "SUBJECT": subject, "V": verb_forms(verb, agreement_of(subject))}
             rule = self.rules["noun_phrases"]["whom"]
         phrase = compose(rule["source"], rule["target"], slots)

@@ -2,18 +2,18 @@
 
 import random
 import zlib
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from seq2seq.errors import InputError
-from seq2seq.grammar.clauses import Combination
-from seq2seq.grammar.files import GrammarFileError, read_yaml
 from seq2seq.grammar.french import spell
 from seq2seq.grammar.lexicon import Lexicon, load_lexicon
 from seq2seq.grammar.phrase import Phrase
+from seq2seq.grammar.phrases import Combination, Rule, Rules
 from seq2seq.grammar.sentences import Sentences
+from seq2seq.storage.plain_yaml import load_plain_yaml
+from seq2seq.storage.typed_json import converted
 from seq2seq.text.corpus import SentencePair
 from seq2seq.text.words import join_words
 
@@ -32,7 +32,7 @@ class Grammar:
     """A synchronous grammar of English and French."""
 
     lexicon: Lexicon
-    rules: Mapping[str, Any]
+    rules: Rules
 
     def sample(self, count: int, seed: int, split: Split) -> list[SentencePair]:
         """Distinct pairs of a split, with their gold word alignment.
@@ -42,10 +42,7 @@ class Grammar:
         combination of the test split, and so one that no training sentence holds; likewise for
         validation.
 
-        Args:
-            count: number of pairs.
-            seed: of the random choices; the combinations of a split do not depend on it.
-            split: ``train``, ``validation`` or ``test``.
+        The combinations of a split do not depend on the seed.
 
         Raises:
             InputError: the grammar does not make so many different pairs.
@@ -66,16 +63,17 @@ def load_grammar(folder: Path) -> Grammar:
     """Read lexicon.yaml and rules.yaml.
 
     Raises:
-        GrammarFileError: one of them is missing or malformed.
+        InputError: one of them is missing or malformed.
     """
-    rules_path = folder / "rules.yaml"
-    rules = read_yaml(rules_path)
-    for group, entries in rules.items():
-        if not isinstance(entries, dict):
-            raise GrammarFileError(f"{rules_path}: {group} holds no mapping")
-        for name, rule in entries.items():
-            if not isinstance(rule, dict) or not {"source", "target"} <= rule.keys():
-                raise GrammarFileError(f"{rules_path}: {group}.{name} needs source and target")
+    path = folder / "rules.yaml"
+    try:
+        groups = converted(load_plain_yaml(path), dict[str, dict[str, dict[str, Any]]])
+        rules = {
+            group: {name: converted(rule, Rule, f"{group}.{name}") for name, rule in each.items()}
+            for group, each in groups.items()
+        }
+    except ValueError as error:
+        raise InputError(f"{path}: {error}") from error
     return Grammar(load_lexicon(folder / "lexicon.yaml"), rules)
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from seq2seq.grammar.files import GrammarFileError, read_yaml
+from seq2seq.errors import InputError
 from seq2seq.grammar.inflection import (
     english_past,
     english_s,
@@ -13,6 +13,7 @@ from seq2seq.grammar.inflection import (
     french_feminine,
     french_plural,
 )
+from seq2seq.storage.plain_yaml import load_plain_yaml
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,24 +51,24 @@ class Verb:
     Attributes:
         base: English infinitive.
         third: English third person singular.
-        past: English past; None where the verb is not used in the past.
-        negative: English negative (modals), or None.
         infinitive: French infinitive.
         finite: French je, il, nous, vous, ils.
         participle: French past participle.
+        past: English past; None where the verb is not used in the past.
+        negative: English negative (modals), or None.
         kinds: kinds of nouns that it takes as its object.
         preposition: what stands before the object, in both languages; None for a direct object.
     """
 
     base: str
     third: str
-    past: str | None
-    negative: str | None
     infinitive: str
     finite: tuple[str, ...]
     participle: str
-    kinds: frozenset[str]
-    preposition: tuple[str, str] | None
+    past: str | None = None
+    negative: str | None = None
+    kinds: frozenset[str] = frozenset()
+    preposition: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,20 +105,18 @@ def load_lexicon(path: Path) -> Lexicon:
     """Read lexicon.yaml.
 
     Raises:
-        GrammarFileError: an entry is missing or malformed.
+        InputError: it cannot be read, or an entry is missing or malformed.
     """
-    data = read_yaml(path)
+    data = load_plain_yaml(path)
     try:
         return _lexicon(data)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise GrammarFileError(
-            f"{path}: malformed entry ({type(error).__name__}: {error})"
-        ) from error
+        reason = f"{type(error).__name__}: {error}"
+        raise InputError(f"{path}: malformed entry ({reason})") from error
 
 
-def _lexicon(data: dict[str, Any]) -> Lexicon:
-    conjugation = data["conjugation"]
-    verbs = data["verbs"]
+def _lexicon(data: Any) -> Lexicon:
+    conjugation, verbs = data["conjugation"], data["verbs"]
 
     def rows(group: str) -> tuple[Verb, ...]:
         make = _prepositional if group == "prepositional" else _verb
@@ -136,15 +135,16 @@ def _lexicon(data: dict[str, Any]) -> Lexicon:
         transitive=rows("transitive"),
         prepositional=rows("prepositional"),
         intransitive=tuple(
-            _verb(source, target, conjugation, frozenset())
+            _verb(source, target, conjugation)
             for row in verbs["intransitive"]
             for source, target in row.items()
         ),
         modals=tuple(_modal(source, row, conjugation) for source, row in data["modals"].items()),
-        auxiliaries={
-            name: _verb(name, name, conjugation, frozenset()) for name in ("être", "avoir", "aller")
-        },
-        determiners=tuple(_determiner(name, row) for name, row in data["determiners"].items()),
+        auxiliaries={name: _verb(name, name, conjugation) for name in ("être", "avoir", "aller")},
+        determiners=tuple(
+            Determiner(name, tuple(row["source"]), tuple(row["target"]), row["weight"])
+            for name, row in data["determiners"].items()
+        ),
         pronouns=data["pronouns"],
         clitics=data["clitics"],
         adverbs=data["adverbs"],
@@ -201,7 +201,10 @@ def _adjective_forms(forms: str) -> tuple[str, str, str, str, str]:
 
 
 def _verb(
-    source: str, target: str, conjugation: dict[str, list[str]], kinds: frozenset[str]
+    source: str,
+    target: str,
+    conjugation: dict[str, list[str]],
+    kinds: frozenset[str] = frozenset(),
 ) -> Verb:
     """A verb from "english[/past]"; the first English word is the one that is inflected."""
     base, _, given_past = source.partition("/")
@@ -211,13 +214,11 @@ def _verb(
     return Verb(
         base=base,
         third=_phrase(english_s(head), rest),
-        past=None if past is None else _phrase(past, rest),
-        negative=None,
         infinitive=target,
         finite=tuple(finite),
         participle=participle,
+        past=None if past is None else _phrase(past, rest),
         kinds=kinds,
-        preposition=None,
     )
 
 
@@ -233,18 +234,8 @@ def _prepositional(
 
 
 def _modal(source: str, row: dict[str, str], conjugation: dict[str, list[str]]) -> Verb:
-    *finite, participle = _conjugated(row["target"], conjugation)
-    return Verb(
-        base=source,
-        third=row["third"],
-        past=None,
-        negative=row["negative"],
-        infinitive=row["target"],
-        finite=tuple(finite),
-        participle=participle,
-        kinds=frozenset(),
-        preposition=None,
-    )
+    verb = _verb(source, row["target"], conjugation)
+    return replace(verb, third=row["third"], past=None, negative=row["negative"])
 
 
 def _conjugated(infinitive: str, conjugation: dict[str, list[str]]) -> list[str]:
@@ -258,11 +249,3 @@ def _conjugated(infinitive: str, conjugation: dict[str, list[str]]) -> list[str]
 
 def _phrase(word: str, rest: str) -> str:
     return f"{word} {rest}" if rest else word
-
-
-def _determiner(name: str, row: dict[str, Any]) -> Determiner:
-    singular, plural = row["source"]
-    masculine, feminine, plural_target = row["target"]
-    return Determiner(
-        name, (singular, plural), (masculine, feminine, plural_target), float(row["weight"])
-    )

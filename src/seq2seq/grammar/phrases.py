@@ -3,7 +3,7 @@
 import random
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import NotRequired, TypedDict, TypeVar
 
 from seq2seq.grammar.french import begins_with_vowel
 from seq2seq.grammar.inflection import english_article
@@ -20,6 +20,21 @@ from seq2seq.grammar.phrase import (
 
 T = TypeVar("T")
 
+
+class Rule(TypedDict):
+    """A template of both languages."""
+
+    source: str
+    target: str
+    weight: NotRequired[float]
+    tense: NotRequired[str]
+    negated: NotRequired[bool]
+
+
+Rules = dict[str, dict[str, Rule]]
+Combination = tuple[str, str]
+"""Two content words that a sentence puts together."""
+
 SPECIFIC = ("definite", "this", "my", "your", "his", "her", "our", "their")
 """Determiners that stay the same under negation and after "de"."""
 COUNTED = ("indefinite", "many", "several", "two", "three", "four", "five", "ten")
@@ -27,20 +42,18 @@ COUNTED = ("indefinite", "many", "several", "two", "three", "four", "five", "ten
 
 
 class NounPhrases:
-    """Makes random noun phrases.
+    """Makes random noun phrases, of which `Clauses` and then `Sentences` are made.
 
     Args:
         lexicon: the words.
-        rules: the templates of rules.yaml under ``noun_phrases``.
+        rules: the templates of rules.yaml.
         generator: the source of randomness.
     """
 
-    def __init__(
-        self, lexicon: Lexicon, rules: dict[str, dict[str, str]], generator: random.Random
-    ) -> None:
-        self.lexicon = lexicon
-        self._rules = rules
+    def __init__(self, lexicon: Lexicon, rules: Rules, generator: random.Random) -> None:
+        self.lexicon, self.rules = lexicon, rules
         self._random = generator
+        self.combinations: set[Combination] = set()
         self._by_kind: dict[str, list[Noun]] = {}
         for noun in lexicon.nouns:
             self._by_kind.setdefault(noun.kind, []).append(noun)
@@ -57,7 +70,7 @@ class NounPhrases:
         """One of the options."""
         return self._random.choice(options)
 
-    def subject(self, *, human: bool) -> tuple[Phrase, str]:
+    def actor(self, *, human: bool) -> tuple[Phrase, str]:
         """A pronoun, a name or a noun phrase that can act, and its kind; animals if not `human`."""
         draw = self._random.random()
         if draw < 0.3:
@@ -85,7 +98,7 @@ class NounPhrases:
 
     def pair(self, first: Phrase, second: Phrase) -> Phrase:
         """Two phrases joined by "and"; feminine only where both are."""
-        rule = self._rules["and"]
+        rule = self.rules["noun_phrases"]["and"]
         joined = compose(rule["source"], rule["target"], {"NP": first, "SECOND": second})
         feminine = agreement_of(first).feminine and agreement_of(second).feminine
         return replace(
@@ -153,14 +166,14 @@ class NounPhrases:
         }
         next_source = (slots["PRE"].source + slots["POST"].source + noun_words.source)[0]
         slots["DET"] = _determiner_words(determiner, agreement, next_source, pre=pre)
-        rule = self._rules["noun"]
+        rule = self.rules["noun_phrases"]["noun"]
         phrase = compose(rule["source"], rule["target"], slots)
         adjectives = tuple(adjective.source for adjective in (pre, post) if adjective)
         return replace(phrase, agreement=agreement, contents=(noun.source[0], *adjectives))
 
     def _with_owner(self, phrase: Phrase) -> Phrase:
         owner = self.noun_phrase(["place"], ("definite", "this", "my", "your", "our"), bare=True)
-        rule = self._rules["part"]
+        rule = self.rules["noun_phrases"]["part"]
         joined = compose(rule["source"], rule["target"], {"NP": phrase, "OWNER": owner})
         return replace(
             joined,

@@ -70,10 +70,7 @@ def above(*blocks: Pixels, gap: int = 0, across: float = START) -> Pixels:
 def text(line: str, size: int, strength: float = 1.0) -> Pixels:
     """A line of text.
 
-    Args:
-        line: what it says.
-        size: font size in pixels.
-        strength: 1 for black, less for grey.
+    The size is that of the font in pixels, the strength 1 for black and less for grey.
     """
     return ink(lettering(line, size), strength)
 

@@ -110,13 +110,7 @@ def render_matrices(
 
 
 def attention_title(run: str, *, step: int | None = None, score: float | None = None) -> str:
-    """The title of a sentence's picture.
-
-    Args:
-        run: name of the run or the model.
-        step: optimiser step; None for a finished model.
-        score: natural log-probability of the target tokens.
-    """
+    """The title of a sentence's picture."""
     parts = [run]
     if step is not None:
         parts.append(f"step {step}")

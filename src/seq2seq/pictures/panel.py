@@ -63,11 +63,7 @@ class Axis:
 def panel(shares: Floats, title: str, x_axis: Axis, y_axis: Axis) -> Pixels:
     """A matrix with its title and axes.
 
-    Args:
-        shares: what to draw, in 0..1.
-        title: a line above.
-        x_axis: what the columns are.
-        y_axis: what the rows are.
+    `shares` are in 0..1.
     """
     size = min(_MAX_CELL, max(1, _LENGTH // max(shares.shape)))
     matrix, heading = cells(shares, size), text(title, _TITLE_SIZE)

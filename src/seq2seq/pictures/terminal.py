@@ -17,12 +17,6 @@ def draw_attention(
     """Shaded cells under the source tokens, a line for each target token.
 
     Columns are as wide as their tokens; those beyond the width go into a block of their own below.
-
-    Args:
-        weights: attention probabilities, a row for each target token.
-        source_tokens: the columns.
-        target_tokens: the rows.
-        width: columns of the terminal.
     """
     sources, targets = [_shown(t) for t in source_tokens], [_shown(t) for t in target_tokens]
     margin = max(map(_width, targets), default=0) + 1

@@ -36,10 +36,7 @@ class FolderLock:
     def acquire(cls, folder: Path, *, wait: bool = False, setting: str = "runs_dir") -> Self | None:
         """The lock of a folder, which is made; None while others hold it.
 
-        Args:
-            folder: what to lock.
-            wait: wait for the others instead.
-            setting: what names another folder.
+        `setting` is what names another folder.
 
         Raises:
             InputError: the folder cannot be made or locked.

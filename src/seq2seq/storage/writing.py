@@ -57,9 +57,7 @@ def replacing_folder(folder: Path, names: Collection[str]) -> Iterator[Path]:
 
     Files of others that are in the old folder move to the new one.
 
-    Args:
-        folder: the place.
-        names: the files that are ours, see `remove_folder`.
+    `names` are those of our files, see `remove_folder`.
     """
     partial, aside = partial_of(folder), partial_of(folder)
     partial.mkdir(parents=True)

@@ -110,11 +110,7 @@ def _too_long(num_source: int, num_target: int, bounds: LengthBounds) -> bool:
 def require_recordable(num_source: int, num_target: int, where: str, bounds: LengthBounds) -> None:
     """Refuse a sentence of which a record would be too large.
 
-    Args:
-        num_source: its tokens, ``<eos>`` not counted.
-        num_target: those of its given translation.
-        where: which sentence it is.
-        bounds: how long translations may be.
+    Numbers of tokens are without ``<eos>``; `where` says which sentence it is.
 
     Raises:
         InputError: it has more tokens than a record, or a translation's record, can hold.

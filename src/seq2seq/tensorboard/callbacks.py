@@ -37,12 +37,7 @@ class AttentionHeatmaps(Callback):
     Each sentence has its own tag ``attention/<sentence id>``, so that TensorBoard's step slider
     replays how its alignment forms.
 
-    Args:
-        validation: the validation split.
-        source_vocabulary: names the columns.
-        target_vocabulary: names the rows.
-        count: number of sentences.
-        title: begins the title of each picture.
+    The title begins that of each picture.
     """
 
     def __init__(
@@ -94,11 +89,6 @@ class AttentionRecords(Callback):
     """Records the attention of a panel of sentences at every validation, for the Attention tab.
 
     The kinds are ``forced``, for sentences with a target, and one for each search.
-
-    Args:
-        panel: the sentences.
-        codecs: of source and target.
-        searches: how to translate, by kind.
     """
 
     def __init__(
@@ -160,12 +150,7 @@ class AttentionRecords(Callback):
 
 
 class TranslationSamples(Callback):
-    """Shows source, reference and translation of the first validation sentences as text.
-
-    Args:
-        validation: the validation split.
-        count: number of sentences.
-    """
+    """Shows source, reference and translation of the first validation sentences as text."""
 
     def __init__(self, validation: EncodedSplit, *, count: int) -> None:
         self._validation = validation

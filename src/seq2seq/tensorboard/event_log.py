@@ -72,9 +72,7 @@ def event_writer(folder: Path, *, mark: str = "") -> SummaryWriter:
 
     (It reads them by name, which is the time; a clock may have been set back.)
 
-    Args:
-        folder: where.
-        mark: end of the name, after a part of it that nobody can guess.
+    Its name ends in the mark, after a part that nobody can guess.
     """
     stamps = (STAMP.match(path.name) for path in event_files(folder))
     after = max((int(stamp[1]) + 1 for stamp in stamps if stamp), default=0)
@@ -106,9 +104,7 @@ def rewind_events(run_dir: Path, sizes: Mapping[str, int]) -> None:
     What was written later will be written again, so that every series is that of a run without a
     break. Event files of others stay.
 
-    Args:
-        run_dir: folder of the run.
-        sizes: `EventLog.sizes` at the checkpoint; empty for the beginning.
+    `sizes` are those of `EventLog.sizes` at the checkpoint; empty for the beginning.
     """
     for path in event_files(run_dir):
         if path.name in sizes:

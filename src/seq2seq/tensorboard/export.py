@@ -25,13 +25,6 @@ def export_translations(
 ) -> str:
     """The page of a model's translations of a text file, see `log_translations`.
 
-    Args:
-        model: a run folder or a model folder.
-        source: the file.
-        target: a file of translations to force as well, or None.
-        beam: hypotheses that beam search follows.
-        device: where to compute.
-
     Raises:
         InputError: a file or the model is missing, or every line is blank.
     """

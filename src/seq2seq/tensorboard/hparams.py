@@ -14,11 +14,7 @@ def write_hparams(
 ) -> None:
     """Write the values of a finished run and its metrics, once.
 
-    Args:
-        run_dir: where the events go.
-        values: the configuration by dotted keys; None is written as ``null``.
-        metrics: by tag; written as scalars too, which is where the tab looks for them.
-        step: where the scalars are.
+    None is written as ``null``. Metrics are written as scalars too, where the tab looks for them.
     """
     shown = {key: "null" if value is None else value for key, value in values.items()}
     known = {key: v if isinstance(v, int | float | str) else str(v) for key, v in shown.items()}

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import torch
-from torch.utils.tensorboard import SummaryWriter
 
 from seq2seq.decoding.device import device_named
 from seq2seq.decoding.forced import force_translate
@@ -31,15 +30,9 @@ def log_translations(
 ) -> int:
     """Record the attention of each sentence that is not blank, in the kinds that training records.
 
-    Args:
-        folder: where the event file goes.
-        model: a run folder or a model folder.
-        pairs: sentence n becomes ``attention/n``, counted from 1. Where it has a target, there is
-            a ``forced`` record, and the translations have a BLEU.
-        step: of the records.
-        beam: hypotheses that beam search follows, all of which are recorded; 1 for greedy search
-            alone.
-        device: where to compute.
+    Sentence n, counted from 1, becomes ``attention/n``. Where it has a target, there is a
+    ``forced`` record, and the translations have a BLEU. All hypotheses of the beam are recorded; a
+    beam of 1 is greedy search alone.
 
     Returns:
         The number of sentences recorded.
@@ -62,11 +55,26 @@ def log_translations(
     with writer:
         for kind, lists in found.items():
             for number, (pair, translations) in enumerate(zip(pairs, lists, strict=True), start=1):
-                for rank, translation in enumerate(translations):
-                    if translation.source_tokens:
-                        tag = f"attention/{number}"
-                        _log(writer, tag, kind, rank, pair, translation, step, language)
+                for rank, translation in enumerate(filter(_has_tokens, translations)):
+                    text = translation.text
+                    scored = kind != "forced" and pair.target.strip()
+                    log_attention(
+                        writer,
+                        f"attention/{number}",
+                        translation.weights,
+                        translation.source_tokens,
+                        translation.target_tokens,
+                        step,
+                        kind=kind,
+                        rank=rank,
+                        score=translation.score,
+                        bleu=sentence_bleu_score(text, pair.target, language) if scored else None,
+                    )
     return sum(bool(pair.source.strip()) for pair in pairs)
+
+
+def _has_tokens(translation: Translation) -> bool:
+    return bool(translation.source_tokens)
 
 
 def _found(
@@ -94,30 +102,3 @@ def _found(
         search = search_from_options(beam=beam, num_best=beam, length_penalty="average")
         found["beam"] = translator.translate_n_best(sources, search=search)
     return found
-
-
-def _log(
-    writer: SummaryWriter,
-    tag: str,
-    kind: str,
-    rank: int,
-    pair: SentencePair,
-    translation: Translation,
-    step: int,
-    language: str,
-) -> None:
-    bleu = None
-    if kind != "forced" and pair.target.strip():
-        bleu = sentence_bleu_score(translation.text, pair.target, language)
-    log_attention(
-        writer,
-        tag,
-        translation.weights,
-        translation.source_tokens,
-        translation.target_tokens,
-        step,
-        kind=kind,
-        rank=rank,
-        score=translation.score,
-        bleu=bleu,
-    )

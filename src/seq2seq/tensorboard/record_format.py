@@ -129,7 +129,7 @@ def decode_record(content: bytes) -> AttentionRecord:
         weights=high.astype(np.uint16) * 256 + low,
         score=described.score,
         bleu=described.bleu,
-        alignment=_links(described.alignment, len(source), len(target)),
+        alignment=checked_links(described.alignment, len(source), len(target)),
     )
 
 
@@ -149,18 +149,16 @@ def _unpacked(content: bytes) -> bytes:
     return unpacked
 
 
-def _links(found: list[tuple[int, int]] | None, num_source: int, num_target: int) -> Links | None:
-    if found is None:
-        return None
-    return checked_links(found, num_source, num_target)
-
-
-def checked_links(links: Sequence[Sequence[int]], num_source: int, num_target: int) -> Links:
-    """Sorted links, each once.
+def checked_links(
+    links: Sequence[Sequence[int]] | None, num_source: int, num_target: int
+) -> Links | None:
+    """Sorted links, each once; None where there is no gold alignment.
 
     Raises:
         RecordError: one is no pair of places within the sentence pair, or they are too many.
     """
+    if links is None:
+        return None
     if len(links) > MAX_LINKS:
         raise RecordError(f"more than {MAX_LINKS} links")
     for link in links:

@@ -70,6 +70,7 @@ def log_attention(
     name = _tag(tag, kind, rank)
     if hasattr(weights, "detach"):  # bfloat16 and other devices are no arrays
         weights = weights.detach().cpu().double()
+    links = None if alignment is None else [list(map(int, link)) for link in alignment]
     record = AttentionRecord(
         source=_tokens("source", source_tokens),
         target=_tokens("target", target_tokens),
@@ -77,13 +78,7 @@ def log_attention(
         score=None if score is None else _finite("score", score),
         # sacreBLEU's sums are a rounding error above 100 for a perfect translation
         bleu=None if bleu is None else min(100.0, _finite("bleu", bleu, 0, 100 + ROUNDING)),
-        alignment=None
-        if alignment is None
-        else checked_links(
-            [[int(place) for place in link] for link in alignment],
-            len(source_tokens),
-            len(target_tokens),
-        ),
+        alignment=checked_links(links, len(source_tokens), len(target_tokens)),
     )
     metadata = SummaryMetadata(
         plugin_data=SummaryMetadata.PluginData(
@@ -128,11 +123,6 @@ def _description(tag: str, kind: str, rank: int, source: Sequence[str]) -> bytes
     """What the index of the tab knows of a tag without reading its records."""
     text = " ".join(source)
     preview = text if len(text) <= _PREVIEW_LENGTH else f"{text[: _PREVIEW_LENGTH - 1]}…"
-    description = {
-        "version": VERSION,
-        "sentence": printable(tag),
-        "kind": printable(kind),
-        "rank": rank,
-        "text": preview,
-    }
+    names = {"sentence": printable(tag), "kind": printable(kind)}
+    description = {"version": VERSION, **names, "rank": rank, "text": preview}
     return json.dumps(description, ensure_ascii=False, separators=(",", ":")).encode()

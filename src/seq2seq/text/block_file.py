@@ -68,11 +68,6 @@ class BlockArray:
 
     A block is checked when it is first read.
 
-    Args:
-        path: the file.
-        dtype: of the array.
-        seal: of the file.
-
     Raises:
         DamagedFileError: the file is missing or has another size.
     """

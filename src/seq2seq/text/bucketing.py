@@ -106,13 +106,7 @@ def sorted_order(
 class ShuffledOrders:
     """The shuffled order of one epoch or another; the last one asked for is kept.
 
-    Args:
-        source_lengths: tokens of the source sentences.
-        target_lengths: tokens of the target sentences.
-        size: bound of a batch, or of a process's share of it.
-        seed: see `shuffled_order`.
-        rank: number of the process, see `Order.share`.
-        num_shares: number of processes.
+    `size` bounds a process's share of a batch; `rank` and `num_shares` are those of `Order.share`.
     """
 
     def __init__(

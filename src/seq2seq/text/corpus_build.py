@@ -56,11 +56,7 @@ class Encoders:
     ) -> Iterator[tuple[EncodedChunk, int]]:
         """Encoded chunks in order, with the number of lines of each.
 
-        Args:
-            read: the chunks.
-            codecs: of source and target.
-            codec_folder: where they are saved.
-            rules: which pairs are kept.
+        The codecs are those that lie in the folder.
         """
         if not self._idle:
             yield from ((encode_chunk(chunk, codecs, rules), chunk.num_lines) for chunk in read)
@@ -96,13 +92,7 @@ def build_corpus_folder(
 
     The folder is the same whatever the number of processes.
 
-    Args:
-        folder: an empty folder.
-        shards: the files.
-        codecs: of source and target.
-        rules: which pairs are kept.
-        encoders: who tokenises.
-        progress: told how many pairs each step has dealt with.
+    The folder has to be empty; `progress` is told how many pairs each step has dealt with.
 
     Raises:
         InputError: a file is wrong.

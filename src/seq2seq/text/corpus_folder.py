@@ -94,13 +94,7 @@ class _RaggedWriter:
 
 
 class CorpusWriter:
-    """Writes the folder, chunk after chunk.
-
-    Args:
-        folder: an empty folder.
-        codecs: of source and target; saved with the corpus.
-        keep_text: keep the text beside the ids.
-    """
+    """Writes the folder, chunk after chunk."""
 
     def __init__(
         self, folder: Path, codecs: tuple[TextCodec, TextCodec], *, keep_text: bool

@@ -6,7 +6,7 @@ import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Protocol
+from typing import Literal, Protocol
 
 import sentencepiece
 
@@ -33,23 +33,15 @@ SETTING = "data.store"
 KEY = re.compile(r"[0-9a-f]{16}")
 
 
+Part = Literal["waiting", "sampling", "training", "tokenising"]
+"""Of a build: for another process, of what tokenizers are trained on, of them, of all."""
+
+
 class BuildReport(Protocol):
     """Is told how a build goes on."""
 
-    def waiting(self, folder: Path) -> None:
-        """Another process builds what is wanted."""
-        ...
-
-    def sampling(self, folder: Path) -> None:
-        """The build begins: the pairs that tokenizers are trained on are read."""
-        ...
-
-    def training(self, num_pairs: int) -> None:
-        """The tokenizers are trained on so many pairs."""
-        ...
-
-    def encoding(self, num_pairs: int | None, num_processes: int) -> None:
-        """So many pairs, or an unknown number, are tokenised next."""
+    def begin(self, part: Part, line: str, num_pairs: int | None = None) -> None:
+        """A part begins, in words; of ``tokenising``, the number of pairs where it is known."""
         ...
 
     def advance(self, num_pairs: int) -> None:
@@ -98,12 +90,6 @@ def open_corpus(
     Of several processes that want the same one makes it, and the others wait. It is there whole or
     not at all, whenever its making is stopped; what that has left is removed by the next call.
 
-    Args:
-        root: the folder of all tokenised corpora.
-        recipe: what to make.
-        report: is told how the making goes on.
-        num_processes: processes that tokenise.
-
     Raises:
         InputError: a file is wrong, or the folder cannot be written to.
     """
@@ -116,7 +102,7 @@ def open_corpus(
         with holding(folder, wait=False, setting=SETTING) as is_ours:
             if is_ours:
                 return _read(folder) or _build(folder, recipe, report, num_processes)
-        report.waiting(folder)
+        report.begin("waiting", f"waiting for another process that tokenises into {folder}")
         with holding(folder, wait=True, setting=SETTING):
             return _read(folder) or _build(folder, recipe, report, num_processes)
     except OSError as error:
@@ -150,7 +136,9 @@ def _build(folder: Path, recipe: Recipe, report: BuildReport, num_processes: int
     with replacing_folder(folder / WHOLE, CORPUS_FILES) as partial:
         with Encoders(num_processes) as encoders:
             codecs, num_pairs = _codecs(folder, recipe, report)
-            report.encoding(num_pairs, num_processes)
+            count = "pairs" if num_pairs is None else f"{num_pairs:,} pairs"
+            who = "one process" if num_processes == 1 else f"{num_processes} processes"
+            report.begin("tokenising", f"tokenising {count} in {who}", num_pairs)
             build_corpus_folder(
                 partial,
                 recipe.shards,
@@ -177,10 +165,10 @@ def _codecs(
     """The codecs, and the number of pairs where it is known."""
     if recipe.codecs is not None:
         return recipe.codecs, None
-    report.sampling(folder)
+    report.begin("sampling", f"tokenising the training files, once, into {folder}")
     pairs, num_pairs = sample_pairs(recipe.shards, recipe.rules.held_out, recipe.rules.split_seed)
     pairs = drop_blank(pairs)
-    report.training(len(pairs))
+    report.begin("training", f"training the tokenizers on {len(pairs):,} pairs")
     with TemporaryDirectory() as scratch:
         codecs = train_codecs(pairs, recipe.tokenizers, recipe.languages, Path(scratch))
     return codecs, num_pairs

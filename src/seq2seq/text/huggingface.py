@@ -52,9 +52,7 @@ class HubSplits:
     def pairs(self, key: str, split: str) -> list[SentencePair]:
         """The sentence pairs of a split.
 
-        Args:
-            key: configuration key that names the split, for the message.
-            split: name of the split.
+        `key` is the configuration key that names the split, for the message.
 
         Raises:
             InputError: there is no such split, or it has no such languages.

@@ -43,11 +43,7 @@ def inspection_report(
 ) -> str:
     """Counts, lengths, outliers, unknown tokens, repetition, overlap, odd characters, batches.
 
-    Args:
-        splits: by name, ``train`` among them.
-        codecs: of source and target.
-        languages: codes of source and target.
-        order: the batches of the first epoch of the training split.
+    `order` holds the batches of the first epoch of the split ``train``.
     """
     sections = {
         "ratios": _ratios(splits),

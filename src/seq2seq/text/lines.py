@@ -9,8 +9,7 @@ from seq2seq.text.files import TextStream
 def stream_lines(stream: BinaryIO) -> Iterator[str]:
     r"""Lines, which end at \n only; bytes that are not UTF-8 are marked.
 
-    Args:
-        stream: decompressed where its first bytes say so, as files of a corpus are.
+    They are decompressed where their first bytes say so, as files of a corpus are.
 
     Raises:
         InputError: the compressed data are damaged, or a line is too long to be one.

@@ -48,12 +48,8 @@ class Resampling:
 class SampledSentences:
     """One side of a split in one epoch.
 
-    Args:
-        resampling: how to draw.
-        codec: of this side.
-        usual: the sentences as they are split where nothing is drawn.
-        stream: the epoch, and the side: 0 source, 1 target.
-        pairs: the text.
+    `usual` are the sentences as they are split where nothing is drawn, `stream` the epoch and the
+    side: 0 source, 1 target.
     """
 
     def __init__(

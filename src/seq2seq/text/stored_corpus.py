@@ -82,13 +82,7 @@ class _Ragged:
 
 
 class StoredSentences:
-    """Token ids of many sentences, mapped from a folder.
-
-    Args:
-        ids: by sentence.
-        lengths: number of tokens of each sentence.
-        num_unknown: how many tokens are ``<unk>``.
-    """
+    """Token ids of many sentences, mapped from a folder."""
 
     def __init__(self, ids: _Ragged, lengths: NDArray[np.uint16], num_unknown: int) -> None:
         self._ids = ids
@@ -103,13 +97,7 @@ class StoredSentences:
 
 
 class StoredPairs(Sequence[SentencePair]):
-    """The pairs as text, read when they are asked for.
-
-    Args:
-        count: number of pairs.
-        source: text of the source sentence at a place.
-        target: text of the target sentence at a place.
-    """
+    """The pairs as text, read when they are asked for."""
 
     def __init__(
         self, count: int, source: Callable[[int], str], target: Callable[[int], str]

@@ -40,11 +40,6 @@ NUM_WAYS = 64
 class WordTokenizer:
     """Words, or characters, by a named splitter; case is kept unless `lowercase`.
 
-    Args:
-        language: language code, for the rules of splitting and joining.
-        lowercase: lower-case the text first.
-        name: a name in `splitters.SPLITTERS`.
-
     Raises:
         InputError: the splitter does not know the language.
     """

@@ -35,11 +35,6 @@ def read_vectors(path: Path, vocabulary: Vocabulary, size: int) -> Vectors:
 
     A subword that begins a word (▁dog) takes the vector of that word where it has none itself.
 
-    Args:
-        path: text, plain or compressed.
-        vocabulary: the tokens that are wanted.
-        size: numbers of a vector.
-
     Raises:
         InputError: the file is missing or damaged, a line is no vector of that size, or no token
             of the vocabulary is in it.

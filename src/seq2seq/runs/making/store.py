@@ -13,7 +13,7 @@ from seq2seq.text.chunk_encoding import EncodingRules
 from seq2seq.text.codec import TextCodec
 from seq2seq.text.corpus import Shard
 from seq2seq.text.corpus_build import num_cores
-from seq2seq.text.corpus_store import Recipe, open_corpus
+from seq2seq.text.corpus_store import Part, Recipe, open_corpus
 from seq2seq.text.stored_corpus import StoredCorpus
 
 
@@ -69,28 +69,12 @@ class TerminalReport:
     def __exit__(self, *_: object) -> None:
         self._bars.stop()
 
-    def waiting(self, folder: Path) -> None:
-        """Another process builds what is wanted."""
-        self._say(f"waiting for another process that tokenises into {folder}")
-
-    def sampling(self, folder: Path) -> None:
-        """The build begins."""
-        self._say(f"tokenising the training files, once, into {folder}")
-
-    def training(self, num_pairs: int) -> None:
-        """The tokenizers are trained on so many pairs."""
-        self._say(f"training the tokenizers on {num_pairs:,} pairs")
-
-    def encoding(self, num_pairs: int | None, num_processes: int) -> None:
-        """So many pairs, or an unknown number, are tokenised next."""
-        processes = "one process" if num_processes == 1 else f"{num_processes} processes"
-        count = "pairs" if num_pairs is None else f"{num_pairs:,} pairs"
-        self._say(f"tokenising {count} in {processes}")
-        self._bars.add_task("tokenising", total=num_pairs)
+    def begin(self, part: Part, line: str, num_pairs: int | None = None) -> None:
+        """A part of it begins."""
+        self._console.print(Text(one_line(line)))
+        if part == "tokenising":
+            self._bars.add_task(part, total=num_pairs)
 
     def advance(self, num_pairs: int) -> None:
         """So many more pairs are tokenised."""
         self._bars.advance(self._bars.task_ids[-1], num_pairs)
-
-    def _say(self, line: str) -> None:
-        self._console.print(Text(one_line(line)))

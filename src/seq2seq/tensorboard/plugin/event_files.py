@@ -22,9 +22,7 @@ PAGE_BYTES = 1 << 26
 def read_log_folder(folder: Path, *, name: str | None = None) -> Json:
     """Index and views of a folder of runs, as `page` takes them, with frames of `PAGE_BYTES`.
 
-    Args:
-        folder: a run folder, or one with runs below it.
-        name: what to call the run of `folder` itself; None for the folder's name.
+    Of a run in the folder itself `name` is the name, by default that of the folder.
 
     Raises:
         InputError: there are no attention records in it.
