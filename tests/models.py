@@ -14,6 +14,11 @@ VARIANTS = {
     "bridge_and_readout": {"decoder_hidden_size": 7, "readout_size": 5, "num_layers": 2},
     "from_zeros": {"initial_state": "zeros", "num_layers": 2},
     "token_in_query": {"query": "state_and_token", "num_layers": 2},
+    "average": {"score": "average"},
+    "sparse_coverage": {"attention_coverage": True, "attention_normaliser": "sparsemax"},
+    "local_m": {"attention_kind": "local_m", "attention_window": 1},
+    "local_p_heads": {"attention_kind": "local_p", "attention_window": 2, "attention_heads": 2},
+    "monotonic": {"attention_kind": "monotonic"},
     "tied": {"readout_size": 4, "embedding_size": 4, "tying": "all"},
 }
 
