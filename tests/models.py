@@ -14,6 +14,10 @@ VARIANTS = {
     "bridge_and_readout": {"decoder_hidden_size": 7, "readout_size": 5, "num_layers": 2},
     "from_zeros": {"initial_state": "zeros", "num_layers": 2},
     "token_in_query": {"query": "state_and_token", "num_layers": 2},
+    "sparse_coverage": {"attention_coverage": True, "attention_normaliser": "sparsemax"},
+    "local_m": {"attention_kind": "local_m", "attention_window": 1},
+    "local_p_heads": {"attention_kind": "local_p", "attention_window": 2, "attention_heads": 2},
+    "monotonic": {"attention_kind": "monotonic"},
     "tied": {"readout_size": 4, "embedding_size": 4, "tying": "all"},
 }
 
@@ -40,4 +44,7 @@ def spec_of(**changes):
 
 def model_of(**changes):
     torch.manual_seed(7)
-    return build_seq2seq(spec_of(**changes)).double().eval()
+    model = build_seq2seq(spec_of(**changes)).double().eval()
+    if changes.get("attention_kind") == "monotonic":  # else too little is attended to for a test
+        model.decoder.attention.weighing.offset.data.zero_()
+    return model

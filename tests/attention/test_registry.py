@@ -9,6 +9,7 @@ from seq2seq.attention.registry import SCORES, build_score
 from seq2seq.attention.scores import (
     AdditiveScore,
     BilinearScore,
+    ConstantScore,
     DotScore,
     GaussianScore,
     ScaledDotScore,
@@ -17,6 +18,7 @@ from seq2seq.attention.scores import (
 
 BUILT_IN = {
     "additive": AdditiveScore,
+    "average": ConstantScore,
     "bilinear": BilinearScore,
     "dot": DotScore,
     "gaussian": GaussianScore,
@@ -101,7 +103,7 @@ def test_an_unknown_name_is_answered_with_the_nearest_and_with_all(wrong, neares
 
 
 def test_a_name_near_to_nothing_is_answered_with_all():
-    with pytest.raises(ValueError, match="'xyz'; known scores: additive, bilinear, dot"):
+    with pytest.raises(ValueError, match="'xyz'; known scores: additive, average, bilinear"):
         build_score("xyz", **sizes())
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
+from seq2seq.decoding.hypothesis import Hypothesis
 from seq2seq.decoding.lengths import DEFAULT_BOUNDS, LengthBounds
 from seq2seq.decoding.model_folder import (
     TranslationModel,
@@ -14,12 +15,12 @@ from seq2seq.decoding.model_folder import (
 from seq2seq.decoding.sampling import Sampling
 from seq2seq.decoding.search import GREEDY, Search, search_from_options
 from seq2seq.decoding.translation import EMPTY, Translation
-from seq2seq.decoding.translator import LONGEST, Translator
+from seq2seq.decoding.translator import LONGEST, Translator, _with_source_words
 from seq2seq.errors import InputError
 from seq2seq.text.casing import Casing
 from seq2seq.text.codec import TextCodec
 from seq2seq.text.corpus import SentencePair
-from seq2seq.text.vocabulary import UNKNOWN_ID, Vocabulary
+from seq2seq.text.vocabulary import END_ID, UNKNOWN_ID, Vocabulary
 from tests.models import VARIANTS, model_of, spec_of
 from tests.tiny import codecs_of
 
@@ -192,6 +193,15 @@ def test_an_alignment_leaves_the_ends_out():
     assert found.alignment() == [(1, 0), (0, 1)]
     assert json.loads(json.dumps(found.as_dict()))["alignment"] == [[1, 0], [0, 1]]
     assert EMPTY.alignment() == []
+
+
+def test_a_token_that_attends_to_no_word_is_linked_to_none():
+    weights = torch.tensor([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
+    tokens = ("x", "y", "z", "<eos>")
+    assert Translation("x y z", ("a", "b", "<eos>"), tokens, -1.0, weights).alignment() == [(1, 0)]
+    hypothesis = Hypothesis((UNKNOWN_ID,) * 3 + (END_ID,), -1.0, weights)
+    replaced = _with_source_words(["<unk>"] * 3 + ["<eos>"], ["a", "b"], hypothesis)
+    assert replaced == ["b", "<unk>", "<unk>", "<eos>"]
 
 
 @pytest.mark.parametrize(

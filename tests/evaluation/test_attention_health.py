@@ -32,6 +32,14 @@ def test_the_identity_is_sharp_covers_all_and_is_monotonic():
     }
 
 
+def test_a_row_that_attends_to_nothing_is_sharp_and_goes_nowhere():
+    # three words and <eos>; a hard attention that has left the source after two words
+    found = measured([[0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0], [0, 0, 0, 0]])
+    assert found["monotonicity"] == 1
+    assert found["entropy"] == found["eos_mass"] == 0
+    assert found["peak"] == pytest.approx(2 / 3)
+
+
 def test_uniform_attention_has_entropy_one():
     found = measured(np.full((3, 4), 0.25))
     assert found["entropy"] == pytest.approx(1)

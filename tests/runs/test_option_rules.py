@@ -15,9 +15,9 @@ from seq2seq.errors import InputError
 from seq2seq.experiments.job import Job, ledger_of
 from seq2seq.experiments.ledger import FILE_NAME, fingerprint, flat
 from seq2seq.model.spec import build_seq2seq
-from seq2seq.option_rules import COUNTS, warnings
+from seq2seq.option_rules import COUNTS, NEEDS, warnings
 from seq2seq.runs.making.decoding import build_search
-from seq2seq.runs.making.model import build_spec
+from seq2seq.runs.making.model import build_model, build_spec
 from seq2seq.runs.making.training import _averaging, _optimisation
 from seq2seq.runs.preparation import _require_same_sizes
 from seq2seq.runs.run import run
@@ -33,6 +33,15 @@ def weights_of(config):
     torch.manual_seed(1)
     state = build_seq2seq(build_spec(config, VOCABULARY, VOCABULARY)).state_dict()
     return {name: tensor.tolist() for name, tensor in state.items()}
+
+
+def attention_of(config):
+    """Of a sentence of five words, at four steps."""
+    torch.manual_seed(1)
+    model = build_seq2seq(build_spec(config, VOCABULARY, VOCABULARY)).eval()
+    ids, is_token = torch.tensor([[4, 5, 4, 4, 5, 3]]), torch.ones(1, 6, dtype=torch.bool)
+    with torch.no_grad():
+        return model(ids, torch.tensor([6]), is_token, ids[:, :4]).weights.tolist()
 
 
 def rates_of(config):
@@ -54,6 +63,9 @@ IDLE = {
     "attention.score=bilinear attention.hidden_size=7": weights_of,
     "attention.score=gaussian attention.hidden_size=7": weights_of,
     "attention.score=scaled_dot attention.hidden_size=7": weights_of,
+    "attention.score=average attention.hidden_size=7": weights_of,
+    "attention.kind=global attention.window=1": attention_of,
+    "attention.kind=monotonic attention.normaliser=sparsemax": attention_of,
     "optim.schedule=constant optim.final_fraction=0.5": rates_of,
     "optim.schedule=constant optim.plateau_factor=0.25": rates_of,
     "optim.schedule=cosine optim.plateau_patience=9": rates_of,
@@ -64,6 +76,8 @@ IDLE = {
 }
 COUNTING = {
     "attention.score=additive attention.hidden_size=7": weights_of,
+    "attention.kind=global attention.normaliser=sparsemax": attention_of,
+    "attention.score=additive attention.coverage=true": attention_of,
     "optim.schedule=cosine optim.final_fraction=0.5": rates_of,
     "optim.averaging=ema optim.ema_decay=0.5": averages_of,
     "optim.averaging=epochs optim.average_from_epoch=2": averages_of,
@@ -130,6 +144,49 @@ def test_the_table_names_keys_and_values_that_exist():
             choices = setting_of(where.key).choices
             names = SCORES.names() if where.key == "attention.score" else choices
             assert set(where.values) <= {*names, True, 0}, where
+
+
+@pytest.mark.parametrize(
+    ("overrides", "line"),
+    [
+        (
+            ["attention=coverage", "attention.score=dot"],
+            "attention.coverage=true does not go with attention.score=dot: "
+            "set attention.score=additive",
+        ),
+        (
+            ["attention.kind=local_p"],
+            "attention.window is needed with attention.kind=local_p, for example 5",
+        ),
+    ],
+)
+def test_what_does_not_go_together_is_refused_in_one_line(configured, overrides, line):
+    with pytest.raises(InputError) as caught:
+        configured(*overrides)
+    assert str(caught.value) == line
+
+
+def test_the_refusals_name_keys_and_values_that_exist():
+    for which, needed in NEEDS:
+        for where in (which, needed):
+            names = (
+                SCORES.names() if where.key == "attention.score" else setting_of(where.key).choices
+            )
+            assert set(where.values) <= {*names, True}, where
+
+
+def test_a_window_counts_where_there_is_one(configured):
+    narrow, wide = (
+        configured("attention=local_m", f"attention.window={size}", *SMALL) for size in (1, 2)
+    )
+    assert attention_of(narrow) != attention_of(wide)
+    assert not told(narrow, "attention.window=1")
+
+
+def test_more_heads_than_numbers_are_refused_before_the_model_is_built(configured):
+    config = configured("attention.heads=9", *SMALL)
+    with pytest.raises(InputError, match="heads=9 share 8 numbers of the query"):
+        build_model(build_spec(config, VOCABULARY, VOCABULARY))
 
 
 def test_a_score_that_needs_a_hidden_size_says_so(configured):

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from seq2seq.evaluation.alignment import argmax_links
 from seq2seq.text.vocabulary import END
 
 
@@ -30,14 +31,13 @@ class Translation:
     def alignment(self) -> list[tuple[int, int]]:
         """(source, target) places: each target token with the source token it attends to most.
 
-        ``<eos>`` is left out on both sides.
+        ``<eos>`` is left out on both sides, and so is a token that attends to nothing else.
         """
-        num_words = len(self.source_tokens) - 1
-        if num_words < 1 or not self.weights.numel():
+        if not self.weights.numel():
             return []
-        nearest = self.weights[:, :num_words].argmax(dim=1).tolist()
-        pairs = zip(nearest, range(len(nearest)), self.target_tokens, strict=True)
-        return [(source, target) for source, target, token in pairs if token != END]
+        links = argmax_links(self.weights[:, : len(self.source_tokens) - 1])
+        in_order = sorted(links, key=lambda link: link[1])
+        return [link for link in in_order if self.target_tokens[link[1]] != END]
 
     def as_dict(self) -> dict[str, Any]:
         """What JSON can hold of it; attention with four digits."""

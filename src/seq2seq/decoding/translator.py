@@ -15,6 +15,7 @@ from seq2seq.decoding.model_folder import TranslationModel, load_model_folder
 from seq2seq.decoding.search import GREEDY, Search, run_search
 from seq2seq.decoding.translation import EMPTY, Translation
 from seq2seq.errors import InputError
+from seq2seq.evaluation.alignment import argmax_links
 from seq2seq.text.batch import SourceBatch
 from seq2seq.text.bucketing import BatchSize, sorted_order
 from seq2seq.text.codec import TextCodec
@@ -225,10 +226,10 @@ def _with_source_words(
     tokens: list[str], source_words: list[str], hypothesis: Hypothesis
 ) -> list[str]:
     """Each ``<unk>`` replaced by the source word, ``<eos>`` not being one, that it attends to."""
-    nearest = hypothesis.weights[:, : len(source_words)].argmax(dim=1).tolist()
+    links = argmax_links(hypothesis.weights[:, : len(source_words)])
+    nearest = {row: source_words[place] for place, row in links}
     return [
-        source_words[place] if token == UNKNOWN else token
-        for token, place in zip(tokens, nearest, strict=True)
+        nearest.get(row, token) if token == UNKNOWN else token for row, token in enumerate(tokens)
     ]
 
 

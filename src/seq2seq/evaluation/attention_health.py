@@ -36,7 +36,7 @@ class HealthSums:
         num_source_tokens: source tokens, ``<eos>`` not counted.
         num_forward: neighbouring target tokens of which the second's likeliest source token is not
             before the first's.
-        num_neighbours: neighbouring target tokens.
+        num_neighbours: neighbouring target tokens, both of which attend to something.
     """
 
     entropy: float = 0.0
@@ -85,7 +85,8 @@ def health_sums(
     is_row = rows < target[:, None]
     counted = array * is_row[:, :, None]
     unattended = (counted.sum(axis=1) < UNATTENDED) & is_word
-    is_neighbour = is_row[:, 1:]
+    is_looking = counted.any(axis=2)
+    is_neighbour = is_looking[:, :-1] & is_looking[:, 1:]
     return HealthSums(
         entropy=_normalised_entropy(counted * is_source[:, None], source),
         padding_mass=float((counted * ~is_source[:, None]).sum()),

@@ -62,14 +62,13 @@ class HeadsAttention(nn.Module):
     ) -> tuple[Float[Tensor, "N M"], Float[Tensor, "N S"], State]:
         """Context and mean weights; N = B K rows, those of a sentence beside each other."""
         size = (len(state) - 1) // len(self.heads)
-        found = [
-            head.attend(
-                self.queries[place](query),
-                replace(memory, projected_keys=memory.projected_keys.select(2, place)),
-                state[place * size : (place + 1) * size],
-            )
-            for place, head in enumerate(self._each())
-        ]
+        found = []
+        for place, (head, keys) in enumerate(
+            zip(self._each(), memory.projected_keys.unbind(2), strict=True)
+        ):
+            own = replace(memory, keys=keys, projected_keys=keys)  # a score reads the latter alone
+            of_head = state[place * size : (place + 1) * size]
+            found.append(head.attend(self.queries[place](query), own, of_head))
         contexts, weights, states = zip(*found, strict=True)
         pairs = zip(self.values, contexts, strict=True)
         context = torch.cat([project(each) for project, each in pairs], dim=-1)
