@@ -18,6 +18,7 @@ from seq2seq.runs.training_run import shown_metrics
 from seq2seq.sweeps.comparison import compared_by
 
 EXAMPLE = Path(__file__).parents[1] / "packages" / "stutter"
+PAGE = Path(__file__).parents[2] / "docs" / "extending.md"
 TEXTS = ["A cat sat on the mat .", "It rains ."]
 SCORED = {name: metric for name, metric in METRICS.built_in.items() if metric.score is not None}
 QUICK = [name for name, metric in METRICS.built_in.items() if metric.is_quick]
@@ -46,10 +47,11 @@ def test_a_metric_is_on_the_card_in_its_table_and_in_the_record(name, tmp_path):
 
 @pytest.mark.parametrize("name", QUICK)
 def test_a_quick_metric_is_monitored_and_swept_for(name, configured):
-    logged, direction = monitor(configured(f"trainer.monitor={name}"))
+    config = configured(f"trainer.monitor={name}", f"sweep.metric={name}")
+    logged, direction = monitor(config)
     assert direction == ("min" if name in {"loss", "perplexity", "aer", "token_errors"} else "max")
     assert logged == ("alignment/aer" if name == "aer" else f"validation/{name}")
-    assert configured(f"sweep.metric={name}").sweep.metric == name
+    assert config.sweep.metric == name
     assert name in setting_of("sweep.metric").choices
 
 
@@ -81,6 +83,14 @@ def test_a_metric_of_another_package_goes_the_same_way(example, configured):
     assert monitor(configured("trainer.monitor=repeated")) == ("validation/repeated", "min")
     assert "repeated" in setting_of("sweep.metric").choices
     assert compared_by()["repeated"] == "repeated words"
+
+
+def test_the_example_of_the_page_for_notebooks_runs(monkeypatch):
+    monkeypatch.setattr(METRICS, "_added", {})
+    (code,) = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text("utf-8"), re.M | re.S)
+    assert "assert" in code
+    exec(compile(code, PAGE, "exec"), {})
+    assert compared_by()["shorter"] == "words left out"
 
 
 def test_without_its_package_a_metric_is_unknown(configured):

@@ -147,12 +147,9 @@ def best_links(gold: GoldAlignment, source_words: Words, target_words: Words) ->
         source_words: those that have a token of their own.
         target_words: likewise.
     """
-
-    def value(i: int, j: int) -> int:
-        return ((i, j) in gold.sure) + ((i, j) in gold.possible)
-
     sources = sorted(source_words)
-    return frozenset((max(sources, key=lambda i: value(i, j)), j) for j in target_words if sources)
+    rows = ([(i, j) for i in sources] for j in target_words if sources)
+    return frozenset(max(row, key=lambda x: (x in gold.sure, x in gold.possible)) for row in rows)
 
 
 def word_indices(tokens: Sequence[str], words: Sequence[str] | None = None) -> list[int | None]:
