@@ -1,7 +1,7 @@
 """Score a model: python scripts/evaluate.py MODEL_OR_RUN_DIR --source FILE --reference FILE
 
-With several models it scores their ensemble. Scores of greedy search and of beam search, BLEU by
-source length and by unknown words.
+With several models it scores their ensemble. Scores of greedy search and of beam search, BLEU with
+an interval (other sentences of the kind, drawn from these), and by source length and unknown words.
 """
 
 import argparse
@@ -60,7 +60,7 @@ def _evaluate(arguments: argparse.Namespace) -> int:
     translator = Translator.load(
         *arguments.model, device=arguments.device, precision=arguments.precision
     )
-    scored = score_searches(translator, pairs, search)
+    scored = score_searches(translator, pairs, search, with_interval=True)
     if arguments.json:
         print(json.dumps(as_metrics(scored)))
     else:

@@ -1,4 +1,6 @@
+import sys
 import threading
+import tomllib
 from http.server import ThreadingHTTPServer
 from pathlib import Path
 
@@ -49,6 +51,52 @@ def grammar():
     from seq2seq.grammar.grammar import load_grammar  # noqa: PLC0415 - after the hook
 
     return load_grammar(ROOT / "data" / "grammar")
+
+
+@pytest.fixture
+def install(tmp_path, monkeypatch):
+    """Put a package of one module on sys.path, the way pip would leave it; returns the module."""
+    modules = []
+
+    def install_package(pyproject, code):
+        project = tomllib.loads(pyproject)
+        (module,) = project["tool"]["setuptools"]["py-modules"]
+        name, version = project["project"]["name"], project["project"]["version"]
+        site = tmp_path / f"site of {name}"
+        information = site / f"{name.replace('-', '_')}-{version}.dist-info"
+        information.mkdir(parents=True)
+        (site / f"{module}.py").write_text(code, "utf-8")
+        (information / "METADATA").write_text(
+            f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n", "utf-8"
+        )
+        lines = []
+        for group, entries in project["project"]["entry-points"].items():
+            lines += [f"[{group}]", *(f"{entry} = {value}" for entry, value in entries.items())]
+        (information / "entry_points.txt").write_text("\n".join(lines) + "\n", "utf-8")
+        sys.modules.pop(module, None)  # other tests have a namesake
+        monkeypatch.syspath_prepend(site)
+        modules.append(module)
+        return module
+
+    yield install_package
+    for module in modules:
+        sys.modules.pop(module, None)
+
+
+@pytest.fixture
+def install_part(install):
+    """The same for a package that brings one part, as in ``name = its_module:part``."""
+
+    def install_package(package, group, entry, code):
+        name, value = entry.split(" = ")
+        pyproject = [
+            f'[project]\nname = "{package}"\nversion = "1.0"',
+            f'[project.entry-points."{group}"]\n{name} = "{value}"',
+            f'[tool.setuptools]\npy-modules = ["{value.split(":")[0]}"]',
+        ]
+        return install("\n".join(pyproject), code)
+
+    return install_package
 
 
 @pytest.fixture

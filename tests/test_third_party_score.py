@@ -4,7 +4,6 @@ import re
 import shlex
 import shutil
 import sys
-import tomllib
 from importlib import import_module, metadata
 from pathlib import Path
 
@@ -38,26 +37,9 @@ def blocks(text, language):
 
 
 @pytest.fixture
-def package(tmp_path, monkeypatch):
-    """The package of the page on sys.path, the way pip would leave it."""
-    project = tomllib.loads(PYPROJECT)
-    (module,) = project["tool"]["setuptools"]["py-modules"]
-    name, version = project["project"]["name"], project["project"]["version"]
-    site = tmp_path / "site"
-    information = site / f"{name.replace('-', '_')}-{version}.dist-info"
-    information.mkdir(parents=True)
-    (site / f"{module}.py").write_text(CODE, "utf-8")
-    (information / "METADATA").write_text(
-        f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n", "utf-8"
-    )
-    lines = []
-    for group, entries in project["project"]["entry-points"].items():
-        lines += [f"[{group}]", *(f"{entry} = {value}" for entry, value in entries.items())]
-    (information / "entry_points.txt").write_text("\n".join(lines) + "\n", "utf-8")
-    monkeypatch.delitem(sys.modules, module, raising=False)  # other tests have a namesake
-    monkeypatch.syspath_prepend(site)
-    yield module
-    sys.modules.pop(module, None)
+def package(install):
+    """The package of the page."""
+    return install(PYPROJECT, CODE)
 
 
 @pytest.fixture

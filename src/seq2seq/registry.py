@@ -22,14 +22,18 @@ Part = TypeVar("Part")
 class Registry(Generic[Part]):
     """The parts of a kind.
 
-    Args:
-        kind: what a part is, in one word. Entry points are of the group ``seq2seq.<kind>s``.
+    Attributes:
         built_in: ours. Nobody else can take their names.
+        group: of the entry points, ``seq2seq.<kind>s``.
+
+    Args:
+        kind: what a part is, in one word.
+        built_in: see above.
         contract: the class or protocol that every part keeps.
     """
 
     def __init__(self, kind: str, built_in: Mapping[str, Part], contract: type[Any]) -> None:
-        self.built_in = built_in
+        self.built_in, self.group = built_in, f"seq2seq.{kind}s"
         self._kind, self._contract = kind, contract
         self._added: dict[str, Part] = {}
         self._warned: set[str] = set()
@@ -52,7 +56,7 @@ class Registry(Generic[Part]):
 
     def names(self) -> list[str]:
         """Every name: the built-in ones, then the others, sorted. Imports no other package."""
-        others = {*self._added, *_offered(f"seq2seq.{self._kind}s", tuple(sys.path)).names}
+        others = {*self._added, *_offered(self.group, tuple(sys.path)).names}
         return [*self.built_in, *sorted(others - self.built_in.keys())]
 
     def require(self, name: str) -> None:
@@ -82,7 +86,7 @@ class Registry(Generic[Part]):
         for own in (self.built_in, self._added):
             if name in own:
                 return own[name]
-        (entry_point, *_) = _offered(f"seq2seq.{self._kind}s", tuple(sys.path)).select(name=name)
+        (entry_point, *_) = _offered(self.group, tuple(sys.path)).select(name=name)
         package = entry_point.dist.name if entry_point.dist else entry_point.module
         described = f"{self._kind} {name!r} of the package {package!r}"
         try:

@@ -1,5 +1,4 @@
 import sys
-import textwrap
 
 import pytest
 import torch
@@ -49,20 +48,9 @@ def sizes(query_size=6, key_size=6, hidden_size=4):
 
 
 @pytest.fixture
-def install(tmp_path, monkeypatch):
-    """Install a package that offers one score, the way pip would leave it."""
-
-    def install_package(package, entry, code):
-        module = package.replace("-", "_")
-        (tmp_path / f"{module}.py").write_text(textwrap.dedent(code))
-        information = tmp_path / f"{module}-1.0.dist-info"
-        information.mkdir()
-        (information / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\n")
-        (information / "entry_points.txt").write_text(f"[seq2seq.scores]\n{entry}\n")
-        monkeypatch.syspath_prepend(tmp_path)
-        monkeypatch.delitem(sys.modules, module, raising=False)
-
-    return install_package
+def install_score(install_part):
+    """Install a package that brings one score."""
+    return lambda package, entry, code: install_part(package, SCORES.group, entry, code)
 
 
 @pytest.mark.parametrize(("name", "kind"), BUILT_IN.items())
@@ -107,8 +95,8 @@ def test_a_name_near_to_nothing_is_answered_with_all():
         build_score("xyz", **sizes())
 
 
-def test_a_score_of_another_package_plugs_in_within_fifteen_lines(install):
-    install("cosine-score", "cosine = cosine_score:cosine", COSINE)
+def test_a_score_of_another_package_plugs_in_within_fifteen_lines(install_score):
+    install_score("cosine-score", "cosine = cosine_score:cosine", COSINE)
     assert len(COSINE.splitlines()) <= 15
     assert "cosine" in SCORES.names()
     score = build_score("cosine", **sizes())
@@ -119,8 +107,10 @@ def test_a_score_of_another_package_plugs_in_within_fifteen_lines(install):
     torch.testing.assert_close(weights.sum(-1), torch.ones(2, 3))
 
 
-def test_another_package_is_imported_only_when_its_name_is_asked_for(install):
-    install("unlucky-score", "unlucky = unlucky_score:make", "raise RuntimeError('no licence')")
+def test_another_package_is_imported_only_when_its_name_is_asked_for(install_score):
+    install_score(
+        "unlucky-score", "unlucky = unlucky_score:make", "raise RuntimeError('no licence')"
+    )
     assert "unlucky" in SCORES.names()
     assert isinstance(build_score("dot", **sizes()), DotScore)
     assert "unlucky_score" not in sys.modules
@@ -134,21 +124,21 @@ def test_another_package_is_imported_only_when_its_name_is_asked_for(install):
         ("", "make"),
     ],
 )
-def test_a_package_that_cannot_be_imported_is_named(install, code, reason):
-    install("broken-score", "broken = broken_score:make", code)
+def test_a_package_that_cannot_be_imported_is_named(install_score, code, reason):
+    install_score("broken-score", "broken = broken_score:make", code)
     with pytest.raises(ImportError, match=f"'broken' of the package 'broken-score'.*{reason}"):
         build_score("broken", **sizes())
 
 
-def test_a_score_that_misses_part_of_the_contract_is_refused(install):
-    install(
+def test_a_score_that_misses_part_of_the_contract_is_refused(install_score):
+    install_score(
         "half-score", "half = half_score:Half", "class Half:\n    __init__ = lambda *_, **__: None"
     )
     with pytest.raises(TypeError, match=r"'half'.*needs_equal_sizes, project_keys, __call__"):
         build_score("half", **sizes())
 
 
-def test_another_package_cannot_take_a_built_in_name(install):
-    install("rival-score", "dot = rival_score:make", "raise RuntimeError('imported')")
+def test_another_package_cannot_take_a_built_in_name(install_score):
+    install_score("rival-score", "dot = rival_score:make", "raise RuntimeError('imported')")
     assert isinstance(build_score("dot", **sizes()), DotScore)
     assert SCORES.names() == sorted(BUILT_IN)

@@ -118,7 +118,7 @@ REFUSED = {
         "trainer.monitor=bloo is wrong: trainer.monitor takes one of loss, perplexity, accuracy, "
         "aer, bleu, chrf, token_errors, exact, last, did you mean bleu?"
     ),
-    "data=parallel trainer.monitor=ter data.train.source=a": (
+    "trainer.monitor=ter": (
         "trainer.monitor=ter is wrong: trainer.monitor takes one of loss, perplexity, accuracy, "
         "aer, bleu, chrf, token_errors, exact, last, did you mean aer?"
     ),

@@ -42,6 +42,19 @@ def test_every_score_of_every_search_is_in_the_table():
     assert all(name in table for name in (*cards, "tok:13a", "2 sentences"))
 
 
+def test_an_interval_is_on_the_card_where_it_is_asked_for():
+    said = [*FRENCH, *SAID] * 9
+    asked, plain = (
+        score_card(said, FRENCH * 18, language="fr", with_interval=each) for each in (True, False)
+    )
+    low, high = asked.as_dict()["bleu_interval"]
+    assert low < asked.scores["bleu"] < high
+    (row,) = (line for line in score_table({"greedy": asked}).splitlines() if "95 %" in line)
+    assert row.split()[-1] == f"{low:.1f}–{high:.1f}"
+    assert "bleu_interval" not in plain.as_dict()
+    assert "95 %" not in score_table({"greedy": plain})
+
+
 @pytest.mark.parametrize("hypotheses", [[], ["one"]])
 @pytest.mark.parametrize("score", [cased_bleu, scores_of])
 def test_unequal_numbers_are_refused(hypotheses, score):

@@ -5,7 +5,7 @@ import pytest
 from sacrebleu.metrics.bleu import BLEU
 
 from seq2seq.evaluation.bleu_statistics import bleu_of, sentence_statistics
-from seq2seq.evaluation.significance import compare, statistics_of
+from seq2seq.evaluation.significance import compare, interval_of, statistics_of
 from tests.calibration import share_significant
 
 WORDS = ["a", "the", "cat", "dog", "sees", "on", "with", "red", "house", "they", "it", "not", "do"]
@@ -126,6 +126,17 @@ def test_the_same_translations_do_not_differ():
 def test_significance_stays_possible_however_many_comparisons_share_the_level():
     level = 0.05 / 200
     assert compare(of_scores([20.0]), of_scores([60.0]), level).p < level
+
+
+def test_the_interval_of_one_model_is_that_of_sacrebleus_bootstrap():
+    references = sentences(200)
+    hypotheses = noisy(references, 0.3, 1)
+    low, high = interval_of(sentence_statistics(hypotheses, references, "en"), 0.05)
+    expected = BLEU().corpus_score(hypotheses, [references], n_bootstrap=1000)
+    assert low < expected.score < high
+    assert (low + high) / 2 == pytest.approx(expected._mean, abs=0.2 * expected._ci)
+    assert (high - low) / 2 == pytest.approx(expected._ci, rel=0.15)
+    assert interval_of(sentence_statistics(references, references, "en"), 0.05) == (100, 100)
 
 
 def test_other_references_are_refused():

@@ -9,6 +9,7 @@ from safetensors.torch import load_file
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from seq2seq.errors import InputError, TrainingInterrupted
+from seq2seq.evaluation.metrics import progress_in, quick_metrics
 from seq2seq.evaluation.score_card import score_card
 from seq2seq.experiments.ledger import State, read_ledger, write_ledger
 from seq2seq.experiments.translations import read_translations
@@ -53,6 +54,8 @@ def test_the_record_of_a_run_tells_all_of_it(finished_run):
     ledger = read_ledger(finished_run)
     assert ledger.state is State.finished
     assert [entry["epoch"] for entry in ledger.history] == [1, 2]
+    logged = {progress_in(name)[0] for name in quick_metrics()}
+    assert logged - ledger.best.keys() == {"alignment/aer"}, "the grammar gives no alignments"
     assert ledger.best == min(ledger.history, key=lambda entry: entry["validation/loss"])
     assert ledger.scores == json.loads((finished_run / "metrics.json").read_text())
     assert ledger.config["attention"]["score"] == "additive"
@@ -182,7 +185,8 @@ def test_tensorboard_has_scalars_config_samples_and_one_heatmap_tag_a_sentence(f
 
 def test_the_exported_model_is_the_best_one_not_the_last(tiny, tmp_path, monkeypatch):
     falling = iter([20.0, 10.0])
-    monkeypatch.setattr("seq2seq.training.module.cased_bleu", lambda *_: next(falling))
+    scores_of = "seq2seq.training.module.scores_of"
+    monkeypatch.setattr(scores_of, lambda *_, **__: {"bleu": next(falling)})
     run_dir = tmp_path / "run"
     run(tiny("trainer.monitor=bleu"), run_dir)
     best, last = weights_of(run_dir, "best"), weights_of(run_dir)

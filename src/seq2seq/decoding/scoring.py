@@ -25,9 +25,19 @@ class Scored:
 
 
 def score_searches(
-    translator: Translator, pairs: Sequence[SentencePair], search: Search
+    translator: Translator,
+    pairs: Sequence[SentencePair],
+    search: Search,
+    *,
+    with_interval: bool = False,
 ) -> dict[str, Scored]:
     """Score greedy translations, and those of `search` where it is another search.
+
+    Args:
+        translator: the model.
+        pairs: the test set.
+        search: the other search.
+        with_interval: see `score_card`.
 
     Returns:
         By name: ``greedy``, then for example ``beam 5``.
@@ -35,14 +45,14 @@ def score_searches(
     searches = {"greedy": GREEDY}
     if search.beam > 1:
         searches[f"beam {search.beam}"] = search
-    return {name: _scored(translator, pairs, each) for name, each in searches.items()}
-
-
-def _scored(translator: Translator, pairs: Sequence[SentencePair], search: Search) -> Scored:
-    translations = translator.translate([pair.source for pair in pairs], search=search)
-    references = [pair.target for pair in pairs]
-    texts = [translation.text for translation in translations]
-    return Scored(translations, score_card(texts, references, language=translator.target_language))
+    sources, references = [pair.source for pair in pairs], [pair.target for pair in pairs]
+    scored = {}
+    for name, each in searches.items():
+        found = translator.translate(sources, search=each)
+        texts, language = [translation.text for translation in found], translator.target_language
+        card = score_card(texts, references, language=language, with_interval=with_interval)
+        scored[name] = Scored(found, card)
+    return scored
 
 
 def as_metrics(scored: dict[str, Scored]) -> dict[str, Any]:

@@ -6,8 +6,9 @@ Weights have a row for each target token and a column for each source token, as 
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from enum import Enum
+from operator import add
 
 import numpy as np
 import numpy.typing as npt
@@ -74,12 +75,7 @@ class AlignmentCounts:
         return cls(len(links), len(gold.sure), len(links & gold.sure), len(links & gold.possible))
 
     def __add__(self, other: "AlignmentCounts") -> "AlignmentCounts":
-        return AlignmentCounts(
-            self.num_links + other.num_links,
-            self.num_sure + other.num_sure,
-            self.num_found_sure + other.num_found_sure,
-            self.num_found_possible + other.num_found_possible,
-        )
+        return AlignmentCounts(*map(add, astuple(self), astuple(other)))
 
     @property
     def precision(self) -> float:
@@ -133,9 +129,7 @@ def symmetrised(forward: Links, backward: Links, method: Symmetrisation) -> Link
         backward: those of a model from target to source, `reversed_links` applied.
         method: only the links of both, or those of either.
     """
-    if method is Symmetrisation.intersection:
-        return forward & backward
-    return forward | backward
+    return forward & backward if method is Symmetrisation.intersection else forward | backward
 
 
 def links_between(links: Links, source_words: Words, target_words: Words) -> Links:
@@ -153,12 +147,9 @@ def best_links(gold: GoldAlignment, source_words: Words, target_words: Words) ->
         source_words: those that have a token of their own.
         target_words: likewise.
     """
-
-    def value(i: int, j: int) -> int:
-        return ((i, j) in gold.sure) + ((i, j) in gold.possible)
-
     sources = sorted(source_words)
-    return frozenset((max(sources, key=lambda i: value(i, j)), j) for j in target_words if sources)
+    rows = ([(i, j) for i in sources] for j in target_words if sources)
+    return frozenset(max(row, key=lambda x: (x in gold.sure, x in gold.possible)) for row in rows)
 
 
 def word_indices(tokens: Sequence[str], words: Sequence[str] | None = None) -> list[int | None]:
@@ -177,9 +168,9 @@ def word_indices(tokens: Sequence[str], words: Sequence[str] | None = None) -> l
         ValueError: the tokens do not spell the words; an ``<unk>`` spells none but itself.
     """
     given = _own_words(tokens) if words is None else words
-    spelt = [b"" if token in UNWORDED else _letters(token) for token in tokens]
     if not given:
         return [None] * len(tokens)
+    spelt = [b"" if token in UNWORDED else _letters(token) for token in tokens]
     for cased in (given, [word.lower() for word in given]):
         parts = [_letters(word) for word in cased]
         starts = _places(spelt, b"".join(parts))

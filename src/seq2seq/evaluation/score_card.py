@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from seq2seq.evaluation.bleu import bleu_metric
+from seq2seq.evaluation.bleu_statistics import sentence_statistics
 from seq2seq.evaluation.metrics import METRICS, scores_of
+from seq2seq.evaluation.significance import interval_of
 
 Texts = Sequence[str]
 
@@ -18,32 +20,41 @@ class ScoreCard:
         scores: by the names of `METRICS`.
         bleu_signature: sacreBLEU's signature of ``bleu``.
         num_sentences: how many were scored.
+        bleu_interval: see `interval_of`, at a level of 0.05; None where nobody asked.
     """
 
     scores: Mapping[str, float]
     bleu_signature: str
     num_sentences: int
+    bleu_interval: tuple[float, float] | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """The scores by name, and what they are of."""
         facts = {"bleu_signature": self.bleu_signature, "num_sentences": self.num_sentences}
-        return {**self.scores, **facts}
+        asked = {"bleu_interval": self.bleu_interval} if self.bleu_interval else {}
+        return {**self.scores, **facts, **asked}
 
 
-def score_card(hypotheses: Texts, references: Texts, *, language: str) -> ScoreCard:
+def score_card(
+    hypotheses: Texts, references: Texts, *, language: str, with_interval: bool = False
+) -> ScoreCard:
     """Score translations against one reference each.
 
     Args:
         hypotheses: the translations.
         references: one for each.
         language: code of their language.
+        with_interval: whether to draw sentences for `ScoreCard.bleu_interval`.
 
     Raises:
         ValueError: there are none, or their numbers differ.
         InputError: a metric of another package fails.
     """
     scores = scores_of(hypotheses, references, language)
-    return ScoreCard(scores, bleu_signature(language), len(references))
+    interval = None
+    if with_interval:
+        interval = interval_of(sentence_statistics(hypotheses, references, language), 0.05)
+    return ScoreCard(scores, bleu_signature(language), len(references), interval)
 
 
 def bleu_signature(language: str) -> str:
@@ -64,4 +75,8 @@ def score_table(cards: dict[str, ScoreCard]) -> str:
     for name in first.scores:
         values = (f"{card.scores[name]:12.2f}" for card in cards.values())
         lines.append("".join([f"{METRICS[name].title:<26}", *values]))
+        if name == "bleu" and first.bleu_interval:
+            intervals = (card.bleu_interval or () for card in cards.values())
+            cells = ("–".join(f"{end:.1f}" for end in ends) for ends in intervals)
+            lines.append("".join([f"{'  95 % interval':<26}", *(f"{cell:>12}" for cell in cells)]))
     return "\n".join([*lines, f"{first.num_sentences:,} sentences, {first.bleu_signature}"])

@@ -11,6 +11,7 @@ from seq2seq.config import Config, Precision
 from seq2seq.decoding.model_files import model_folder
 from seq2seq.decoding.model_folder import TranslationModel, load_model_folder
 from seq2seq.errors import InputError
+from seq2seq.evaluation.metrics import METRICS
 from seq2seq.model.spec import ModelSpec
 from seq2seq.runs.launch import place_in_job
 from seq2seq.runs.making.decoding import length_warning
@@ -73,6 +74,7 @@ def prepare(config: Config, corpus: ParallelCorpus, run_dir: Path, job: Job) -> 
     codecs = None if start is None else (start.source_codec, start.target_codec)
     encoded = encode_corpus(config, corpus, codecs, run_dir / "tokenizer", writes=job.is_first)
     _require_shares(encoded, job)
+    _require_gold(config.trainer.monitor, encoded)
     conditions["vocabulary"] = vocabulary_fingerprint((encoded.source_codec, encoded.target_codec))
     if point is not None:
         require_same_conditions(point, conditions, force=config.resume.force)
@@ -131,6 +133,17 @@ def _require_shares(corpus: EncodedCorpus, job: Job) -> None:
                 f"{len(split)} {name} pairs cannot be shared by {job.size} processes: lower "
                 "device.devices"
             )
+
+
+def _require_gold(monitored: str, corpus: EncodedCorpus) -> None:
+    """Refuse to see progress in alignments where there are none to compare with."""
+    needs = "" if monitored == "last" else METRICS[monitored].needs
+    aligned = (pair.alignment is not None for pair in corpus.validation.pairs)
+    if needs == "alignments" and not any(aligned):
+        raise InputError(
+            f"trainer.monitor={monitored}: the validation split has no gold alignments: "
+            "set trainer.monitor=loss"
+        )
 
 
 def _require_same_sizes(spec: ModelSpec, start: ModelSpec, path: Path) -> None:

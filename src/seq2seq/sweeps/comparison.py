@@ -78,7 +78,7 @@ def _row(group: Group) -> dict[str, str]:
     ledgers = [run.ledger for run in group.runs]
     speeds = [each.tokens_per_second for each in ledgers if each.tokens_per_second is not None]
     tested = {
-        f"test {title}": spread(group.scores("test", name)) for name, title in tested_by().items()
+        f"test {title}": spread(group.scores("test", name)) for name, title in compared_by().items()
     }
     return {
         "group": group.label,
@@ -90,7 +90,7 @@ def _row(group: Group) -> dict[str, str]:
     }
 
 
-def tested_by() -> dict[str, str]:
+def compared_by() -> dict[str, str]:
     """The metrics of translations that are compared, with their titles."""
     return {name: each.title for name, each in quick_metrics().items() if each.score is not None}
 
@@ -145,7 +145,7 @@ def as_csv(report: Report) -> str:
     """A line for each run: values that set groups apart, seed, scores, folder."""
     file = io.StringIO()
     keys = list(dict.fromkeys(key for group in report.groups for key in group.values))
-    tested = tested_by()
+    tested = compared_by()
     names = ["validation_bleu", *(f"test_{name}" for name in tested)]
     names += ["tokens_per_second", "wall_seconds"]
     writer = csv.writer(file, lineterminator="\n")
