@@ -17,11 +17,10 @@ from zipfile import ZIP_STORED, BadZipFile, ZipFile
 
 import torch
 from msgspec import Struct
-from torch import Tensor
+from torch import Tensor, nn
 
 from seq2seq.errors import InputError, TrainingFailed
 from seq2seq.experiments.checkpoints import LAST, PREVIOUS
-from seq2seq.model.seq2seq import Seq2Seq
 from seq2seq.plain_text import one_line
 from seq2seq.storage.typed_json import Count, converted, first_line, open_regular
 from seq2seq.storage.writing import move, write_file
@@ -183,7 +182,7 @@ def _set_aside(damaged: dict[Path, str], used: Path) -> None:
         move(path, aside)
 
 
-def load_model_weights(path: Path, model: Seq2Seq) -> None:
+def load_model_weights(path: Path, model: nn.Module) -> None:
     """Put the weights of a checkpoint into a model.
 
     Raises:
@@ -191,7 +190,7 @@ def load_model_weights(path: Path, model: Seq2Seq) -> None:
         InputError: it holds another model.
     """
     try:
-        state = converted(read_checkpoint(path, map_location=model.device), _Weights).state_dict
+        state = converted(read_checkpoint(path), _Weights).state_dict
         weights = {name.removeprefix(MODEL_PREFIX): tensor for name, tensor in state.items()}
         require_form(weights, model.state_dict(), "state_dict")
     except DamagedCheckpointError as error:
