@@ -9,8 +9,9 @@ import hydra
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
+from seq2seq.command_line.arguments import check_arguments
 from seq2seq.command_line.composition import judge_compositions
-from seq2seq.command_line.config_errors import CONFIG_ERRORS, as_config, check_arguments, explain
+from seq2seq.command_line.config_errors import CONFIG_ERRORS, as_config, explain
 from seq2seq.command_line.help import help_text
 from seq2seq.command_line.printing import print_while_read
 from seq2seq.command_line.program import ENDINGS, ended_by

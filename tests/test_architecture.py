@@ -1,6 +1,7 @@
 """The floors of the house: every room imports only from the floors below it."""
 
 import ast
+from collections import defaultdict
 from dataclasses import fields, is_dataclass
 from functools import cache
 from pathlib import Path
@@ -288,10 +289,20 @@ def test_files_stay_readable():
     long = {
         str(path.relative_to(ROOT)): lines
         for path in CODE
-        if (lines := len(path.read_text("utf-8").splitlines())) > 270
+        if (lines := len(path.read_text("utf-8").splitlines())) > 250
     }
     schema = "src/seq2seq/config.py"  # a list, to look things up in
-    assert long.keys() <= {schema, "src/seq2seq/model/decoder.py"}
+    to_be_cut = {
+        "benchmarks/scale.py",
+        "src/seq2seq/evaluation/alignment.py",
+        "src/seq2seq/grammar/clauses.py",
+        "src/seq2seq/grammar/lexicon.py",
+        "src/seq2seq/model/decoder.py",
+        "src/seq2seq/pictures/curves.py",
+        "src/seq2seq/text/codec.py",
+        "src/seq2seq/text/files.py",
+    }
+    assert long.keys() <= {schema} | to_be_cut
 
 
 def test_a_small_module_with_one_user_in_its_room_is_part_of_that_user():
@@ -305,6 +316,15 @@ def test_a_small_module_with_one_user_in_its_room_is_part_of_that_user():
             (user,) = users[name]
             same_room = user.split(".")[1] == name.split(".")[1]
             assert not same_room or lines[name] + lines[user] > 250, f"{name} -> {user}"
+
+
+def test_no_two_public_classes_have_one_name():
+    places = defaultdict(list)
+    for path in MODULES:
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places[node.name].append(name_of(path))
+    assert not {name: found for name, found in places.items() if len(found) > 1}
 
 
 def test_identifiers_use_the_fields_words():

@@ -16,3 +16,9 @@ def shortened(said: object, most: int = 300) -> str:
     """What a file holds, or somebody else's error says, as one line of bounded length."""
     text = one_line(" ".join(str(said).split())) or type(said).__name__
     return text if len(text) <= most else f"{text[:most]}…"
+
+
+def first_line(error: BaseException) -> str:
+    """What somebody else's error says, whose other lines are for their own developers."""
+    said = str(error) or str(error.__cause__ or type(error).__name__)
+    return shortened(said.strip().partition("\n")[0])

@@ -1,19 +1,19 @@
 import optuna
 from optuna.distributions import IntDistribution
 
-from seq2seq.experiments.job import Job, Metric, Outcome
+from seq2seq.experiments.job import Job, Objective, Outcome
 from seq2seq.experiments.ledger import State
-from seq2seq.experiments.search import Search, TrialSource
+from seq2seq.experiments.search import SearchSettings, TrialSource
 from seq2seq.experiments.source import Claim
 
 
 def source_of(folder):
-    search = Search(
+    search = SearchSettings(
         folder=folder / "study",
         space={"model.num_layers": IntDistribution(1, 4)},
         fixed=(),
         num_trials=1,
-        metric=Metric("validation/bleu", "max"),
+        metric=Objective("validation/bleu", "max"),
         sampler=lambda seed: optuna.samplers.RandomSampler(seed=seed),
         pruner=optuna.pruners.NopPruner(),
         seed=1,

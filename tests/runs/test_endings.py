@@ -246,7 +246,7 @@ def test_a_run_does_not_start_from_the_model_it_will_replace(configured, tmp_pat
     (tmp_path / "link").symlink_to(tmp_path)
     monkeypatch.setattr("seq2seq.runs.preparation.conditions_of", lambda *_: {})
     config = configured(f"init_from={tmp_path}/link", "device=cpu")
-    from seq2seq.training.job import ALONE  # noqa: PLC0415
+    from seq2seq.training.process_group import ALONE  # noqa: PLC0415
 
     with pytest.raises(InputError, match="is the model of this run itself"):
         prepare(config, None, tmp_path, ALONE)

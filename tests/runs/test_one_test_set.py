@@ -14,7 +14,7 @@ from seq2seq.runs.seen_text import seen_digests, warn_of_seen
 from seq2seq.runs.training_run import shown_metrics
 from seq2seq.sweeps.comparison import compare_runs
 from seq2seq.text.corpus import SentencePair
-from seq2seq.training.job import ALONE
+from seq2seq.training.process_group import ALONE
 from tests.tiny import SMALL_MODEL
 
 WORDS = ["the", "red", "cat", "sees", "a", "dog", "and", "they", "do", "not", "like", "it"]

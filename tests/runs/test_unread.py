@@ -97,7 +97,7 @@ def test_every_corpus_reads_every_field_of_its_own(configured, tmp_path, reads, 
     if data == "multi30k":
         (tmp_path / "val.en").unlink()
         monkeypatch.setattr(
-            "seq2seq.runs.making.download.download_multi30k",
+            "seq2seq.runs.making.corpora.multi30k.download_multi30k",
             lambda *_: (tmp_path / "val.en").write_text("a\nb\n"),
         )
     config = configured(f"data={data}", *overrides)

@@ -9,7 +9,7 @@ from seq2seq.runs.making.text import encode_corpus
 from seq2seq.runs.preparation import prepare
 from seq2seq.runs.run import run
 from seq2seq.text.corpus import SentencePair
-from seq2seq.training.job import ALONE
+from seq2seq.training.process_group import ALONE
 
 CHARACTERS = ["data.tokenizer.target_name=character"]
 

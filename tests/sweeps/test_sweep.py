@@ -8,7 +8,7 @@ import time
 import optuna
 import pytest
 
-from seq2seq.experiments.job import Metric
+from seq2seq.experiments.job import Objective
 from seq2seq.experiments.ledger import State
 from seq2seq.experiments.study import open_study
 from tests.swept import (
@@ -25,7 +25,7 @@ SLOW = ["model.embedding_size=200", "trainer.max_epochs=8"]
 
 
 def study_of(runs_dir, name):
-    return open_study(runs_dir / "sweeps" / name, Metric("validation/bleu", "max"))
+    return open_study(runs_dir / "sweeps" / name, Objective("validation/bleu", "max"))
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,8 @@ from hydra.core.global_hydra import GlobalHydra
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from seq2seq.command_line.config_errors import CONFIG_ERRORS, as_config, check_arguments, explain
+from seq2seq.command_line.arguments import check_arguments
+from seq2seq.command_line.config_errors import CONFIG_ERRORS, as_config, explain
 from seq2seq.config import known_keys, register_schema
 from seq2seq.errors import InputError
 from tests.torture.victims import ROOT, log_of, run_child

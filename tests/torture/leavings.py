@@ -16,7 +16,7 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution, Int
 from seq2seq.command_line.config_errors import as_config
 from seq2seq.config import Config, register_schema
 from seq2seq.errors import InputError
-from seq2seq.experiments.job import Job, Metric, Outcome
+from seq2seq.experiments.job import Job, Objective, Outcome
 from seq2seq.experiments.ledger import State
 from seq2seq.experiments.search import Search, TrialSource
 from seq2seq.experiments.source import Claim
@@ -57,7 +57,7 @@ def search_in(folder: Path, sampler: str) -> TrialSource:
         space=SPACE,
         fixed=(),
         num_trials=8,
-        metric=Metric("validation/bleu", "max"),
+        metric=Objective("validation/bleu", "max"),
         sampler=SAMPLERS[sampler],
         pruner=optuna.pruners.MedianPruner(n_startup_trials=1),
         seed=1,

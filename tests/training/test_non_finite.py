@@ -15,7 +15,7 @@ from seq2seq.text.store import EncodedSplit, TokenStore
 from seq2seq.training.checkpoints import CheckpointContents
 from seq2seq.training.failures import failures_in_one_line
 from seq2seq.training.interruption import StopOnSignal, requeue_command
-from seq2seq.training.non_finite import Soundness, require_finite_validation
+from seq2seq.training.non_finite import NonFiniteGuard, require_finite_validation
 
 NAN, INF = torch.tensor(torch.nan), torch.tensor(torch.inf)
 ONE = torch.tensor(1.0)
@@ -32,38 +32,38 @@ def batch():
     ("loss", "norm", "what"), [(NAN, ONE, "loss"), (INF, ONE, "loss"), (ONE, NAN, "gradient")]
 )
 def test_a_step_that_is_no_number_stops_and_names_step_and_sentences(batch, loss, norm, what):
-    soundness = Soundness(0)
-    soundness.look_at(batch)
+    guard = NonFiniteGuard(0)
+    guard.look_at(batch)
     with pytest.raises(
         TrainingFailed, match=rf"step 12: the {what} is NaN.* 3, 4, .* 22 and 7 more"
     ):
-        soundness.end_step(loss, norm, 12)
+        guard.end_step(loss, norm, 12)
 
 
 def test_steps_are_left_out_up_to_the_limit(batch, capsys):
-    soundness = Soundness(1)
-    soundness.look_at(batch)
-    assert not soundness.end_step(NAN, ONE, 1)
+    guard = NonFiniteGuard(1)
+    guard.look_at(batch)
+    assert not guard.end_step(NAN, ONE, 1)
     assert "step left out (1 of 1)" in capsys.readouterr().out
-    soundness.look_at(batch)
-    assert soundness.end_step(ONE, ONE, 2)
-    soundness.look_at(batch)
+    guard.look_at(batch)
+    assert guard.end_step(ONE, ONE, 2)
+    guard.look_at(batch)
     with pytest.raises(TrainingFailed):
-        soundness.end_step(INF, ONE, 3)
+        guard.end_step(INF, ONE, 3)
 
 
 def test_the_sentences_of_all_batches_of_a_step_are_named(batch):
-    soundness = Soundness(0)
-    soundness.look_at(batch)
-    soundness.look_at(batch)
+    guard = NonFiniteGuard(0)
+    guard.look_at(batch)
+    guard.look_at(batch)
     with pytest.raises(TrainingFailed, match="and 34 more"):
-        soundness.end_step(NAN, ONE, 1)
+        guard.end_step(NAN, ONE, 1)
 
 
 def test_an_infinite_gradient_under_loss_scaling_is_no_defect(batch):
-    soundness = Soundness(0)
-    soundness.look_at(batch)
-    assert soundness.end_step(ONE, None, 1)
+    guard = NonFiniteGuard(0)
+    guard.look_at(batch)
+    assert guard.end_step(ONE, None, 1)
 
 
 def test_a_validation_loss_that_is_no_number_is_refused(batch):
@@ -92,11 +92,11 @@ def test_weights_that_are_no_numbers_are_never_saved():
     ],
 )
 def test_out_of_memory_names_the_batch_and_what_to_change(batch, error):
-    soundness = Soundness(0)
-    soundness.look_at(batch)
+    guard = NonFiniteGuard(0)
+    guard.look_at(batch)
     with (
         pytest.raises(TrainingFailed) as caught,
-        failures_in_one_line(Path("run"), lambda: soundness.shape),
+        failures_in_one_line(Path("run"), lambda: guard.shape),
     ):
         raise error
     said = str(caught.value)

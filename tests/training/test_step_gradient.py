@@ -1,8 +1,8 @@
 import pytest
 import torch
 
-from seq2seq.training.job import ALONE
 from seq2seq.training.loss import LossSums
+from seq2seq.training.process_group import ALONE
 from seq2seq.training.step_gradient import StepGradient
 
 

@@ -5,8 +5,9 @@ from pathlib import Path
 
 from hydra import compose, initialize_config_dir
 
+from seq2seq.command_line.arguments import check_arguments
 from seq2seq.command_line.composition import judge_compositions
-from seq2seq.command_line.config_errors import CONFIG_ERRORS, as_config, check_arguments, explain
+from seq2seq.command_line.config_errors import CONFIG_ERRORS, as_config, explain
 from seq2seq.config import Config, register_schema
 from seq2seq.errors import InputError
 

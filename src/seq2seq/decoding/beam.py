@@ -22,7 +22,7 @@ from torch import Tensor
 from seq2seq.decoding.hypothesis import Hypothesis
 from seq2seq.decoding.lengths import DEFAULT_BOUNDS, LengthBounds, LengthPenalty
 from seq2seq.decoding.stepper import Models, Stepper, forbid
-from seq2seq.decoding.top_k import largest
+from seq2seq.decoding.top_k import top_k
 from seq2seq.decoding.trace import Step, Trace
 from seq2seq.text.batch import SourceBatch
 from seq2seq.text.vocabulary import BEGIN_ID, END_ID, PADDING_ID
@@ -139,7 +139,7 @@ class _Search:
         """Scores, parents and tokens of the best, as many as the beam has free places (N, X)."""
         forbid(log_probabilities, self._step < self._least[self.sentences])
         self._prefixes.force(log_probabilities, self.sentences, self._step)
-        best, ids = largest(log_probabilities, min(self._size, log_probabilities.shape[-1]))
+        best, ids = top_k(log_probabilities, min(self._size, log_probabilities.shape[-1]))
         candidates = (self._scores.unsqueeze(2) + best).flatten(1)
         scores, places = candidates.topk(min(self._size, candidates.shape[1]), dim=1)
         num_free = self._size - self._finished.counts[self.sentences]

@@ -9,7 +9,7 @@ from torch import Tensor
 from seq2seq.decoding.hypothesis import Hypothesis
 from seq2seq.decoding.lengths import DEFAULT_BOUNDS, LengthBounds
 from seq2seq.decoding.stepper import Models, Stepper, forbid
-from seq2seq.decoding.top_k import place_of_largest
+from seq2seq.decoding.top_k import place_of_top
 from seq2seq.decoding.trace import Step, Trace
 from seq2seq.text.batch import SourceBatch
 from seq2seq.text.vocabulary import BEGIN_ID, END_ID
@@ -22,9 +22,7 @@ def greedy_search(
     models: Models, source: SourceBatch, *, bounds: LengthBounds = DEFAULT_BOUNDS
 ) -> list[Hypothesis]:
     """Translate a batch by the likeliest token at every step."""
-    return follow_choices(
-        models, source, lambda numbers, *_: place_of_largest(numbers), bounds=bounds
-    )
+    return follow_choices(models, source, lambda numbers, *_: place_of_top(numbers), bounds=bounds)
 
 
 @torch.no_grad()

@@ -22,15 +22,9 @@ from seq2seq.decoding.model_files import HEADER, MODEL_FILES, WEIGHTS, model_fol
 from seq2seq.errors import InputError
 from seq2seq.model.seq2seq import Seq2Seq
 from seq2seq.model.spec import ModelSpec, build_seq2seq
+from seq2seq.plain_text import first_line
 from seq2seq.storage.digests import file_digests, require_digests, value_digest
-from seq2seq.storage.typed_json import (
-    Value,
-    converted,
-    encoded,
-    first_line,
-    open_regular,
-    read_json,
-)
+from seq2seq.storage.typed_json import Value, converted, encoded, open_regular, read_json
 from seq2seq.storage.writing import replacing_folder, write_file
 from seq2seq.text.codec import TextCodec, load_codecs, save_codecs
 

@@ -8,7 +8,7 @@ GROUP = 64
 """Neighbours whose maximum is taken first."""
 
 
-def largest(
+def top_k(
     numbers: Float[Tensor, "*rows V"], count: int
 ) -> tuple[Float[Tensor, "*rows n"], Int[Tensor, "*rows n"]]:
     """`torch.topk` of the last axis, several times faster where that axis is long.
@@ -29,7 +29,7 @@ def largest(
     return values, torch.cat([ids_inside, ids_behind], dim=-1).gather(-1, places)
 
 
-def place_of_largest(numbers: Float[Tensor, "*rows V"]) -> Int[Tensor, "*rows"]:
+def place_of_top(numbers: Float[Tensor, "*rows V"]) -> Int[Tensor, "*rows"]:
     """`torch.argmax` of the last axis, several times faster where that axis is long."""
     num_whole = numbers.shape[-1] // GROUP * GROUP
     if num_whole <= GROUP:

@@ -9,7 +9,7 @@ from types import FrameType
 from typing import Protocol
 
 from seq2seq.experiments.checkpoints import Keep, discard_checkpoints
-from seq2seq.experiments.job import Job, Metric, Outcome, has_model, ledger_of, outcome_of
+from seq2seq.experiments.job import Job, Objective, Outcome, has_model, ledger_of, outcome_of
 from seq2seq.experiments.ledger import ENDED, FAILURES, Ledger, State
 from seq2seq.experiments.processes import JobProcess
 from seq2seq.experiments.running import Running
@@ -65,7 +65,7 @@ class Driver:
         source: Source,
         *,
         command: Sequence[str],
-        metric: Metric,
+        metric: Objective,
         slots: Sequence[dict[str, str]],
         keep: Keep,
         retry_failed: bool,

@@ -26,7 +26,7 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class Metric:
+class Objective:
     """What runs are judged by.
 
     Attributes:
@@ -85,7 +85,7 @@ def has_model(folder: Path) -> bool:
     return (folder / "model" / "model.json").is_file()
 
 
-def outcome_of(ledger: Ledger, metric: Metric, *, before: bool = False) -> Outcome:
+def outcome_of(ledger: Ledger, metric: Objective, *, before: bool = False) -> Outcome:
     """The outcome that a record tells."""
     return Outcome(
         state=ledger.state,

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from seq2seq.experiments.driver import Results
-from seq2seq.experiments.job import Job, Metric, Outcome
+from seq2seq.experiments.job import Job, Objective, Outcome
 from seq2seq.experiments.ledger import FAILURES, State
 from seq2seq.experiments.processes import LOG_NAME
 from seq2seq.experiments.running import Running
@@ -35,7 +35,7 @@ WIDTH = 240
 """Columns where there is no terminal."""
 
 
-class Report:
+class SweepReport:
     """A line when a job begins and ends; below them what runs now, if there is a terminal.
 
     Args:
@@ -43,7 +43,7 @@ class Report:
         metric: the metric that is shown.
     """
 
-    def __init__(self, *, num_jobs: int | None, metric: Metric) -> None:
+    def __init__(self, *, num_jobs: int | None, metric: Objective) -> None:
         self.console = terminal()
         self._num_jobs, self._metric = num_jobs, metric
         self._states: Counter[State] = Counter()
@@ -136,7 +136,7 @@ def clock(seconds: float) -> str:
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
-def results_table(outcomes: Mapping[Job, Outcome], metric: Metric) -> Table:
+def results_table(outcomes: Mapping[Job, Outcome], metric: Objective) -> Table:
     """All jobs: overrides, state, metric, test BLEU, seed, wall time, folder."""
     parents = {job.folder.parent for job in outcomes}
     parent = parents.pop() if len(parents) == 1 else None
@@ -195,7 +195,7 @@ def _number(value: float | None) -> str:
 
 
 def conclusion(
-    outcomes: Mapping[Job, Outcome], results: Results, metric: Metric, seconds: float
+    outcomes: Mapping[Job, Outcome], results: Results, metric: Objective, seconds: float
 ) -> Iterator[str]:
     """Why jobs went wrong, how many there are of each kind, the best one, and how to go on."""
     for job, outcome in outcomes.items():
@@ -210,7 +210,7 @@ def conclusion(
     yield from _what_next(counts, results)
 
 
-def _best(outcomes: Mapping[Job, Outcome], metric: Metric) -> Job | None:
+def _best(outcomes: Mapping[Job, Outcome], metric: Objective) -> Job | None:
     having = {
         job: outcome.value
         for job, outcome in outcomes.items()

@@ -4,7 +4,7 @@ import signal
 import time
 from dataclasses import dataclass
 
-from seq2seq.experiments.job import Job, Metric, Outcome, ledger_of, outcome_of
+from seq2seq.experiments.job import Job, Objective, Outcome, ledger_of, outcome_of
 from seq2seq.experiments.ledger import FILE_NAME, Ledger, State, amend_ledger
 from seq2seq.experiments.processes import JobProcess, last_line
 
@@ -55,7 +55,7 @@ class Running:
         self.asked_to_stop = True
         self.process.ask_to_stop()
 
-    def outcome(self, returned: int, metric: Metric) -> Outcome:
+    def outcome(self, returned: int, metric: Objective) -> Outcome:
         """What became of the process, which its record is made to say."""
         self.read()
         if self.ledger is None:

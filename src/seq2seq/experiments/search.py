@@ -17,7 +17,7 @@ from optuna.pruners import BasePruner
 from optuna.samplers import BaseSampler
 from optuna.trial import FrozenTrial, TrialState
 
-from seq2seq.experiments.job import Job, Metric, Outcome
+from seq2seq.experiments.job import Job, Objective, Outcome
 from seq2seq.experiments.ledger import Ledger, State
 from seq2seq.experiments.source import Claim, Nothing
 from seq2seq.experiments.study import REPLACED, open_study
@@ -35,7 +35,7 @@ optuna.logging.set_verbosity(optuna.logging.WARNING)
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
+class SearchSettings:
     """What is searched, and how.
 
     Attributes:
@@ -53,7 +53,7 @@ class Search:
     space: Mapping[str, BaseDistribution]
     fixed: tuple[str, ...]
     num_trials: int
-    metric: Metric
+    metric: Objective
     sampler: Callable[[int], BaseSampler]
     pruner: BasePruner
     seed: int
@@ -81,7 +81,11 @@ class TrialSource:
     """
 
     def __init__(
-        self, search: Search, *, job_of: Callable[[tuple[str, ...]], Job], retry_failed: bool
+        self,
+        search: SearchSettings,
+        *,
+        job_of: Callable[[tuple[str, ...]], Job],
+        retry_failed: bool,
     ) -> None:
         self._search, self._job_of = search, job_of
         with self._locked_study():

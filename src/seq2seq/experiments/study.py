@@ -15,7 +15,7 @@ from optuna.storages.journal import JournalFileBackend
 from optuna.study import StudyDirection
 
 from seq2seq.errors import InputError
-from seq2seq.experiments.job import Metric
+from seq2seq.experiments.job import Objective
 from seq2seq.experiments.journal_lock import JournalLock
 from seq2seq.plain_text import shortened
 from seq2seq.storage.typed_json import converted
@@ -79,7 +79,7 @@ class Journal(JournalFileBackend):
 
 def open_study(
     folder: Path,
-    metric: Metric,
+    metric: Objective,
     pruner: BasePruner | None = None,
     space: Mapping[str, BaseDistribution] | None = None,
 ) -> optuna.Study:
@@ -108,7 +108,7 @@ def open_study(
     return study
 
 
-def _loaded(path: Path, metric: Metric, pruner: BasePruner | None) -> optuna.Study:
+def _loaded(path: Path, metric: Objective, pruner: BasePruner | None) -> optuna.Study:
     lock: Any = JournalLock(path)  # the base class of locks is not public
     storage = JournalStorage(Journal(str(path), lock_obj=lock))
     direction = StudyDirection.MAXIMIZE if metric.direction == "max" else StudyDirection.MINIMIZE

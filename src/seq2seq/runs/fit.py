@@ -29,7 +29,7 @@ from seq2seq.tensorboard.event_log import rewind_events
 from seq2seq.training.checkpoint_io import DurableCheckpointIO
 from seq2seq.training.continuing import require_same_form
 from seq2seq.training.failures import failures_in_one_line
-from seq2seq.training.job import Job
+from seq2seq.training.process_group import ProcessGroup
 from seq2seq.training.time_spent import time_shares
 
 
@@ -38,7 +38,7 @@ def fit(
     prepared: PreparedRun,
     run_dir: Path,
     record: RunRecord,
-    job: Job,
+    job: ProcessGroup,
     watchers: Sequence[Callback] = (),
 ) -> dict[str, Any]:
     """Fit the model, as one of the processes of a job; returns facts of the training.
@@ -91,7 +91,7 @@ def fit(
         log_config(trainer, (run_dir / "config.yaml").read_text(encoding="utf-8"))
     if point is not None:
         print(one_line(f"continuing from {point.checkpoint}, step {point.step}"))
-    failures = failures_in_one_line(run_dir, lambda: module.soundness.shape)
+    failures = failures_in_one_line(run_dir, lambda: module.guard.shape)
     with failures, stop, _quiet_lightning():
         checkpoint = None if point is None else point.checkpoint
         trainer.fit(module, data, ckpt_path=checkpoint, weights_only=True)

@@ -28,7 +28,7 @@ from seq2seq.runs.resuming import (
 from seq2seq.runs.seen_text import overlap_line, require_unseen
 from seq2seq.text.corpus import ParallelCorpus
 from seq2seq.text.report import corpus_report
-from seq2seq.training.job import Job
+from seq2seq.training.process_group import ProcessGroup
 
 FREE_TO_CHANGE = {"dropout", "dropout_by_sentence", "attention_dropout"}
 """Values of a spec in which a model may differ from the one it starts from."""
@@ -55,7 +55,9 @@ class PreparedRun:
     resume_point: ResumePoint | None
 
 
-def prepare(config: Config, corpus: ParallelCorpus, run_dir: Path, job: Job) -> PreparedRun:
+def prepare(
+    config: Config, corpus: ParallelCorpus, run_dir: Path, job: ProcessGroup
+) -> PreparedRun:
     """Tokenise, print the corpus report, and build the model.
 
     The processes of a job do so in turn: the first has made the tokenizers that the others read.
@@ -78,7 +80,8 @@ def prepare(config: Config, corpus: ParallelCorpus, run_dir: Path, job: Job) -> 
     conditions["vocabulary"] = vocabulary_fingerprint((encoded.source_codec, encoded.target_codec))
     if point is not None:
         require_same_conditions(point, conditions, force=config.resume.force)
-    _report(encoded)
+    if job.is_first:  # it alone is heard
+        _report(encoded)
     require_unseen(config, encoded)
     torch.manual_seed(config.seed)
     spec = build_spec(config, encoded.source_codec.vocabulary, encoded.target_codec.vocabulary)
@@ -126,7 +129,7 @@ def _precision(
     return build_precision(config.device.precision, spec, device)
 
 
-def _require_shares(corpus: EncodedCorpus, job: Job) -> None:
+def _require_shares(corpus: EncodedCorpus, job: ProcessGroup) -> None:
     for name, split in (("training", corpus.train), ("validation", corpus.validation)):
         if len(split) < job.size:
             raise InputError(

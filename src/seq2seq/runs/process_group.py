@@ -18,11 +18,11 @@ from seq2seq.runs.launch import (
     follow_launcher,
     place_in_job,
 )
-from seq2seq.training.job import ALONE, Job
+from seq2seq.training.process_group import ALONE, ProcessGroup
 
 
 @contextmanager
-def taking_part(config: Config) -> Iterator[Job]:
+def process_group(config: Config) -> Iterator[ProcessGroup]:
     """Be what the environment says this process is: alone, or one of several.
 
     Of several, the first alone prints; what ends them all is said by one.
@@ -52,10 +52,10 @@ def taking_part(config: Config) -> Iterator[Job]:
 
 
 @contextmanager
-def _joined(config: Config, place: Place) -> Iterator[Job]:
+def _joined(config: Config, place: Place) -> Iterator[ProcessGroup]:
     # torch takes seconds, and one process alone refuses wrong input without it
     from seq2seq.runs.making.device import build_device  # noqa: PLC0415
-    from seq2seq.training.joined_job import joined, slurm_address  # noqa: PLC0415
+    from seq2seq.training.joined_group import joined, slurm_address  # noqa: PLC0415
 
     device = build_device(config.device, place.local_rank)
     os.environ |= {RANK: str(place.rank), LOCAL_RANK: str(place.local_rank), SIZE: str(place.size)}

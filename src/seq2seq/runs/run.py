@@ -15,7 +15,7 @@ from seq2seq.experiments.translations import text_fingerprint
 from seq2seq.option_rules import warnings
 from seq2seq.plain_text import one_line
 from seq2seq.runs.making.corpus import build_corpus
-from seq2seq.runs.process_group import taking_part
+from seq2seq.runs.process_group import process_group
 from seq2seq.runs.run_folder import tidy
 from seq2seq.runs.run_record import (
     RunRecord,
@@ -30,7 +30,7 @@ from seq2seq.storage.folder_lock import FolderLock
 from seq2seq.storage.typed_json import encoded
 from seq2seq.storage.writing import write_file
 from seq2seq.text.corpus import ParallelCorpus
-from seq2seq.training.job import Job
+from seq2seq.training.process_group import ProcessGroup
 
 Metrics = dict[str, Any]
 """What ``metrics.json`` holds: scores by split, then facts of the run."""
@@ -72,11 +72,11 @@ def run(config: Config, run_dir: Path, overrides: Sequence[str] = ()) -> Metrics
     if config.check_corpus:
         _check_corpus(config)
         return {}
-    with refusals_in_one_line(run_dir), taking_part(config) as job:
+    with refusals_in_one_line(run_dir), process_group(config) as job:
         return _run(config, run_dir, overrides, job)
 
 
-def _run(config: Config, run_dir: Path, overrides: Sequence[str], job: Job) -> Metrics:
+def _run(config: Config, run_dir: Path, overrides: Sequence[str], job: ProcessGroup) -> Metrics:
     if job.is_first:
         for line in warnings(flat(config_values(config)), overrides):
             print(one_line(line))
@@ -95,7 +95,7 @@ def _run(config: Config, run_dir: Path, overrides: Sequence[str], job: Job) -> M
     return metrics
 
 
-def _finished(run_dir: Path, job: Job) -> bool:
+def _finished(run_dir: Path, job: ProcessGroup) -> bool:
     """Whether the first process finds the run finished."""
     return bool(job.greatest(int(job.is_first and finished_scores(run_dir) is not None)))
 
@@ -141,7 +141,7 @@ def _locked(run_dir: Path) -> Iterator[FolderLock]:
         lock.close()
 
 
-def _train(config: Config, corpus: ParallelCorpus, record: RunRecord, job: Job) -> Metrics:
+def _train(config: Config, corpus: ParallelCorpus, record: RunRecord, job: ProcessGroup) -> Metrics:
     run_dir = record.folder
     # torch and Lightning load only for a corpus that can be read
     from seq2seq.runs.preparation import prepare  # noqa: PLC0415

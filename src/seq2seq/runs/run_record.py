@@ -27,6 +27,7 @@ from seq2seq.experiments.ledger import (
 )
 from seq2seq.experiments.metrics import read_metrics
 from seq2seq.experiments.provenance import git_commit, peak_memory_bytes, versions
+from seq2seq.plain_text import first_line
 from seq2seq.runs.launch import job_process
 from seq2seq.runs.run_folder import PROJECT_ROOT
 from seq2seq.storage.folder_lock import FolderLock
@@ -195,8 +196,8 @@ def _state_of(error: BaseException) -> tuple[State, str, str]:
         return State.exited, f"status {error.code}", ""
     if isinstance(error, InputError | TrainingFailed):
         return State.failed, str(error), ""
-    lines = str(error).splitlines() or [""]
-    return State.failed, f"{type(error).__name__}: {lines[0]}", traceback.format_exc()
+    said = f"{type(error).__name__}: {first_line(error)}"
+    return State.failed, said, traceback.format_exc()
 
 
 def _now() -> str:

@@ -21,7 +21,7 @@ from seq2seq.runs.run_record import RunRecord, config_yaml
 from seq2seq.storage.writing import write_file
 from seq2seq.text.batch import Batch
 from seq2seq.text.bucketing import BatchSize
-from seq2seq.training.job import ALONE
+from seq2seq.training.process_group import ALONE
 
 TOKENS_A_BATCH = 4096
 """Padded size of the batches of the search."""

@@ -22,11 +22,11 @@ from seq2seq.runs.run_record import RunRecord
 from seq2seq.tensorboard.hparams import write_hparams
 from seq2seq.text.corpus import SentencePair
 from seq2seq.training.checkpoint_file import load_model_weights
-from seq2seq.training.job import Job
+from seq2seq.training.process_group import ProcessGroup
 
 
 def train_and_score(
-    config: Config, prepared: PreparedRun, run_dir: Path, record: RunRecord, job: Job
+    config: Config, prepared: PreparedRun, run_dir: Path, record: RunRecord, job: ProcessGroup
 ) -> dict[str, Any]:
     """Train to the end; the first process exports the best model, translates and scores.
 

@@ -17,6 +17,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from seq2seq.errors import InputError
+from seq2seq.plain_text import first_line
 
 MOST_BYTES = 1 << 26
 """Of a file that is one JSON value: a vocabulary of millions of words."""
@@ -159,11 +160,6 @@ def open_regular(path: Path) -> BufferedReader:
         return os.fdopen(descriptor, "rb")
     os.close(descriptor)
     raise OSError(errno.EINVAL, "it is no regular file")
-
-
-def first_line(error: BaseException) -> str:
-    """What an error says, in one line that ends."""
-    return str(error).strip().partition("\n")[0][:LONGEST_REASON]
 
 
 def _reason(error: Exception) -> str:

@@ -23,7 +23,7 @@ LEVEL = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ComparedGroups:
     """What was found.
 
     Attributes:
@@ -37,7 +37,7 @@ class Report:
     groups: Sequence[Group]
 
 
-def compare_runs(paths: Sequence[Path]) -> Report:
+def compare_runs(paths: Sequence[Path]) -> ComparedGroups:
     """Group the runs and compare each group with the best one.
 
     Raises:
@@ -67,7 +67,7 @@ def compare_runs(paths: Sequence[Path]) -> Report:
     if found.others:
         notes.append(f"left out: {len(found.others)} runs that are not finished")
     notes += [f"left out: {one_line(reason)}" for reason in [*found.unreadable, *damaged]]
-    return Report(rows, notes, groups)
+    return ComparedGroups(rows, notes, groups)
 
 
 def _test_or_validation(group: Group) -> float | None:
@@ -133,7 +133,7 @@ def statistics_on_test(runs: Sequence[Run], damaged: dict[str, None]) -> NDArray
     return statistics_of([each.hypotheses for each in kept], kept[0].references, runs[0].language)
 
 
-def as_markdown(report: Report) -> str:
+def as_markdown(report: ComparedGroups) -> str:
     """The table in Markdown."""
     columns = list(report.rows[0])
     lines = [columns, ["---"] * len(columns), *([row[c] for c in columns] for row in report.rows)]
@@ -141,7 +141,7 @@ def as_markdown(report: Report) -> str:
     return "\n".join([*table, "", *report.notes]) + "\n"
 
 
-def as_csv(report: Report) -> str:
+def as_csv(report: ComparedGroups) -> str:
     """A line for each run: values that set groups apart, seed, scores, folder."""
     file = io.StringIO()
     keys = list(dict.fromkeys(key for group in report.groups for key in group.values))
@@ -168,7 +168,7 @@ def _cell(value: Any) -> Any:
     return f"'{text}" if text.lstrip().startswith(tuple("=+-@")) else text
 
 
-def write_report(report: Report, folder: Path) -> list[Path]:
+def write_report(report: ComparedGroups, folder: Path) -> list[Path]:
     """Write the table as CSV and Markdown, the pictures, and a page with all of it."""
     from seq2seq.pictures.heatmap import png_bytes  # noqa: PLC0415
     from seq2seq.sweeps.comparison_pictures import draw  # noqa: PLC0415 - after the table
@@ -187,7 +187,7 @@ def write_report(report: Report, folder: Path) -> list[Path]:
     return [folder / name for name in contents]
 
 
-def as_page(report: Report, pictures: Mapping[str, bytes]) -> str:
+def as_page(report: ComparedGroups, pictures: Mapping[str, bytes]) -> str:
     """One page of HTML that needs no other file."""
     columns = list(report.rows[0])
     rows = [

@@ -8,7 +8,7 @@ from hydra.core.override_parser.types import IntervalSweep, Override, RangeSweep
 
 from seq2seq.config import Pruner, Sampler
 from seq2seq.errors import InputError
-from seq2seq.experiments.job import Job, Metric
+from seq2seq.experiments.job import Job, Objective
 from seq2seq.runs.run_folder import safe_name
 from seq2seq.storage.writing import inside
 from seq2seq.sweeps.sweep_jobs import Composer, Swept, values
@@ -23,7 +23,7 @@ try:
     from optuna.pruners import BasePruner, MedianPruner, NopPruner, SuccessiveHalvingPruner
     from optuna.samplers import BaseSampler, RandomSampler, TPESampler
 
-    from seq2seq.experiments.search import Search, TrialSource, overrides_of
+    from seq2seq.experiments.search import SearchSettings, TrialSource, overrides_of
 except ModuleNotFoundError as error:
     raise InputError(
         "sweep.sampler=tpe and random need Optuna: pip install 'seq2seq[sweep]'"
@@ -63,7 +63,7 @@ class PreparedSearch:
         draw_study(self.source.study, self.folder)
 
 
-def prepare_search(composer: Composer, swept: Swept, metric: Metric) -> PreparedSearch:
+def prepare_search(composer: Composer, swept: Swept, metric: Objective) -> PreparedSearch:
     """Check the space and open the study.
 
     Raises:
@@ -79,7 +79,7 @@ def prepare_search(composer: Composer, swept: Swept, metric: Metric) -> Prepared
         sorted(each.input_line or "" for each in swept.overrides.values())
     )
     folder = inside(Path(ends[0].runs_dir), f"sweeps/{safe_name(name)}")
-    search = Search(
+    search = SearchSettings(
         folder=folder,
         space=space,
         fixed=fixed,

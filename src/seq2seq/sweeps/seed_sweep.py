@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from seq2seq.errors import InputError
 from seq2seq.evaluation.bleu_statistics import bleu_of
@@ -15,7 +16,7 @@ from seq2seq.sweeps.sweep_jobs import Composer, Swept, combinations
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class Candidate:
     """A combination of values, and its jobs, one for each seed."""
 
     overrides: tuple[str, ...]
@@ -46,7 +47,7 @@ class SeedSweep:
             raise InputError(f"{overrides['seed'].input_line}: sweep.sampler=seeds sets the seeds")
         self._keys = keys | {"seed"}
         self._settings = [
-            Setting(each, ", ".join(text for text in each if text.partition("=")[0] in keys))
+            Candidate(each, ", ".join(text for text in each if text.partition("=")[0] in keys))
             for each in composer.distinct(combinations(overrides), keys)
         ]
         if len(self._settings) < 2:
@@ -63,6 +64,9 @@ class SeedSweep:
         # several looks at growing data would find something by luck: each has its share
         num_looks = self._config.max_seeds - self._config.min_seeds + 1
         self._level = self._config.significance / num_looks
+
+        self._looked_at: list[Path] | None = None
+        self._seen: tuple[bool, list[str]]
 
     def _add(self, seed: int) -> list[Job]:
         for setting in self._settings:
@@ -86,6 +90,12 @@ class SeedSweep:
     def _look(self) -> tuple[bool, list[str]]:
         """Whether more seeds would say no more, and what is known."""
         tested = [setting.runs() for setting in self._settings]
+        looked_at = [run.folder for runs in tested for run in runs]
+        if looked_at != self._looked_at:
+            self._looked_at, self._seen = looked_at, self._judged(tested)
+        return self._seen
+
+    def _judged(self, tested: list[list[Run]]) -> tuple[bool, list[str]]:
         if any(len(runs) < 2 for runs in tested):
             return False, ["answer      none: a setting has fewer than two finished runs"]
         if len({run.texts().get("test") for runs in tested for run in runs}) > 1:

@@ -14,10 +14,10 @@ from seq2seq.errors import InputError
 from seq2seq.evaluation.metrics import progress_in
 from seq2seq.experiments.checkpoints import Keep
 from seq2seq.experiments.driver import Driver, Results
-from seq2seq.experiments.job import Job, Metric, Outcome, ledger_of, outcome_of
+from seq2seq.experiments.job import Job, Objective, Outcome, ledger_of, outcome_of
 from seq2seq.experiments.ledger import State, flat
 from seq2seq.experiments.processes import cores, shares, visible_gpus
-from seq2seq.experiments.report import Report, conclusion, results_table
+from seq2seq.experiments.report import SweepReport, conclusion, results_table
 from seq2seq.experiments.source import JobList, Source
 from seq2seq.option_rules import warnings
 from seq2seq.plain_text import one_line
@@ -71,11 +71,11 @@ def sweep(hydra_context: HydraContext, composed: DictConfig, arguments: Sequence
     """
     composer = Composer(hydra_context, composed)
     swept = composer.swept(arguments)
-    config, metric = swept.config, Metric(*progress_in(swept.config.metric))
+    config, metric = swept.config, Objective(*progress_in(swept.config.metric))
     for line in warnings(flat({"sweep": plain_values(config)}), arguments):
         print(one_line(line))
     plan = _plan(composer, swept, metric)
-    report = Report(num_jobs=plan.num_jobs, metric=metric)
+    report = SweepReport(num_jobs=plan.num_jobs, metric=metric)
     if config.dry_run:
         report.console.print(results_table(_as_they_are(plan.known, metric), metric))
         report.console.print(f"{plan.num_jobs} jobs at most; nothing was started (sweep.dry_run)")
@@ -108,7 +108,7 @@ def _refuse_growing(sampler: Sampler) -> None:
         )
 
 
-def _driver(config: SweepConfig, plan: Plan, metric: Metric, report: Report) -> Driver:
+def _driver(config: SweepConfig, plan: Plan, metric: Objective, report: SweepReport) -> Driver:
     budget = config.time_budget
     gpus = visible_gpus() if config.jobs > 1 else []
     return Driver(
@@ -123,7 +123,7 @@ def _driver(config: SweepConfig, plan: Plan, metric: Metric, report: Report) -> 
     )
 
 
-def _plan(composer: Composer, swept: Swept, metric: Metric) -> Plan:
+def _plan(composer: Composer, swept: Swept, metric: Objective) -> Plan:
     if swept.config.sampler in {Sampler.tpe, Sampler.random}:
         return _search_plan(composer, swept, metric)
     keys = swept.swept_keys()
@@ -147,7 +147,7 @@ def _plan(composer: Composer, swept: Swept, metric: Metric) -> Plan:
     )
 
 
-def _search_plan(composer: Composer, swept: Swept, metric: Metric) -> Plan:
+def _search_plan(composer: Composer, swept: Swept, metric: Objective) -> Plan:
     # Optuna is an extra, and takes its time to load
     from seq2seq.sweeps.search_sweep import prepare_search  # noqa: PLC0415
 
@@ -172,7 +172,7 @@ def _in_order(outcomes: dict[Job, Outcome], known: Sequence[Job]) -> dict[Job, O
     return first | outcomes
 
 
-def _as_they_are(jobs: Sequence[Job], metric: Metric) -> dict[Job, Outcome]:
+def _as_they_are(jobs: Sequence[Job], metric: Objective) -> dict[Job, Outcome]:
     """What the records of jobs say; those without one were never started."""
     outcomes = {}
     for job in jobs:

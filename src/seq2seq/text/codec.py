@@ -11,7 +11,8 @@ from typing import Any
 from msgspec import Struct
 
 from seq2seq.errors import InputError
-from seq2seq.storage.typed_json import encoded, first_line, read_json
+from seq2seq.plain_text import first_line
+from seq2seq.storage.typed_json import encoded, read_json
 from seq2seq.storage.writing import write_file
 from seq2seq.text.casing import Casing
 from seq2seq.text.corpus import SentencePair

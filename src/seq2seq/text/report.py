@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from seq2seq.text.store import EncodedSplit, Sentences, unknown_share
+from seq2seq.text.store import EncodedSentences, EncodedSplit, unknown_share
 
 COLUMNS = ("split", "pairs", "dropped", "source tokens", "target tokens", "unknown")
 
@@ -36,7 +36,7 @@ def _dropped(split: EncodedSplit) -> str:
     return ", ".join(f"{count:,} {reason}" for reason, count in counts.items() if count) or "0"
 
 
-def _lengths(store: Sentences) -> str:
+def _lengths(store: EncodedSentences) -> str:
     if not len(store):
         return "-"
     return f"mean {store.lengths.mean():.1f}, max {store.lengths.max()}"

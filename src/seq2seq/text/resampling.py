@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from seq2seq.text.codec import TextCodec
 from seq2seq.text.corpus import SentencePair
-from seq2seq.text.store import EncodedSplit, Sentences
+from seq2seq.text.store import EncodedSentences, EncodedSplit
 from seq2seq.text.vocabulary import UNKNOWN_ID
 
 
@@ -56,7 +56,7 @@ class SampledSentences:
         self,
         resampling: Resampling,
         codec: TextCodec,
-        usual: Sentences,
+        usual: EncodedSentences,
         stream: tuple[int, int],
         pairs: Sequence[SentencePair],
     ) -> None:

@@ -13,7 +13,7 @@ from seq2seq.text.corpus import SentencePair, drop_blank
 from seq2seq.text.vocabulary import UNKNOWN_ID
 
 
-class Sentences(Protocol):
+class EncodedSentences(Protocol):
     """Token ids of many sentences, wherever they are held."""
 
     @property
@@ -83,8 +83,8 @@ class EncodedSplit:
     """
 
     pairs: Sequence[SentencePair]
-    source: Sentences
-    target: Sentences
+    source: EncodedSentences
+    target: EncodedSentences
     num_blank: int
     num_long: int
 
@@ -135,6 +135,6 @@ def require_pairs(name: str, split: EncodedSplit) -> None:
         )
 
 
-def unknown_share(sentences: Sentences) -> float:
+def unknown_share(sentences: EncodedSentences) -> float:
     """Share of tokens that are ``<unk>``."""
     return sentences.num_unknown / max(int(sentences.lengths.sum()), 1)

@@ -20,7 +20,7 @@ from seq2seq.text.batch import Batch
 from seq2seq.text.codec import TextCodec
 from seq2seq.text.store import EncodedSplit
 from seq2seq.text.words import split_words
-from seq2seq.training.job import Job
+from seq2seq.training.process_group import ProcessGroup
 
 WordNumbers = list[int | None]
 
@@ -66,7 +66,7 @@ class AttentionMeasures:
                 self._counts += known.compared(matrix[: height - 1, : width - 1])
                 self._least += known.least
 
-    def gather(self, job: Job) -> None:
+    def gather(self, job: ProcessGroup) -> None:
         """Count in what the other processes of a job have counted."""
         everyone = job.gather([asdict(each) for each in (self._health, self._counts, self._least)])
         health, counts, least = zip(*everyone, strict=True)

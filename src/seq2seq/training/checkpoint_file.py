@@ -21,8 +21,8 @@ from torch import Tensor, nn
 
 from seq2seq.errors import InputError, TrainingFailed
 from seq2seq.experiments.checkpoints import LAST, PREVIOUS
-from seq2seq.plain_text import one_line
-from seq2seq.storage.typed_json import Count, converted, first_line, open_regular
+from seq2seq.plain_text import first_line, one_line
+from seq2seq.storage.typed_json import Count, converted, open_regular
 from seq2seq.storage.writing import move, write_file
 from seq2seq.training.form import require_form
 

@@ -10,7 +10,8 @@ import lightning.pytorch as pl
 import torch
 
 from seq2seq.training.form import require_form
-from seq2seq.training.module import TranslationModule, module_state
+from seq2seq.training.module import TranslationModule
+from seq2seq.training.module_state import module_state
 
 
 def require_same_form(

@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from seq2seq.attention.derivatives import refuse_second_derivative
-from seq2seq.decoding.top_k import place_of_largest
+from seq2seq.decoding.top_k import place_of_top
 from seq2seq.model.precision import Precision
 
 CHUNK_ELEMENTS = 2**22
@@ -137,7 +137,7 @@ class _Chunks:
         if shares is not logits:
             shares.copy_(logits)
         smoothing = self._objective.smoothing
-        chosen = place_of_largest(shares).unsqueeze(1)
+        chosen = place_of_top(shares).unsqueeze(1)
         of_target, greatest = shares.gather(1, targets), shares.gather(1, chosen)
         mean = shares.mean(dim=1, keepdim=True) if smoothing else of_target
         self.num_correct += (chosen == targets).sum()

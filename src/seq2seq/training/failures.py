@@ -8,7 +8,7 @@ import torch
 
 from seq2seq.errors import JobBroken, TrainingFailed
 from seq2seq.storage.failures import refusals_in_one_line
-from seq2seq.training.joined_job import is_broken_job
+from seq2seq.training.joined_group import is_broken_job
 
 OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "not enough memory")
 """What torch says when memory ends; on the CPU it has no exception of its own for it."""

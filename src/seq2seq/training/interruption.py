@@ -15,7 +15,7 @@ from lightning.pytorch.callbacks import Callback, EarlyStopping
 from seq2seq.errors import TrainingInterrupted
 from seq2seq.signals import STOP_SIGNALS, insists, stop_signals
 from seq2seq.training.checkpoints import at_step_end
-from seq2seq.training.job import ALONE, Job
+from seq2seq.training.process_group import ALONE, ProcessGroup
 
 
 class StopAtStep(Callback):
@@ -86,7 +86,7 @@ class StopOnSignal(Callback):
     """
 
     def __init__(
-        self, checkpoint: Path, *, requeue: list[str] | None = None, job: Job = ALONE
+        self, checkpoint: Path, *, requeue: list[str] | None = None, job: ProcessGroup = ALONE
     ) -> None:
         self._job = job
         self._checkpoint = checkpoint

@@ -2,12 +2,10 @@
 
 import time
 from collections.abc import Iterable
-from dataclasses import fields
 from typing import Any
 
 import lightning.pytorch as pl
 import torch
-from msgspec import Struct
 from torch import nn
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LambdaLR, ReduceLROnPlateau
@@ -17,47 +15,17 @@ from seq2seq.decoding.lengths import LengthBounds
 from seq2seq.evaluation.metrics import scores_of
 from seq2seq.model.decoder import Unrolled
 from seq2seq.model.seq2seq import Seq2Seq
-from seq2seq.storage.typed_json import Count, converted
 from seq2seq.text.batch import Batch
 from seq2seq.text.codec import TextCodec
 from seq2seq.text.store import EncodedSplit
 from seq2seq.training.attention_measures import AttentionMeasures
-from seq2seq.training.form import require_form
-from seq2seq.training.job import ALONE, Job
 from seq2seq.training.loss import LossSums, token_cross_entropy
-from seq2seq.training.non_finite import Soundness, require_finite_validation
+from seq2seq.training.module_state import RESUMED, as_state, module_state
+from seq2seq.training.non_finite import NonFiniteGuard, require_finite_validation
 from seq2seq.training.optimisation import Optimisation
+from seq2seq.training.process_group import ALONE, ProcessGroup
 from seq2seq.training.step_gradient import StepGradient, total_sums
 from seq2seq.training.word_dropout import drop_words
-
-RESUMED = "translation_module"
-"""Key of this module's own state in a checkpoint."""
-
-
-class ModuleState(Struct):
-    """What a checkpoint holds of the module besides its weights.
-
-    Attributes:
-        num_skipped: steps left out because they were not finite.
-        train_sums: `LossSums` since the last logged values.
-    """
-
-    num_skipped: Count
-    train_sums: dict[str, torch.Tensor] | None
-
-
-def module_state(checkpoint: dict[str, Any]) -> ModuleState:
-    """The module's own part of a checkpoint.
-
-    Raises:
-        ValueError: it is missing, or something else.
-    """
-    state = converted(checkpoint.get(RESUMED), ModuleState, RESUMED)
-    if state.train_sums is not None:
-        counts = {"num_correct", "num_tokens"}
-        forms = {f.name: torch.tensor(0 if f.name in counts else 0.0) for f in fields(LossSums)}
-        require_form(state.train_sums, forms, f"{RESUMED}.train_sums")
-    return state
 
 
 class TranslationModule(pl.LightningModule):
@@ -100,7 +68,7 @@ class TranslationModule(pl.LightningModule):
         target_codec: TextCodec,
         bounds: LengthBounds,
         attention_measures: AttentionMeasures,
-        job: Job = ALONE,
+        job: ProcessGroup = ALONE,
     ) -> None:
         super().__init__()
         self.model = model
@@ -112,7 +80,7 @@ class TranslationModule(pl.LightningModule):
         self._log_every = log_every
         self._job = job
         self._step = StepGradient(job)
-        self.soundness = Soundness(skip_nonfinite, job)
+        self.guard = NonFiniteGuard(skip_nonfinite, job)
         self._validation = validation
         self._target_codec = target_codec
         self._bounds = bounds
@@ -142,7 +110,7 @@ class TranslationModule(pl.LightningModule):
 
     def training_step(self, batch: Batch, batch_index: int) -> torch.Tensor:  # noqa: ARG002
         """Smoothed loss of a batch, see `StepGradient`."""
-        self.soundness.look_at(batch)
+        self.guard.look_at(batch)
         if self._r_drop:
             batch = batch.twice()
         if self._word_dropout:
@@ -152,21 +120,13 @@ class TranslationModule(pl.LightningModule):
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Add the sums since the last logged values."""
-        sums = self._train_sums
-        checkpoint[RESUMED] = {
-            "num_skipped": self.soundness.num_skipped,
-            "train_sums": sums and {each.name: getattr(sums, each.name) for each in fields(sums)},
-        }
+        checkpoint[RESUMED] = as_state(self.guard.num_skipped, self._train_sums)
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Go on with the sums; a new epoch begins its own."""
         state = module_state(checkpoint)
-        self.soundness.num_skipped, sums = state.num_skipped, state.train_sums
-        self._train_sums = (
-            None
-            if sums is None
-            else LossSums(**{name: value.to(self.model.device) for name, value in sums.items()})
-        )
+        self.guard.num_skipped = state.num_skipped
+        self._train_sums = state.sums_on(self.model.device)
 
     def on_train_start(self) -> None:
         """Measure speed from here on."""
@@ -191,7 +151,7 @@ class TranslationModule(pl.LightningModule):
         norm = self._step.scale(parameters, sums, accumulate=accumulate, bound=bound)
         is_scaled = self.trainer.precision == "16-mixed"  # its scaler leaves infinite steps out
         shown = None if is_scaled else norm
-        if not self.soundness.end_step(sums.smoothed, shown, self.global_step + 1):
+        if not self.guard.end_step(sums.smoothed, shown, self.global_step + 1):
             optimizer.zero_grad(set_to_none=True)  # the optimiser passes over such parameters
         if (self.global_step + 1) % self._log_every == 0 or self.trainer.is_last_batch:
             self._log_training(norm)

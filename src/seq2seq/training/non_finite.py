@@ -5,13 +5,13 @@ from torch import Tensor
 
 from seq2seq.errors import TrainingFailed
 from seq2seq.text.batch import Batch
-from seq2seq.training.job import ALONE, Job
+from seq2seq.training.process_group import ALONE, ProcessGroup
 
 NUM_NAMED = 20
 """Sentences that a message names at most."""
 
 
-class Soundness:
+class NonFiniteGuard:
     """Finds the optimiser step whose loss or gradient is NaN or infinite.
 
     Args:
@@ -19,7 +19,7 @@ class Soundness:
         job: the processes that train together.
     """
 
-    def __init__(self, max_skipped: int, job: Job = ALONE) -> None:
+    def __init__(self, max_skipped: int, job: ProcessGroup = ALONE) -> None:
         self._max_skipped = max_skipped
         self._job = job
         self.num_skipped = 0

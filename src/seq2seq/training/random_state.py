@@ -8,7 +8,7 @@ from lightning.pytorch.callbacks import Callback
 from msgspec import Struct
 
 from seq2seq.storage.typed_json import converted
-from seq2seq.training.job import ALONE, Job
+from seq2seq.training.process_group import ALONE, ProcessGroup
 
 
 class RandomState(Callback):
@@ -21,7 +21,7 @@ class RandomState(Callback):
         job: the processes that train together.
     """
 
-    def __init__(self, job: Job = ALONE) -> None:
+    def __init__(self, job: ProcessGroup = ALONE) -> None:
         self._job = job
         self._restored: dict[str, Any] | None = None
 

@@ -11,8 +11,8 @@ from dataclasses import fields
 import torch
 from torch import Tensor, nn
 
-from seq2seq.training.job import Job
 from seq2seq.training.loss import LossSums
+from seq2seq.training.process_group import ProcessGroup
 
 TOKENS_OF_A_BATCH = 1024.0
 """Divides every loss before the backward pass, so that 16-bit numbers see the usual magnitudes."""
@@ -25,7 +25,7 @@ class StepGradient:
         job: the processes that train together; their gradients are averaged.
     """
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: ProcessGroup) -> None:
         self._job = job
         self._sums: LossSums | None = None
 
@@ -70,7 +70,7 @@ class StepGradient:
         return norm
 
 
-def total_sums(sums: LossSums, job: Job) -> LossSums:
+def total_sums(sums: LossSums, job: ProcessGroup) -> LossSums:
     """The sums over all processes."""
     if job.size == 1:
         return sums

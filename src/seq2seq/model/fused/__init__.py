@@ -18,7 +18,7 @@ Backward, the same step
 -----------------------
 Write ∂v for the gradient of the loss with respect to v: `of_v` in the code. The steps are undone
 from the last to the first; `of_states` holds ∂h', from the step after and from the results, and
-becomes ∂h. It begins with the layers, the top one first (`LayerPass.retreat`):
+becomes ∂h. It begins with the layers, the top one first (`LayerPass.backward_step`):
 
     kept = z * ∂h'                                          the direct share of ∂h
     ∂n before its tanh = (∂h' - kept) * (1 - n²)            = ∂x_n;  ∂h_n = r * ∂x_n
@@ -27,7 +27,7 @@ becomes ∂h. It begins with the layers, the top one first (`LayerPass.retreat`)
 
 ∂x (`of_inputs`) goes down: to the layer below as mask * (W_x^T ∂x), or, from the first layer, to
 the context as W_c^T ∂x. ∂products goes back in time as W_h^T ∂products, added to `kept`. Then the
-attention (`DecoderGradients._retreat_attention`), with the derivative of the softmax:
+attention (`DecoderGradients._backward_attention`), with the derivative of the softmax:
 
     ∂w_j = ∂c · m_j (`through_context`) + what comes from the result
     ∂a_j = w_j * (∂w_j - sum over i of w_i ∂w_i)            `of_scores`

@@ -34,13 +34,13 @@ class AttentionPass(Protocol):
         """Scores (B, K, S) of several queries of each sentence, but for a constant each."""
 
     def begin_backward(self) -> None:
-        """Before the first `retreat`."""
+        """Before the first `backward_step`."""
 
-    def retreat(self, query: Tensor, of_scores: Tensor) -> Tensor:
+    def backward_step(self, query: Tensor, of_scores: Tensor) -> Tensor:
         """The gradient of the queries of a step from that of the scores (B, S)."""
 
     def gradients(self, of_scores: Tensor, queries: Tensor, unpack: Unpack) -> list[Tensor]:
-        """Of the keys and of the score's own parameters but W_q, after the last `retreat`.
+        """Of the keys and of the score's own parameters but W_q, after the last `backward_step`.
 
         Args:
             of_scores: the gradients of all scores (N, S).
@@ -113,7 +113,7 @@ class AdditivePass:
         self._of_keys = torch.zeros_like(self._keys)
         self._of_score = self._keys.new_zeros(len(self._keys), 1, self._keys.shape[-1])
 
-    def retreat(self, query: Tensor, of_scores: Tensor) -> Tensor:
+    def backward_step(self, query: Tensor, of_scores: Tensor) -> Tensor:
         """The gradient of the queries (B, A) from that of the scores (B, S)."""
         hidden = self._hidden_layer(query)
         self._of_score[: len(query)].baddbmm_(of_scores.unsqueeze(1), hidden)
@@ -161,7 +161,7 @@ class DotPass:
     def begin_backward(self) -> None:
         """Nothing is summed up over the steps."""
 
-    def retreat(self, query: Tensor, of_scores: Tensor) -> Tensor:
+    def backward_step(self, query: Tensor, of_scores: Tensor) -> Tensor:
         """The gradient of the queries (B, H) from that of the scores (B, S)."""
         keys = self._keys[: len(query)]
         return torch.bmm(of_scores.unsqueeze(1), keys).squeeze(1).mul_(self._scale)

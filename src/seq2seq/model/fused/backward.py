@@ -36,16 +36,16 @@ class DecoderGradients:
             rows = self._steps.rows(step)
             if of_tops is not None:
                 self._of_states[-1][: self._steps.counts[step]] += of_tops[rows]
-            self._retreat_layers(step, rows)
+            self._backward_layers(step, rows)
             of_context = self._of_contexts[rows]
             of_context.copy_(self._of_inputs[0][rows] @ self._forward.context_weight)
             if of_contexts is not None:
                 of_context += of_contexts[rows]
-            self._retreat_attention(step, rows, None if of_weights is None else of_weights[rows])
+            self._backward_attention(step, rows, None if of_weights is None else of_weights[rows])
             through = self._of_products[-1][rows] @ self._forward.top.weight
             self._of_states[-1][: len(through)] += through
 
-    def _retreat_layers(self, step: int, rows: slice) -> None:
+    def _backward_layers(self, step: int, rows: slice) -> None:
         """From the states after a step to the direct share of those before it.
 
         The share that goes through the state's products is added for all layers but the top one,
@@ -56,15 +56,15 @@ class DecoderGradients:
             layer, of_states = forward.layers[place], self._of_states[place]
             of_states = of_states[: self._steps.counts[step]]
             of_inputs, of_products = self._of_inputs[place], self._of_products[place]
-            kept = layer.retreat(step, of_states, of_inputs, of_products)
+            kept = layer.backward_step(step, of_states, of_inputs, of_products)
             if place < last:
                 kept += of_products[rows] @ layer.weight
             of_states.copy_(kept)
             if place:
-                below = forward.inputs[place - 1].retreat(of_inputs, rows)
+                below = forward.inputs[place - 1].backward_step(of_inputs, rows)
                 self._of_states[place - 1][: len(below)] += below
 
-    def _retreat_attention(self, step: int, rows: slice, of_weights: Tensor | None) -> None:
+    def _backward_attention(self, step: int, rows: slice, of_weights: Tensor | None) -> None:
         forward, weights = self._forward, self._forward.weights[rows]
         of_context = self._of_contexts[rows].unsqueeze(1)
         through_context = torch.bmm(of_context, self._memory_columns[: len(weights)]).squeeze(1)
@@ -73,7 +73,7 @@ class DecoderGradients:
         of_scores = self._of_scores[rows]
         mean = (through_context * weights).sum(dim=-1, keepdim=True)
         torch.mul(through_context.sub_(mean), weights, out=of_scores)
-        of_query = forward.attention.retreat(forward.queries(step), of_scores)
+        of_query = forward.attention.backward_step(forward.queries(step), of_scores)
         if self._of_tokens is not None:
             self._of_tokens[rows] = of_query[:, -self._of_tokens.shape[1] :]
         if forward.num_queries:

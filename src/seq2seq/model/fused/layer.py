@@ -70,7 +70,9 @@ class LayerPass:
             out=self.states[rows],
         )
 
-    def retreat(self, step: int, gradient: Tensor, of_input: Tensor, of_products: Tensor) -> Tensor:
+    def backward_step(
+        self, step: int, gradient: Tensor, of_input: Tensor, of_products: Tensor
+    ) -> Tensor:
         """Undo a step: gradients of both shares of the gates, from that of the new states.
 
         They are written into the rows of the step of `of_input` (N, 3 H) and of the last 3 H
@@ -113,7 +115,7 @@ class InputProduct:
         inputs = self._masked(below, rows).to(self._weight.dtype)
         return torch.addmm(self._bias, inputs, self._weight.T)
 
-    def retreat(self, of_gates: Tensor, rows: slice) -> Tensor:
+    def backward_step(self, of_gates: Tensor, rows: slice) -> Tensor:
         """The gradient of the new states of the layer below in some rows."""
         return self._masked(of_gates[rows] @ self._weight, rows)
 

@@ -68,7 +68,7 @@ class _UnrolledLayer(torch.autograd.Function):
                 rows = steps.rows(step)
                 current = of_state[: steps.counts[step]]
                 current += gradient[rows]
-                kept = layer.retreat(step, current, of_inputs, of_products)
+                kept = layer.backward_step(step, current, of_inputs, of_products)
                 torch.add(kept, of_products[rows] @ layer.weight, out=current)
             of_weight = weight_gradient(of_products, layer.operands)
             of_bias = bias_gradient(of_products, ctx.precision)

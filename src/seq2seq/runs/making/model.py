@@ -11,7 +11,7 @@ from seq2seq.config import Config
 from seq2seq.errors import InputError
 from seq2seq.model.seq2seq import Seq2Seq
 from seq2seq.model.spec import ModelSpec, build_seq2seq
-from seq2seq.plain_text import one_line
+from seq2seq.plain_text import first_line, one_line
 from seq2seq.runs.making.text import EncodedCorpus
 from seq2seq.text.codec import TextCodec
 from seq2seq.text.vectors import read_vectors
@@ -72,8 +72,7 @@ def build_model(spec: ModelSpec) -> Seq2Seq:
         _require_memory(spec)
         return build_seq2seq(spec)
     except (ValueError, ImportError, TypeError, RuntimeError, MemoryError) as error:
-        reason = str(error).partition("\n")[0]
-        raise InputError(f"the model cannot be built: {reason}") from error
+        raise InputError(f"the model cannot be built: {first_line(error)}") from error
 
 
 def load_vectors(config: Config, model: Seq2Seq, corpus: EncodedCorpus) -> None:

@@ -34,10 +34,10 @@ from seq2seq.training.interruption import (
     StopWithoutProgress,
     requeue_command,
 )
-from seq2seq.training.job import Job
 from seq2seq.training.module import TranslationModule
 from seq2seq.training.optimisation import Optimisation
 from seq2seq.training.plateau import PlateauSchedule
+from seq2seq.training.process_group import ProcessGroup
 from seq2seq.training.progress import ProgressReport
 from seq2seq.training.random_state import RandomState
 from seq2seq.training.time_spent import TimeSpent
@@ -45,7 +45,7 @@ from seq2seq.training.time_spent import TimeSpent
 PRECISIONS = {"fp32": "32-true", "bf16-mixed": "bf16-mixed", "fp16-mixed": "16-mixed"}
 
 
-def build_data(config: Config, corpus: EncodedCorpus, job: Job) -> TranslationData:
+def build_data(config: Config, corpus: EncodedCorpus, job: ProcessGroup) -> TranslationData:
     """This process's share of the batches of the training and the validation split."""
     size = BatchSize(sentences=config.trainer.batch_sentences, tokens=config.trainer.batch_tokens)
     train, validation = corpus.train, corpus.validation
@@ -113,7 +113,7 @@ def _optimisation(config: Config, num_steps: int) -> Optimisation:
 
 
 def build_module(
-    config: Config, model: Seq2Seq, corpus: EncodedCorpus, num_steps: int, job: Job
+    config: Config, model: Seq2Seq, corpus: EncodedCorpus, num_steps: int, job: ProcessGroup
 ) -> TranslationModule:
     """The Lightning module around a model."""
     return TranslationModule(
@@ -147,7 +147,7 @@ def build_trainer(
     conditions: dict[str, Any],
     checkpoint_io: DurableCheckpointIO,
     stop: StopOnSignal,
-    job: Job,
+    job: ProcessGroup,
     watchers: Sequence[Callback],
 ) -> pl.Trainer:
     """The Lightning trainer of a run folder.
@@ -233,7 +233,7 @@ def _endings(config: Config, num_steps: int) -> list[Callback]:
     return callbacks
 
 
-def build_stop(run_dir: Path, job: Job) -> StopOnSignal:
+def build_stop(run_dir: Path, job: ProcessGroup) -> StopOnSignal:
     """What listens for signals."""
     requeue = requeue_command(os.environ)
     return StopOnSignal(run_dir / "checkpoints" / LAST, requeue=requeue, job=job)

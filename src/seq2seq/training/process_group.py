@@ -6,7 +6,7 @@ from typing import Any, Protocol, runtime_checkable
 
 
 @runtime_checkable
-class Job(Protocol):
+class ProcessGroup(Protocol):
     """What a process knows of its job. All processes call the same methods in the same order.
 
     Attributes:

@@ -14,6 +14,7 @@ from torch.distributed.distributed_c10d import PrefixStore, Store
 from torch.distributed.rendezvous import rendezvous
 
 from seq2seq.errors import JobBroken, TrainingFailed
+from seq2seq.plain_text import first_line
 
 PATIENCE = timedelta(minutes=10)
 """How long the processes wait for each other at the start."""
@@ -24,8 +25,8 @@ LONGEST_TURN = timedelta(days=1)
 SPOKEN = "spoken"
 
 
-class JoinedJob:
-    """See `Job`. What is no tensor goes over gloo, as JSON: nothing that is received can run.
+class JoinedGroup:
+    """See `ProcessGroup`. What is no tensor goes over gloo, as JSON: nothing received can run.
 
     Args:
         rank: number of this process.
@@ -90,7 +91,7 @@ class JoinedJob:
 
 
 @contextmanager
-def joined(rank: int, size: int, device: torch.device) -> Iterator[JoinedJob]:
+def joined(rank: int, size: int, device: torch.device) -> Iterator[JoinedGroup]:
     """Be one of the processes of a job, as MASTER_ADDR and MASTER_PORT tell where it meets.
 
     Args:
@@ -112,12 +113,11 @@ def joined(rank: int, size: int, device: torch.device) -> Iterator[JoinedJob]:
             rank=rank,
             world_size=size,
         )
-        job = JoinedJob(rank, size, store)
+        job = JoinedGroup(rank, size, store)
     except RuntimeError as error:
-        reason = str(error).partition("\n")[0]
         raise TrainingFailed(
-            f"process {rank} of {size} did not meet the others ({reason}): they must be started "
-            "together, and reach MASTER_ADDR and MASTER_PORT"
+            f"process {rank} of {size} did not meet the others ({first_line(error)}): they must "
+            "be started together, and reach MASTER_ADDR and MASTER_PORT"
         ) from error
     yield job
     # after an error the others may not come to an end
