@@ -10,7 +10,7 @@ from benchmarks.baselines import Recurrences, build_baselines
 from benchmarks.batches import even_batch, training_batches
 from benchmarks.memory import kept_bytes
 from benchmarks.products import Products
-from benchmarks.sizes import FULL, QUICK, SMALL, WIDE, Size
+from benchmarks.sizes import QUICK, SMALL, WIDE, Size
 from benchmarks.timing import Spread, alternate
 from benchmarks.variants import Variant, build_models
 from seq2seq.errors import InputError
@@ -60,7 +60,7 @@ def test_a_size_that_is_none_is_refused_in_one_line(monkeypatch, capsys):
     assert capsys.readouterr().err.startswith("error: --sizes 256: ")
 
 
-@pytest.mark.parametrize("size", [SMALL, WIDE, TOY, *FULL.sizes], ids=lambda size: size.name)
+@pytest.mark.parametrize("size", [SMALL, WIDE, TOY], ids=lambda size: size.name)
 def test_a_size_is_what_its_name_says(size):
     assert Size.parse(size.name) == size
 
@@ -69,10 +69,6 @@ def test_a_size_is_what_its_name_says(size):
 def test_names_of_no_size_are_refused(name):
     with pytest.raises(InputError, match="no size"):
         Size.parse(name)
-
-
-def test_the_full_plan_measures_every_size_once():
-    assert len(FULL.sizes) == len(set(FULL.sizes)) == 12
 
 
 def test_all_variants_see_the_same_batches_in_turn():

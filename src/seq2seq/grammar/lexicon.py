@@ -128,9 +128,7 @@ def _lexicon(data: Any) -> Lexicon:
 
     return Lexicon(
         nouns=tuple(_nouns(data["nouns"])),
-        names=tuple(
-            (name, gender == "f") for gender, names in data["names"].items() for name in names
-        ),
+        names=tuple((n, gender == "f") for gender, names in data["names"].items() for n in names),
         adjectives=tuple(_adjectives(data["adjectives"], data["adjective_classes"])),
         transitive=rows("transitive"),
         prepositional=rows("prepositional"),

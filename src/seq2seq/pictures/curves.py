@@ -42,8 +42,6 @@ _AIR = 0.03
 _TICK_DISTANCE = 70
 _TICK_DISTANCE_UPWARDS = 45
 _TITLE_SIZE = 15
-_LABEL_SIZE = 13
-_GREY = 0.7
 _GAP = 6
 _SAMPLE_WIDTH = 28
 _LEGEND_PITCH = 22
@@ -125,12 +123,8 @@ def render_curves(
 ) -> Image.Image:
     """Draw functions of one variable.
 
-    Args:
-        series: what to draw; the last one lies on top of all but areas, which lie below; the first
-            one leads the legend, where areas do not appear.
-        title: a line above.
-        x_label: what the horizontal axis is.
-        y_label: what the vertical axis is.
+    The last series lies on top of all but areas, which lie below. The first one leads the legend,
+    where areas do not appear.
 
     Raises:
         ValueError: there is no series, or one has unfit coordinates.
@@ -140,9 +134,9 @@ def render_curves(
     every = np.concatenate([each.coordinates() for each in series])
     x_scale = Scale.around(every[:, 0], WIDTH)
     y_scale = Scale.around(every[:, 1], HEIGHT, upwards=True)
-    side, foot = _side(y_scale, y_label), _foot(x_scale, x_label)
+    side = grid.axis(y_scale.ticks(), y_label, HEIGHT, gap=_GAP)
     head = _head(title, side.shape[1])
-    body = grid.above(_plot(x_scale, y_scale), foot)
+    body = grid.above(_plot(x_scale, y_scale), _foot(x_scale, x_label))
     series = sorted(series, key=lambda each: each.kind != "area")
     num_areas = sum(each.kind == "area" for each in series)
     legend = _legend([each.name for each in series[num_areas:]])
@@ -174,21 +168,8 @@ def _head(title: str, left: int) -> Pixels:
     return grid.margin(grid.text(title, _TITLE_SIZE), left=left, bottom=2 * _GAP)
 
 
-def _side(scale: Scale, label: str) -> Pixels:
-    ticks = [(place, grid.text(number, grid.SMALL)) for place, number in scale.ticks()]
-    name = grid.upwards(grid.text(label, _LABEL_SIZE, _GREY))
-    width = name.shape[1] + 2 * _GAP + max(block.shape[1] for _, block in ticks) + grid.DASH
-    sheet = grid.paper(max(HEIGHT + grid.OVERHANG, name.shape[0]), width)
-    grid.put(sheet, name, (HEIGHT - name.shape[0]) // 2, 0)
-    for place, block in ticks:
-        grid.put(sheet, grid.dash(1, grid.DASH), place, width - grid.DASH)
-        right = width - grid.DASH - _GAP
-        grid.put(sheet, block, place - block.shape[0] // 2, right - block.shape[1])
-    return sheet
-
-
 def _foot(scale: Scale, label: str) -> Pixels:
-    name = grid.text(label, _LABEL_SIZE, _GREY)
+    name = grid.text(label, grid.LABEL, grid.LABEL_GREY)
     numbers = grid.paper(grid.DASH + line_height(grid.SMALL) + _GAP // 2, WIDTH)
     for place, number in scale.ticks():
         block = grid.text(number, grid.SMALL)
@@ -200,7 +181,7 @@ def _foot(scale: Scale, label: str) -> Pixels:
 
 def _legend(names: Sequence[str]) -> Pixels:
     """The names; samples of the lines are drawn on the paper left of them."""
-    lines = [grid.text(name, _LABEL_SIZE) for name in names]
+    lines = [grid.text(name, grid.LABEL) for name in names]
     stack = grid.stacked(lines, _LEGEND_PITCH, grid.START)
     return grid.margin(stack, left=4 * _GAP + _SAMPLE_WIDTH)
 

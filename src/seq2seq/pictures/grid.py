@@ -31,6 +31,8 @@ BAR_LENGTH = 128
 BAR_WIDTH = 14
 SMALL = 12
 """Font size of numbers."""
+LABEL, LABEL_GREY = 13, 0.7
+"""Font size and strength of what stands beside an axis."""
 
 
 def paper(height: int, width: int) -> Pixels:
@@ -120,6 +122,29 @@ def colour_bar(maximum: float) -> Pixels:
         put(sheet, dash(1, DASH), row, 0)
         put(sheet, number, row - number.shape[0] // 2, DASH + 3)
     return beside(bar, sheet)
+
+
+def axis(
+    ticks: Sequence[tuple[int, str]], name: str, length: int, *, gap: int, top: int = 0
+) -> Pixels:
+    """What stands on the left of a field: a name that reads upwards, numbers, and their dashes.
+
+    Args:
+        ticks: the numbers and their places.
+        name: what they are.
+        length: of the field.
+        gap: between name, numbers and dashes.
+        top: paper above, into which the first number may reach.
+    """
+    label = upwards(text(name, LABEL, LABEL_GREY))
+    numbers = [(top + place, text(number, SMALL)) for place, number in ticks]
+    right = label.shape[1] + gap + max(number.shape[1] for _, number in numbers)
+    sheet = paper(top + max(length + OVERHANG, label.shape[0]), right + gap + DASH)
+    put(sheet, label, top + max(0, (length - label.shape[0]) // 2), 0)
+    for row, number in numbers:
+        put(sheet, dash(1, DASH), row, right + gap)
+        put(sheet, number, row - number.shape[0] // 2, right - number.shape[1])
+    return sheet
 
 
 def dash(height: int, width: int) -> Pixels:

@@ -6,8 +6,11 @@ from dataclasses import dataclass
 from seq2seq.pictures.colours import Floats, Pixels
 from seq2seq.pictures.grid import (
     DASH,
+    LABEL,
+    LABEL_GREY,
     OVERHANG,
     SMALL,
+    axis,
     cells,
     colour_bar,
     dash,
@@ -15,7 +18,6 @@ from seq2seq.pictures.grid import (
     paper,
     put,
     text,
-    upwards,
 )
 from seq2seq.pictures.lettering import line_height
 
@@ -23,11 +25,9 @@ _LENGTH = 240
 _MAX_CELL = 40
 _TICK_DISTANCE = 48
 _TITLE_SIZE = 14
-_LABEL_SIZE = 13
-_GREY = 0.7
 _GAP = 4
 _HEAD = line_height(_TITLE_SIZE) + 6
-_FOOT = DASH + line_height(SMALL) + line_height(_LABEL_SIZE) + 2
+_FOOT = DASH + line_height(SMALL) + line_height(LABEL) + 2
 _SIDE = 26
 """Room for half a number beyond the end of the horizontal axis."""
 
@@ -67,7 +67,7 @@ def panel(shares: Floats, title: str, x_axis: Axis, y_axis: Axis) -> Pixels:
     """
     size = min(_MAX_CELL, max(1, _LENGTH // max(shares.shape)))
     matrix, heading = cells(shares, size), text(title, _TITLE_SIZE)
-    side = _vertical(y_axis, size, matrix.shape[0])
+    side = axis(y_axis.ticks(size), y_axis.label, matrix.shape[0], gap=_GAP, top=_HEAD)
     foot = _horizontal(x_axis, size, matrix.shape[1])
     left, bottom = side.shape[1], _HEAD + matrix.shape[0]
     width = max(left + heading.shape[1], left - _SIDE + foot.shape[1])
@@ -79,28 +79,13 @@ def panel(shares: Floats, title: str, x_axis: Axis, y_axis: Axis) -> Pixels:
     return sheet
 
 
-def _vertical(axis: Axis, cell: int, length: int) -> Pixels:
-    """The numbers and the label on the left of a matrix."""
-    ticks = [(place, text(number, SMALL)) for place, number in axis.ticks(cell)]
-    label = upwards(text(axis.label, _LABEL_SIZE, _GREY))
-    numbers = max(number.shape[1] for _, number in ticks)
-    width = label.shape[1] + _GAP + numbers + _GAP + DASH
-    sheet = paper(_HEAD + max(length + OVERHANG, label.shape[0]), width)
-    put(sheet, label, _HEAD + max(0, (length - label.shape[0]) // 2), 0)
-    for place, number in ticks:
-        put(sheet, dash(1, DASH), _HEAD + place, width - DASH)
-        right = width - DASH - _GAP
-        put(sheet, number, _HEAD + place - number.shape[0] // 2, right - number.shape[1])
-    return sheet
-
-
-def _horizontal(axis: Axis, cell: int, length: int) -> Pixels:
+def _horizontal(of: Axis, cell: int, length: int) -> Pixels:
     """The numbers and the label below a matrix, with room for half a number at both ends."""
-    label = text(axis.label, _LABEL_SIZE, _GREY)
+    label = text(of.label, LABEL, LABEL_GREY)
     room = length + 2 * _SIDE
     sheet = paper(_FOOT, max(room, label.shape[1]))
     put(sheet, label, _FOOT - label.shape[0], max(0, (room - label.shape[1]) // 2))
-    for place, number in axis.ticks(cell):
+    for place, number in of.ticks(cell):
         block = text(number, SMALL)
         put(sheet, dash(DASH, 1), 0, _SIDE + place)
         put(sheet, block, DASH, _SIDE + place - block.shape[1] // 2)

@@ -172,17 +172,12 @@ def _subword_codec(path: Path, language: str, lowercase: bool) -> TextCodec:
 
 
 def save_codecs(codecs: tuple[TextCodec, TextCodec], folder: Path) -> None:
-    """Write the codecs of both sides into a folder, which is made."""
+    """Write ``<side>.json``, and ``<side>.model`` for subwords, into a folder, which is made."""
     for side, codec in zip(("source", "target"), codecs, strict=True):
-        save_codec(codec, folder, side)
-
-
-def save_codec(codec: TextCodec, folder: Path, side: str) -> None:
-    """Write ``<side>.json``, and ``<side>.model`` for subwords, into a folder."""
-    description, model = _saved(codec)
-    if model is not None:
-        write_file(folder / f"{side}.model", model)
-    write_file(folder / f"{side}.json", encoded({"version": VERSION} | description))
+        description, model = _saved(codec)
+        if model is not None:
+            write_file(folder / f"{side}.model", model)
+        write_file(folder / f"{side}.json", encoded({"version": VERSION} | description))
 
 
 def codec_digest(codec: TextCodec) -> str:
@@ -229,7 +224,7 @@ def load_codecs(folder: Path) -> tuple[TextCodec, TextCodec]:
 
 
 def load_codec(folder: Path, side: str) -> TextCodec:
-    """Read what `save_codec` wrote.
+    """Read one side of what `save_codecs` wrote.
 
     Raises:
         InputError: a file is missing or is not what it should be.

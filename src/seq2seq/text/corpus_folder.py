@@ -7,15 +7,16 @@ which it is told whether a sentence was trained on. ``held_out.jsonl`` are the p
 training, ``tokenizer/`` the codecs. ``corpus.json`` is written last and seals it all.
 """
 
-import hashlib
 import json
 from dataclasses import asdict, dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from seq2seq.storage.digests import file_digests
 from seq2seq.text.block_file import BlockWriter
 from seq2seq.text.codec import TextCodec, save_codecs
 from seq2seq.text.codec_files import CODEC_FILES
@@ -139,16 +140,15 @@ class CorpusWriter:
         """Finish all files, then say so."""
         self._files[DIGESTS].write(self._digests.in_order())
         files = {name: asdict(file.close()) for name, file in self._files.items()}
-        tokenizers = sorted((self._folder / "tokenizer").iterdir())
         facts = self._facts | {
             "format": FORMAT,
             "keeps_text": self._keep_text,
             "files": files,
-            "tokenizer": {path.name: _digest(path.read_bytes()) for path in tokenizers},
+            "tokenizer": file_digests(self._folder / "tokenizer"),
         }
         content = json.dumps(facts)
         seal = BlockWriter(self._folder / SEAL)
-        seal.write(f"{_digest(content.encode())}\n{content}\n".encode())
+        seal.write(f"{sha256(content.encode()).hexdigest()}\n{content}\n".encode())
         seal.close()
 
     def abandon(self) -> None:
@@ -160,7 +160,3 @@ class CorpusWriter:
 def id_type(codec: TextCodec) -> np.dtype:
     """The smallest type of number that holds the ids of a codec."""
     return np.dtype(np.uint16 if len(codec.vocabulary) <= 1 << 16 else np.int32)
-
-
-def _digest(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()

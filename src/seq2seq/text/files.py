@@ -35,15 +35,12 @@ LINES_AT_ONCE = 64
 """Lines for a reader that keeps few of them: each may be of the greatest length."""
 
 BLOCK = 1 << 16
-
 OPENERS: dict[bytes, tuple[str, Callable[[Any], Any]]] = {
     GZIP_MAGIC: ("gzip file", gzip.open),
     b"BZh": ("bzip2 file", bz2.open),
     b"\xfd7zXZ\x00": ("xz file", lzma.open),
 }
 """How compressed data begin, what they are called, and what reads them."""
-
-LONGEST_MAGIC = max(map(len, OPENERS))
 DAMAGE = (EOFError, OSError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
 """What reading damaged data raises."""
 
@@ -68,7 +65,7 @@ class TextStream:
         self._name, self._zipped = name, zipped
         self.kind, opener = "zip archive" if zipped is not None else "", None
         with self._refused():
-            start = b"" if self.kind else self._stream.peek(LONGEST_MAGIC)
+            start = b"" if self.kind else self._stream.peek(max(map(len, OPENERS)))
             for magic, found in OPENERS.items():
                 if start.startswith(magic):
                     self.kind, opener = found
@@ -164,21 +161,13 @@ class InputFile(TextStream):
 
 
 def read_bytes(path: Path) -> bytes:
-    """Whole content of a file, decompressed where its first bytes say so, whatever its name.
-
-    Raises:
-        InputError: the file is missing, unreadable, damaged, or larger than can be held.
-    """
+    """Whole content of a file, as `InputFile`; an `InputError` too where it cannot be held."""
     with InputFile(path) as file:
         return file.read()
 
 
 def require_held(name: str, num_bytes: int, num_lines: int) -> None:
-    """Refuse what is too large to be held in memory.
-
-    Raises:
-        InputError: it has more than `MOST_BYTES`, or more than `MOST_LINES`.
-    """
+    """An `InputError` where there is more than can be held in memory."""
     if num_bytes > MOST_BYTES or num_lines > MOST_LINES:
         raise InputError(
             f"{name} holds more than {MOST_BYTES:,} bytes or {MOST_LINES:,} lines of text: "

@@ -35,12 +35,10 @@ class Resampling:
 
     def split(self, split: EncodedSplit, epoch: int) -> EncodedSplit:
         """The split as it is read in an epoch: every sentence is drawn when it is asked for."""
+        codecs, usual = (self.source_codec, self.target_codec), (split.source, split.target)
         sources, targets = (
-            SampledSentences(self, codec, usual, (epoch, side), split.pairs)
-            for side, codec, usual in (
-                (0, self.source_codec, split.source),
-                (1, self.target_codec, split.target),
-            )
+            SampledSentences(self, codecs[side], usual[side], (epoch, side), split.pairs)
+            for side in (0, 1)
         )
         return replace(split, source=sources, target=targets)
 

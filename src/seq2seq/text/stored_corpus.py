@@ -1,8 +1,8 @@
 """Reads a corpus that `corpus_folder` has written."""
 
-import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import overload
 
@@ -10,6 +10,8 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import DTypeLike, NDArray
 
+from seq2seq.errors import InputError
+from seq2seq.storage.digests import require_digests
 from seq2seq.storage.typed_json import Count, decoded
 from seq2seq.text.block_file import BlockArray, DamagedFileError, FileSeal
 from seq2seq.text.codec import TextCodec, load_codecs
@@ -42,31 +44,21 @@ class _Files:
             digest, content = path.read_text("utf-8").splitlines()
         except (OSError, ValueError) as error:
             raise DamagedFileError(f"{path} is not there or not whole") from error
-        self.facts = self._checked(path, digest, content.encode())
-
-    def _checked(self, path: Path, digest: str, content: bytes) -> _Facts:
-        _require_digest(path, content, digest)
+        if sha256(content.encode()).hexdigest() != digest:
+            raise DamagedFileError(f"{path} is damaged")
         try:
-            facts = decoded(content, _Facts)
+            self.facts = decoded(content.encode(), _Facts)
         except ValueError as error:
             raise DamagedFileError(f"{path} is of another version ({error})") from error
-        if facts.format != FORMAT:
-            raise DamagedFileError(f"{path} has format {facts.format}, not {FORMAT}")
-        for name, expected in facts.tokenizer.items():
-            part = self.folder / "tokenizer" / name
-            try:
-                _require_digest(part, part.read_bytes(), expected)
-            except OSError as error:
-                raise DamagedFileError(f"{part} cannot be read ({error.strerror})") from error
-        return facts
+        if self.facts.format != FORMAT:
+            raise DamagedFileError(f"{path} has format {self.facts.format}, not {FORMAT}")
+        try:
+            require_digests(folder / "tokenizer", self.facts.tokenizer)
+        except InputError as error:
+            raise DamagedFileError(str(error)) from error
 
     def array(self, name: str, dtype: DTypeLike) -> BlockArray:
         return BlockArray(self.folder / name, dtype, self.facts.files[name])
-
-
-def _require_digest(path: Path, content: bytes, digest: str) -> None:
-    if hashlib.sha256(content).hexdigest() != digest:
-        raise DamagedFileError(f"{path} is damaged")
 
 
 class _Ragged:

@@ -8,7 +8,7 @@ import base64
 import json
 import math
 import re
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -183,13 +183,14 @@ def _content(datum: TensorDatum) -> bytes:
 
 def _frames(records: Mapping[int, AttentionRecord]) -> Json:
     """Frames in the order of steps; what most of them share, such as tokens, is there once."""
-    sources, targets, alignments = _Table(), _Table(), _Table()
+    tables: tuple[dict[Any, int], ...] = ({}, {}, {})  # distinct values and their places
+    sources, targets, alignments = tables
     frames = [
         {
             "step": step,
-            "source": sources.place(record.source),
-            "target": targets.place(record.target),
-            "alignment": alignments.place(record.alignment),
+            "source": sources.setdefault(record.source, len(sources)),
+            "target": targets.setdefault(record.target, len(targets)),
+            "alignment": alignments.setdefault(record.alignment, len(alignments)),
             "score": record.score,
             "bleu": record.bleu,
             "weights": base64.b64encode(record.weights.astype("<u2").tobytes()).decode("ascii"),
@@ -197,25 +198,11 @@ def _frames(records: Mapping[int, AttentionRecord]) -> Json:
         for step, record in sorted(records.items())
     ]
     return {
-        "sources": sources.values,
-        "targets": targets.values,
-        "alignments": alignments.values,
+        "sources": list(sources),
+        "targets": list(targets),
+        "alignments": list(alignments),
         "frames": frames,
     }
-
-
-class _Table:
-    """Distinct values in the order in which they came."""
-
-    def __init__(self) -> None:
-        self._places: dict[Hashable, int] = {}
-
-    def place(self, value: Hashable) -> int:
-        return self._places.setdefault(value, len(self._places))
-
-    @property
-    def values(self) -> list[Hashable]:
-        return list(self._places)
 
 
 def _hexadecimal(colour: Iterable[int]) -> str:

@@ -110,7 +110,7 @@ function columnLabel(token, column, { theme }, { cell, left, top, tilt }) {
   return label(token, theme, { ...place, "data-column": column });
 }
 
-function label(token, theme, place) {
+export function label(token, theme, place) {
   const fill = isSpecial(token) ? theme.grey : theme.ink;
   const style = { fill, "dominant-baseline": "central", "unicode-bidi": "isolate" };
   return draw("text", { ...style, ...place }, labelOf(token));

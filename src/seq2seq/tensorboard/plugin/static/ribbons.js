@@ -1,8 +1,8 @@
 // Ribbons: source tokens on the left, target tokens on the right, as wide as the weight between.
 
-import { emphasise } from "./matrix.js";
+import { emphasise, label } from "./matrix.js";
 import { draw } from "./paint.js";
-import { FONT, isSpecial, labelOf, widest } from "./tokens.js";
+import { FONT, widest } from "./tokens.js";
 
 const TALLEST_LINE = 28;
 const SHORTEST_LINE = 16;
@@ -103,21 +103,14 @@ function goldLines(chart, { left, right, sourceY, targetY }) {
   return draw("g", { ...stroke, ...rest }, ...lines);
 }
 
-function sideLabel(token, side, number, chart, layout) {
+function sideLabel(token, side, number, { theme }, layout) {
   const isRow = side === "row";
-  return draw(
-    "text",
-    {
-      x: isRow ? layout.right + PAD : layout.left - PAD,
-      y: isRow ? layout.targetY(number) : layout.sourceY(number),
-      "text-anchor": isRow ? "start" : "end",
-      "dominant-baseline": "central",
-      "unicode-bidi": "isolate",
-      fill: isSpecial(token) ? chart.theme.grey : chart.theme.ink,
-      [`data-${side}`]: number,
-    },
-    labelOf(token),
-  );
+  return label(token, theme, {
+    x: isRow ? layout.right + PAD : layout.left - PAD,
+    y: isRow ? layout.targetY(number) : layout.sourceY(number),
+    "text-anchor": isRow ? "start" : "end",
+    [`data-${side}`]: number,
+  });
 }
 
 function ribbonPlace(x, y, chart, { line, left, right, sourceY, targetY }) {
