@@ -92,6 +92,9 @@ def test_evaluate_agrees_with_the_score_of_training(trained, tmp_path, grammar):
     files = ["--source", str(source), "--reference", str(reference)]
     scores = json.loads(program("scripts/evaluate.py", str(run_dir), *files, "--json").stdout)
     expected = json.loads((run_dir / "metrics.json").read_text())["test"]
+    for found in (scores, scores["beam"]):
+        low, high = found.pop("bleu_interval")
+        assert 0 <= low <= high <= 100
     assert scores == expected
     assert scores["beam"].keys() == scores.keys() - {"beam"}
     table = program("scripts/evaluate.py", str(run_dir), *files).stdout.decode()

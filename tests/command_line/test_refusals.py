@@ -114,8 +114,8 @@ REFUSED = {
     "recipe=textbook trainer.early_stopping=1": (
         "trainer.early_stopping needs a metric: set trainer.monitor=loss or another"
     ),
-    "trainer.monitor=bloo": (
-        "trainer.monitor=bloo is wrong: trainer.monitor takes one of loss, perplexity, accuracy, "
+    "trainer.monitor=blue": (
+        "trainer.monitor=blue is wrong: trainer.monitor takes one of loss, perplexity, accuracy, "
         "aer, bleu, chrf, token_errors, exact, last, did you mean bleu?"
     ),
     "trainer.monitor=ter": (

@@ -131,7 +131,9 @@ def test_significance_stays_possible_however_many_comparisons_share_the_level():
 def test_the_interval_of_one_model_is_that_of_sacrebleus_bootstrap():
     references = sentences(200)
     hypotheses = noisy(references, 0.3, 1)
-    low, high = interval_of(sentence_statistics(hypotheses, references, "en"), 0.05)
+    statistics = sentence_statistics(hypotheses, references, "en")
+    low, high = interval_of(statistics, 0.05)
+    assert interval_of(statistics, 0.05) == (low, high)
     expected = BLEU().corpus_score(hypotheses, [references], n_bootstrap=1000)
     assert low < expected.score < high
     assert (low + high) / 2 == pytest.approx(expected._mean, abs=0.2 * expected._ci)

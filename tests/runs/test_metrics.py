@@ -58,6 +58,7 @@ def test_a_quick_metric_is_monitored_and_swept_for(name, configured):
 def test_quick_scores_of_translations_are_compared_and_in_hparams():
     scored = [name for name in QUICK if name in SCORED]
     assert list(compared_by()) == scored == ["bleu", "chrf", "token_errors", "exact"]
+    assert list(scores_of(TEXTS, TEXTS, "en", only_quick=True)) == scored
     ledger = SimpleNamespace(best=None, history=[], tokens_per_second=None)
     card = score_card(TEXTS, TEXTS, language="en").as_dict()
     shown = shown_metrics({"test": card}, ledger, of_best=True)
