@@ -85,7 +85,7 @@ def health_sums(
     is_row = rows < target[:, None]
     counted = array * is_row[:, :, None]
     unattended = (counted.sum(axis=1) < UNATTENDED) & is_word
-    is_looking = counted.any(axis=2)
+    is_looking = counted.sum(axis=2) > 0
     is_neighbour = is_looking[:, :-1] & is_looking[:, 1:]
     return HealthSums(
         entropy=_normalised_entropy(counted * is_source[:, None], source),
