@@ -1,6 +1,7 @@
 """The floors of the house: every room imports only from the floors below it."""
 
 import ast
+import re
 from collections import defaultdict
 from dataclasses import fields, is_dataclass
 from functools import cache
@@ -24,28 +25,12 @@ CODE = sorted({*MODULES, *PROGRAMS, *BENCHMARKS, HYDRA_PLUGIN})
 CLUSTER = SOURCE / "sweeps" / "cluster.py"
 """The two that Hydra's own plugin mechanism asks for a name and a maker."""
 
+PICTURE = re.search(r"```\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text("utf-8"), re.DOTALL)[1]
 FLOORS = {
-    "errors": 0,
-    "plain_text": 0,
-    "registry": 0,
-    "storage": 0,
-    "option_rules": 0,
-    "allocator": 0,
-    "signals": 0,
-    "config": 3,
-    "attention": 1,
-    "experiments": 3,
-    "pictures": 1,
-    "text": 1,
-    "command_line": 4,
-    "evaluation": 2,
-    "grammar": 2,
-    "model": 2,
-    "decoding": 3,
-    "training": 4,
-    "tensorboard": 5,
-    "runs": 6,
-    "sweeps": 7,
+    room: int(floor)
+    for floor, *rooms in map(str.split, PICTURE.splitlines())
+    for room in rooms
+    if int(floor) < 8  # the programs
 }
 BLIND = {
     "evaluation": {"model", "decoding"},

@@ -156,7 +156,7 @@ def test_only_three_rooms_know_the_schema():
 GROUPS = [path.name for path in (ROOT / "conf").iterdir() if path.is_dir()]
 SECTIONS = [described.name for described in fields(Config) if is_dataclass(described.type)]
 NAMED_KEY = re.compile(
-    rf"(?<![\w./-])(?:{'|'.join(SECTIONS)})(?:\.[a-z_]\w*)+(?<!json|html)(?<!png)(?<!safetensors)(?!\w|\()"
+    rf"(?<![\w./-])(?:{'|'.join(SECTIONS)})(?:\.[a-z_]\w*)+(?<!json|html)(?<!png)(?<!\.md)(?<!safetensors)(?!\w|\()"
 )
 CHOICE = re.compile(rf"(?<![\w./-])({'|'.join(GROUPS)})=([a-z]\w+)")
 

@@ -82,7 +82,7 @@ def health_sums(
     columns, rows = np.arange(array.shape[2]), np.arange(array.shape[1])
     is_source = columns < source[:, None]
     is_word = columns < source[:, None] - 1
-    is_row = rows < target[:, None]
+    is_row = np.less(rows, target[:, None])
     counted = array * is_row[:, :, None]
     unattended = (counted.sum(axis=1) < UNATTENDED) & is_word
     is_looking = counted.sum(axis=2) > 0
