@@ -20,7 +20,7 @@ from seq2seq.tensorboard.records import log_attention
 from seq2seq.text.batch import Batch, SourceBatch
 from seq2seq.text.codec import TextCodec
 from seq2seq.text.store import EncodedSplit
-from seq2seq.text.vocabulary import END, Vocabulary
+from seq2seq.text.vocabulary import END
 
 READABLE = 200
 """Tokens of a sentence of which a picture can be read."""
@@ -43,15 +43,13 @@ class AttentionHeatmaps(Callback):
     def __init__(
         self,
         validation: EncodedSplit,
+        codecs: tuple[TextCodec, TextCodec],
         *,
-        source_vocabulary: Vocabulary,
-        target_vocabulary: Vocabulary,
         count: int,
         title: str,
     ) -> None:
         self._validation = validation
-        self._source_vocabulary = source_vocabulary
-        self._target_vocabulary = target_vocabulary
+        self._codecs = codecs
         lengths = np.maximum(validation.source.lengths, validation.target.lengths)[:count]
         self._sentence_ids = np.flatnonzero(lengths <= READABLE).tolist()
         self._title = title
@@ -68,20 +66,15 @@ class AttentionHeatmaps(Callback):
             _writer(trainer).file_writer.add_summary(picture, trainer.global_step)
 
     def _picture(self, index: int, forced: Hypothesis, step: int) -> Summary:
-        source = [*self._source_vocabulary.words(self._validation.source[index]), END]
-        target = [*self._target_vocabulary.words(self._validation.target[index]), END]
-        image = render_attention(
-            forced.weights.float().numpy(),
-            source,
-            target,
-            title=attention_title(self._title, step=step, score=forced.score),
+        sides = (self._validation.source[index], self._validation.target[index])
+        source, target = (
+            [*codec.vocabulary.words(ids), END]
+            for codec, ids in zip(self._codecs, sides, strict=True)
         )
-        encoded = Summary.Image(
-            height=image.height,
-            width=image.width,
-            colorspace=3,
-            encoded_image_string=png_bytes(image),
-        )
+        title = attention_title(self._title, step=step, score=forced.score)
+        image = render_attention(forced.weights.float().numpy(), source, target, title=title)
+        size = {"height": image.height, "width": image.width, "colorspace": 3}
+        encoded = Summary.Image(**size, encoded_image_string=png_bytes(image))
         return Summary(value=[Summary.Value(tag=f"attention/{index}", image=encoded)])
 
 

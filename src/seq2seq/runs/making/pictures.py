@@ -29,8 +29,7 @@ def build_pictures(config: Config, title: str, corpus: EncodedCorpus) -> list[Ca
         TranslationSamples(corpus.validation, count=config.tensorboard.samples),
         AttentionHeatmaps(
             corpus.validation,
-            source_vocabulary=corpus.source_codec.vocabulary,
-            target_vocabulary=corpus.target_codec.vocabulary,
+            (corpus.source_codec, corpus.target_codec),
             count=config.tensorboard.heatmaps,
             title=title,
         ),
