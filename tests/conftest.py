@@ -1,6 +1,7 @@
 import sys
 import threading
 import tomllib
+from functools import cache
 from http.server import ThreadingHTTPServer
 from pathlib import Path
 
@@ -26,6 +27,7 @@ TINY = [
     "trainer.log_every=3",
     "optim.warmup_steps=2",
     "tensorboard.heatmaps=2",
+    "decoding.beam=2",
 ]
 
 
@@ -115,19 +117,22 @@ def file_server():
     thread.join()
 
 
-@pytest.fixture
-def configured():
-    """Overrides -> the typed configuration, as train.py makes it."""
-    from seq2seq.command_line.config_errors import as_config  # noqa: PLC0415 - after the hook
-    from seq2seq.config import register_schema  # noqa: PLC0415
+@cache
+def composed(*overrides):
+    """What Hydra makes of overrides, in a fifth of a second."""
+    from seq2seq.config import register_schema  # noqa: PLC0415 - after the hook
 
     register_schema()
+    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+        return compose("config", overrides=list(overrides))
 
-    def configure(*overrides):
-        with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
-            return as_config(compose("config", overrides=list(overrides)))
 
-    return configure
+@pytest.fixture
+def configured():
+    """Overrides -> the typed configuration, as train.py makes it; each time a new one."""
+    from seq2seq.command_line.config_errors import as_config  # noqa: PLC0415 - after the hook
+
+    return lambda *overrides: as_config(composed(*overrides))
 
 
 @pytest.fixture
