@@ -40,6 +40,17 @@ def pytest_addoption(parser):
     )
 
 
+LONGEST = (
+    "test_sweep.py", "test_torture.py", "test_programs.py", "test_run.py", "test_readme.py",
+    "test_training_options.py", "test_together.py", "test_endings.py",
+)  # fmt: skip
+"""Files that take long begin first, lest one core waits for them at the end."""
+
+
+def pytest_collection_modifyitems(items):
+    items.sort(key=lambda item: item.path.name not in LONGEST)
+
+
 @pytest.fixture
 def real_data(request):
     folder = request.config.getoption("--real-data")
