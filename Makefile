@@ -70,7 +70,8 @@ pythons: ## the suite's quick part on other Pythons, each in an environment of i
 
 .PHONY: test
 test: check ## all checks and the whole test suite (ARGS="--real-data=DIR" for real corpora)
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --dist loadfile $(ARGS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --dist loadfile \
+		--no-loadscope-reorder $(ARGS)
 
 .PHONY: store-torture
 store-torture: $(STAMP) ## kill builds of a corpus store at random moments, over and over (ARGS=SEED)

@@ -53,7 +53,8 @@ class Fork:
             if start_new_session:
                 os.setsid()
             _keep_open(streams, pass_fds)
-            os.chdir(cwd or Path.cwd())
+            if cwd is not None:
+                os.chdir(cwd)
             environment = dict(os.environ if env is None else env)
             os.environ.clear()
             os.environ.update(environment)
@@ -63,9 +64,12 @@ class Fork:
             runpy.run_path(sys.argv[0], run_name="__main__")
             return 0
 
+        begun, held = os.pipe()
         self.pid = start(program, Path(os.devnull))
-        for end in self._ends:
+        for end in (held, *self._ends):
             os.close(end)
+        os.read(begun, 1)  # ends when the child has closed what is not its own
+        os.close(begun)
 
     def _end(self, number, asked):
         """The descriptor of a standard stream of the child."""

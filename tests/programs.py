@@ -39,7 +39,7 @@ There is one such process, and the last list of what it loads counts: this is th
 """
 
 
-def program(name, *arguments, stdin=b"", cwd=None):
+def program(name, *arguments, stdin=b"", cwd=None, hook=None):
     """A program to its end, forked from a process that has loaded the libraries already.
 
     Loading them takes seconds. `started` starts a program as a user does.
@@ -49,13 +49,14 @@ def program(name, *arguments, stdin=b"", cwd=None):
         arguments: of its command line.
         stdin: what it reads.
         cwd: its working folder.
+        hook: a function of a module that is called in its process first.
     """
     with tempfile.TemporaryDirectory() as folder:
         streams = [Path(folder) / stream for stream in ("stdin", "stdout", "stderr")]
         streams[0].write_bytes(stdin)
         argv = [str(ROOT / name), *map(str, arguments)]
         process = FORKS.Process(
-            target=_be_program, args=(argv, cwd or Path.cwd(), dict(os.environ), streams)
+            target=_be_program, args=(argv, cwd or Path.cwd(), dict(os.environ), streams, hook)
         )
         process.start()
         process.join(LONGEST)
@@ -86,7 +87,7 @@ def started(name, *arguments, stdin=b"", cwd=None, into=None):
     )
 
 
-def _be_program(argv, cwd, environment, streams):
+def _be_program(argv, cwd, environment, streams, hook):
     """Become the program: what `python argv[0] …` would do."""
     for number, path in enumerate(streams):
         flags = os.O_RDONLY if number == 0 else os.O_WRONLY | os.O_CREAT
@@ -101,4 +102,6 @@ def _be_program(argv, cwd, environment, streams):
     sys.stdin, sys.stdout, sys.stderr = (
         os.fdopen(number, mode, encoding="utf-8") for number, mode in ((0, "r"), (1, "w"), (2, "w"))
     )
+    if hook is not None:
+        hook()
     runpy.run_path(argv[0], run_name="__main__")

@@ -9,6 +9,7 @@ import runpy
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from seq2seq.evaluation.alignment import AlignmentCounts, GoldAlignment
 from seq2seq.evaluation.pharaoh import format_gold, parse_gold, read_pharaoh
 from seq2seq.tensorboard.plugin.event_files import read_log_folder
 from seq2seq.text.words import split_words
+from seq2seq.training.module import TranslationModule
 from tests.programs import ROOT, SCRIPTS, program, started
 from tests.tiny import SMALL_CORPUS, SMALL_MODEL
 
@@ -77,8 +79,8 @@ def test_translate_takes_any_input(trained, stdin):
 
 
 def test_a_closed_pipe_ends_translation_quietly(trained):
-    lines = b"I see it.\n" * 5000
-    done = started("scripts/translate.py", str(trained[0]), stdin=lines, into="head -n 1")
+    lines, windows = b"I see it.\n" * 3000, ["--window", "10"]
+    done = started("scripts/translate.py", str(trained[0]), *windows, stdin=lines, into="head -n 1")
     assert (done.returncode, done.stderr) == (0, b"")
     assert done.stdout.count(b"\n") == 1
 
@@ -385,25 +387,30 @@ def test_scripts_refuse_a_folder_without_a_model_in_one_line(script, tmp_path):
     )
 
 
+def signal_in_step_5(number):
+    """In the process of a run: the signal comes while that step is computed."""
+    training_step = TranslationModule.training_step
+
+    def step(self, batch, batch_index):
+        if self.global_step == 4:
+            os.kill(os.getpid(), number)
+        return training_step(self, batch, batch_index)
+
+    TranslationModule.training_step = step
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda n: n.name)
 def test_a_signal_ends_training_with_a_checkpoint_and_the_command_continues(tmp_path, number):
-    overrides = [*TINY, f"runs_dir={tmp_path}", "name=stopped", "trainer.max_epochs=12"]
-    command = [sys.executable, str(ROOT / "train.py"), *overrides]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        for line in process.stdout:
-            if line.startswith("epoch   2/"):
-                process.send_signal(number)
-                break
-        process.stdout.read()
-        assert process.wait(timeout=60) == 128 + number
-        assert f"stopped by signal {int(number)}" in process.stderr.read()
+    overrides = [*TINY, f"runs_dir={tmp_path}", "name=stopped", "data.train_pairs=100"]
+    stopped = program("train.py", *overrides, hook=partial(signal_in_step_5, number))
+    assert stopped.returncode == 128 + number
+    assert f"stopped by signal {int(number)}" in stopped.stderr.decode()
     last = tmp_path / "baseline" / "stopped" / "checkpoints" / "last.ckpt"
     assert last.is_file()
     continued = program("train.py", *overrides)
     assert continued.returncode == 0, continued.stderr.decode()
     assert f"continuing from {last}" in continued.stdout.decode()
+    assert "step      7" in continued.stdout.decode()
 
 
 @pytest.mark.parametrize(
@@ -467,8 +474,9 @@ def test_multi30k_trains_and_translates(real_data, tmp_path):
     overrides = [
         "data=multi30k",
         f"data.root={real_data}/multi30k",
-        "data.limit=300",
-        "data.tokenizer.max_size=700",
+        "data.limit=100",
+        "data.tokenizer.max_size=500",
+        "decoding.beam=1",
         *[override for override in TINY if not override.startswith("data.")],
         f"runs_dir={tmp_path}",
         "name=multi30k",
@@ -476,7 +484,7 @@ def test_multi30k_trains_and_translates(real_data, tmp_path):
     done = program("train.py", *overrides)
     assert done.returncode == 0, done.stderr.decode()
     assert "test        BLEU" in done.stdout.decode()
-    assert "(300 sentences" in done.stdout.decode()
+    assert "(100 sentences" in done.stdout.decode()
     lines = b"A man sleeps.\nTwo dogs play.\n"
     out = program("scripts/translate.py", str(tmp_path / "baseline" / "multi30k"), stdin=lines)
     assert out.stdout.count(b"\n") == 2

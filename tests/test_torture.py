@@ -45,10 +45,9 @@ def test_a_run_that_was_stopped_leaves_what_an_undisturbed_run_leaves(folder, po
 
 
 def test_the_comparison_sees_a_difference(folder):
-    stops = [("train", 0, 4)]
     expected = resuming.undisturbed(folder, "mixed", MIXED)
     shutil.copytree(expected.parent, folder / "other" / "undisturbed")
-    assert "the batches, or their losses" in resuming.check(folder, "other", ["seed=2"], stops)
+    assert "the batches, or their losses" in resuming.check(folder, "other", ["seed=2"], [])
 
 
 def test_a_killed_save_is_never_torn(folder):
@@ -68,7 +67,7 @@ def test_damaged_models_are_refused(folder):
 
 
 def test_what_the_machine_does_to_a_run_is_said_in_one_line_and_survived(folder):
-    require(machine.check_all(folder / "machine", 0.25))
+    require(machine.check_all(folder / "machine", 0.2))
 
 
 def test_malicious_files_are_not_executed(folder):
@@ -80,11 +79,11 @@ def test_files_with_odd_fields_are_read_or_refused_in_one_line(folder):
 
 
 def test_checkpoints_with_odd_parts_are_continued_or_refused_in_one_line(folder):
-    require(checkpoints.check_all(folder / "checkpoints", 0.05))
+    require(checkpoints.check_all(folder / "checkpoints", 0.025))
 
 
 def test_generated_configurations_are_accepted_or_refused_in_one_line():
-    require(configs.check_generated(25))
+    require(configs.check_generated(10))
 
 
 def test_a_strangers_configuration_is_refused_in_one_line(folder):
@@ -97,11 +96,11 @@ def test_what_strangers_leave_is_refused_in_one_line(folder, part):
 
 
 def test_odd_corpora_have_a_defined_result(folder):
-    require(corpora.check_all(folder / "corpora", 0.1))
+    require(corpora.check_all(folder / "corpora", 0.06))
 
 
 def test_as_many_lines_come_out_of_the_translator_as_go_in(folder):
-    require(fuzz.fuzz(folder / "fuzz", 0.1))
+    require(fuzz.fuzz(folder / "fuzz", 0.1, num_lines=40))
 
 
 def test_what_anybody_logged_is_shown_or_named(folder):

@@ -9,6 +9,8 @@ SMALL_MODEL = [
     "model.decoder_hidden_size=12",
     "attention.hidden_size=6",
     "trainer.batch_sentences=16",
+    "tensorboard.panel.first=2",
+    "tensorboard.samples=2",
     "device=cpu",
 ]
 

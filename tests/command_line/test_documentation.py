@@ -15,13 +15,17 @@ ROOT = Path(__file__).parents[2]
 CONF = ROOT / "conf"
 
 
-def test_the_page_of_the_configuration_is_current():
-    page = (ROOT / "docs" / "configuration.md").read_text("utf-8")
-    assert page == configuration_page(CONF), "run: python scripts/document_configuration.py"
+@pytest.fixture(scope="module")
+def page():
+    return configuration_page(CONF)
 
 
-def test_the_page_has_every_key_and_every_choice():
-    page = configuration_page(CONF)
+def test_the_page_of_the_configuration_is_current(page):
+    kept = (ROOT / "docs" / "configuration.md").read_text("utf-8")
+    assert kept == page, "run: python scripts/document_configuration.py"
+
+
+def test_the_page_has_every_key_and_every_choice(page):
     for key in known_keys():
         assert f"| `{key}` |" in page
     for path in CONF.glob("*/*.yaml"):

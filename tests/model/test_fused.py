@@ -54,7 +54,7 @@ def operands(num_layers, masked, dot=False):
 @pytest.mark.parametrize("num_layers", [1, 2])
 def test_the_gradients_are_those_of_finite_differences(num_layers, masked, dot):
     operation, tensors, _, _ = operands(num_layers, masked, dot)
-    assert gradcheck(operation, tensors)
+    assert gradcheck(operation, tensors, fast_mode=True)
 
 
 def test_the_layers_own_gradients_are_those_of_finite_differences():
@@ -65,7 +65,7 @@ def test_the_layers_own_gradients_are_those_of_finite_differences():
     def of_parameters(*_):
         return operation(*constants)
 
-    assert gradcheck(of_parameters, parameters)
+    assert gradcheck(of_parameters, parameters, fast_mode=True)
 
 
 def test_a_layers_gradients_are_those_of_finite_differences():
@@ -73,7 +73,7 @@ def test_a_layers_gradients_are_those_of_finite_differences():
     steps = Steps(torch.tensor([1, 4, 2]), 5)
     shapes = [(steps.num_tokens, 9), (3, 3), (9, 3), (9,)]
     tensors = [torch.randn(*s, dtype=torch.float64, requires_grad=True) for s in shapes]
-    assert gradcheck(lambda *tensors: unroll_layer(*tensors, steps), tensors)
+    assert gradcheck(lambda *tensors: unroll_layer(*tensors, steps), tensors, fast_mode=True)
 
 
 def test_a_layer_is_a_gru_cell_repeated():

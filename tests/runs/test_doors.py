@@ -10,7 +10,10 @@ import train
 from seq2seq.text.multi30k import Selection
 from tests.tiny import SMALL_MODEL
 
-SMALL = [*SMALL_MODEL, "data.tokenizer.max_size=340", "trainer.max_steps=2", "name=multi30k"]
+SMALL = [
+    *SMALL_MODEL, "data.tokenizer.max_size=340", "trainer.max_steps=2", "name=multi30k",
+    "decoding.beam=1", "tensorboard.heatmaps=1",
+]  # fmt: skip
 STEMS = list(Selection("en", "cs", "flickr_2016").names())
 
 
@@ -58,7 +61,7 @@ def test_multi30k_fetches_what_it_lacks_and_trains(published, command, tmp_path,
     expected = {there, *(f"{name}.gz" for name in STEMS if name != there)}
     assert {path.name for path in folder.iterdir()} == expected
     num_requests = len(published.requests)
-    assert command("name=again") == 0
+    assert command("check_corpus=true") == 0
     assert len(published.requests) == num_requests
 
 

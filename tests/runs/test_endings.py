@@ -112,6 +112,11 @@ def test_a_full_disk_is_one_line_and_status_1_whatever_the_program(tmp_path, cap
     assert line.startswith(f"error: {tmp_path}/page.html cannot be written to (no room)")
 
 
+ONE_EPOCH = [
+    "trainer.max_epochs=1", "data.train_pairs=64", "data.validation_pairs=4", "data.test_pairs=1",
+    "tensorboard.heatmaps=0", "tensorboard.panel.first=0", "tensorboard.samples=0",
+    "decoding.beam=1",
+]  # fmt: skip
 WRITTEN = ("ledger.json", "source.json", "model.safetensors", "test.jsonl", "metrics.json")
 """By a run, in this order."""
 
@@ -127,7 +132,7 @@ def test_a_run_that_finds_no_room_says_so_and_goes_on_by_the_same_command(
         flush(file)
 
     monkeypatch.setattr(writing_room, "flush", flush)
-    config = tiny("trainer.max_epochs=1", "data.test_pairs=1", "tensorboard.heatmaps=0")
+    config = tiny(*ONE_EPOCH)
     for name in WRITTEN:
         full.append(name)
         with pytest.raises(TrainingFailed, match=f"{name} cannot be written to .*free some space"):
@@ -150,7 +155,7 @@ def test_a_hangup_keeps_progress_and_links_planted_meanwhile_lead_nowhere(
     tiny, tmp_path, hangup_handler
 ):
     hangup_handler(signal.SIG_DFL)  # the tests may run under nohup
-    config = tiny("trainer.max_epochs=1", "data.test_pairs=1", "tensorboard.heatmaps=0")
+    config = tiny(*ONE_EPOCH)
     run_dir, thesis = tmp_path / "run", tmp_path / "elsewhere" / "thesis.txt"
     hang_up = lambda: signal.raise_signal(HANGUP)  # noqa: E731
     with stopped_after(3, hang_up), pytest.raises(TrainingInterrupted, match="signal 1, progress"):

@@ -197,7 +197,8 @@ def test_the_exported_model_is_the_best_one_not_the_last(tiny, tmp_path, monkeyp
 
 def test_the_last_model_is_exported_where_validation_does_not_choose(tiny, tmp_path):
     run_dir = tmp_path / "run"
-    run(tiny("optim.learning_rate=0.5", "trainer.max_epochs=4", "trainer.monitor=last"), run_dir)
+    options = ["optim.learning_rate=0.5", "trainer.max_epochs=4", "trainer.monitor=last"]
+    run(tiny(*options, "tensorboard.heatmaps=0", "data.validation_pairs=8"), run_dir)
     kept = {path.name for path in (run_dir / "checkpoints").iterdir()}
     assert kept == {"last.ckpt", "previous.ckpt"}
     last, exported = weights_of(run_dir), load_file(run_dir / "model" / "model.safetensors")
@@ -368,7 +369,12 @@ def test_a_warm_start_from_another_shape_is_refused(finished_run, tiny, tmp_path
         ["attention=gaussian", "trainer.accumulate=2", "trainer.monitor=bleu"],
         ["data.tokenizer.name=bpe", "data.tokenizer.joint=true", "data.tokenizer.max_size=400"],
         ["device.precision=bf16-mixed", "optim.label_smoothing=0.1", "trainer.early_stopping=1"],
-        ["trainer.batch_sentences=null", "trainer.batch_tokens=300", "data.overfit=true"],
+        [
+            "trainer.batch_sentences=null",
+            "trainer.batch_tokens=300",
+            "data.overfit=true",
+            "data.limit=20",
+        ],
     ],
     ids=lambda overrides: overrides[0],
 )

@@ -22,7 +22,10 @@ OPTIONS = {
     "optim.averaging=epochs": TIED,
     "data.tokenizer.sampling=0.2": [*SUBWORDS, "data.tokenizer.joint=true"],
 }
-SHORT = ["tensorboard.heatmaps=0", "data.train_pairs=64", "decoding.beam=1"]
+SHORT = [
+    "tensorboard.heatmaps=0", "tensorboard.samples=0", "tensorboard.panel.first=0",
+    "data.train_pairs=64", "data.validation_pairs=8", "data.test_pairs=4", "decoding.beam=1",
+]  # fmt: skip
 
 
 def checkpoint_of(run_dir, name="last"):

@@ -115,9 +115,10 @@ def test_a_sweep_that_is_stopped_keeps_checkpoints_and_continues_to_the_same_res
     assert "skipped" in printed
     assert State.running not in {ledger.state for ledger in ledgers_of(tmp_path).values()}
     assert run_sweep(tmp_path, "seed=1,2,3", "sweep.jobs=3", *SLOW)[0] == 0
-    found = {name: ends_of(folder) for name, folder in folders_of(tmp_path).items()}
-    assert found == {f"seed={seed}": [repr(worth(seed, num_epochs=8))] for seed in (1, 2, 3)}
-    assert max(ledger.attempts for ledger in ledgers_of(tmp_path).values()) == 2
+    folders, ledgers = folders_of(tmp_path), ledgers_of(tmp_path)
+    found = {led.config["seed"]: ends_of(folders[name]) for name, led in ledgers.items()}
+    assert found == {seed: [repr(worth(seed, num_epochs=8))] for seed in (1, 2, 3)}
+    assert max(ledger.attempts for ledger in ledgers.values()) == 2
 
 
 def worth(seed, num_epochs):
@@ -234,7 +235,7 @@ def test_seeds_are_added_until_the_difference_is_significant(tmp_path):
     assert "answer      attention.dropout=0: mean test BLEU 100.00" in printed
     assert " to attention.dropout=0.3, significant (p" in printed
     _, printed = run_sweep(same, "model.dropout=0,0.01", *seeds)
-    assert "6 finished" in printed  # of at most three seeds each
+    assert "6 finished" in printed
     assert "0.00 to model.dropout=0.01, not significant (p = 1.000)" in printed
     _, printed = run_sweep(tmp_path / "other", "data.test_pairs=20,25", *seeds)
     assert "4 finished" in printed

@@ -5,11 +5,12 @@ from seq2seq.text.casing import Casing
 from seq2seq.text.codec import CodecSettings, load_codec, train_codecs
 from seq2seq.text.corpus import SentencePair
 
-GERMAN = [
+SENTENCES = [
     "Der Mann sieht den Hund und eine Frau.",
     "Die Frau sieht einen Hund.",
     "Ein Hund, den der Mann ruft, kommt nach Rom.",
-] * 20
+]
+GERMAN = SENTENCES * 20
 
 
 def test_words_take_their_usual_form_and_sentences_their_capital():
@@ -30,7 +31,7 @@ def test_where_sentences_begin_in_lower_case_they_go_on_so():
 @given(text=st.text())
 def test_lower_casing_takes_back_what_was_restored(text):
     lower = text.lower()
-    assert Casing.learn([*GERMAN, text, f"x {text}"]).restore(lower).lower() == lower
+    assert Casing.learn([*SENTENCES, text, f"x {text}"]).restore(lower).lower() == lower
 
 
 def test_a_codec_restores_case_when_asked_and_still_does_so_when_loaded(tmp_path):

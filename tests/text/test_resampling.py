@@ -68,13 +68,12 @@ print(*(tokenizer.sampled_tokens("hausboot bootsmann verlaufen", 0.1, seed) for 
 def test_another_process_draws_the_same(codecs, tmp_path):
     (model,) = tmp_path.glob("source*.model")
     command = [sys.executable, "-c", DRAW, str(model)]
-    first, second = (subprocess.check_output(command) for _ in range(2))
-    assert first == second
+    found = subprocess.check_output(command)
     tokenizer = codecs[0].tokenizer
     drawn = [
         tokenizer.sampled_tokens("hausboot bootsmann verlaufen", 0.1, seed) for seed in range(9)
     ]
-    assert first.decode() == " ".join(map(str, drawn)) + "\n"
+    assert found.decode() == " ".join(map(str, drawn)) + "\n"
     assert len({str(tokens) for tokens in drawn}) > 1
 
 

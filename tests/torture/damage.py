@@ -69,7 +69,8 @@ def _continued(run_dir: Path, whole: Path) -> list[str]:
 def damage_models(folder: Path, count: int) -> Iterator[tuple[str, list[str]]]:
     """Damage each file of a model folder in turn: the model is refused."""
     run_dir = folder / "model" / "run"
-    run_child(run_dir, ["data.tokenizer.name=unigram", "data.tokenizer.max_size=380"])
+    subwords = ["data.tokenizer.name=unigram", "data.tokenizer.max_size=380"]
+    run_child(run_dir, [*subwords, "trainer.max_steps=1"])
     files = sorted((run_dir / "model").iterdir())
     generator = random.Random(6)
     for index in range(count):

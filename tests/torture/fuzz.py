@@ -20,7 +20,7 @@ KINDS = {
 ODD = "\r\t\v\f\0\x1c\x1d\x1e\x85\xa0\u2028\u2029\u200b\u200d\u2581\ufeff\ufffd\u0301\u202e🦊<>&"
 
 
-def fuzz(folder: Path, seconds: float) -> Iterator[tuple[str, list[str]]]:
+def fuzz(folder: Path, seconds: float, num_lines: int = 200) -> Iterator[tuple[str, list[str]]]:
     """Translate generated lines for so long; yields what is wrong with each batch of lines."""
     for kind, overrides in KINDS.items():
         run_child(folder / kind / "run", ["trainer.max_steps=1", *overrides])
@@ -29,7 +29,7 @@ def fuzz(folder: Path, seconds: float) -> Iterator[tuple[str, list[str]]]:
     index = 0
     while index < len(KINDS) or time.monotonic() < end:
         kind = list(KINDS)[index % len(KINDS)]
-        lines = [_line(generator) for _ in range(200)]
+        lines = [_line(generator) for _ in range(num_lines)]
         content = b"\n".join(lines) + b"\n" * (index % 2)
         yield f"{kind} {index}", _translate(folder, kind, content, index)
         index += 1
