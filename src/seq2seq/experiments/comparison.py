@@ -158,7 +158,9 @@ def group_runs(runs: Sequence[Run]) -> list[Group]:
             group[0].values() | {f"{split} text": text for split, text in group[0].texts().items()}
             for group in members.values()
         ]
-    keys = [key for key in _all_keys(first) if _differs(key, first)]
+    keys = [
+        key for key in dict.fromkeys(key for each in first for key in each) if _differs(key, first)
+    ]
     groups = []
     for group, values in zip(members.values(), first, strict=True):
         own = {key: values[key] for key in keys if key in values}
@@ -170,10 +172,6 @@ def group_runs(runs: Sequence[Run]) -> list[Group]:
 def _differs(key: str, values: Sequence[Mapping[str, Any]]) -> bool:
     """Whether a key has several values, where it counts."""
     return len({repr(each.get(key)) for each in values if key in each or key not in COUNTS}) > 1
-
-
-def _all_keys(dicts: Iterable[Mapping[str, Any]]) -> list[str]:
-    return list(dict.fromkeys(key for each in dicts for key in each))
 
 
 def mean(numbers: Sequence[float]) -> float | None:

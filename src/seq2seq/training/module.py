@@ -8,7 +8,7 @@ import lightning.pytorch as pl
 import torch
 from torch import nn
 from torch.optim import Optimizer
-from torch.optim.lr_scheduler import LambdaLR, ReduceLROnPlateau
+from torch.optim.lr_scheduler import LambdaLR
 
 from seq2seq.decoding.greedy import greedy_search
 from seq2seq.decoding.lengths import LengthBounds
@@ -224,7 +224,3 @@ class TranslationModule(pl.LightningModule):
         if self._optimisation.schedule == "plateau":
             return optimiser, None
         return optimiser, self._optimisation.build_step_schedule(optimiser)
-
-    def fresh_plateau(self) -> ReduceLROnPlateau:
-        """A schedule by validations that has seen none."""
-        return self._optimisation.build_plateau_schedule(self.fresh_optimisation()[0])

@@ -51,4 +51,5 @@ class PlateauSchedule(Callback):
         Raises:
             ValueError: it is no state of such a schedule.
         """
-        require_form(found, module.fresh_plateau().state_dict(), "callbacks.PlateauSchedule")
+        fresh = self._optimisation.build_plateau_schedule(module.fresh_optimisation()[0])
+        require_form(found, fresh.state_dict(), "callbacks.PlateauSchedule")
