@@ -138,6 +138,8 @@ def test_the_interval_of_one_model_is_that_of_sacrebleus_bootstrap():
     assert low < expected.score < high
     assert (low + high) / 2 == pytest.approx(expected._mean, abs=0.2 * expected._ci)
     assert (high - low) / 2 == pytest.approx(expected._ci, rel=0.15)
+    low, high = interval_of(statistics, 0.5)  # 1.96 and 0.674 deviations: 95 and 50 % of draws
+    assert (high - low) / 2 == pytest.approx(expected._ci * 0.674 / 1.96, rel=0.15)
     assert interval_of(sentence_statistics(references, references, "en"), 0.05) == (100, 100)
 
 
