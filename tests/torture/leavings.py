@@ -18,7 +18,7 @@ from seq2seq.config import Config, register_schema
 from seq2seq.errors import InputError
 from seq2seq.experiments.job import Job, Objective, Outcome
 from seq2seq.experiments.ledger import State
-from seq2seq.experiments.search import Search, TrialSource
+from seq2seq.experiments.search import SearchSettings, TrialSource
 from seq2seq.experiments.source import Claim
 from seq2seq.runs.launch import job_process, needs_launch, place_in_job
 from seq2seq.runs.run_folder import run_folder
@@ -52,7 +52,7 @@ def _answer(work: Callable[[], object]) -> list[str]:
 
 def search_in(folder: Path, sampler: str) -> TrialSource:
     """The source of a search in a folder; its jobs do nothing."""
-    search = Search(
+    search = SearchSettings(
         folder=folder,
         space=SPACE,
         fixed=(),
