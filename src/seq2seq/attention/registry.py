@@ -1,26 +1,8 @@
 """Scores by name, those of other packages included, see `seq2seq.registry`."""
 
-import math
-from typing import Protocol, runtime_checkable
+from seq2seq.attention.scores import SCORES, Score
 
-from seq2seq.attention.scores import (
-    AdditiveScore,
-    BilinearScore,
-    ConstantScore,
-    DotScore,
-    GaussianScore,
-    ScaledDotScore,
-    Score,
-)
-from seq2seq.registry import Registry
-
-
-@runtime_checkable
-class ScoreFactory(Protocol):
-    """What a name stands for. The arguments are passed by keyword; sizes may go unused."""
-
-    def __call__(self, query_size: int, key_size: int, hidden_size: int | None) -> Score:
-        """A new score."""
+__all__ = ["SCORES", "build_score"]
 
 
 def build_score(name: str, *, query_size: int, key_size: int, hidden_size: int | None) -> Score:
@@ -46,42 +28,3 @@ def build_score(name: str, *, query_size: int, key_size: int, hidden_size: int |
 def _missing(score: object) -> str:
     members = ("needs_equal_sizes", "project_keys", "__call__")
     return ", ".join(member for member in members if not hasattr(score, member))
-
-
-def _additive(query_size: int, key_size: int, hidden_size: int | None) -> Score:
-    return AdditiveScore(query_size, key_size, hidden_size=hidden_size)
-
-
-def _scaled_dot(query_size: int, key_size: int, hidden_size: int | None) -> Score:  # noqa: ARG001
-    return ScaledDotScore()
-
-
-def _dot(query_size: int, key_size: int, hidden_size: int | None) -> Score:  # noqa: ARG001
-    return DotScore()
-
-
-def _bilinear(query_size: int, key_size: int, hidden_size: int | None) -> Score:  # noqa: ARG001
-    return BilinearScore(query_size, key_size)
-
-
-def _gaussian(query_size: int, key_size: int, hidden_size: int | None) -> Score:  # noqa: ARG001
-    """Distances grow with the size: the width does too, so that weights start out spread."""
-    return GaussianScore(1 / math.sqrt(query_size), learnable=True)
-
-
-def _average(query_size: int, key_size: int, hidden_size: int | None) -> Score:  # noqa: ARG001
-    return ConstantScore()
-
-
-SCORES: Registry[ScoreFactory] = Registry(
-    "score",
-    {
-        "additive": _additive,
-        "average": _average,
-        "bilinear": _bilinear,
-        "dot": _dot,
-        "gaussian": _gaussian,
-        "scaled_dot": _scaled_dot,
-    },
-    ScoreFactory,
-)

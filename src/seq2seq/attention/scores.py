@@ -1,19 +1,21 @@
 """Scoring functions: how well a query and a key go together.
 
-Each is a module from queries (B, Q, q) and keys (B, K, k) to scores (B, Q, K); `Score` is the
-contract, for those here and for those of other packages.
+Each is a module from queries (B, Q, q) and keys (B, K, k) to scores (B, Q, K), see `Score`. A new
+one is a class here and a line in `SCORES`, or a package of its own, see `seq2seq.registry`.
 """
 
 import math
-from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from seq2seq.attention.additive import AdditiveScore
+from seq2seq.attention.contract import Score, ScoreFactory
+from seq2seq.registry import Registry
 
 __all__ = [
+    "SCORES",
     "AdditiveScore",
     "BilinearScore",
     "ConstantScore",
@@ -22,31 +24,6 @@ __all__ = [
     "ScaledDotScore",
     "Score",
 ]
-
-
-@runtime_checkable
-class Score(Protocol):
-    """What a scoring function offers. A `torch.nn.Module` offers the call through `forward`.
-
-    Keys are often compared with many queries, one after the other. What depends on the keys alone
-    is therefore separate: `score(queries, keys)` and
-    `score(queries, keys, score.project_keys(keys))` are equal, and the second does not project.
-    """
-
-    @property
-    def needs_equal_sizes(self) -> bool:
-        """Whether queries and keys must be of one size. Usually a class attribute."""
-
-    def project_keys(self, keys: Float[Tensor, "B K k"]) -> Tensor:
-        """The part of the work that depends on the keys alone, (B, K, anything)."""
-
-    def __call__(
-        self,
-        queries: Float[Tensor, "B Q q"],
-        keys: Float[Tensor, "B K k"],
-        projected_keys: Tensor | None = None,
-    ) -> Float[Tensor, "B Q K"]:
-        """The scores; `projected_keys`, where given, instead of projecting `keys` again."""
 
 
 class DotScore(nn.Module):
@@ -236,3 +213,22 @@ def _squared_distances(queries: Tensor, keys: Tensor) -> Tensor:
         of_queries, of_keys = queries.square().sum(dim=-1), keys.square().sum(dim=-1)
         products = queries @ keys.mT
         return (of_queries.unsqueeze(2) - 2 * products + of_keys.unsqueeze(1)).clamp(min=0)
+
+
+SCORES: Registry[ScoreFactory] = Registry(
+    "score",
+    {
+        "additive": lambda query_size, key_size, hidden_size: AdditiveScore(
+            query_size, key_size, hidden_size=hidden_size
+        ),
+        "average": lambda **_: ConstantScore(),
+        "bilinear": lambda query_size, key_size, **_: BilinearScore(query_size, key_size),
+        "dot": lambda **_: DotScore(),
+        # distances grow with the size: the width does too, so that weights start out spread
+        "gaussian": lambda query_size, **_: GaussianScore(
+            1 / math.sqrt(query_size), learnable=True
+        ),
+        "scaled_dot": lambda **_: ScaledDotScore(),
+    },
+    ScoreFactory,
+)
