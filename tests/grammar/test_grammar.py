@@ -19,7 +19,7 @@ CONTRACTED = re.compile(r"\b(?:de le|de les|à le|à les)\b")
 @pytest.fixture(scope="module")
 def splits(grammar):
     return {
-        "train": grammar.sample(8000, 1, "train"),
+        "train": grammar.sample(20_000, 1, "train"),
         "validation": grammar.sample(500, 1, "validation"),
         "test": grammar.sample(1000, 1, "test"),
     }
@@ -32,7 +32,7 @@ def test_a_seed_gives_the_same_corpus(grammar, splits):
 
 def test_pairs_are_distinct_and_no_split_shares_one(splits):
     sources = [pair.source for pairs in splits.values() for pair in pairs]
-    assert len(set(sources)) == len(sources) == 9500
+    assert len(set(sources)) == len(sources) == 21_500
 
 
 def words_of(pairs):

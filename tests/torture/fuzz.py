@@ -20,8 +20,14 @@ KINDS = {
 ODD = "\r\t\v\f\0\x1c\x1d\x1e\x85\xa0\u2028\u2029\u200b\u200d\u2581\ufeff\ufffd\u0301\u202e🦊<>&"
 
 
-def fuzz(folder: Path, seconds: float, num_lines: int = 200) -> Iterator[tuple[str, list[str]]]:
-    """Translate generated lines for so long; yields what is wrong with each batch of lines."""
+def fuzz(folder: Path, seconds: float, *, longest: int = 200) -> Iterator[tuple[str, list[str]]]:
+    """Translate generated lines for so long; yields what is wrong with each batch of lines.
+
+    Args:
+        folder: for all files.
+        seconds: how long; each kind of model has its turn in any case.
+        longest: how many characters a line has at most, which decides how long a batch takes.
+    """
     for kind, overrides in KINDS.items():
         run_child(folder / kind / "run", ["trainer.max_steps=1", *overrides])
     generator = random.Random(7)
@@ -29,14 +35,14 @@ def fuzz(folder: Path, seconds: float, num_lines: int = 200) -> Iterator[tuple[s
     index = 0
     while index < len(KINDS) or time.monotonic() < end:
         kind = list(KINDS)[index % len(KINDS)]
-        lines = [_line(generator) for _ in range(num_lines)]
+        lines = [_line(generator, longest) for _ in range(200)]
         content = b"\n".join(lines) + b"\n" * (index % 2)
         yield f"{kind} {index}", _translate(folder, kind, content, index)
         index += 1
 
 
-def _line(generator: random.Random) -> bytes:
-    length = int(generator.paretovariate(0.7)) % 200
+def _line(generator: random.Random, longest: int) -> bytes:
+    length = int(generator.paretovariate(0.7)) % longest
     choice = generator.random()
     if choice < 0.1:
         return bytes(generator.randrange(256) for _ in range(length)).replace(b"\n", b"")
