@@ -45,6 +45,11 @@ check: $(STAMP) ## format check, lint and type check
 torture: $(STAMP) ## kills, signals, damage, malice, fuzzing; see docs/reliability.md (ARGS="PART --share 0.1")
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.torture $(ARGS)
 
+.PHONY: family
+family: $(STAMP) ## every combination of cells, decoders and attentions, not a sample (docs/models.md)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q tests/model/test_family.py tests/runs/test_family.py \
+		--all-models $(ARGS)
+
 .PHONY: audit
 audit: ## known vulnerabilities of the pinned dependencies
 	$(PYTHON) -m venv .audit

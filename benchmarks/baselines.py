@@ -45,7 +45,7 @@ class Recurrences:
         decoder = self._decoder
         shape = (len(batch), batch.source.ids.shape[1], self._memory_size)
         states = decoder.output.weight.new_ones(shape).requires_grad_()
-        final = tuple(states[:, 0] for _ in range(1 + len(decoder.upper_layers)))
+        final = (states[:, 0],) * self._gru.num_layers
         memory = decoder.remember(Encoded(states, batch.source.is_token, final))
         unrolled = teacher_force(decoder, batch.target_input, memory, batch.target_lengths)
         unrolled.features.sum().backward()

@@ -8,9 +8,10 @@ from torch import Tensor, nn
 
 from benchmarks.sizes import Size
 from benchmarks.textbook import TextbookModel, copy_weights, masked_cross_entropy
+from seq2seq.model.build import build_seq2seq
 from seq2seq.model.decoder import unroll
 from seq2seq.model.seq2seq import Seq2Seq
-from seq2seq.model.spec import ModelSpec, build_seq2seq
+from seq2seq.model.spec import ModelSpec
 from seq2seq.text.batch import Batch
 from seq2seq.text.vocabulary import PADDING_ID
 from seq2seq.training.loss import token_cross_entropy

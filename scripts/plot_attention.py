@@ -57,24 +57,20 @@ def _plot(arguments: argparse.Namespace) -> int:
 
 
 def _translation(arguments: argparse.Namespace) -> "Translation":
-    if arguments.target is None:
-        from seq2seq.decoding.translator import Translator  # noqa: PLC0415 - torch, after --help
-
-        translator = Translator.load(arguments.model, device=arguments.device)
-        return translator.translate([arguments.sentence])[0]
-
-    from seq2seq.decoding.device import device_named  # noqa: PLC0415
+    from seq2seq.decoding.device import device_named  # noqa: PLC0415 - torch, after --help
     from seq2seq.decoding.forced import force_translate  # noqa: PLC0415
-    from seq2seq.decoding.model_folder import load_model_folder  # noqa: PLC0415
+    from seq2seq.decoding.model_folder import load_attending  # noqa: PLC0415
+    from seq2seq.decoding.translator import Translator  # noqa: PLC0415
     from seq2seq.text.bucketing import BatchSize  # noqa: PLC0415
     from seq2seq.text.corpus import SentencePair  # noqa: PLC0415
 
-    (translation,) = force_translate(
-        load_model_folder(arguments.model),
-        [SentencePair(arguments.sentence, arguments.target)],
-        device=device_named(arguments.device),
-        batch_size=BatchSize(sentences=1, tokens=None),
-    )
+    exported = load_attending(arguments.model)
+    device, size = device_named(arguments.device), BatchSize(sentences=1, tokens=None)
+    if arguments.target is None:
+        translator = Translator(exported, device=device, batch_size=size)
+        return translator.translate([arguments.sentence])[0]
+    pair = SentencePair(arguments.sentence, arguments.target)
+    (translation,) = force_translate(exported, [pair], device=device, batch_size=size)
     return translation
 
 

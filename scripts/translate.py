@@ -204,8 +204,9 @@ def _converse(translator: "Translator", search: "Search", *, replace_unknown: bo
         for best in translations:
             print(one_line(f"{best.text}   ({best.score:.2f})"))
             width = shutil.get_terminal_size().columns
-            weights = best.weights.tolist()
-            print(draw_attention(weights, best.source_tokens, best.target_tokens, width=width))
+            if best.weights.numel():
+                weights = best.weights.tolist()
+                print(draw_attention(weights, best.source_tokens, best.target_tokens, width=width))
     print()
     return 0
 

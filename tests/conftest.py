@@ -33,6 +33,9 @@ TINY = [
 
 def pytest_addoption(parser):
     parser.addoption(
+        "--all-models", action="store_true", help="every model of the family, not a sample of them"
+    )
+    parser.addoption(
         "--real-data",
         metavar="DIR",
         type=Path,
@@ -49,6 +52,19 @@ LONGEST = (
 
 def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: item.path.name not in LONGEST)
+
+
+def pytest_generate_tests(metafunc):
+    """The models that a test wants: those of the cover, or one in so many of all that there are."""
+    for fixture, one_in in (("covered", 16), ("combination", 401)):
+        if fixture not in metafunc.fixturenames:
+            continue
+        from tests.combinations import cover, every, name_of  # noqa: PLC0415 - after the hook
+
+        found = cover() if fixture == "covered" else every()
+        sample = found[one_in // 2 :: one_in]
+        wanted = found if metafunc.config.getoption("--all-models") else sample
+        metafunc.parametrize(fixture, wanted, ids=name_of)
 
 
 @pytest.fixture

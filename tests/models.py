@@ -2,7 +2,8 @@
 
 import torch
 
-from seq2seq.model.spec import ModelSpec, build_seq2seq
+from seq2seq.model.build import build_seq2seq
+from seq2seq.model.spec import ModelSpec
 
 VARIANTS = {
     "additive": {},

@@ -92,7 +92,8 @@ def reading_of_the_default():
     ids, is_token = torch.tensor([[4, 5, 3]]), torch.ones(1, 3, dtype=torch.bool)
     memory = model.encode(ids, torch.tensor([3]), is_token)
     state = model.decoder.initial_state(memory)
-    return reading_of(model.decoder.step, torch.tensor([4]), state, memory)
+    embedded = model.decoder.embedding(torch.tensor([4]))
+    return reading_of(model.decoder.step, embedded, state, memory)
 
 
 if __name__ == "__main__":

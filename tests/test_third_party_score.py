@@ -17,7 +17,7 @@ from seq2seq.attention.scores import Score
 from seq2seq.command_line.config_errors import as_config
 from seq2seq.config import register_schema
 from seq2seq.decoding.greedy import greedy_search
-from seq2seq.model.spec import build_seq2seq
+from seq2seq.model.build import build_seq2seq
 from seq2seq.text.batch import SourceBatch
 from tests.models import spec_of
 

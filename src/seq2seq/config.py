@@ -49,6 +49,13 @@ class InitialState(Enum):
     zeros = "zeros"
 
 
+class CellName(Enum):
+    """Recurrent layers of encoder and decoder."""
+
+    gru = "gru"
+    lstm = "lstm"
+
+
 class Query(Enum):
     """What the decoder's attention asks with."""
 
@@ -230,6 +237,7 @@ class DataConfig:
         "greatest length; longer pairs are dropped", low=1, unit="tokens"
     )
     truncate: bool = setting("cut the sentences of longer pairs instead of dropping them")
+    reverse_source: bool = setting("the encoder reads the source from its end to its beginning")
     limit: int | None = setting("use only the first pairs of each split", low=2, unit="pairs")
     overfit: bool = setting("validate and test on the training pairs")
 
@@ -342,16 +350,19 @@ class HubConfig(DataConfig):
 class ModelConfig:
     """`model`."""
 
+    decoder: str = setting("registered name of the decoder")
+    cell: CellName = setting("recurrent layers of encoder and decoder")
     embedding_size: int = setting("size of a token's vector", low=1)
-    encoder_hidden_size: int = setting("GRU state of one direction of the encoder", low=1)
-    decoder_hidden_size: int = setting("GRU state of the decoder", low=1)
-    num_layers: int = setting("GRU layers of encoder and decoder", low=1, high=16)
+    encoder_hidden_size: int = setting("state of one direction of the encoder", low=1)
+    decoder_hidden_size: int = setting("state of the decoder", low=1)
+    num_layers: int = setting("layers of encoder and decoder", low=1, high=16)
     bidirectional: bool = setting("the encoder reads both ways")
     dropout: float = setting("dropout of embeddings, between layers, of outputs", low=0, high=0.95)
     dropout_by_sentence: bool = setting("the same mask for all tokens of a sentence")
     readout_size: int | None = setting("deep readout; null: score the state itself", low=1)
     initial_state: InitialState = setting("of the decoder: encoder's final states, or zeros")
     query: Query = setting("of the attention: the decoder's state, or with the previous token")
+    input_feeding: bool = setting("of decoder luong: it reads its last attentional vector")
     tying: Tying = setting("none; output: target embedding = output layer; all: source too")
     source_vectors: str | None = setting("file of pretrained source vectors; null: none")
     target_vectors: str | None = setting("file of pretrained target vectors; null: none")

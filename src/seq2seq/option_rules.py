@@ -20,17 +20,33 @@ class Where:
         """Whether it is so; True where the key is not there."""
         return self.key not in given or (given[self.key] in self.values) is not self.but_not
 
+    def __str__(self) -> str:
+        values = " or ".join(map(_text, self.values))
+        return f"{self.key}{' other than ' if self.but_not else '='}{values}"
+
 
 SEARCHES = Where("sweep.sampler", ("tpe", "random"))
 KNOWN_WITHOUT_SIZE = ("average", "bilinear", "dot", "gaussian", "scaled_dot")
+ATTENDS = Where("model.decoder", ("context", "plain"), but_not=True)
 BEAM = Where("decoding.beam", (1,), but_not=True)
 
 COUNTS: dict[str, tuple[Where, ...]] = {
     "data.address": (Where("data.download", (True,)),),
     "model.dropout_by_sentence": (Where("model.dropout", (0,), but_not=True),),
-    "attention.hidden_size": (Where("attention.score", KNOWN_WITHOUT_SIZE, but_not=True),),
-    "attention.window": (Where("attention.kind", ("local_m", "local_p")),),
-    "attention.normaliser": (Where("attention.kind", ("monotonic",), but_not=True),),
+    "model.query": (
+        Where("model.decoder", ("conditional", "context", "luong", "plain"), but_not=True),
+    ),
+    "model.input_feeding": (
+        Where("model.decoder", ("bahdanau", "conditional", "context", "plain"), but_not=True),
+    ),
+    "attention.score": (ATTENDS,),
+    "attention.dropout": (ATTENDS,),
+    "attention.kind": (ATTENDS,),
+    "attention.coverage": (ATTENDS,),
+    "attention.heads": (ATTENDS,),
+    "attention.hidden_size": (ATTENDS, Where("attention.score", KNOWN_WITHOUT_SIZE, but_not=True)),
+    "attention.window": (ATTENDS, Where("attention.kind", ("local_m", "local_p"))),
+    "attention.normaliser": (ATTENDS, Where("attention.kind", ("monotonic",), but_not=True)),
     "optim.ema_decay": (Where("optim.averaging", ("ema",)),),
     "optim.average_from_epoch": (Where("optim.averaging", ("epochs",)),),
     "optim.final_fraction": (Where("optim.schedule", ("cosine",)),),
@@ -38,6 +54,10 @@ COUNTS: dict[str, tuple[Where, ...]] = {
     "optim.plateau_patience": (Where("optim.schedule", ("plateau",)),),
     "decoding.length_penalty": (BEAM,),
     "decoding.alpha": (BEAM, Where("decoding.length_penalty", ("gnmt",))),
+    "tensorboard.heatmaps": (ATTENDS,),
+    "tensorboard.panel.first": (ATTENDS,),
+    "tensorboard.panel.indices": (ATTENDS,),
+    "tensorboard.panel.texts": (ATTENDS,),
     "sweep.trials": (SEARCHES,),
     "sweep.sampler_seed": (SEARCHES,),
     "sweep.pruner": (SEARCHES,),
@@ -49,6 +69,7 @@ COUNTS: dict[str, tuple[Where, ...]] = {
 """Where an option has an effect: all of these hold."""
 
 NEEDS: tuple[tuple[Where, Where], ...] = (
+    (Where("model.decoder", ("plain",)), Where("model.initial_state", ("encoder",))),
     (Where("attention.coverage", (True,)), Where("attention.score", ("additive",))),
 )
 """What is refused: the first of the two without the second."""

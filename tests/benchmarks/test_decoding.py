@@ -10,7 +10,7 @@ from seq2seq.decoding.greedy import greedy_search
 from seq2seq.decoding.lengths import DEFAULT_BOUNDS
 from seq2seq.decoding.model_folder import TranslationModel, save_model_folder
 from seq2seq.errors import InputError
-from seq2seq.model.spec import build_seq2seq
+from seq2seq.model.build import build_seq2seq
 from seq2seq.text.batch import SourceBatch
 from seq2seq.text.codec import CodecSettings, train_codecs
 from seq2seq.text.corpus import SentencePair

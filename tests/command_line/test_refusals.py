@@ -86,9 +86,13 @@ REFUSED = {
         "dropout of embeddings, between layers, of outputs, from 0 to 0.95"
     ),
     "model.num_layers=0": (
-        "model.num_layers=0 is out of range: GRU layers of encoder and decoder, from 1 to 16"
+        "model.num_layers=0 is out of range: layers of encoder and decoder, from 1 to 16"
     ),
     # values that do not go together
+    "model.decoder=plain": (
+        "model.decoder=plain does not go with model.initial_state=zeros: "
+        "set model.initial_state=encoder"
+    ),
     "model.tying=all": (
         "model.tying=all needs one vocabulary for both languages: set data.tokenizer.joint=true"
     ),
@@ -215,7 +219,7 @@ REFUSED = {
     # names that are looked up when torch is there, still before any model
     "attention.score=adition data.train_pairs=20 data.validation_pairs=5 data.test_pairs=5": (
         "attention.score: unknown score 'adition', did you mean 'additive'? "
-        "known scores: additive, bilinear, dot, gaussian, scaled_dot"
+        "known scores: additive, average, bilinear, dot, gaussian, scaled_dot"
     ),
     "init_from=absent data.train_pairs=20 data.validation_pairs=5 data.test_pairs=5": (
         "absent holds no model.json: give a run folder or its model/ folder"

@@ -36,7 +36,8 @@ def stepped(model, source, ids):
     memory = model.encode(batch.ids, batch.lengths, batch.is_token)
     state, score, rows = model.decoder.initial_state(memory), 0.0, []
     for previous, token in pairwise([BEGIN_ID, *ids]):
-        features, state, weights = model.decoder.step(torch.tensor([previous]), state, memory)
+        embedded = model.decoder.embedding(torch.tensor([previous]))
+        features, state, weights = model.decoder.step(embedded, state, memory)
         score += float(model.decoder.output(features).log_softmax(dim=-1)[0, token])
         rows.append(weights[0])
     return score, torch.stack(rows)

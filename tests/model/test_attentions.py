@@ -10,9 +10,9 @@ from seq2seq.attention.masking import masked_softmax
 from seq2seq.model.attentions.composed import Past
 from seq2seq.model.attentions.monotonic import MonotonicWeighing, expected_weights
 from seq2seq.model.attentions.windows import WindowWeighing
+from seq2seq.model.build import build_seq2seq
 from seq2seq.model.fused.choice import for_search
 from seq2seq.model.fused.search import FusedSearch, PlainSearch
-from seq2seq.model.spec import build_seq2seq
 from seq2seq.text.batch import SourceBatch
 from seq2seq.training.loss import token_cross_entropy
 from tests.models import model_of, spec_of

@@ -40,7 +40,7 @@ def test_rows_of_one_sentence_share_its_memory_in_a_step(name):
     state = tuple(
         layer[rows] + torch.arange(6).unsqueeze(1) for layer in model.decoder.initial_state(memory)
     )
-    shared = model.decoder.step(tokens, state, memory)
-    repeated = model.decoder.step(tokens, state, memory.select(rows))
+    shared = model.decoder.step(model.decoder.embedding(tokens), state, memory)
+    repeated = model.decoder.step(model.decoder.embedding(tokens), state, memory.select(rows))
     for one, other in ((shared[0], repeated[0]), (shared[2], repeated[2])):
         torch.testing.assert_close(one, other, rtol=0, atol=1e-12)

@@ -27,7 +27,7 @@ def assert_a_step_is_the_definitions(model, memory, decoder):
     state = state_of(decoder.initial_state(), 2)
     with torch.no_grad():
         features, found, weights = decoder.step(tokens, state)
-        expected = model.decoder.step(tokens.flatten(), state, memory)
+        expected = model.decoder.step(model.decoder.embedding(tokens.flatten()), state, memory)
     torch.testing.assert_close(features, expected[0], **EXACT)
     torch.testing.assert_close(found, expected[1], **EXACT)
     torch.testing.assert_close(weights, expected[2], **EXACT)

@@ -5,9 +5,9 @@ import torch
 from torch.nn.functional import pad
 
 from seq2seq.model.attentions.monotonic import MonotonicWeighing
+from seq2seq.model.build import build_seq2seq
 from seq2seq.model.fused.choice import teacher_force
 from seq2seq.model.memory import select_state
-from seq2seq.model.spec import build_seq2seq
 from seq2seq.text.batch import SourceBatch
 from seq2seq.text.vocabulary import PADDING_ID
 from seq2seq.training.loss import token_cross_entropy
@@ -88,7 +88,7 @@ def test_weights_sum_to_one_and_are_exactly_zero_on_padding(model, batch):
 
 def test_selecting_rows_of_a_memory_selects_its_sentences(model, batch):
     memory, rows = encoded(model, batch.source), torch.tensor([2, 0])
-    tokens = batch.target_input[:, 0]
+    tokens = model.decoder.embedding(batch.target_input[:, 0])
     initial, selected = model.decoder.initial_state(memory), memory.select(rows)
     features, state, weights = model.decoder.step(tokens, initial, memory)
     found = model.decoder.step(tokens[rows], select_state(initial, rows), selected)

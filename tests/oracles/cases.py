@@ -5,13 +5,19 @@ from dataclasses import replace
 
 import torch
 
-from seq2seq.model.spec import ModelSpec, build_seq2seq
+from seq2seq.model.build import build_seq2seq
+from seq2seq.model.spec import ModelSpec
 from seq2seq.text.batch import Batch
 from seq2seq.text.store import EncodedSplit, TokenStore
 from tests.oracles.model import Oracle
 
 FAST = ("additive", "dot", "scaled_dot", "bilinear")
 PLAIN = ("gaussian",)
+
+
+def is_fused(spec):
+    """Whether the decoder has a fast way, which reads its tokens all at once."""
+    return spec.decoder == "bahdanau" and spec.cell == "gru" and spec.score in FAST
 
 
 def spec_of(draw, scores):

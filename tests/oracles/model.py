@@ -7,6 +7,8 @@ import math
 
 import torch
 
+from tests.oracles import decoders
+
 IN_ENCODER = ("source embedding", "between encoder layers", "memory")
 IN_DECODER = ("target embedding", "between decoder layers", "features")
 """Where dropout acts."""
@@ -31,6 +33,12 @@ class Oracle:
 
     def encode(self, ids, drop=undisturbed):
         """Rows of the memory, and the final state of each layer, of one sentence."""
+        if self.spec.reverse_source:
+            memory, finals = self._encode(ids[::-1], drop)
+            return memory.flip(0), finals
+        return self._encode(ids, drop)
+
+    def _encode(self, ids, drop):
         rows = [self["encoder.embedding.weight"][token] for token in ids]
         rows = [drop("source embedding", 0, time, row) for time, row in enumerate(rows)]
         finals = []
@@ -40,33 +48,51 @@ class Oracle:
                     drop("between encoder layers", layer, time, row)
                     for time, row in enumerate(rows)
                 ]
-            forth = self._read(f"l{layer}", rows)
-            final = [forth[-1]]
-            columns = [forth]
+            columns = [self._read(layer, "", rows)]
             if self.spec.bidirectional:
-                back = self._read(f"l{layer}_reverse", rows[::-1])
-                final.append(back[-1])
-                columns.append(back[::-1])
-            rows = [torch.cat(parts) for parts in zip(*columns, strict=True)]
-            finals.append(torch.cat(final))
+                columns.append(self._read(layer, "_reverse", rows[::-1])[::-1])
+            size = self.spec.encoder_hidden_size
+            rows = [
+                torch.cat([state[:size] for state in pair]) for pair in zip(*columns, strict=True)
+            ]
+            ends = [states[end] for states, end in zip(columns, (-1, 0), strict=False)]
+            finals.append(torch.cat([e[:size] for e in ends] + [e[size:] for e in ends]))
         rows = [drop("memory", 0, time, row) for time, row in enumerate(rows)]
         return torch.stack(rows), finals
 
-    def _read(self, name, rows):
+    def _read(self, layer, direction, rows):
+        place = f"lstm.{layer}.{{}}_l0" if self.spec.cell == "lstm" else f"gru.{{}}_l{layer}"
         kinds = ("weight_ih", "bias_ih", "weight_hh", "bias_hh")
-        weights = [self[f"encoder.gru.{kind}_{name}"] for kind in kinds]
-        state = torch.zeros(self.spec.encoder_hidden_size, dtype=weights[0].dtype)
+        weights = [self[f"encoder.{place.format(kind)}{direction}"] for kind in kinds]
+        state = rows[0].new_zeros(self._num_states * self.spec.encoder_hidden_size)
         states = []
         for row in rows:
-            state = gru(row, state, *weights)
+            state = self.cell(row, state, *weights)
             states.append(state)
         return states
 
+    @property
+    def _num_states(self):
+        return 2 if self.spec.cell == "lstm" else 1
+
+    def cell(self, inputs, state, *weights):
+        """The state after an input."""
+        return (lstm if self.spec.cell == "lstm" else gru)(inputs, state, *weights)
+
+    def seen(self, state):
+        """What a layer shows of its state."""
+        return state[: self.spec.decoder_hidden_size]
+
     def start(self, encoded):
-        """The state before the first token: one vector a layer."""
+        """The state before the first token: one vector a layer, then what the decoder adds."""
+        return decoders.STARTS.get(self.spec.decoder, decoders.layers_alone)(self, encoded)
+
+    def first_states(self, encoded):
+        """One vector a layer."""
         _, finals = encoded
         if self.spec.initial_state == "zeros":
-            return [finals[0].new_zeros(self.spec.decoder_hidden_size) for _ in finals]
+            size = self._num_states * self.spec.decoder_hidden_size
+            return [finals[0].new_zeros(size) for _ in finals]
         if not self._has("decoder.bridge.0.0.weight"):
             return finals
         return [
@@ -79,27 +105,38 @@ class Oracle:
 
     def step(self, token, state, encoded, time=0, drop=undisturbed):
         """Features, new state and attention weights after a target token."""
-        memory, _ = encoded
         embedded = self["decoder.embedding.weight"][token]
         embedded = drop("target embedding", 0, time, embedded)
-        query = torch.cat([state[-1], embedded]) if self.spec.query != "state" else state[-1]
-        weights = softmax(self._scores(query, memory))
-        context = weights @ memory
-        inputs, new = torch.cat([embedded, context]), []
-        for layer, previous in enumerate(state):
-            name = "decoder.first_layer" if not layer else f"decoder.upper_layers.{layer - 1}"
-            if layer:
-                inputs = drop("between decoder layers", layer, time, new[-1])
-            new.append(gru(inputs, previous, *self._decoder_layer(name, first=not layer)))
-        features = self._features(new[-1], context, embedded)
+
+        def dropped(place, layer, vector):
+            return drop(place, layer, time, vector)
+
+        step = decoders.STEPS[self.spec.decoder]
+        features, new, weights = step(self, embedded, state, encoded, dropped)
         return drop("features", 0, time, features), new, weights
 
-    def _decoder_layer(self, name, *, first):
+    def climb(self, names, inputs, states, drop):
+        """New states of layers above each other; `inputs` are of the first."""
+        new = []
+        for layer, (name, previous) in enumerate(zip(names, states, strict=True)):
+            if layer:
+                inputs = drop("between decoder layers", layer, self.seen(new[-1]))
+            first_gates = "decoder.context_gates.weight" if not layer else None
+            new.append(self.cell(inputs, previous, *self.layer(name, first_gates)))
+        return new
+
+    def layer(self, name, more=None):
+        """Weights of a layer; those of its first input's second part may have another name."""
         input_weight = self[f"{name}.input_gates.weight"]
-        if first:
-            input_weight = torch.cat([input_weight, self["decoder.context_gates.weight"]], dim=1)
+        if more and self._has(more):
+            input_weight = torch.cat([input_weight, self[more]], dim=1)
         state = (self[f"{name}.state_gates.{kind}"] for kind in ("weight", "bias"))
         return input_weight, self[f"{name}.input_gates.bias"], *state
+
+    def attend(self, query, memory):
+        """Context and weights."""
+        weights = softmax(self._scores(query, memory))
+        return weights @ memory, weights
 
     def _scores(self, query, memory):
         name = "decoder.attention.score"
@@ -117,7 +154,8 @@ class Oracle:
         scale = math.sqrt(len(query)) if self.spec.score == "scaled_dot" else 1
         return memory @ query / scale
 
-    def _features(self, state, context, embedded):
+    def readout(self, state, context, embedded):
+        """Features of Bahdanau's decoder, and of those like it."""
         if self.spec.readout_size is None:
             return state
         return torch.tanh(
@@ -138,6 +176,15 @@ def gru(inputs, state, input_weight, input_bias, state_weight, state_bias):
     h_r, h_z, h_n = (state_weight @ state + state_bias).split(len(state))
     reset, update = 1 / (1 + torch.exp(-x_r - h_r)), 1 / (1 + torch.exp(-x_z - h_z))
     return (1 - update) * torch.tanh(x_n + reset * h_n) + update * state
+
+
+def lstm(inputs, state, input_weight, input_bias, state_weight, state_bias):
+    """Hochreiter and Schmidhuber 1997, as torch.nn.LSTMCell documents it; the state is [h; c]."""
+    hidden, cell = state.split(len(state) // 2)
+    gates = input_weight @ inputs + input_bias + state_weight @ hidden + state_bias
+    i, f, g, o = gates.split(len(hidden))
+    cell = cell / (1 + torch.exp(-f)) + torch.tanh(g) / (1 + torch.exp(-i))
+    return torch.cat([torch.tanh(cell) / (1 + torch.exp(-o)), cell])
 
 
 def softmax(scores):

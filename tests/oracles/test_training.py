@@ -5,7 +5,7 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from seq2seq.training.loss import token_cross_entropy
-from tests.oracles.cases import FAST, PLAIN, oracle_of, training_case
+from tests.oracles.cases import FAST, PLAIN, is_fused, oracle_of, training_case
 from tests.oracles.dropout import Draws, Masks
 
 SMOOTHING = 0.1
@@ -16,6 +16,11 @@ def cotangent(sentence, length, num_columns):
     generator = torch.Generator().manual_seed(sentence)
     numbers = torch.rand(20, 20, generator=generator, dtype=torch.float64)
     return numbers[:length, :num_columns]
+
+
+def matrices_of(result):
+    """The attention of each sentence; None of a decoder without."""
+    return [None] * len(result.features) if result.weights is None else result.weights
 
 
 def passed(model, batch):
@@ -35,8 +40,9 @@ def passed(model, batch):
     looked = [
         (weights[:length, :width] * cotangent(number, length, width)).sum()
         for number, (weights, length, width) in enumerate(
-            zip(result.weights, batch.target_lengths, source.lengths, strict=True)
+            zip(matrices_of(result), batch.target_lengths, source.lengths, strict=True)
         )
+        if weights is not None
     ]
     (sums.smoothed + sum(looked)).backward()
     gradients = {name: parameter.grad for name, parameter in model.named_parameters()}
@@ -61,8 +67,9 @@ def expected(spec, model, batch, masks):
         targets = batch.target_output[sentence, :length]
         loss += cross_entropy(logits, targets, reduction="sum", label_smoothing=SMOOTHING)
         nll += float(cross_entropy(logits.detach(), targets, reduction="sum"))
-        rows.append((torch.stack(features), torch.stack(weights)))
-        loss += (rows[-1][1] * cotangent(sentence, length, len(ids))).sum()
+        rows.append((torch.stack(features), None if weights[0] is None else torch.stack(weights)))
+        if weights[0] is not None:
+            loss += (rows[-1][1] * cotangent(sentence, length, len(ids))).sum()
     loss.backward()
     return nll, rows, {name: copy.grad for name, copy in parameters.items()}
 
@@ -73,20 +80,22 @@ def compared(case, dtype=torch.float64, *, mixed=False):
     model = model.to(dtype).train()
     with torch.autocast("cpu", torch.bfloat16, enabled=mixed):
         sums, result, gradients, drawn = passed(model, batch)
-    masks = Masks(drawn, spec, batch, is_packed=spec.score in FAST)
+    masks = Masks(drawn, spec, batch, is_packed=is_fused(spec))
     nll, rows, exact = expected(spec, model, batch, masks)
-    assert result.weights.dtype == dtype
     worst = abs(float(sums.nll.detach()) - nll) / nll
-    for sentence, (features, weights) in enumerate(rows):
-        length, width = weights.shape
-        found, looked = (
-            part[sentence].detach().double() for part in (result.features, result.weights)
-        )
-        worst = max(worst, float((found[:length] - features.detach()).abs().max()))
-        worst = max(worst, float((looked[:length, :width] - weights.detach()).abs().max()))
+    for found, looked, (features, weights) in zip(
+        result.features, matrices_of(result), rows, strict=True
+    ):
+        length = len(features)
+        worst = max(worst, float((found[:length] - features).detach().abs().max()))
         assert not found[length:].any(), "features on padding"
-        assert not looked[length:].any(), "attention of padding"
-        assert not looked[:, width:].any(), "attention on padding"
+        assert (looked is None) == (weights is None)
+        if looked is not None:
+            width = weights.shape[1]
+            worst = max(worst, float((looked[:length, :width] - weights).detach().abs().max()))
+            assert looked.dtype == dtype
+            assert not looked[length:].any(), "attention of padding"
+            assert not looked[:, width:].any(), "attention on padding"
     squares, differences = 0.0, 0.0
     for name, gradient in exact.items():
         assert (gradients[name] is None or not gradients[name].any()) == (

@@ -14,8 +14,9 @@ from seq2seq.config import register_schema
 from seq2seq.errors import InputError
 from seq2seq.experiments.job import Job, ledger_of
 from seq2seq.experiments.ledger import FILE_NAME, fingerprint, flat
-from seq2seq.model.spec import build_seq2seq
-from seq2seq.option_rules import COUNTS, NEEDS, warnings
+from seq2seq.model.build import build_seq2seq
+from seq2seq.model.decoders.registry import DECODERS
+from seq2seq.option_rules import ATTENDS, COUNTS, NEEDS, warnings
 from seq2seq.runs.making.decoding import build_search
 from seq2seq.runs.making.model import build_model, build_spec
 from seq2seq.runs.making.training import _averaging, _optimisation
@@ -66,6 +67,11 @@ IDLE = {
     "attention.score=average attention.hidden_size=7": weights_of,
     "attention.kind=global attention.window=1": attention_of,
     "attention.kind=monotonic attention.normaliser=sparsemax": attention_of,
+    "model.decoder=context attention.score=dot": weights_of,
+    "model.decoder=context attention.hidden_size=7": weights_of,
+    "model.decoder=luong model.query=state_and_token": weights_of,
+    "model.decoder=conditional model.query=state_and_token": weights_of,
+    "model.decoder=conditional model.input_feeding=false": weights_of,
     "optim.schedule=constant optim.final_fraction=0.5": rates_of,
     "optim.schedule=constant optim.plateau_factor=0.25": rates_of,
     "optim.schedule=cosine optim.plateau_patience=9": rates_of,
@@ -75,6 +81,9 @@ IDLE = {
     "decoding.length_penalty=average decoding.alpha=3": penalty_of,
 }
 COUNTING = {
+    "model.decoder=luong model.input_feeding=false": weights_of,
+    "model.decoder=bahdanau model.query=state_and_token": weights_of,
+    "model.decoder=conditional attention.score=dot": weights_of,
     "attention.score=additive attention.hidden_size=7": weights_of,
     "attention.kind=global attention.normaliser=sparsemax": attention_of,
     "attention.score=additive attention.coverage=true": attention_of,
@@ -142,8 +151,17 @@ def test_the_table_names_keys_and_values_that_exist():
         assert setting_of(key)
         for where in conditions:
             choices = setting_of(where.key).choices
-            names = SCORES.names() if where.key == "attention.score" else choices
-            assert set(where.values) <= {*names, True, 0}, where
+            assert set(where.values) <= {*names_of(where.key, choices), True, 0}, where
+
+
+def names_of(key, choices):
+    registered = {"attention.score": SCORES, "model.decoder": DECODERS}
+    return registered[key].names() if key in registered else choices
+
+
+def test_attention_has_no_effect_with_the_decoders_that_have_none():
+    without = {name for name, decoder in DECODERS.built_in.items() if not decoder.attends}
+    assert without == set(ATTENDS.values)
 
 
 @pytest.mark.parametrize(
@@ -169,9 +187,7 @@ def test_what_does_not_go_together_is_refused_in_one_line(configured, overrides,
 def test_the_refusals_name_keys_and_values_that_exist():
     for which, needed in NEEDS:
         for where in (which, needed):
-            names = (
-                SCORES.names() if where.key == "attention.score" else setting_of(where.key).choices
-            )
+            names = names_of(where.key, setting_of(where.key).choices)
             assert set(where.values) <= {*names, True}, where
 
 

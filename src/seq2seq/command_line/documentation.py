@@ -14,6 +14,7 @@ from omegaconf import DictConfig, OmegaConf
 from seq2seq.command_line.help import choices_of, default_choices
 from seq2seq.command_line.reference import Setting, settings_of
 from seq2seq.config import DATA_SCHEMAS, Config, DataConfig, register_schema
+from seq2seq.option_rules import COUNTS, NEEDS
 
 HEAD = """\
 # Configuration
@@ -41,7 +42,7 @@ def configuration_page(conf: Path) -> str:
             sections.append(_section(f"`{name}`", below, values))
             if name == "data":
                 sections += [_corpus(choice) for choice in choices_of(conf, "data")]
-    return "\n".join(sections)
+    return "\n".join([*sections, _together()])
 
 
 def _groups(conf: Path) -> str:
@@ -84,6 +85,17 @@ def _corpus(choice: str) -> str:
         or _value(values, setting.key) != _value(common, setting.key)
     ]
     return _section(f"`data={choice}`", settings, values).replace("## ", "### ", 1)
+
+
+def _together() -> str:
+    """The tables of `option_rules`."""
+    rows = [(f"`{which}`", f"is refused but with `{needed}`") for which, needed in NEEDS]
+    rows += [
+        (f"`{key}`", "counts with " + " and ".join(f"`{where}`" for where in conditions))
+        for key, conditions in sorted(COUNTS.items())
+    ]
+    head = ["## What goes together", "", "| option | beside |", "| --- | --- |"]
+    return "\n".join([*head, *(f"| {option} | {beside} |" for option, beside in rows), ""])
 
 
 def _names(schema: type) -> list[str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from seq2seq.decoding.device import device_named
 from seq2seq.decoding.forced import force_translate
-from seq2seq.decoding.model_folder import load_model_folder
+from seq2seq.decoding.model_folder import load_attending
 from seq2seq.errors import InputError
 from seq2seq.evaluation.alignment import Floats, Words, merge_words, word_indices
 from seq2seq.text.bucketing import BatchSize
@@ -37,10 +37,10 @@ def word_attention(
     Words are what white space separates, however the model splits text; ``<eos>`` is left out.
 
     Raises:
-        InputError: there is no model of this program, or no such device, or its tokens do not
-            spell the words.
+        InputError: there is no model of this program with attention, or no such device, or its
+            tokens do not spell the words.
     """
-    exported = load_model_folder(model_path)
+    exported = load_attending(model_path)
     forced = force_translate(
         exported,
         pairs,

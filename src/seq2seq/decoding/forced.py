@@ -32,7 +32,8 @@ def force_decode(model: Seq2Seq, batch: Batch) -> list[Hypothesis]:
     log_probabilities = at_least_float32(logits).log_softmax(dim=-1)
     chosen = log_probabilities.gather(1, batch.target_output[is_token].unsqueeze(1)).squeeze(1)
     scores = chosen.new_zeros(is_token.shape).masked_scatter(is_token, chosen).sum(dim=1)
-    return _hypotheses(batch, scores, unrolled.weights.cpu())
+    weights = chosen.new_zeros(*is_token.shape, 0) if unrolled.weights is None else unrolled.weights
+    return _hypotheses(batch, scores, weights.cpu())
 
 
 def _hypotheses(batch: Batch, scores: Tensor, weights: Tensor) -> list[Hypothesis]:

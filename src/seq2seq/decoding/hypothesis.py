@@ -12,7 +12,8 @@ class Hypothesis:
     Attributes:
         ids: target token ids, ``<eos>`` included unless the length bound came first.
         score: natural log-probability of the ids given the source.
-        weights: attention probabilities (len(ids), source length), on the CPU.
+        weights: attention probabilities (len(ids), source length), on the CPU; (len(ids), 0) of a
+            model without attention.
     """
 
     ids: tuple[int, ...]

@@ -20,8 +20,9 @@ from torch.overrides import TorchFunctionMode
 from seq2seq.decoding.lengths import DEFAULT_BOUNDS, LengthBounds
 from seq2seq.decoding.model_files import HEADER, MODEL_FILES, WEIGHTS, model_folder
 from seq2seq.errors import InputError
+from seq2seq.model.build import build_seq2seq
 from seq2seq.model.seq2seq import Seq2Seq
-from seq2seq.model.spec import ModelSpec, build_seq2seq
+from seq2seq.model.spec import ModelSpec
 from seq2seq.plain_text import first_line
 from seq2seq.storage.digests import file_digests, require_digests, value_digest
 from seq2seq.storage.typed_json import Value, converted, encoded, open_regular, read_json
@@ -88,6 +89,18 @@ def load_model_folder(path: Path) -> TranslationModel:
     codecs = load_codecs(folder)
     _require_same_sizes(spec, codecs, folder)
     return TranslationModel(spec, _read_model(spec, folder).eval(), *codecs, bounds)
+
+
+def load_attending(path: Path) -> TranslationModel:
+    """`load_model_folder`, for those who look at attention.
+
+    Raises:
+        InputError: as there; or the model has no attention.
+    """
+    exported = load_model_folder(path)
+    if not exported.model.decoder.attends:
+        raise InputError(f"{path} has no attention: its decoder is {exported.spec.decoder}")
+    return exported
 
 
 def _read_header(folder: Path) -> tuple[ModelSpec, LengthBounds]:

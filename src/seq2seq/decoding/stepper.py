@@ -47,7 +47,8 @@ class Stepper:
 
         Returns:
             Log-probabilities of the next token, in float32 at least, free to be written to until
-            the next step; and the attention weights.
+            the next step; and the attention weights, the mean of those members that have
+            attention: without columns where none has.
         """
         steps = [
             decoder.step(tokens, state)
@@ -58,8 +59,9 @@ class Stepper:
             outputs(features)
             for outputs, (features, _, _) in zip(self._outputs, steps, strict=True)
         ]
-        weights = torch.stack([weights for _, _, weights in steps]).mean(dim=0)
         found = _mean_probabilities(logs)
+        looked = [weights for _, _, weights in steps if weights is not None]
+        weights = torch.stack(looked).mean(dim=0) if looked else found[:, :0]
         return found.unflatten(0, tokens.shape), weights.unflatten(0, tokens.shape)
 
     def follow(self, kept: Int[Tensor, " M"] | None, parents: Int[Tensor, "N X"]) -> None:

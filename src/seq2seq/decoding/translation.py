@@ -19,7 +19,8 @@ class Translation:
         source_tokens: tokens of the source, ``<eos>`` included: the columns of `weights`.
         target_tokens: tokens of the translation, ``<eos>`` included: the rows of `weights`.
         score: natural log-probability of the target tokens.
-        weights: attention probabilities; without entries where they were not asked for.
+        weights: attention probabilities; without entries where they were not asked for
+            and of a model without attention.
     """
 
     text: str
@@ -46,7 +47,7 @@ class Translation:
             "score": self.score,
             "source_tokens": self.source_tokens,
             "target_tokens": self.target_tokens,
-            "attention": [[round(w, 4) for w in row] for row in self.weights.tolist()],
+            "attention": [[round(w, 4) for w in row] for row in self.weights.tolist() if row],
             "alignment": self.alignment(),
         }
 

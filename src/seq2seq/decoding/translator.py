@@ -37,8 +37,7 @@ class Translator:
     where that is faster, which a probe decides anew every time.
 
     Raises:
-        InputError: the members of the ensemble differ in their vocabularies, or there is no such
-            precision.
+        InputError: the members differ in their vocabularies, or there is no such precision.
     """
 
     def __init__(
@@ -138,10 +137,12 @@ class Translator:
                 them they need less memory.
 
         Raises:
-            InputError: unknown words cannot be replaced in subwords.
+            InputError: unknown words cannot be replaced in subwords, or without attention.
         """
         if replace_unknown and not isinstance(self._target_codec.tokenizer, WordTokenizer):
             raise InputError("unknown words exist in vocabularies of words only, not of subwords")
+        if replace_unknown and not any(model.decoder.attends for model in self._models):
+            raise InputError("unknown words are replaced by attention, which this model has not")
         encoded = [cut(self._source_codec.encode(sentence)) for sentence in sentences]
         starts = None if prefixes is None else [self._target_codec.encode(p) for p in prefixes]
         translations: list[list[Translation]] = [[EMPTY]] * len(sentences)

@@ -14,8 +14,34 @@ from seq2seq.model.memory import Encoded, Memory, State
 
 
 @runtime_checkable
+class Encoder(Protocol):
+    """From source tokens to a vector for each of them, and the last states of every layer.
+
+    Attributes:
+        embedding: of the source (V, E).
+        memory_size: size M of a vector.
+    """
+
+    embedding: nn.Embedding
+    memory_size: int
+
+    def __call__(
+        self, source: Int[Tensor, "B S"], source_lengths: Int[Tensor, " B"]
+    ) -> tuple[Float[Tensor, "B S M"], tuple[Float[Tensor, "B ..."], ...]]:
+        """States, zero on padding, and the final state of each layer, see `Encoded`."""
+
+
+@runtime_checkable
 class Cell(Protocol):
-    """One recurrent layer. Its state is one tensor, however much it keeps (N, …)."""
+    """One recurrent layer. Its state is one tensor, however much it keeps (N, …).
+
+    Attributes:
+        num_gates: size of the inputs' share, in H.
+        num_states: size of the state, in H.
+    """
+
+    num_gates: int
+    num_states: int
 
     def inputs(self, inputs: Float[Tensor, "... I"]) -> Float[Tensor, "... G"]:
         """What depends on the inputs alone, for one step or for all of them at once."""
@@ -48,9 +74,13 @@ class Decoder(Protocol):
     """From a memory and the tokens so far to features of the next one.
 
     Attributes:
+        attends: whether it has attention: the weights of a step are None where it has not.
+        embedding: of the target (V, E).
         output: turns features into logits (R -> V).
     """
 
+    attends: bool
+    embedding: nn.Embedding
     output: nn.Linear
 
     def remember(self, encoded: Encoded) -> Memory:
@@ -60,6 +90,6 @@ class Decoder(Protocol):
         """The state before the first step, one hypothesis a sentence."""
 
     def step(
-        self, tokens: Int[Tensor, " N"], state: State, memory: Memory
-    ) -> tuple[Float[Tensor, "N R"], State, Float[Tensor, "N S"]]:
-        """Features, new state and attention weights after the previous target tokens."""
+        self, embedded: Float[Tensor, "N E"], state: State, memory: Memory
+    ) -> tuple[Float[Tensor, "N R"], State, Float[Tensor, "N S"] | None]:
+        """Features, new state and attention weights after the previous target tokens, embedded."""

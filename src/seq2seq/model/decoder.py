@@ -12,6 +12,7 @@ Bahdanau, Cho and Bengio, "Neural machine translation by jointly learning to ali
 `step` is the definition; `seq2seq.model.fused` computes the same faster.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -19,92 +20,56 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from seq2seq.attention.masking import length_mask
-from seq2seq.model.contracts import Decoder, MemoryAttention
-from seq2seq.model.layers import Dropout, GRULayer, Readout
+from seq2seq.model.contracts import Decoder
+from seq2seq.model.layers import Layer, advance_layers
 from seq2seq.model.memory import Encoded, Memory, State
+from seq2seq.model.parts import Parts
 
 
 class BahdanauDecoder(nn.Module):
     """The decoder above, with any number of layers: the query is the state of the top one.
 
+    Where the score needs queries and keys of equal size the keys are projected to it first.
+    Dropout acts on the embedded tokens, between the layers, and on the features.
+
     Args:
-        embedding: target embedding (V, E).
-        attention: pools the memory; made for these queries and keys of size `key_size`.
-        memory_size: size M of the encoder outputs.
-        key_size: None where the memory itself is the key; otherwise the memory is projected to
-            this size first (for scores that need queries and keys of equal size).
-        query_has_token: whether the query is state and embedded token, or the state alone.
-        hidden_size: size H of each layer.
-        num_layers: GRU layers.
-        initial_state: ``encoder``: the encoder's final states, through a layer where the sizes
-            differ; ``zeros``.
-        dropout: on the embedded tokens, between the layers, and on the features.
-        readout: turns state, context and embedded token into features.
-        output: turns features into logits (R -> V).
+        parts: what it is made of.
     """
 
-    def __init__(
-        self,
-        embedding: nn.Embedding,
-        *,
-        attention: MemoryAttention,
-        memory_size: int,
-        key_size: int | None,
-        query_has_token: bool,
-        hidden_size: int,
-        num_layers: int,
-        initial_state: str,
-        dropout: Dropout,
-        readout: Readout,
-        output: nn.Linear,
-    ) -> None:
+    attends = True
+
+    def __init__(self, parts: Parts) -> None:
         super().__init__()
-        self.embedding = embedding
-        self.attention = attention
-        self.readout = readout
-        self.output = output
-        self.dropout = dropout
-        self.key_projection = (
-            nn.Identity() if key_size is None else nn.Linear(memory_size, key_size, bias=False)
-        )
-        self.bridge = nn.ModuleList(
-            _bridge(initial_state, memory_size, hidden_size) for _ in range(num_layers)
-        )
-        input_sizes = [embedding.embedding_dim] + [hidden_size] * (num_layers - 1)
-        self.first_layer, *upper = (GRULayer(size, hidden_size) for size in input_sizes)
+        self.query_has_token = parts.spec.query == "state_and_token"
+        query_size = parts.hidden_size + parts.embedding_size * self.query_has_token
+        readout, (attention, key_size) = parts.readout(), parts.attention(query_size)
+        self.embedding, self.attention, self.readout = parts.embedding, attention, readout
+        self.output = parts.output(readout.feature_size)
+        self.dropout = parts.dropout()
+        self.key_projection = parts.key_projection(key_size)
+        self.bridge = parts.bridge()
+        self.first_layer, *upper = parts.layers(parts.embedding_size)
         self.upper_layers = nn.ModuleList(upper)
-        self.context_gates = nn.Linear(memory_size, 3 * hidden_size, bias=False)
-        self.query_has_token = query_has_token
-        self._mask_sizes = [*input_sizes, readout.feature_size]
+        self.context_gates = parts.context_gates()
+        self._mask_sizes = parts.mask_sizes(readout.feature_size)
 
     @property
-    def layers(self) -> list[GRULayer]:
+    def layers(self) -> list[Layer]:
         """The first layer and those above it."""
         return [self.first_layer, *self.upper_layers]
 
     def remember(self, encoded: Encoded) -> Memory:
         """Project the keys, and draw the dropout that all tokens of a sentence share."""
         keys = self.key_projection(encoded.states)
-        first = encoded.states[:, 0]
-        return Memory(
-            states=encoded.states,
-            keys=keys,
-            projected_keys=self.attention.remember(keys),
-            source_is_token=encoded.source_is_token,
-            final_states=encoded.final_states,
-            masks=tuple(
-                self.dropout.of_sentences(first.new_empty(len(first), size))
-                for size in self._mask_sizes
-            ),
-        )
+        masks = self.dropout.of_sizes(encoded.states[:, 0], self._mask_sizes)
+        return encoded.remembered(keys, self.attention.remember(keys), masks)
 
     def initial_state(self, memory: Memory) -> State:
-        """One tensor a layer (N, H), the top layer last, then what the attention keeps."""
-        pairs = zip(self.bridge, memory.final_states, strict=True)
-        return (*(bridge(final) for bridge, final in pairs), *self.attention.initial_state(memory))
+        """One tensor a layer, the top layer last, then what the attention keeps."""
+        return (*self.bridge(memory.final_states), *self.attention.initial_state(memory))
 
     def step(
-        self, tokens: Int[Tensor, " N"], state: State, memory: Memory
+        self, embedded: Float[Tensor, "N E"], state: State, memory: Memory
     ) -> tuple[Float[Tensor, "N R"], State, Float[Tensor, "N S"]]:
         """One step: the definition of this decoder.
 
@@ -112,7 +77,7 @@ class BahdanauDecoder(nn.Module):
         those of the second. They share its memory, which is not repeated.
 
         Args:
-            tokens: ids of the previous target tokens.
+            embedded: the previous target tokens, embedded.
             state: state after the previous step.
             memory: the encoded source sentences.
 
@@ -122,39 +87,16 @@ class BahdanauDecoder(nn.Module):
         """
         states, of_attention = state[: len(self.bridge)], state[len(self.bridge) :]
         of_embedded, *between_layers, of_features = memory.masks
-        embedded = self.dropout(self.embedding(tokens), of_embedded)
+        embedded = self.dropout(embedded, of_embedded)
         query = self.first_layer.output(states[-1])
         if self.query_has_token:
             query = torch.cat([query, embedded], dim=-1)
         context, weights, of_attention = self.attention.attend(query, memory, of_attention)
         gates = self.first_layer.inputs(embedded) + self.context_gates(context)
-        new = [self.first_layer.advance(gates, states[0])]
-        for layer, previous, mask in zip(self.layers[1:], states[1:], between_layers, strict=True):
-            below = self.dropout(layer.output(new[-1]), mask)
-            new.append(layer.advance(layer.inputs(below), previous))
+        new = advance_layers(self.layers, gates, states, self.dropout, between_layers)
         top = self.first_layer.output(new[-1])
         features = self.dropout(self.readout(top, context, embedded), of_features)
         return features, (*new, *of_attention), weights
-
-
-class _Zeros(nn.Module):
-    """A state of zeros in place of the encoder's."""
-
-    def __init__(self, hidden_size: int) -> None:
-        super().__init__()
-        self._hidden_size = hidden_size
-
-    def forward(self, final: Float[Tensor, "B M"]) -> Float[Tensor, "B H"]:
-        return final.new_zeros(len(final), self._hidden_size)
-
-
-def _bridge(initial_state: str, memory_size: int, hidden_size: int) -> nn.Module:
-    """From a layer's final state in the encoder to its first in the decoder."""
-    if initial_state == "zeros":
-        return _Zeros(hidden_size)
-    if memory_size == hidden_size:
-        return nn.Identity()
-    return nn.Sequential(nn.Linear(memory_size, hidden_size), nn.Tanh())
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,11 +105,11 @@ class Unrolled:
 
     Attributes:
         features: what the output layer turns into logits (B, T, R).
-        weights: attention probabilities (B, T, S).
+        weights: attention probabilities (B, T, S); None of a decoder without attention.
     """
 
     features: Float[Tensor, "B T R"]
-    weights: Float[Tensor, "B T S"]
+    weights: Float[Tensor, "B T S"] | None
 
 
 def unroll(
@@ -185,12 +127,18 @@ def unroll(
         target_lengths: number of real tokens of each target sentence, at least 1: features and
             weights of the others are zero. None for all.
     """
-    state, steps = decoder.initial_state(memory), []
-    for tokens in target_input.unbind(dim=1):
-        features, state, weights = decoder.step(tokens, state, memory)
-        steps.append((features, weights))
-    features, weights = (torch.stack(parts, dim=1) for parts in zip(*steps, strict=True))
-    if target_lengths is None:
-        return Unrolled(features, weights)
-    is_token = length_mask(target_lengths, target_input.shape[1]).unsqueeze(2)
-    return Unrolled(features.masked_fill(~is_token, 0), weights.masked_fill(~is_token, 0))
+    state, features, weights = decoder.initial_state(memory), [], []
+    for embedded in decoder.embedding(target_input).unbind(dim=1):
+        of_step, state, of_attention = decoder.step(embedded, state, memory)
+        features.append(of_step)
+        if of_attention is not None:
+            weights.append(of_attention)
+    is_token = None
+    if target_lengths is not None:
+        is_token = length_mask(target_lengths, target_input.shape[1]).unsqueeze(2)
+    return Unrolled(_stacked(features, is_token), _stacked(weights, is_token) if weights else None)
+
+
+def _stacked(steps: Sequence[Tensor], is_token: Tensor | None) -> Float[Tensor, "B T D"]:
+    stacked = torch.stack(list(steps), dim=1)
+    return stacked if is_token is None else stacked.masked_fill(~is_token, 0)

@@ -1,9 +1,12 @@
-"""GRU encoder."""
+"""Encoders: a GRU, and an LSTM."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
 from seq2seq.model.fused.recurrence import unroll_layer
 from seq2seq.model.fused.steps import Steps
@@ -84,16 +87,9 @@ class GRUEncoder(nn.Module):
         return memory, tuple(torch.cat(list(layer), dim=-1) for layer in by_layer)
 
     def _unrolled(self, source: Tensor, lengths: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """Layer by layer, tokens packed."""
-        steps = Steps(lengths, source.shape[1])
-        outputs = self.embedding(steps.pack(source))
-        final_states = []
-        for layer in range(self.gru.num_layers):
-            shared = self.dropout.of_sentences(outputs[: steps.counts[0]])
-            inputs = self.dropout(outputs, None if shared is None else shared[steps.sentences])
-            outputs, final = self._layer(layer, inputs, steps)
-            final_states.append(final)
-        return steps.unpack(outputs), tuple(final_states)
+        """Layer by layer."""
+        layers = [partial(self._layer, layer) for layer in range(self.gru.num_layers)]
+        return _read(self.embedding, self.dropout, layers, source, lengths)
 
     def _layer(self, layer: int, inputs: Tensor, steps: Steps) -> tuple[Tensor, Tensor]:
         """Outputs (N, M) and final state (B, M) of one layer."""
@@ -114,3 +110,60 @@ class GRUEncoder(nn.Module):
         gates = nn.functional.linear(inputs, input_weight, input_bias)
         initial = weight.new_zeros(steps.counts[0], weight.shape[1])
         return unroll_layer(gates, initial, weight, bias, steps)
+
+
+class LSTMEncoder(nn.Module):
+    """The same with an LSTM (Hochreiter and Schmidhuber 1997): a `torch.nn.LSTM` a layer.
+
+    The final states are [h; c] (B, 2 M). Arguments are those of `GRUEncoder`.
+    """
+
+    def __init__(
+        self,
+        embedding: nn.Embedding,
+        *,
+        hidden_size: int,
+        num_layers: int,
+        bidirectional: bool,
+        dropout: Dropout,
+    ) -> None:
+        super().__init__()
+        self.embedding = embedding
+        self.dropout = dropout
+        self.memory_size = hidden_size * (2 if bidirectional else 1)
+        sizes = [embedding.embedding_dim] + [self.memory_size] * (num_layers - 1)
+        self.lstm = nn.ModuleList(
+            nn.LSTM(size, hidden_size, bidirectional=bidirectional) for size in sizes
+        )
+
+    def forward(
+        self, source: Int[Tensor, "B S"], source_lengths: Int[Tensor, " B"]
+    ) -> tuple[Float[Tensor, "B S M"], tuple[Float[Tensor, "B C"], ...]]:
+        """Encode, see `GRUEncoder`."""
+        layers = [partial(_read_lstm, layer) for layer in self.lstm]
+        outputs, final = _read(self.embedding, self.dropout, layers, source, source_lengths)
+        return self.dropout(outputs, self.dropout.of_sentences(outputs[:, :1])), final
+
+
+def _read_lstm(layer: nn.Module, inputs: Tensor, steps: Steps) -> tuple[Tensor, Tensor]:
+    """Outputs (N, M) and final state (B, 2 M) of one layer."""
+    outputs, (hidden, cells) = layer(PackedSequence(inputs, torch.tensor(steps.counts)))
+    return outputs.data, torch.cat([*hidden, *cells], dim=-1)[steps.order.argsort()]
+
+
+def _read(
+    embedding: nn.Embedding,
+    dropout: Dropout,
+    layers: Sequence[Callable[[Tensor, Steps], tuple[Tensor, Tensor]]],
+    source: Tensor,
+    lengths: Tensor,
+) -> tuple[Tensor, tuple[Tensor, ...]]:
+    """Layer by layer, tokens packed: outputs of the top one, and every final state."""
+    steps = Steps(lengths, source.shape[1])
+    outputs, final_states = embedding(steps.pack(source)), []
+    for layer in layers:
+        shared = dropout.of_sentences(outputs[: steps.counts[0]])
+        inputs = dropout(outputs, None if shared is None else shared[steps.sentences])
+        outputs, final = layer(inputs, steps)
+        final_states.append(final)
+    return steps.unpack(outputs), tuple(final_states)

@@ -1,9 +1,13 @@
-"""What a decoder is made of: a recurrent cell, readouts, and dropout with cheap random numbers."""
+"""What a decoder is made of: recurrent cells, readouts, and dropout with cheap random numbers."""
+
+from collections.abc import Iterable, Sequence
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import dropout
+
+from seq2seq.model.memory import State
 
 LEVELS = 2**16
 """Random numbers have 16 bits: p is rounded to a multiple of 1 / 65536."""
@@ -18,6 +22,8 @@ class GRULayer(nn.Module):
     with x = W_x input + b_x and h_r, h_z, h_n the parts of W_h h + b_h. A `Cell` whose state is
     its output.
     """
+
+    num_gates, num_states = 3, 1
 
     def __init__(self, input_size: int, hidden_size: int) -> None:
         super().__init__()
@@ -35,8 +41,8 @@ class GRULayer(nn.Module):
         self, inputs: Float[Tensor, "N G"], state: Float[Tensor, "N H"]
     ) -> Float[Tensor, "N H"]:
         """The state after one step, from x and the state before it."""
-        input_r, input_z, input_n = inputs.chunk(3, dim=-1)
-        state_r, state_z, state_n = self.state_gates(state).chunk(3, dim=-1)
+        input_r, input_z, input_n = inputs.to(state.dtype).chunk(3, dim=-1)
+        state_r, state_z, state_n = self.state_gates(state).to(state.dtype).chunk(3, dim=-1)
         reset = torch.sigmoid(input_r + state_r)
         update = torch.sigmoid(input_z + state_z)
         candidate = torch.tanh(input_n + reset * state_n)
@@ -45,6 +51,51 @@ class GRULayer(nn.Module):
     def output(self, state: Float[Tensor, "N H"]) -> Float[Tensor, "N H"]:
         """The state itself."""
         return state
+
+
+class LSTMLayer(nn.Module):
+    """Long short-term memory (Hochreiter and Schmidhuber 1997), in the form of `torch.nn.LSTMCell`:
+
+        i = sigmoid(x_i + h_i),  f = sigmoid(x_f + h_f),  o = sigmoid(x_o + h_o),
+        g = tanh(x_g + h_g)
+        c' = f * c + i * g,  h' = o * tanh(c')
+
+    with x = W_x input + b_x and h_i, h_f, h_g, h_o the parts of W_h h + b_h. A `Cell` whose state
+    is [h; c] and whose output is h.
+    """
+
+    num_gates, num_states = 4, 2
+
+    def __init__(self, input_size: int, hidden_size: int) -> None:
+        super().__init__()
+        self.input_gates = nn.Linear(input_size, 4 * hidden_size)
+        self.state_gates = nn.Linear(hidden_size, 4 * hidden_size)
+        bound = hidden_size**-0.5
+        for parameter in self.parameters():
+            nn.init.uniform_(parameter, -bound, bound)
+
+    def inputs(self, inputs: Float[Tensor, "... I"]) -> Float[Tensor, "... G"]:
+        """The input's share x of the gates (G = 4 H), for one step or for all of them at once."""
+        return self.input_gates(inputs)
+
+    def advance(
+        self, inputs: Float[Tensor, "N G"], state: Float[Tensor, "N C"]
+    ) -> Float[Tensor, "N C"]:
+        """The state (C = 2 H) after one step, from x and the state before it."""
+        hidden, cell = state.chunk(2, dim=-1)
+        gates = inputs.to(state.dtype) + self.state_gates(hidden).to(state.dtype)
+        entry, forget, candidate, output = gates.chunk(4, dim=-1)
+        kept = torch.sigmoid(forget) * cell
+        cell = kept + torch.sigmoid(entry) * torch.tanh(candidate)
+        return torch.cat([torch.sigmoid(output) * torch.tanh(cell), cell], dim=-1)
+
+    def output(self, state: Float[Tensor, "N C"]) -> Float[Tensor, "N H"]:
+        """H."""
+        return state.chunk(2, dim=-1)[0]
+
+
+Layer = GRULayer | LSTMLayer
+CELLS: dict[str, type[GRULayer] | type[LSTMLayer]] = {"gru": GRULayer, "lstm": LSTMLayer}
 
 
 class StateReadout(nn.Module):
@@ -127,6 +178,15 @@ class Dropout(nn.Module):
         """
         return self.mask(like) if self.by_sentence else None
 
+    def of_sizes(self, like: Tensor, sizes: Iterable[int]) -> tuple[Tensor | None, ...]:
+        """What `of_sentences` gives for vectors of each of these sizes.
+
+        Args:
+            like: one vector of each sentence, of any size.
+            sizes: of the vectors that are dropped from.
+        """
+        return tuple(self.of_sentences(like.new_empty(len(like), size)) for size in sizes)
+
     def mask(self, like: Tensor) -> Tensor | None:
         """What inputs of that shape and type would be multiplied with; None for nothing."""
         return self._drawn(like) if self.training and self.p else None
@@ -137,6 +197,29 @@ class Dropout(nn.Module):
     def extra_repr(self) -> str:
         """Shown in the module's representation."""
         return f"p={self.p}, by_sentence={self.by_sentence}"
+
+
+def advance_layers(
+    layers: Sequence[Layer],
+    inputs: Float[Tensor, "N G"],
+    states: State,
+    dropout: Dropout,
+    masks: Sequence[Tensor | None],
+) -> State:
+    """The new states of layers above each other, after one step.
+
+    Args:
+        layers: the first one at the bottom.
+        inputs: the input's share of the first one's gates.
+        states: one tensor a layer, of the step before.
+        dropout: on what a layer reads of the one below.
+        masks: what that is multiplied with where the tokens of a sentence share it, see `Dropout`.
+    """
+    new = [layers[0].advance(inputs, states[0])]
+    for layer, state, mask in zip(layers[1:], states[1:], masks, strict=True):
+        below = dropout(layer.output(new[-1]), mask)
+        new.append(layer.advance(layer.inputs(below), state))
+    return tuple(new)
 
 
 def _on_cpu(tensor: Tensor) -> bool:

@@ -17,12 +17,32 @@ class Encoded:
     Attributes:
         states: outputs of its top layer (B, S, M).
         source_is_token: True on real tokens (B, S).
-        final_states: of each layer (B, M).
+        final_states: of each layer: [h; c] of an LSTM (B, 2 M), else h (B, M).
     """
 
     states: Float[Tensor, "B S M"]
     source_is_token: Bool[Tensor, "B S"]
-    final_states: tuple[Float[Tensor, "B M"], ...]
+    final_states: tuple[Float[Tensor, "B ..."], ...]
+
+    def remembered(
+        self,
+        keys: Float[Tensor, "B S K"],
+        projected_keys: Tensor,
+        masks: tuple[Float[Tensor, "B ..."] | None, ...],
+    ) -> "Memory":
+        """The memory with these keys and masks, see there."""
+        return Memory(
+            states=self.states,
+            keys=keys,
+            projected_keys=projected_keys,
+            source_is_token=self.source_is_token,
+            final_states=self.final_states,
+            masks=masks,
+        )
+
+    def summarised(self, summary: Float[Tensor, "B M"]) -> "Encoded":
+        """The sentences with one vector each in place of the states, as if of one token."""
+        return Encoded(summary.unsqueeze(1), self.source_is_token[:, :1], self.final_states)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +55,7 @@ class Memory:
             needs equal sizes (B, S, K).
         projected_keys: the keys as the score projects them, paid for once a sentence.
         source_is_token: True on real tokens (B, S).
-        final_states: of the encoder's layers (B, M).
+        final_states: of the encoder's layers (B, …).
         masks: dropout that all tokens of a sentence share, in the order in which it acts (B, …);
             None where they do not.
     """
@@ -44,7 +64,7 @@ class Memory:
     keys: Float[Tensor, "B S K"]
     projected_keys: Tensor
     source_is_token: Bool[Tensor, "B S"]
-    final_states: tuple[Float[Tensor, "B M"], ...]
+    final_states: tuple[Float[Tensor, "B ..."], ...]
     masks: tuple[Float[Tensor, "B ..."] | None, ...]
 
     def select(self, rows: Int[Tensor, " R"]) -> "Memory":

@@ -10,19 +10,27 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor, nn
 
-from seq2seq.model.decoder import BahdanauDecoder, Unrolled
-from seq2seq.model.encoder import GRUEncoder
+from seq2seq.model.contracts import Decoder, Encoder
+from seq2seq.model.decoder import Unrolled
 from seq2seq.model.fused.choice import teacher_force
 from seq2seq.model.memory import Encoded, Memory
 
 
 class Seq2Seq(nn.Module):
-    """A GRU encoder and a Bahdanau decoder."""
+    """An encoder and a decoder.
 
-    def __init__(self, encoder: GRUEncoder, decoder: BahdanauDecoder) -> None:
+    Args:
+        encoder: of the source.
+        decoder: of the target.
+        reverse_source: whether the encoder reads each source from its last token, ``<eos>``, to its
+            first (Sutskever et al. 2014). The memory's order is that of the source all the same.
+    """
+
+    def __init__(self, encoder: Encoder, decoder: Decoder, *, reverse_source: bool = False) -> None:
         super().__init__()
         self.encoder = encoder
         self.decoder = decoder
+        self._reverse_source = reverse_source
 
     def encode(
         self,
@@ -31,7 +39,12 @@ class Seq2Seq(nn.Module):
         source_is_token: Bool[Tensor, "B S"],
     ) -> Memory:
         """Encode source sentences for any way of decoding."""
-        states, final_states = self.encoder(source, source_lengths)
+        if not self._reverse_source:
+            states, final_states = self.encoder(source, source_lengths)
+        else:
+            places = _from_the_end(source_lengths, source.shape[1])
+            states, final_states = self.encoder(source.gather(1, places), source_lengths)
+            states = states.gather(1, places.unsqueeze(2).expand_as(states))
         return self.decoder.remember(Encoded(states, source_is_token, final_states))
 
     def forward(
@@ -53,3 +66,10 @@ class Seq2Seq(nn.Module):
     def device(self) -> torch.device:
         """Where the parameters are."""
         return self.decoder.output.weight.device
+
+
+def _from_the_end(lengths: Int[Tensor, " B"], size: int) -> Int[Tensor, "B S"]:
+    """The place of the token as far from the end as each is from the beginning; padding stays."""
+    places = torch.arange(size, device=lengths.device)
+    mirrored = lengths.unsqueeze(1) - 1 - places
+    return torch.where(mirrored < 0, places, mirrored)

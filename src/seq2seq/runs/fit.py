@@ -70,6 +70,7 @@ def fit(
         config,
         run_dir,
         prepared.corpus,
+        attends=prepared.exported.model.decoder.attends,
         device=prepared.device,
         precision=prepared.precision,
         num_steps=num_steps,

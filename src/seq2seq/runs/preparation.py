@@ -16,7 +16,7 @@ from seq2seq.model.spec import ModelSpec
 from seq2seq.runs.launch import place_in_job
 from seq2seq.runs.making.decoding import length_warning
 from seq2seq.runs.making.device import build_device, build_precision
-from seq2seq.runs.making.model import build_model, build_spec, check_score, load_vectors
+from seq2seq.runs.making.model import build_model, build_spec, check_names, load_vectors
 from seq2seq.runs.making.text import EncodedCorpus, encode_corpus, encode_held_out
 from seq2seq.runs.resuming import (
     ResumePoint,
@@ -67,7 +67,7 @@ def prepare(
             the folder.
         TrainingFailed: all checkpoints in the folder are damaged.
     """
-    check_score(config.attention.score)
+    check_names(config)
     device = build_device(config.device, place_in_job(config.device, os.environ).local_rank)
     conditions = conditions_of(config, corpus)
     # before the tokenizers in the folder are written again
@@ -97,6 +97,8 @@ def prepare(
         f"vocabulary  {spec.source_vocabulary_size:,} source, {spec.target_vocabulary_size:,} "
         f"target   model  {num_parameters:,} parameters   device  {device}, {precision}"
     )
+    if not model.decoder.attends:
+        print(f"attention   none in decoder {spec.decoder}: nothing is drawn, recorded or measured")
     codecs = encoded.source_codec, encoded.target_codec
     exported = TranslationModel(spec, model, *codecs, encoded.bounds)
     return PreparedRun(encoded, exported, device, precision, conditions, point)

@@ -30,7 +30,7 @@ FREE = (
 
 FIXED = (
     "model.", "attention.", "optim.", "init_from", "data.tokenizer.", "data.max_length",
-    "data.truncate", "data.source_language", "data.target_language",
+    "data.truncate", "data.reverse_source", "data.source_language", "data.target_language",
 )  # fmt: skip
 """Those that may not: the checkpoint's state would overrule them, or not go with them."""
 

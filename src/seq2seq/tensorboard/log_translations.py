@@ -7,7 +7,7 @@ import torch
 
 from seq2seq.decoding.device import device_named
 from seq2seq.decoding.forced import force_translate
-from seq2seq.decoding.model_folder import TranslationModel, load_model_folder
+from seq2seq.decoding.model_folder import TranslationModel, load_attending
 from seq2seq.decoding.search import GREEDY, search_from_options
 from seq2seq.decoding.translation import Translation
 from seq2seq.decoding.translator import Translator
@@ -38,14 +38,14 @@ def log_translations(
         The number of sentences recorded.
 
     Raises:
-        InputError: there is no model, no such device or beam, no sentence with text or one that is
-            too long, or the folder cannot be written to.
+        InputError: there is no model with attention, no such device or beam, no sentence with text
+            or one that is too long, or the folder cannot be written to.
     """
     if beam < 1:
         raise InputError(f"a beam of {beam} follows nothing: give 1 for greedy search, or more")
     if not any(pair.source.strip() for pair in pairs):
         raise InputError("every line of the input is blank: give one sentence a line")
-    exported = load_model_folder(model)
+    exported = load_attending(model)
     language = exported.target_codec.tokenizer.language
     found = _found(exported, pairs, beam=beam, device=device_named(device))
     try:

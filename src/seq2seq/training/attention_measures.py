@@ -48,13 +48,16 @@ class AttentionMeasures:
         self._health = HealthSums()
         self._counts = self._least = AlignmentCounts()
 
-    def add(self, weights: Tensor, batch: Batch) -> None:
+    def add(self, weights: Tensor | None, batch: Batch) -> None:
         """Count a batch in.
 
         Args:
-            weights: attention weights (B, T, S) of the batch.
+            weights: attention weights (B, T, S) of the batch; None of a model without attention,
+                of which nothing is measured.
             batch: sentence pairs of the split.
         """
+        if weights is None:
+            return
         array = weights.detach().float().cpu().numpy()
         widths, rows = batch.source.lengths.tolist(), batch.target_lengths.tolist()
         self._health += health_sums(array, widths, rows)
@@ -81,6 +84,8 @@ class AttentionMeasures:
 
         ``alignment/least_aer`` is that of `best_links`: no attention between these tokens has less.
         """
+        if not self._health.num_tokens:
+            return {}
         health = {f"attention/{name}": value for name, value in self._health.metrics().items()}
         if not self._gold:
             return health

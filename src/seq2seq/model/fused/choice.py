@@ -17,6 +17,7 @@ from seq2seq.model.decoder import BahdanauDecoder, Unrolled, unroll
 from seq2seq.model.fused.attention import AdditivePass, DotPass, FusedScore
 from seq2seq.model.fused.decoder import unroll_fused
 from seq2seq.model.fused.search import FusedSearch, PlainSearch, SearchDecoder
+from seq2seq.model.layers import GRULayer
 from seq2seq.model.memory import Memory
 
 
@@ -42,6 +43,8 @@ def for_search(decoder: Decoder, memory: Memory) -> SearchDecoder:
 def _known(decoder: Decoder) -> tuple[Any, FusedScore] | None:
     """A Bahdanau decoder with its score, as the operations of this room know them."""
     if type(decoder) is not BahdanauDecoder or type(decoder.attention) is not ScoredAttention:
+        return None
+    if any(type(layer) is not GRULayer for layer in decoder.layers):
         return None
     known = _SCORES.get(type(decoder.attention.score))
     return known and (decoder, known(decoder.attention.score))

@@ -21,7 +21,7 @@ from seq2seq.model.fused.backward import DecoderGradients
 from seq2seq.model.fused.forward import DecoderPass
 from seq2seq.model.fused.steps import Steps
 from seq2seq.model.fused.tensors import LayerTensors, UnrollForm, UnrollTensors
-from seq2seq.model.layers import GRULayer
+from seq2seq.model.layers import Layer
 from seq2seq.model.memory import Memory, select_state
 from seq2seq.model.precision import Precision
 
@@ -85,7 +85,7 @@ def unroll_decoder(
     initial_state: Sequence[Float[Tensor, "B H"]],
     score: FusedScore,
     context_weight: Float[Tensor, "G M"],
-    layers: Sequence[GRULayer],
+    layers: Sequence[Layer],
     input_masks: Sequence[Float[Tensor, "N H"] | None],
     steps: Steps,
     *,
@@ -137,12 +137,12 @@ def unroll_decoder(
     return _UnrolledDecoder.apply(form, *tensors.flat())
 
 
-def _layer(initial_state: Tensor, layer: GRULayer) -> LayerTensors:
+def _layer(initial_state: Tensor, layer: Layer) -> LayerTensors:
     state = layer.state_gates
     return LayerTensors(initial_state, state.weight, state.bias, None, None)
 
 
-def _upper_layer(initial_state: Tensor, layer: GRULayer) -> LayerTensors:
+def _upper_layer(initial_state: Tensor, layer: Layer) -> LayerTensors:
     inputs = layer.input_gates
     return replace(_layer(initial_state, layer), input_weight=inputs.weight, input_bias=inputs.bias)
 

@@ -40,7 +40,7 @@ class SearchDecoder(Protocol):
 
     def step(
         self, tokens: Int[Tensor, "B K"], state: State
-    ) -> tuple[Float[Tensor, "N R"], State, Float[Tensor, "N S"]]:
+    ) -> tuple[Float[Tensor, "N R"], State, Float[Tensor, "N S"] | None]:
         """What the decoder's own step returns, of all hypotheses, N = B K."""
 
 
@@ -61,9 +61,9 @@ class PlainSearch:
 
     def step(
         self, tokens: Int[Tensor, "B K"], state: State
-    ) -> tuple[Float[Tensor, "N R"], State, Float[Tensor, "N S"]]:
+    ) -> tuple[Float[Tensor, "N R"], State, Float[Tensor, "N S"] | None]:
         """A step."""
-        return self.decoder.step(tokens.flatten(), state, self.memory)
+        return self.decoder.step(self.decoder.embedding(tokens.flatten()), state, self.memory)
 
 
 class FusedSearch:

@@ -9,8 +9,10 @@ from torch import nn
 from seq2seq.attention.registry import SCORES
 from seq2seq.config import Config
 from seq2seq.errors import InputError
+from seq2seq.model.build import build_seq2seq
+from seq2seq.model.decoders.registry import DECODERS
 from seq2seq.model.seq2seq import Seq2Seq
-from seq2seq.model.spec import ModelSpec, build_seq2seq
+from seq2seq.model.spec import ModelSpec
 from seq2seq.plain_text import first_line, one_line
 from seq2seq.runs.making.text import EncodedCorpus
 from seq2seq.text.codec import TextCodec
@@ -46,19 +48,27 @@ def build_spec(config: Config, source: Vocabulary, target: Vocabulary) -> ModelS
         attention_normaliser=config.attention.normaliser.value,
         attention_heads=config.attention.heads,
         attention_window=config.attention.window,
+        cell=config.model.cell.value,
+        decoder=config.model.decoder,
+        input_feeding=config.model.input_feeding,
+        reverse_source=config.data.reverse_source,
     )
 
 
-def check_score(name: str) -> None:
-    """Refuse an unknown scoring function before the corpus is tokenised.
+def check_names(config: Config) -> None:
+    """Refuse an unknown decoder or scoring function before the corpus is tokenised.
 
     Raises:
-        InputError: no such score is registered.
+        InputError: nothing is registered by that name.
     """
-    try:
-        SCORES.require(name)
-    except ValueError as error:
-        raise InputError(f"attention.score: {error}") from error
+    for key, registry, name in (
+        ("model.decoder", DECODERS, config.model.decoder),
+        ("attention.score", SCORES, config.attention.score),
+    ):
+        try:
+            registry.require(name)
+        except ValueError as error:
+            raise InputError(f"{key}: {error}") from error
 
 
 def build_model(spec: ModelSpec) -> Seq2Seq:

@@ -17,16 +17,22 @@ from seq2seq.tensorboard.callbacks import (
 )
 
 
-def build_pictures(config: Config, title: str, corpus: EncodedCorpus) -> list[Callback]:
-    """Translations as text, attention as pictures and as records.
+def build_pictures(
+    config: Config, title: str, corpus: EncodedCorpus, *, attends: bool
+) -> list[Callback]:
+    """Translations as text, and attention, where there is any, as pictures and as records.
 
     Args:
         config: of the run.
         title: of the pictures.
         corpus: of the run.
+        attends: whether there is attention.
     """
+    samples = TranslationSamples(corpus.validation, count=config.tensorboard.samples)
+    if not attends:
+        return [samples]
     return [
-        TranslationSamples(corpus.validation, count=config.tensorboard.samples),
+        samples,
         AttentionHeatmaps(
             corpus.validation,
             (corpus.source_codec, corpus.target_codec),

@@ -140,6 +140,7 @@ def build_trainer(
     run_dir: Path,
     corpus: EncodedCorpus,
     *,
+    attends: bool,
     device: torch.device,
     precision: str,
     num_steps: int,
@@ -156,6 +157,7 @@ def build_trainer(
         config: of the run.
         run_dir: folder of the run.
         corpus: of the run.
+        attends: whether there is attention to look at.
         device: where to compute.
         precision: of `build_precision`.
         num_steps: optimiser steps of the whole training.
@@ -167,7 +169,7 @@ def build_trainer(
         watchers: callbacks that look on; they see of a validation what it has measured.
     """
     log = EventLog(run_dir)
-    pictures = build_pictures(config, run_dir.name, corpus) if job.is_first else []
+    pictures = build_pictures(config, run_dir.name, corpus, attends=attends) if job.is_first else []
     contents = CheckpointContents({"conditions": lambda: conditions, "events": log.sizes})
     return pl.Trainer(
         accelerator={"cuda": "gpu"}.get(device.type, device.type),
@@ -192,7 +194,7 @@ def build_trainer(
             RandomState(job),
             SessionStart(),
             ProgressReport(total_steps=num_steps),
-            AttentionWatch(),
+            *([AttentionWatch()] if attends else []),
             History(record.add_validation),
             *watchers,
             *pictures,

@@ -1,0 +1,1 @@
+"""Decoders beside `seq2seq.model.decoder.BahdanauDecoder`, a file each, and their names."""
