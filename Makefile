@@ -73,10 +73,15 @@ pythons: ## the suite's quick part on other Pythons, each in an environment of i
 		$(MAKE) quick PYTHON=$$python VENV=.venv-$$(basename $$python) || exit 1; \
 	done
 
+SUITE := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
+
 .PHONY: test
-test: check ## all checks and the whole test suite (ARGS="--real-data=DIR" for real corpora)
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --dist loadfile \
-		--no-loadscope-reorder $(ARGS)
+test: check ## all checks and the test suite (ARGS="--real-data=DIR" for real corpora)
+	$(SUITE) -m "not long" $(ARGS)
+
+.PHONY: long
+long: $(STAMP) ## the tests that are long by nature: shares of the torture, sweeps, processes (ARGS likewise)
+	$(SUITE) -m long $(ARGS)
 
 .PHONY: store-torture
 store-torture: $(STAMP) ## kill builds of a corpus store at random moments, over and over (ARGS=SEED)

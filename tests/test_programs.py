@@ -490,6 +490,7 @@ def test_multi30k_trains_and_translates(real_data, tmp_path):
     assert out.stdout.count(b"\n") == 2
 
 
+@pytest.mark.long
 def test_the_textbook_experiment_translates_the_textbooks_sentences(real_data, tmp_path):
     file = f"data.file={real_data}/tatoeba/fra.txt"
     done = program("train.py", "experiment=textbook", file, f"runs_dir={tmp_path}", "device=cpu")

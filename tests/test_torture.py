@@ -28,6 +28,9 @@ MIXED = [
 ]  # fmt: skip
 
 
+pytestmark = pytest.mark.long
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("torture")

@@ -19,6 +19,7 @@ CPU = torch.device("cpu")
 TOY = Size(hidden=6, num_layers=1, bidirectional=True, vocabulary=30, sentences=4)
 
 
+@pytest.mark.long
 def test_a_quick_run_writes_the_ratios_of_its_main_size(tmp_path, monkeypatch, capsys):
     quick = replace(
         QUICK,

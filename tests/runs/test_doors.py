@@ -48,6 +48,7 @@ def command(file_server, tmp_path, monkeypatch):
     return run
 
 
+@pytest.mark.long
 def test_multi30k_fetches_what_it_lacks_and_trains(published, command, tmp_path, capsys):
     folder = tmp_path / "data" / "multi30k"
     folder.mkdir(parents=True)

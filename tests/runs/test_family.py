@@ -27,6 +27,7 @@ def overrides_of(chosen):
     return [f"{key}={value}" for key, value in values.items()]
 
 
+@pytest.mark.long
 def test_a_run_is_resumed_bit_for_bit_exported_and_translates_the_same(
     covered, tiny, tmp_path, capsys
 ):

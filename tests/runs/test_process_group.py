@@ -58,6 +58,7 @@ def signal_in_step_5(number):
     return hook
 
 
+@pytest.mark.long
 def test_two_processes_train_the_weights_of_one_with_the_same_global_batch(tmp_path):
     one, two = tmp_path / "e" / "one", tmp_path / "e" / "two"
     assert run_child(one, [*FIFTY_STEPS, "trainer.batch_sentences=8"]) == 0
@@ -86,6 +87,7 @@ def seeds_in(run_dir):
         yield generator.initial_seed()
 
 
+@pytest.mark.long
 def test_stopped_or_broken_jobs_continue_bit_for_bit(tmp_path):
     whole = tmp_path / "e" / "whole"
     assert run_job(whole, DROPOUT) == [0, 0], said_by(whole)

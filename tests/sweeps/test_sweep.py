@@ -86,6 +86,7 @@ def test_the_same_sweep_again_skips_what_ended_and_continues_what_was_stopped(di
         assert len(ledger.history) == len(before[name].history) + continued
 
 
+@pytest.mark.long
 def test_failed_jobs_are_tried_again_on_request_and_values_can_be_added(tmp_path):
     assert run_sweep(tmp_path, "data.seed=1,101", *QUICK)[0] == 1
     status, _ = run_sweep(tmp_path, "data.seed=1,2,101", "sweep.retry_failed=true", *QUICK)
@@ -136,6 +137,7 @@ def wait_for(happened, seconds=60):
         time.sleep(0.05)
 
 
+@pytest.mark.long
 def test_two_drivers_of_one_grid_do_not_run_a_job_twice(tmp_path):
     drivers = [ForkedDriver(tmp_path, "seed=range(1,5)", *QUICK) for _ in range(2)]
     printed = [driver.said() for driver in drivers]
@@ -156,6 +158,7 @@ SEARCH = [
 ]
 
 
+@pytest.mark.long
 def test_two_drivers_of_one_search_share_its_trials_and_prune(tmp_path):
     overrides = [*SEARCH, "sweep.pruner=median", "sweep.jobs=2"]
     drivers = [ForkedDriver(tmp_path, *overrides) for _ in range(2)]
@@ -173,6 +176,7 @@ def test_two_drivers_of_one_search_share_its_trials_and_prune(tmp_path):
     assert {ledger.attempts for ledger in ledgers.values()} == {1}
 
 
+@pytest.mark.long
 def test_trials_that_a_killed_driver_left_are_taken_up_and_more_can_be_asked_for(tmp_path):
     driver = start_sweep(tmp_path, *SEARCH, "model.embedding_size=300", stdout=subprocess.DEVNULL)
     wait_for(lambda: any(ledger.history for ledger in ledgers_of(tmp_path).values()))
@@ -226,6 +230,7 @@ def test_wrong_sweeps_are_refused_in_one_line_before_anything_starts(tmp_path, o
     assert not list(tmp_path.glob("baseline/*"))
 
 
+@pytest.mark.long
 def test_seeds_are_added_until_the_difference_is_significant(tmp_path):
     seeds = ["sweep=seeds", "sweep.min_seeds=2", "sweep.max_seeds=3", "sweep.jobs=2", *QUICK]
     clear, same = tmp_path / "clear", tmp_path / "same"
@@ -242,6 +247,7 @@ def test_seeds_are_added_until_the_difference_is_significant(tmp_path):
     assert "answer      none: the settings have different test sentences" in printed
 
 
+@pytest.mark.long
 def test_a_launcher_of_hydra_runs_the_jobs_as_command_lines_of_their_own(tmp_path):
     overrides = ["hydra/launcher=submitit_local", "data.seed=1,101", *QUICK]
     status, printed = run_sweep(tmp_path, *overrides)
