@@ -74,6 +74,30 @@ def test_architecture_vocabulary_and_optimiser_may_not_even_by_force(resumed, ov
 
 
 @pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("attention.normaliser=sparsemax", "attention.normaliser=softmax, not sparsemax"),
+        ("attention=local_m", "attention.kind=global, not local_m"),
+        ("data.reverse_source=true", "data.reverse_source=False, not True"),
+        ("model.initial_state=zeros", "model.initial_state=encoder, not zeros"),
+    ],
+)
+def test_what_was_no_choice_when_a_run_began_may_not_change_either(
+    configured, tmp_path, override, message
+):
+    before = configured("model.initial_state=encoder")
+    began = conditions_of(before, CORPUS)
+    for key in [*began["config"]]:
+        if key.startswith(message.partition("=")[0]):
+            del began["config"][key]
+    point = ResumePoint(tmp_path / "last.ckpt", 3, began, {})
+    require_same_conditions(point, conditions_of(before, CORPUS), force=False)
+    now = conditions_of(configured("model.initial_state=encoder", override), CORPUS)
+    with pytest.raises(InputError, match=re.escape(message)):
+        require_same_conditions(point, now, force=True)
+
+
+@pytest.mark.parametrize(
     "override", ["seed=5", "trainer.batch_sentences=3", "model.dropout=0.5", "trainer.accumulate=2"]
 )
 def test_seed_batch_size_and_dropout_may_by_force(resumed, override):

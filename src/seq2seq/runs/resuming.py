@@ -1,9 +1,10 @@
 """Whether a run may continue from what is in its folder: under the conditions it began with."""
 
 import hashlib
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,6 +13,7 @@ from msgspec import Meta, Struct, field, to_builtins
 from seq2seq.config import Config, ResumeMode
 from seq2seq.errors import InputError
 from seq2seq.experiments.ledger import flat
+from seq2seq.model.spec import ModelSpec
 from seq2seq.option_rules import without_effect
 from seq2seq.runs.launch import num_processes
 from seq2seq.runs.run_record import config_values
@@ -40,6 +42,8 @@ FORCEABLE = ("model.dropout", "attention.dropout", "optim.label_smoothing")
 (Of `data`, what is not named says where the corpus is; its fingerprint says what it is.)
 """
 
+BEFORE = {each.name: each.default for each in fields(ModelSpec) if each.default is not MISSING}
+"""What models were before there was a choice: such a checkpoint does not hold its key."""
 
 NUM_PROCESSES = "number of processes"
 """Among the keys of `conditions_of`: the sizes of the batches and the random numbers follow it."""
@@ -203,7 +207,8 @@ def require_same_conditions(
     Raises:
         InputError: naming what differs.
     """
-    began, now = point.conditions["config"], conditions["config"]
+    now = conditions["config"]
+    began = _before_choices(now) | point.conditions["config"]
     idle = without_effect(began).keys() & without_effect(now).keys()
     differing = [key for key in sorted(began.keys() & now.keys() - idle) if began[key] != now[key]]
     fixed = [key for key in differing if _is_fixed(key)]
@@ -224,6 +229,12 @@ def require_same_conditions(
             f"{point.checkpoint} was written with {_changes(forceable, began, now)}: set it back, "
             "or continue all the same with resume.force=true"
         )
+
+
+def _before_choices(keys: Iterable[str]) -> dict[str, Any]:
+    """The values that some keys had before there was a choice."""
+    names = {key: re.sub(r"^(model|data)\.", "", key).replace(".", "_") for key in keys}
+    return {key: BEFORE[name] for key, name in names.items() if name in BEFORE}
 
 
 def _is_fixed(key: str) -> bool:
