@@ -104,6 +104,7 @@ def test_a_file_that_cannot_be_written_is_refused_in_one_line(tmp_path, monkeypa
     assert stderr.count("\n") == 1
 
 
+@pytest.mark.long
 def test_a_closed_pipe_ends_quietly_with_everything_written(tmp_path):
     done = started(PROGRAM, "--output", tmp_path, into="true")
     assert (done.returncode, done.stderr) == (0, b"")

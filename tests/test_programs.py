@@ -470,6 +470,7 @@ def test_help_loads_nothing_heavy(name):
     assert "python" in done.stdout
 
 
+@pytest.mark.long
 def test_multi30k_trains_and_translates(real_data, tmp_path):
     overrides = [
         "data=multi30k",

@@ -10,6 +10,7 @@ from seq2seq.text.shards import read_shards
 from tests.stores import pairs_of
 
 
+@pytest.mark.long
 def test_a_run_prints_a_column_for_each_size_and_cleans_up(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(scale, "_in_processes", lambda _, measure, *given: [measure(*given)])
     monkeypatch.setattr(scale, "_library", lambda *_: LIBRARY)

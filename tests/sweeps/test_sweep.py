@@ -55,6 +55,7 @@ def test_a_job_that_ends_badly_does_not_touch_the_others(disaster):
     assert "2 finished, 1 failed, 1 exited, 1 interrupted, 1 killed" in printed
 
 
+@pytest.mark.long
 def test_a_job_of_two_processes_is_told_by_that_which_started_them(tmp_path):
     status, printed = run_sweep(
         tmp_path, "device=ddp", "device.accelerator=cpu", "data.seed=1,104", *QUICK
@@ -95,6 +96,7 @@ def test_failed_jobs_are_tried_again_on_request_and_values_can_be_added(tmp_path
     assert attempts == {1: 1, 2: 1, 101: 2}
 
 
+@pytest.mark.long
 def test_a_finished_job_without_its_model_is_not_taken_for_finished(tmp_path):
     # started as a user's jobs are
     run_sweep(tmp_path, "seed=1", "sweep.keep=none", *QUICK, forked=False)
