@@ -17,6 +17,7 @@ from omegaconf.errors import (
     OmegaConfBaseException,
 )
 
+from seq2seq.command_line.calling import as_called
 from seq2seq.command_line.names import hint, listed
 from seq2seq.command_line.reference import Setting, corpora_with, is_section, setting_of
 from seq2seq.config import Config, known_keys
@@ -137,7 +138,8 @@ def unknown_key(key: str) -> str:
     """Say that a key does not exist, and the nearest that do."""
     if corpora := corpora_with(key):
         return f"{key}: the chosen data has no such key; data={' and data='.join(corpora)} has it"
-    return f"{key}: there is no such key{hint(key, known_keys())}; see python train.py --help"
+    told = f"{key}: there is no such key{hint(key, known_keys())}"
+    return as_called(f"{told}; see seq2seq train --help")
 
 
 def _root_cause(error: BaseException) -> BaseException:

@@ -1,6 +1,5 @@
-"""What ``python train.py -m`` does: many runs, each its own command line."""
+"""What ``seq2seq train -m`` does: many runs, each its own command line."""
 
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,6 +8,7 @@ from hydra.types import HydraContext
 from omegaconf import DictConfig
 from rich.text import Text
 
+from seq2seq.command_line.calling import own_command
 from seq2seq.config import Sampler, SweepConfig
 from seq2seq.errors import InputError
 from seq2seq.evaluation.metrics import progress_in
@@ -27,11 +27,6 @@ from seq2seq.sweeps.seed_sweep import SeedSweep
 from seq2seq.sweeps.sweep_jobs import Composer, Swept, combinations, refuse_shared_folders
 
 GOOD = {State.finished, State.pruned, State.skipped}
-
-
-def job_command() -> list[str]:
-    """The program that this process was started with."""
-    return [sys.executable, sys.argv[0]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +79,7 @@ def sweep(hydra_context: HydraContext, composed: DictConfig, arguments: Sequence
     if is_elsewhere(composed):
         _refuse_growing(config.sampler)
         launch_elsewhere(
-            hydra_context, composed, plan.known, job_command(), retry_failed=config.retry_failed
+            hydra_context, composed, plan.known, own_command(), retry_failed=config.retry_failed
         )
         results = Results(_as_they_are(plan.known, metric))
     else:
@@ -113,7 +108,7 @@ def _driver(config: SweepConfig, plan: Plan, metric: Objective, report: SweepRep
     gpus = visible_gpus() if config.jobs > 1 else []
     return Driver(
         plan.source,
-        command=job_command(),
+        command=own_command(),
         metric=metric,
         slots=shares(config.jobs, cores(), gpus, plan.num_devices),
         keep=Keep[config.keep.value],
