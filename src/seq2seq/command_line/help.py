@@ -59,8 +59,10 @@ Commands to copy:
 """
 
 TAIL = """\
-Every key, its range and its value: {page}. The values of a run, without running it:
-seq2seq train --cfg job. Tab completion for bash: eval "$(seq2seq train -sc install=bash)"
+Every key, its range and its value are in
+{page}.
+The values of a run, without running it: seq2seq train --cfg job
+Tab completion for bash: eval "$(seq2seq train -sc install=bash)"
 """
 
 
@@ -71,8 +73,8 @@ def help_text(conf: Path) -> str:
     keys = "\n".join(_key_line(key) for key in OFTEN_SET)
     tail = TAIL.format(page=own_file("docs/configuration.md"))
     return (
-        f"{as_called(HEAD)}{examples}\n\nGroups, each with its choices (* the default; "
-        f"{own_file('conf')}/GROUP/CHOICE.yaml explains every value):\n{groups}\n\n"
+        f"{as_called(HEAD)}{examples}\n\nGroups, each with its choices (* the default). "
+        f"Every value is explained in\n{own_file('conf')}/GROUP/CHOICE.yaml.\n{groups}\n\n"
         f"Often set:\n{keys}\n\n{as_called(tail)}"
     )
 

@@ -1,9 +1,11 @@
 """What ``seq2seq train -m`` does: many runs, each its own command line."""
 
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from hydra._internal.utils import get_args_parser
 from hydra.types import HydraContext
 from omegaconf import DictConfig
 from rich.text import Text
@@ -26,7 +28,17 @@ from seq2seq.sweeps.cluster import is_elsewhere, launch_elsewhere
 from seq2seq.sweeps.seed_sweep import SeedSweep
 from seq2seq.sweeps.sweep_jobs import Composer, Swept, combinations, refuse_shared_folders
 
+PLACES = ("config_path", "config_name", "config_dir")
+"""Options that say where configurations are, for the jobs as for the sweep."""
+
 GOOD = {State.finished, State.pruned, State.skipped}
+
+
+def job_command() -> list[str]:
+    """What starts a job, but for its overrides."""
+    given = vars(get_args_parser().parse_args(sys.argv[1:]))
+    places = {f"--{name.replace('_', '-')}": given[name] for name in PLACES}
+    return [*own_command(), *(f"{name}={place}" for name, place in places.items() if place)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +91,7 @@ def sweep(hydra_context: HydraContext, composed: DictConfig, arguments: Sequence
     if is_elsewhere(composed):
         _refuse_growing(config.sampler)
         launch_elsewhere(
-            hydra_context, composed, plan.known, own_command(), retry_failed=config.retry_failed
+            hydra_context, composed, plan.known, job_command(), retry_failed=config.retry_failed
         )
         results = Results(_as_they_are(plan.known, metric))
     else:
@@ -108,7 +120,7 @@ def _driver(config: SweepConfig, plan: Plan, metric: Objective, report: SweepRep
     gpus = visible_gpus() if config.jobs > 1 else []
     return Driver(
         plan.source,
-        command=own_command(),
+        command=job_command(),
         metric=metric,
         slots=shares(config.jobs, cores(), gpus, plan.num_devices),
         keep=Keep[config.keep.value],
