@@ -92,5 +92,5 @@ if __name__ == "__main__":
     if "-m" in sys.argv:
         from seq2seq.sweeps import sweep
 
-        sweep.job_command = lambda: [sys.executable, __file__]
+        sweep.own_command = lambda: [sys.executable, __file__]
     runpy.run_path(str(PROGRAM), run_name="__main__")

@@ -73,7 +73,7 @@ def run_sweep(runs_dir, *overrides, forked=True):
     module = FORKING if forked else subprocess
     with (
         mock.patch.object(sys, "argv", arguments),
-        mock.patch.object(sweep, "job_command", return_value=[sys.executable, str(STUB)]),
+        mock.patch.object(sweep, "own_command", return_value=[sys.executable, str(STUB)]),
         mock.patch.object(processes, "subprocess", module),
         mock.patch.object(launch, "subprocess", module),
         mock.patch.dict(os.environ, {"PYTHONPATH": str(SOURCE)}),

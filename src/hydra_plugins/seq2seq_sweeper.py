@@ -1,4 +1,4 @@
-"""What ``python train.py -m`` does: Hydra finds sweepers in this namespace package.
+"""What ``seq2seq train -m`` does: Hydra finds sweepers in this namespace package.
 
 The one place where a configuration names a class: Hydra asks for it.
 """

@@ -249,7 +249,7 @@ class DataConfig:
 class GrammarConfig(DataConfig):
     """`data=grammar`: the built-in English-French corpus."""
 
-    folder: str = setting("folder of lexicon and rules, relative to train.py")
+    folder: str = setting("folder of lexicon and rules, relative to the program's own files")
     train_pairs: int = setting("training pairs", low=2, high=1_000_000, unit="pairs")
     validation_pairs: int = setting("validation pairs", low=1, high=10_000, unit="pairs")
     test_pairs: int = setting("test pairs", low=1, high=10_000, unit="pairs")

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
+from seq2seq.command_line.calling import as_called
 from seq2seq.command_line.help import choices_of
 from seq2seq.command_line.names import hint, listed
 from seq2seq.errors import InputError
@@ -79,7 +80,7 @@ def _check_option(option: str, value: str) -> None:
     if name not in OPTIONS:
         raise InputError(
             f"{option}: there is no such option{hint(option, OPTIONS)}; "
-            "values are set by key=value, see python train.py --help"
+            f"values are set by key=value, see {as_called('seq2seq train')} --help"
         )
     if name == "--config-path" and value.endswith((".yaml", ".yml")):
         raise InputError(

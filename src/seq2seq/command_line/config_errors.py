@@ -17,10 +17,12 @@ from omegaconf.errors import (
     OmegaConfBaseException,
 )
 
+from seq2seq.command_line.calling import as_called
 from seq2seq.command_line.names import hint, listed
 from seq2seq.command_line.reference import Setting, corpora_with, is_section, setting_of
 from seq2seq.config import Config, known_keys
 from seq2seq.errors import InputError
+from seq2seq.own_files import CONF, own_file
 from seq2seq.plain_text import first_line, shortened
 
 CONFIG_ERRORS = (HydraException, OmegaConfBaseException)
@@ -39,7 +41,8 @@ def as_config(composed: DictConfig) -> Config:
             or the schema is not what the configuration began with.
     """
     if OmegaConf.get_type(composed) is not Config:  # nothing bounds what else it may hold
-        raise InputError("the defaults of a configuration begin with schema: see conf/config.yaml")
+        example = own_file("conf/config.yaml")
+        raise InputError(f"the defaults of a configuration begin with schema: see {example}")
     try:
         config = OmegaConf.to_object(composed)
     except AttributeError as error:
@@ -80,7 +83,8 @@ def _composition(error: ConfigCompositionException) -> str:
 
 
 def _in_file(match: re.Match[str]) -> str:
-    file, problem = f"conf/{match[1]}.yaml", match[2]
+    name, problem = f"{match[1]}.yaml", match[2]
+    file = own_file(f"conf/{name}") if (CONF / name).is_file() else name  # or one of --config-dir
     if key := KEY_NOT_IN.search(problem):
         return f"{file}: {unknown_key(key[1])}"
     return f"{file}: {problem}"
@@ -137,7 +141,8 @@ def unknown_key(key: str) -> str:
     """Say that a key does not exist, and the nearest that do."""
     if corpora := corpora_with(key):
         return f"{key}: the chosen data has no such key; data={' and data='.join(corpora)} has it"
-    return f"{key}: there is no such key{hint(key, known_keys())}; see python train.py --help"
+    told = f"{key}: there is no such key{hint(key, known_keys())}"
+    return as_called(f"{told}; see seq2seq train --help")
 
 
 def _root_cause(error: BaseException) -> BaseException:

@@ -1,4 +1,4 @@
-"""What ``python train.py --help`` prints. Nothing is composed for it, so that it comes at once."""
+"""What ``seq2seq train --help`` prints. Nothing is composed for it, so that it comes at once."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -6,7 +6,9 @@ from typing import Any
 
 import yaml
 
+from seq2seq.command_line.calling import as_called
 from seq2seq.command_line.reference import setting_of
+from seq2seq.own_files import own_file
 
 OFTEN_SET = (
     "name",
@@ -34,37 +36,52 @@ OFTEN_SET = (
     "init_from",
 )
 
+EXAMPLES = {
+    "": "the default experiment; needs no data",
+    " attention=scaled_dot seed=2": "another score, another seed",
+    " data=multi30k trainer.max_epochs=3": "a public corpus, fetched the first time",
+    " data=tatoeba data.file=fra-eng.zip debug=data": "only look at a corpus",
+    " data=parallel data.train.source=a.en data.train.target=a.fr \\\n"
+    "    data.source_language=en data.target_language=fr data.validation.fraction=0.02": (
+        "your own text"
+    ),
+    " --config-dir FOLDER data=NAME": "FOLDER/data/NAME.yaml, a file of your own",
+    " -m attention=additive,dot seed=1,2": "a run of each: a sweep",
+    " debug=fast": "the whole path in seconds",
+}
+
 HEAD = """\
 Train a translation model with attention, and watch the attention in TensorBoard.
 
-  python train.py [group=choice ...] [key=value ...]
+  seq2seq train [group=choice ...] [key=value ...]
 
 Commands to copy:
-  python train.py                                     the default experiment; needs no data
-  python train.py attention=scaled_dot seed=2         another score, another seed
-  python train.py data=multi30k trainer.max_epochs=3  a public corpus, fetched the first time
-  python train.py data=tatoeba data.file=fra-eng.zip debug=data
-                                                      only look at a corpus
-  python train.py data=parallel data.train.source=a.en data.train.target=a.fr \\
-    data.source_language=en data.target_language=fr data.validation.fraction=0.02
-                                                      your own text
-  python train.py debug=fast                          the whole path in seconds
 """
 
 TAIL = """\
-Every key, its range and its value: docs/configuration.md. The values of a run, without running it:
-python train.py --cfg job. Tab completion for bash: eval "$(python train.py -sc install=bash)"
+Every key, its range and its value are in
+{page}.
+The values of a run, without running it: seq2seq train --cfg job
+Tab completion for bash: eval "$(seq2seq train -sc install=bash)"
 """
 
 
 def help_text(conf: Path) -> str:
     """Commands to copy, groups with their choices, and the keys that are often set."""
+    examples = "\n".join(_example(*each) for each in EXAMPLES.items())
     groups = "\n".join(f"  {name:<11} {choices}" for name, choices in _groups(conf).items())
     keys = "\n".join(_key_line(key) for key in OFTEN_SET)
+    tail = TAIL.format(page=own_file("docs/configuration.md"))
     return (
-        f"{HEAD}\nGroups, each with its choices (* the default; conf/GROUP/CHOICE.yaml explains "
-        f"every value):\n{groups}\n\nOften set:\n{keys}\n\n{TAIL}"
+        f"{as_called(HEAD)}{examples}\n\nGroups, each with its choices (* the default). "
+        f"Every value is explained in\n{own_file('conf')}/GROUP/CHOICE.yaml.\n{groups}\n\n"
+        f"Often set:\n{keys}\n\n{as_called(tail)}"
     )
+
+
+def _example(arguments: str, purpose: str) -> str:
+    command = as_called(f"  seq2seq train{arguments}")
+    return f"{command}\n{'':<54}{purpose}" if len(command) > 52 else f"{command:<54}{purpose}"
 
 
 def default_choices(conf: Path) -> Mapping[str, Any]:

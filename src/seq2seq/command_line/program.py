@@ -1,4 +1,4 @@
-"""What the programs in scripts/ and benchmarks/ have in common. Loads no torch."""
+"""What the commands, and the programs in benchmarks/, have in common. Loads no torch."""
 
 import argparse
 import json
@@ -12,6 +12,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from seq2seq.command_line.calling import as_called
 from seq2seq.command_line.printing import discard
 from seq2seq.errors import InputError, TrainingFailed, TrainingInterrupted
 from seq2seq.plain_text import one_line
@@ -27,7 +28,8 @@ SAID = "said by another process"
 def program_parser(description: str | None) -> argparse.ArgumentParser:
     """A parser whose ``--help`` shows a program's own docstring as it is written."""
     return argparse.ArgumentParser(
-        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+        description=as_called(description or ""),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
 
 

@@ -1,6 +1,6 @@
 """Starts the processes that train one model together, and tells each its place among them.
 
-``python train.py device=ddp`` starts one process a device with the command line it was given
+``seq2seq train device=ddp`` starts one process a device with the command line it was given
 itself; torchrun and srun have started them already. All tell a process its place in the variables
 of its environment.
 """
@@ -20,6 +20,7 @@ from types import FrameType
 from seq2seq.config import DeviceConfig
 from seq2seq.errors import InputError
 from seq2seq.experiments.processes import cores
+from seq2seq.own_files import own_file
 from seq2seq.plain_text import shortened
 from seq2seq.signals import stop_signals
 from seq2seq.storage.folder_lock import inherited_descriptors
@@ -81,7 +82,7 @@ def _number(
     if not re.fullmatch("[0-9]{1,10}", text) or not least <= int(text) <= most:
         raise InputError(
             f"{name}={shortened(text)} in the environment is no whole number from {least} to "
-            f"{most}: unset it, or start train.py with device=ddp, torchrun or srun"
+            f"{most}: unset it, or train with device=ddp, torchrun or srun"
         )
     return int(text)
 
@@ -96,7 +97,7 @@ def place_in_job(device: DeviceConfig, environment: Mapping[str, str]) -> Place:
     if place.size != wanted:
         raise InputError(
             f"device.devices={device.devices} x device.num_nodes={device.num_nodes} is a process "
-            f"each for {wanted} devices, but {place.size} started: start train.py with device=ddp, "
+            f"each for {wanted} devices, but {place.size} started: train with device=ddp, "
             "or as many processes by torchrun or srun"
         )
     return place
@@ -113,7 +114,7 @@ def needs_launch(device: DeviceConfig, environment: Mapping[str, str]) -> bool:
     if device.num_nodes > 1:
         raise InputError(
             f"device.num_nodes={device.num_nodes}: start the program by torchrun or srun on every "
-            "machine, see docs/scale.md"
+            f"machine, see {own_file('docs/scale.md')}"
         )
     return True
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from seq2seq.command_line.calling import as_called
 from seq2seq.config import Config
 from seq2seq.errors import InputError
 from seq2seq.evaluation.metrics import METRICS
@@ -186,7 +187,7 @@ def summary(metrics: Metrics, run_dir: Path) -> str:
         *_share_lines(metrics),
         f"results     {run_dir}",
         f"look        tensorboard --logdir {run_dir.parent}",
-        f"translate   python scripts/translate.py {run_dir} < sentences.txt",
+        f"translate   {as_called('seq2seq translate')} {run_dir} < sentences.txt",
     ]
     return "\n".join(map(one_line, lines))
 

@@ -12,9 +12,6 @@ from seq2seq.storage.removal import remove_leftovers
 from seq2seq.storage.writing import inside
 from seq2seq.text.codec_files import CODEC_FILES
 
-PROJECT_ROOT = Path(__file__).resolve().parents[3]
-"""The folder of train.py, conf/ and data/."""
-
 NOT_IN_NAME = ("experiment", "name", "runs_dir", "data.root", "data.file")
 """Overrides that place a run rather than change it."""
 

@@ -27,9 +27,9 @@ from seq2seq.experiments.ledger import (
 )
 from seq2seq.experiments.metrics import read_metrics
 from seq2seq.experiments.provenance import git_commit, peak_memory_bytes, versions
+from seq2seq.own_files import CLONE
 from seq2seq.plain_text import first_line
 from seq2seq.runs.launch import job_process
-from seq2seq.runs.run_folder import PROJECT_ROOT
 from seq2seq.storage.folder_lock import FolderLock
 
 
@@ -115,7 +115,7 @@ class RunRecord:
             fingerprint=fingerprint(values),
             seed=config.seed,
             versions=versions(),
-            git=git_commit(PROJECT_ROOT),
+            git=git_commit(CLONE) if CLONE else None,
             host=platform.node(),
             process=job_process(),
             started=_now(),

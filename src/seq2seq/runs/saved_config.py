@@ -13,11 +13,11 @@ from typing import Any
 
 from seq2seq.config import DATA_SCHEMAS, Config, DataConfig, SweepConfig
 from seq2seq.errors import InputError
+from seq2seq.own_files import CONF
 from seq2seq.plain_text import shortened
-from seq2seq.runs.run_folder import PROJECT_ROOT
 from seq2seq.storage.plain_yaml import load_plain_yaml
 
-NO_SWEEP = PROJECT_ROOT / "conf" / "sweep" / "grid.yaml"
+NO_SWEEP = CONF / "sweep" / "grid.yaml"
 """What a saved configuration lacks: a run does not know of sweeps."""
 
 

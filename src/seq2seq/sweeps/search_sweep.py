@@ -26,7 +26,7 @@ try:
     from seq2seq.experiments.search import SearchSettings, TrialSource, overrides_of
 except ModuleNotFoundError as error:
     raise InputError(
-        "sweep.sampler=tpe and random need Optuna: pip install 'seq2seq[sweep]'"
+        "sweep.sampler=tpe and random need Optuna: pip install 'seq2seq-attention[sweep]'"
     ) from error
 
 NUM_STARTUP_TRIALS = 4

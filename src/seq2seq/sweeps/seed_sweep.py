@@ -10,6 +10,7 @@ from seq2seq.evaluation.significance import compare
 from seq2seq.experiments.comparison import Run
 from seq2seq.experiments.job import Job, ledger_of
 from seq2seq.experiments.ledger import State
+from seq2seq.own_files import own_file
 from seq2seq.runs.making.corpus import has_test_split
 from seq2seq.sweeps.comparison import statistics_on_test
 from seq2seq.sweeps.sweep_jobs import Composer, Swept, combinations
@@ -59,7 +60,7 @@ class SeedSweep:
             if not has_test_split(composer.compose(job.overrides).data):
                 raise InputError(
                     f"{job.label}: sweep.sampler=seeds compares on the test split, and there is "
-                    "none: name test files, or see docs/data.md"
+                    f"none: name test files, or see {own_file('docs/data.md')}"
                 )
         # several looks at growing data would find something by luck: each has its share
         num_looks = self._config.max_seeds - self._config.min_seeds + 1

@@ -1,14 +1,16 @@
-"""What ``python train.py -m`` does: many runs, each its own command line."""
+"""What ``seq2seq train -m`` does: many runs, each its own command line."""
 
 import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from hydra._internal.utils import get_args_parser
 from hydra.types import HydraContext
 from omegaconf import DictConfig
 from rich.text import Text
 
+from seq2seq.command_line.calling import own_command
 from seq2seq.config import Sampler, SweepConfig
 from seq2seq.errors import InputError
 from seq2seq.evaluation.metrics import progress_in
@@ -26,12 +28,17 @@ from seq2seq.sweeps.cluster import is_elsewhere, launch_elsewhere
 from seq2seq.sweeps.seed_sweep import SeedSweep
 from seq2seq.sweeps.sweep_jobs import Composer, Swept, combinations, refuse_shared_folders
 
+PLACES = ("config_path", "config_name", "config_dir")
+"""Options that say where configurations are, for the jobs as for the sweep."""
+
 GOOD = {State.finished, State.pruned, State.skipped}
 
 
 def job_command() -> list[str]:
-    """The program that this process was started with."""
-    return [sys.executable, sys.argv[0]]
+    """What starts a job, but for its overrides."""
+    given = vars(get_args_parser().parse_args(sys.argv[1:]))
+    places = {f"--{name.replace('_', '-')}": given[name] for name in PLACES}
+    return [*own_command(), *(f"{name}={place}" for name, place in places.items() if place)]
 
 
 @dataclass(frozen=True, slots=True)

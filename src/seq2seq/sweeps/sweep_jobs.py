@@ -37,7 +37,7 @@ class Swept:
 
 
 class Composer:
-    """Makes configurations of overrides, as train.py does with its command line.
+    """Makes configurations of overrides, as `seq2seq train` does with its command line.
 
     Args:
         hydra_context: Hydra's own way to compose.

@@ -112,8 +112,7 @@ def _load(dataset: HubDataset) -> Any:
         import datasets  # noqa: PLC0415 - an optional extra, and slow to import
     except ImportError as error:
         raise InputError(
-            "data=hf needs the package datasets: pip install --constraint constraints.txt "
-            "--editable '.[hf]'"
+            "data=hf needs the package datasets: pip install 'seq2seq-attention[hf]'"
         ) from error
     if folder.is_dir():
         _require_bounded(folder)

@@ -3,7 +3,7 @@
 from seq2seq.config import GrammarConfig
 from seq2seq.errors import InputError
 from seq2seq.grammar.grammar import load_grammar
-from seq2seq.runs.run_folder import PROJECT_ROOT
+from seq2seq.own_files import OWN
 from seq2seq.text.corpus import ParallelCorpus
 
 
@@ -14,7 +14,7 @@ def read(data: GrammarConfig) -> ParallelCorpus:
             "data=grammar translates en to fr only: "
             "remove data.source_language and data.target_language"
         )
-    grammar = load_grammar(PROJECT_ROOT / data.folder)
+    grammar = load_grammar(OWN / data.folder)
     try:
         return ParallelCorpus(
             train=grammar.sample(data.train_pairs, data.seed, "train"),

@@ -1,0 +1,150 @@
+"""Align words: seq2seq align MODEL_OR_RUN_DIR --source FILE --target FILE > links.txt
+
+Prints a line of links SOURCE-TARGET for each pair (Pharaoh format), words counted from 0 and
+separated by white space, from the attention of the model while it is forced to give the target.
+With --gold the alignment error rate goes to standard error, with the least that there can be: words
+without a token of their own are not linked.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from seq2seq.command_line.program import program_parser, run_program
+from seq2seq.errors import InputError
+from seq2seq.evaluation.alignment import (
+    AlignmentCounts,
+    GoldAlignment,
+    Links,
+    Symmetrisation,
+    argmax_links,
+    best_links,
+    links_between,
+    reversed_links,
+    symmetrised,
+    threshold_links,
+)
+from seq2seq.evaluation.pharaoh import format_links, read_pharaoh, require_within
+from seq2seq.text.corpus import SentencePair, read_parallel
+
+if TYPE_CHECKING:
+    from seq2seq.decoding.aligner import WordAttention
+
+METHODS = ("argmax", "threshold", "intersection", "union")
+
+
+def main() -> int:
+    """Print the alignment of two files."""
+    return run_program(_parser(), _align)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = program_parser(__doc__)
+    parser.add_argument("model", type=Path, help="a run folder, or an exported model/ folder")
+    parser.add_argument("--source", type=Path, required=True, help="text, plain or .gz")
+    parser.add_argument("--target", type=Path, required=True, help="its translation")
+    parser.add_argument("--gold", type=Path, help="links in Pharaoh format; possible ones as i?j")
+    parser.add_argument("--reverse", type=Path, metavar="MODEL", help="a model target -> source")
+    parser.add_argument(
+        "--method",
+        choices=METHODS,
+        default="argmax",
+        help="argmax: the most attended source word of each target word; threshold: all with a "
+        "weight of --threshold; intersection, union: argmax of both models (default: argmax)",
+    )
+    parser.add_argument("--threshold", type=float, default=0.4, help="of a weight (default: 0.4)")
+    parser.add_argument("--device", default="cpu", help="cpu, cuda or mps (default: cpu)")
+    parser.add_argument(
+        "--batch-tokens", type=int, default=4096, metavar="N", help="padded batch size at most"
+    )
+    return parser
+
+
+def _align(arguments: argparse.Namespace) -> int:
+    if (arguments.reverse is not None) != (arguments.method in {"intersection", "union"}):
+        raise InputError("--method intersection and union need --reverse MODEL, others take none")
+
+    pairs = read_parallel(arguments.source, arguments.target)
+    gold = None if arguments.gold is None else _gold(arguments.gold, pairs)
+    found = _attention(arguments, pairs)
+    links = [_links(arguments, *each) for each in found]
+
+    for pair_links in links:
+        sys.stdout.write(f"{format_links(pair_links)}\n")
+    sys.stdout.flush()
+    if gold is not None:
+        least = [
+            _least(arguments, alignment, *each) for alignment, each in zip(gold, found, strict=True)
+        ]
+        print(_report(links, least, gold), file=sys.stderr)
+    return 0
+
+
+def _gold(path: Path, pairs: list[SentencePair]) -> list[GoldAlignment]:
+    gold = read_pharaoh(path)
+    if len(gold) != len(pairs):
+        raise InputError(f"{path} has {len(gold):,} lines for {len(pairs):,} sentence pairs")
+    for number, (alignment, pair) in enumerate(zip(gold, pairs, strict=True), start=1):
+        sizes = len(pair.source.split()), len(pair.target.split())
+        require_within(alignment, *sizes, f"{path}, line {number}")
+    return gold
+
+
+def _attention(
+    arguments: argparse.Namespace, pairs: list[SentencePair]
+) -> "list[tuple[WordAttention, ...]]":
+    """Of each pair the attention of the model, and that of --reverse where it is given."""
+    from seq2seq.decoding.aligner import word_attention  # noqa: PLC0415 - torch, after the files
+
+    options = {"device": arguments.device, "max_tokens": arguments.batch_tokens}
+    found = [word_attention(arguments.model, pairs, **options)]
+    if arguments.reverse is not None:
+        swapped = [SentencePair(pair.target, pair.source) for pair in pairs]
+        found.append(word_attention(arguments.reverse, swapped, **options))
+    return list(zip(*found, strict=True))
+
+
+def _links(
+    arguments: argparse.Namespace, forward: "WordAttention", *backward: "WordAttention"
+) -> Links:
+    if arguments.method == "threshold":
+        return threshold_links(forward.weights, arguments.threshold)
+    links = argmax_links(forward.weights)
+    return _joined(arguments, links, [argmax_links(each.weights) for each in backward])
+
+
+def _least(
+    arguments: argparse.Namespace,
+    gold: GoldAlignment,
+    forward: "WordAttention",
+    *backward: "WordAttention",
+) -> Links:
+    """The links that no attention between the tokens of the models could better."""
+    if arguments.method == "argmax":
+        return best_links(gold, forward.source_words, forward.target_words)
+    links, *others = (
+        links_between(possible, each.source_words, each.target_words)
+        for possible, each in zip(
+            (gold.possible, reversed_links(gold.possible)), (forward, *backward), strict=False
+        )
+    )
+    return _joined(arguments, links, others)
+
+
+def _joined(arguments: argparse.Namespace, links: Links, backward: list[Links]) -> Links:
+    """The links of one model, or of two by --method."""
+    for other in backward:
+        links = symmetrised(links, reversed_links(other), Symmetrisation(arguments.method))
+    return links
+
+
+def _report(links: list[Links], least: list[Links], gold: list[GoldAlignment]) -> str:
+    counts, best = (
+        sum(map(AlignmentCounts.of, each, gold), AlignmentCounts()) for each in (links, least)
+    )
+    return (
+        f"AER {counts.error_rate:.3f} (at least {best.error_rate:.3f} with these tokens)   "
+        f"precision {counts.precision:.3f}   recall {counts.recall:.3f}   "
+        f"({len(gold):,} sentence pairs)"
+    )
