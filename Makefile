@@ -50,6 +50,17 @@ family: $(STAMP) ## every combination of cells, decoders and attentions, not a s
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q tests/model/test_family.py tests/runs/test_family.py \
 		--all-models $(ARGS)
 
+.PHONY: dist
+dist: ## wheel and source archive, in dist/
+	$(PYTHON) -m venv .build
+	.build/bin/pip install --quiet build
+	rm -rf dist
+	.build/bin/python -m build --outdir dist
+
+.PHONY: installed
+installed: $(STAMP) dist ## install what dist makes, and use it outside of the clone (tests/installed.py)
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.installed dist/*.whl dist/*.tar.gz
+
 .PHONY: audit
 audit: ## known vulnerabilities of the pinned dependencies
 	$(PYTHON) -m venv .audit

@@ -151,7 +151,7 @@ def opens_the_tab(do):
             address = next(found[0] for found in said if found)
             with urlopen(f"{address}data/plugins_listing") as answer:
                 assert b'"attention": {"disable_reload"' in answer.read()
-            with urlopen(f"{address}data/plugin/attention/static/tab.js") as answer:
+            with urlopen(f"{address}data/plugin/attention/tab.js") as answer:
                 assert answer.status == 200
         finally:
             board.terminate()

@@ -165,8 +165,8 @@ def test_only_what_a_user_names_is_opened_for_writing_elsewhere():
 
     assert places_of(called) == {
         "document_configuration.py",  # its page
-        "export_attention.py",  # the page that -o names
-        "plot_attention.py",  # the picture that -o names
+        "seq2seq.commands.export_attention",  # the page that -o names
+        "seq2seq.commands.plot",  # the picture that -o names
         "seq2seq.training.checkpoint_io",  # a checkpoint that Lightning no longer wants
         "seq2seq.command_line.printing",  # nowhere
         "seq2seq.command_line.program",  # the file that --json names
@@ -174,7 +174,7 @@ def test_only_what_a_user_names_is_opened_for_writing_elsewhere():
         "seq2seq.decoding.resumable_output",  # the file that --output names
         "seq2seq.tensorboard.event_log",  # event files of the run
         "seq2seq.text.download",  # a part that is not what it should be
-        "textbook.py",  # the picture that --output names
+        "seq2seq.commands.textbook",  # the picture that --output names
     }
 
 
@@ -238,7 +238,9 @@ def imports_of_statement(node):
     return []
 
 
-@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path", [*PROGRAMS, *(SOURCE / "commands").glob("*.py")], ids=lambda path: path.name
+)
 def test_programs_refuse_wrong_input_before_anything_heavy_loads(path):
     assert not light_imports(path, set()) & {"torch", "lightning", "torchtext", "tensorboard"}
 

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -164,7 +165,7 @@ def test_the_programs_search_like_the_configuration():
     with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
         decoding = compose("config").decoding
     for name in ("translate", "evaluate"):
-        parser = runpy.run_path(str(ROOT / "scripts" / f"{name}.py"))["_parser"]()
+        parser = import_module(f"seq2seq.commands.{name}")._parser()
         for option in ("beam", "length_penalty", "alpha"):
             wanted = decoding[option]
             assert parser.get_default(option) == getattr(wanted, "value", wanted)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-import train
+from seq2seq.commands import train
 from tests.programs import program
 from tests.tiny import SMALL_MODEL
 

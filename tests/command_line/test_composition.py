@@ -7,10 +7,10 @@ import pytest
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
-import train
 from seq2seq.command_line.composition import judge_compositions
 from seq2seq.command_line.config_errors import as_config
 from seq2seq.command_line.hydra_section import judge_hydra
+from seq2seq.commands import train
 from seq2seq.config import register_schema
 from seq2seq.errors import InputError
 from tests.torture import strangers

@@ -6,7 +6,6 @@ import pytest
 import yaml
 from hydra import compose, initialize_config_dir
 
-import train
 from seq2seq.command_line.arguments import check_arguments
 from seq2seq.command_line.config_errors import (
     CONFIG_ERRORS,
@@ -14,6 +13,7 @@ from seq2seq.command_line.config_errors import (
     explain,
 )
 from seq2seq.command_line.names import nearest
+from seq2seq.commands import train
 from seq2seq.config import known_keys, register_schema
 from seq2seq.errors import InputError
 from seq2seq.runs.making.corpus import build_corpus

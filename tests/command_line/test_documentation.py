@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-import train
 from seq2seq.command_line.documentation import configuration_page
 from seq2seq.command_line.help import OFTEN_SET, choices_of, default_choices, help_text
+from seq2seq.commands import train
 from seq2seq.config import known_keys
 
 ROOT = Path(__file__).parents[2]

@@ -4,10 +4,12 @@ import ast
 import signal
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
+from seq2seq.command_line.calling import COMMANDS
 from seq2seq.command_line.program import program_parser, run_program, writing
 from seq2seq.errors import InputError, TrainingFailed, TrainingInterrupted
 from tests.programs import ROOT, SCRIPTS, started
@@ -52,11 +54,18 @@ def ended(monkeypatch, capsys, error):
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_every_script_ends_by_the_same_rules(name):
+def test_every_program_ends_by_the_same_rules(name):
     tree = ast.parse((ROOT / name).read_text("utf-8"))
+    assert ast.unparse(tree.body[-1].body) == "sys.exit(main())"
+    doors = [command for command, door in COMMANDS.items() if door == name]
+    if doors:
+        command = f"seq2seq.commands.{doors[0].replace('-', '_')}"
+        assert f"from {command} import main" in ast.unparse(tree)
+        tree = ast.parse(Path(import_module(command).__file__).read_text("utf-8"))
+    else:
+        assert name.startswith("benchmarks/")
     (main,) = (n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == "main")
     assert ast.unparse(main.body[-1]).startswith("return run_program(")
-    assert ast.unparse(tree.body[-1].body) == "sys.exit(main())"
     assert "argparse.ArgumentParser(" not in ast.unparse(tree)
 
 

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-import train
+from seq2seq.commands import train
 
 LANGUAGES = "data.source_language=en data.target_language=fr"
 PARALLEL = f"data=parallel {LANGUAGES} data.validation.fraction=0.3"

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-import train
+from seq2seq.commands import train
 from seq2seq.text.multi30k import Selection
 from tests.tiny import SMALL_MODEL
 

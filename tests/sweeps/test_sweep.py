@@ -264,3 +264,12 @@ def test_a_launcher_of_hydra_is_refused_where_jobs_depend_on_those_before(tmp_pa
     status, printed = run_sweep(tmp_path, "hydra/launcher=submitit_local", *SEARCH)
     assert status == 2
     assert "hydra/launcher does not go with sweep.sampler=tpe" in printed
+
+
+def test_jobs_find_the_configurations_that_the_sweep_was_given(tmp_path):
+    (tmp_path / "own" / "debug").mkdir(parents=True)
+    (tmp_path / "own" / "debug" / "mine.yaml").write_text("# @package _global_\nseed: 7\n")
+    options = [f"--config-dir={tmp_path / 'own'}", "debug=mine", "data.seed=1", *QUICK]
+    status, printed = run_sweep(tmp_path, *options)
+    assert status == 0, printed
+    assert [ledger.seed for ledger in ledgers_of(tmp_path).values()] == [7]

@@ -187,10 +187,10 @@ def carriers() -> dict[str, Callable[[Stage, str], list[str]]]:
         (stage.folder / "experiment").symlink_to(stage.folder / "beyond" / "experiment")
         return ["-cd", str(stage.folder), "experiment=evil"]
 
-    def relative(stage: Stage, text: str) -> list[str]:
+    def in_place_of_ours(stage: Stage, text: str) -> list[str]:
         shutil.copytree(CONF, stage.folder, dirs_exist_ok=True)
         stage.put("experiment/evil.yaml", text)
-        return ["--config-path", os.path.relpath(stage.folder, ROOT), "experiment=evil"]
+        return ["--config-path", str(stage.folder), "experiment=evil"]
 
     def by_defaults(stage: Stage, text: str) -> list[str]:
         return here(stage, f"{HEAD}defaults:\n  - /other: {elsewhere(stage, text)}\n")
@@ -211,7 +211,7 @@ def carriers() -> dict[str, Callable[[Stage, str], list[str]]]:
         "--config-dir": here,
         "another group": lambda stage, text: here(stage, text, "recipe"),
         "a link": linked,
-        "--config-path": relative,
+        "--config-path": in_place_of_ours,
         "a choice": lambda stage, text: [f"experiment={elsewhere(stage, text)}"],
         "an absolute choice": lambda stage, text: [
             f"experiment=/{elsewhere(stage, text, Path('/'))}",

@@ -86,6 +86,8 @@ def _check_option(option: str, value: str) -> None:
         raise InputError(
             f"{option} {value}: give a folder, and the name of a file by --config-name"
         )
+    if name == "--config-path" and not Path(value).is_absolute():
+        raise InputError(f"{option} {value}: give a whole path, or a folder by --config-dir")
     choices = OPTIONS[name]
     # --info alone means all
     if choices and value not in choices and (name != "--info" or value):
