@@ -143,14 +143,14 @@ def test_only_making_and_the_modules_listed_read_fields_of_the_configuration():
     assert not programs
 
 
-def test_only_three_rooms_know_the_schema():
+def test_only_four_rooms_know_the_schema():
     users = {
         name_of(path)
         for path in CODE
         if SOURCE in path.parents
         if "seq2seq.config" in imports_of(path)
     }
-    assert {name.split(".")[1] for name in users} == {"command_line", "runs", "sweeps"}
+    assert {name.split(".")[1] for name in users} == {"command_line", "commands", "runs", "sweeps"}
 
 
 GROUPS = [path.name for path in (ROOT / "conf").iterdir() if path.is_dir()]

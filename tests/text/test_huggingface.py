@@ -140,5 +140,5 @@ def test_a_program_in_a_dataset_is_not_run(hub, tmp_path):
 
 def test_without_the_extra_the_way_to_install_it_is_said(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "datasets", None)
-    message = "data=hf needs the package datasets: pip install --constraint constraints.txt"
+    message = "data=hf needs the package datasets: pip install 'seq2seq-attention[hf]'"
     assert refusal(tmp_path).startswith(message)

@@ -211,7 +211,7 @@ def require_same_conditions(
     began = _before_choices(now) | point.conditions["config"]
     idle = without_effect(began).keys() & without_effect(now).keys()
     differing = [key for key in sorted(began.keys() & now.keys() - idle) if began[key] != now[key]]
-    fixed = [key for key in differing if _is_fixed(key)]
+    fixed = [key for key in differing if key.startswith(FIXED) and key not in FORCEABLE]
     if fixed:
         raise InputError(
             f"{point.checkpoint} was written with {_changes(fixed, began, now)}: set it back, or "
@@ -235,10 +235,6 @@ def _before_choices(keys: Iterable[str]) -> dict[str, Any]:
     """The values that some keys had before there was a choice."""
     names = {key: re.sub(r"^(model|data)\.", "", key).replace(".", "_") for key in keys}
     return {key: BEFORE[name] for key, name in names.items() if name in BEFORE}
-
-
-def _is_fixed(key: str) -> bool:
-    return key.startswith(FIXED) and key not in FORCEABLE
 
 
 def _is_free(key: str) -> bool:
