@@ -9,7 +9,7 @@ import pytest
 
 from seq2seq.command_line.reference import setting_of
 from seq2seq.errors import InputError
-from seq2seq.evaluation.metrics import METRICS, Metric, scores_of
+from seq2seq.evaluation.metrics import METRICS, Metric, quick_metrics, scores_of
 from seq2seq.evaluation.score_card import score_card, score_table
 from seq2seq.experiments.metrics import require_scores
 from seq2seq.runs.preparation import _require_gold
@@ -143,3 +143,10 @@ def test_a_metric_has_no_name_of_what_stands_beside_it(monkeypatch, name):
     monkeypatch.setattr(METRICS, "_added", {})
     with pytest.raises(TypeError, match="cannot be called that"):
         METRICS.add(name)(Metric("x", lambda *_: 1.0))
+
+
+def test_what_nothing_measures_is_not_monitored(monkeypatch):
+    monkeypatch.setattr(METRICS, "_added", {})
+    METRICS.add("nothing")(Metric("x", None, is_quick=True))
+    assert "nothing" not in quick_metrics()
+    assert {"loss", "perplexity", "aer"} <= quick_metrics().keys()

@@ -178,7 +178,12 @@ METRICS = Registry(
 
 def quick_metrics() -> dict[str, Metric]:
     """Those that every validation takes."""
-    return {name: each for name, each in METRICS.working().items() if each.is_quick}
+    return {
+        name: each
+        for name, each in METRICS.working().items()
+        # what a validation measures of the model by itself is none of other packages
+        if each.is_quick and (each.score is not None or name in METRICS.built_in)
+    }
 
 
 def progress_in(name: str) -> tuple[str, Direction]:
