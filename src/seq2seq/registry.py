@@ -11,7 +11,8 @@ alone. docs/extending.md has the doors.
 
 import difflib
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from importlib import metadata
 from typing import Any, Generic, TypeVar
@@ -30,11 +31,18 @@ class Registry(Generic[Part]):
         kind: what a part is, in one word.
         built_in: see above.
         contract: the class or protocol that every part keeps.
+        reserved: names that mean something else where parts are named.
     """
 
-    def __init__(self, kind: str, built_in: Mapping[str, Part], contract: type[Any]) -> None:
+    def __init__(
+        self,
+        kind: str,
+        built_in: Mapping[str, Part],
+        contract: type[Any],
+        reserved: Container[str] = (),
+    ) -> None:
         self.built_in, self.group = built_in, f"seq2seq.{kind}s"
-        self._kind, self._contract = kind, contract
+        self._kind, self._contract, self._reserved = kind, contract, reserved
         self._added: dict[str, Part] = {}
         self._warned: set[str] = set()
 
@@ -43,13 +51,13 @@ class Registry(Generic[Part]):
 
         Raises:
             ValueError: the name is built in.
-            TypeError: the part does not keep the contract.
+            TypeError: the part does not keep the contract, or the name is none for a part.
         """
         if name in self.built_in:
             raise ValueError(f"{self._kind} {name!r} is built in: choose another name")
 
         def keep(part: Any) -> Any:
-            self._added[name] = self._sound(part, f"{self._kind} {name!r}")
+            self._added[name] = self._sound(name, part, f"{self._kind} {name!r}")
             return part
 
         return keep
@@ -79,23 +87,33 @@ class Registry(Generic[Part]):
 
         Raises:
             ValueError: the name is unknown; the message has the nearest ones.
-            ImportError: the package that brings the part cannot be imported.
-            TypeError: the part does not keep the contract.
+            ImportError: the package that brings the part cannot be imported, or several bring one.
+            TypeError: the part does not keep the contract, or the name is none for a part.
         """
         self.require(name)
         for own in (self.built_in, self._added):
             if name in own:
                 return own[name]
-        (entry_point, *_) = _offered(self.group, tuple(sys.path)).select(name=name)
-        package = entry_point.dist.name if entry_point.dist else entry_point.module
+        entry_point, *others = _offered(self.group, tuple(sys.path)).select(name=name)
+        package = entry_point.dist.name if entry_point.dist else entry_point.value
         described = f"{self._kind} {name!r} of the package {package!r}"
-        try:
+        if others:
+            raise ImportError(f"{described} is another package's too: uninstall one of them")
+        with foreign(f"{described} cannot be imported from {entry_point.value!r}"):
             part = entry_point.load()
-        except Exception as error:  # another package's code may fail in any way
-            raise ImportError(
-                f"{described} cannot be imported from {entry_point.value!r}: {error}"
-            ) from error
-        return self._sound(part, described)
+        return self._sound(name, part, described)
+
+    def made(self, name: str, *given: Any, **named: Any) -> Any:
+        """What the part of a name makes when it is called.
+
+        Raises:
+            ValueError: the name is unknown, or of a part of ours: what it is given is wrong.
+            ImportError: the part is another package's, which fails.
+            TypeError: as from `self[name]`.
+        """
+        part: Any = self[name]
+        with nullcontext() if name in self.built_in else foreign(f"{self._kind} {name!r} fails"):
+            return part(*given, **named)
 
     def working(self) -> dict[str, Part]:
         """Every part by name; those that cannot be had are left out, which a line says once."""
@@ -110,12 +128,32 @@ class Registry(Generic[Part]):
                     self._warned.add(name)
         return parts
 
-    def _sound(self, part: Any, described: str) -> Part:
+    def _sound(self, name: str, part: Any, described: str) -> Part:
+        if not name.isidentifier() or name in self._reserved:
+            raise TypeError(f"{described} cannot be called that: give it another plain name")
         if not isinstance(part, self._contract):
             raise TypeError(f"{described} is no {self._contract.__name__}: {part!r:.80}")
         return part
 
 
+@contextmanager
+def foreign(what: str) -> Iterator[None]:
+    """Another package's code, which may fail in any way, and call exit.
+
+    Raises:
+        ImportError: it did; the message begins with these words.
+    """
+    try:
+        yield
+    except (Exception, SystemExit) as error:
+        raise ImportError(f"{what}: {type(error).__name__}: {error}") from error
+
+
 @cache
 def _offered(group: str, path: tuple[str, ...]) -> metadata.EntryPoints:  # noqa: ARG001 - the key
-    return metadata.entry_points(group=group)
+    try:
+        return metadata.entry_points(group=group)
+    except Exception as error:
+        reason = f"the entry points of a package cannot be read ({error})".partition("\n")[0]
+        print(f"WARNING: left out: all {group} of other packages: {reason}", file=sys.stderr)
+        return metadata.EntryPoints()

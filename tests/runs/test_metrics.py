@@ -1,6 +1,7 @@
 """One entry in the table, or one installed package, is all that a metric needs."""
 
 import re
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -8,7 +9,7 @@ import pytest
 
 from seq2seq.command_line.reference import setting_of
 from seq2seq.errors import InputError
-from seq2seq.evaluation.metrics import METRICS, Metric, scores_of
+from seq2seq.evaluation.metrics import METRICS, Metric, quick_metrics, scores_of
 from seq2seq.evaluation.score_card import score_card, score_table
 from seq2seq.experiments.metrics import require_scores
 from seq2seq.runs.preparation import _require_gold
@@ -126,6 +127,8 @@ def test_a_broken_package_is_left_out_in_one_line(install_part, configured, caps
         (lambda *_: 1 / 0, "metric 'bad' fails: ZeroDivisionError"),
         (lambda *_: "good", "metric 'bad' fails: ValueError"),
         (lambda *_: float("nan"), "metric 'bad' gives nan, which is no score"),
+        (lambda *_: 1e300, "metric 'bad' gives 1e\\+300, which is no score"),
+        (lambda *_: sys.exit(0), "metric 'bad' fails: SystemExit"),
     ],
 )
 def test_a_metric_that_fails_is_one_line_that_names_it(monkeypatch, score, line):
@@ -133,3 +136,17 @@ def test_a_metric_that_fails_is_one_line_that_names_it(monkeypatch, score, line)
     METRICS.add("bad")(Metric("bad", score))
     with pytest.raises(InputError, match=line):
         scores_of(TEXTS, TEXTS, "en")
+
+
+@pytest.mark.parametrize("name", ["beam", "bleu_signature", "num_sentences", "last", "step"])
+def test_a_metric_has_no_name_of_what_stands_beside_it(monkeypatch, name):
+    monkeypatch.setattr(METRICS, "_added", {})
+    with pytest.raises(TypeError, match="cannot be called that"):
+        METRICS.add(name)(Metric("x", lambda *_: 1.0))
+
+
+def test_what_nothing_measures_is_not_monitored(monkeypatch):
+    monkeypatch.setattr(METRICS, "_added", {})
+    METRICS.add("nothing")(Metric("x", None, is_quick=True))
+    assert "nothing" not in quick_metrics()
+    assert {"loss", "perplexity", "aer"} <= quick_metrics().keys()

@@ -16,10 +16,10 @@ def build_score(name: str, *, query_size: int, key_size: int, hidden_size: int |
 
     Raises:
         ValueError: the name is unknown; the message has the nearest ones.
-        ImportError: the package that brings the score cannot be imported.
+        ImportError: the package that brings the score cannot be imported, or fails.
         TypeError: what the package brings is no `Score`.
     """
-    score = SCORES[name](query_size=query_size, key_size=key_size, hidden_size=hidden_size)
+    score = SCORES.made(name, query_size=query_size, key_size=key_size, hidden_size=hidden_size)
     if not isinstance(score, Score):
         raise TypeError(f"score {name!r} is a {type(score).__name__} without {_missing(score)}")
     return score

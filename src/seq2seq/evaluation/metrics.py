@@ -6,7 +6,6 @@ and the HParams tab. Those of other packages come by the entry points of ``seq2s
 `seq2seq.registry`. The libraries load when something is scored.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
@@ -141,6 +140,14 @@ def _tools(language: str) -> tuple[Any, Any]:
     return MosesPunctNormalizer(language), MosesTokenizer(language)
 
 
+RESERVED = frozenset(
+    {"beam", "bleu_interval", "bleu_signature", "epoch", "last", "num_sentences", "step"}
+)
+"""What else stands beside scores in records, and `trainer.monitor=last`."""
+
+GREATEST = 1e40
+"""Of a score; the readers of records take no greater number."""
+
 METRICS = Registry(
     "metric",
     {
@@ -164,13 +171,19 @@ METRICS = Registry(
         "exact": Metric("exact match", _exact_matches, is_quick=True),
     },
     Metric,
+    RESERVED,
 )
 """All metrics by name; scores are 0 to 100. Those in Moses's tokens are as published results."""
 
 
 def quick_metrics() -> dict[str, Metric]:
     """Those that every validation takes."""
-    return {name: each for name, each in METRICS.working().items() if each.is_quick}
+    return {
+        name: each
+        for name, each in METRICS.working().items()
+        # what a validation measures of the model by itself is none of other packages
+        if each.is_quick and (each.score is not None or name in METRICS.built_in)
+    }
 
 
 def progress_in(name: str) -> tuple[str, Direction]:
@@ -208,8 +221,8 @@ def _scored(name: str, score: Scorer, hypotheses: Texts, references: Texts, lang
         return score(hypotheses, references, language)
     try:
         value = float(score(hypotheses, references, language))
-    except Exception as error:  # another package's code may fail in any way
+    except (Exception, SystemExit) as error:  # another package's code may fail in any way
         raise InputError(f"metric {name!r} fails: {error!r}") from error
-    if not math.isfinite(value):
+    if not abs(value) <= GREATEST:
         raise InputError(f"metric {name!r} gives {value}, which is no score")
     return value

@@ -2,7 +2,7 @@
 
 from torch import nn
 
-from seq2seq.model.contracts import Encoder
+from seq2seq.model.contracts import Decoder, Encoder
 from seq2seq.model.decoders.registry import DECODERS
 from seq2seq.model.encoder import GRUEncoder, LSTMEncoder
 from seq2seq.model.layers import Dropout
@@ -25,7 +25,9 @@ def build_seq2seq(spec: ModelSpec) -> Seq2Seq:
     target_embedding = _embedding(spec.target_vocabulary_size, spec)
     encoder = _encoder(_source_embedding(target_embedding, spec), spec)
     parts = Parts(spec, target_embedding, encoder.memory_size)
-    decoder = DECODERS[spec.decoder](parts)
+    decoder = DECODERS.made(spec.decoder, parts)
+    if not isinstance(decoder, Decoder):
+        raise TypeError(f"decoder {spec.decoder!r} makes no Decoder: {decoder!r:.80}")
     return Seq2Seq(encoder, decoder, reverse_source=spec.reverse_source)
 
 

@@ -1,6 +1,6 @@
 """Sizes and choices of a model."""
 
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields
 from typing import Annotated, Literal
 
 from msgspec import Meta
@@ -66,7 +66,7 @@ class ModelSpec:
     attention_dropout: Probability
     initial_state: Literal["encoder", "zeros"] = "encoder"
     dropout_by_sentence: bool = False
-    query: str = "state"
+    query: Literal["state", "state_and_token"] = "state"
     attention_kind: Kind = "global"
     attention_coverage: bool = False
     attention_normaliser: Literal["softmax", "sparsemax"] = "softmax"
@@ -80,3 +80,9 @@ class ModelSpec:
     def __post_init__(self) -> None:
         if self.padding_id >= min(self.source_vocabulary_size, self.target_vocabulary_size):
             raise ValueError(f"padding_id: no vocabulary has {self.padding_id}")
+
+
+BEFORE_CHOICES = {
+    each.name: each.default for each in fields(ModelSpec) if each.default is not MISSING
+}
+"""What every model was before there was a choice; what is of that time does not name it."""

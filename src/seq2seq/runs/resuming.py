@@ -4,7 +4,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,7 +13,7 @@ from msgspec import Meta, Struct, field, to_builtins
 from seq2seq.config import Config, ResumeMode
 from seq2seq.errors import InputError
 from seq2seq.experiments.ledger import flat
-from seq2seq.model.spec import ModelSpec
+from seq2seq.model.spec import BEFORE_CHOICES
 from seq2seq.option_rules import without_effect
 from seq2seq.runs.launch import num_processes
 from seq2seq.runs.run_record import config_values
@@ -41,9 +41,6 @@ FORCEABLE = ("model.dropout", "attention.dropout", "optim.label_smoothing")
 
 (Of `data`, what is not named says where the corpus is; its fingerprint says what it is.)
 """
-
-BEFORE = {each.name: each.default for each in fields(ModelSpec) if each.default is not MISSING}
-"""What models were before there was a choice: such a checkpoint does not hold its key."""
 
 NUM_PROCESSES = "number of processes"
 """Among the keys of `conditions_of`: the sizes of the batches and the random numbers follow it."""
@@ -234,7 +231,7 @@ def require_same_conditions(
 def _before_choices(keys: Iterable[str]) -> dict[str, Any]:
     """The values that some keys had before there was a choice."""
     names = {key: re.sub(r"^(model|data)\.", "", key).replace(".", "_") for key in keys}
-    return {key: BEFORE[name] for key, name in names.items() if name in BEFORE}
+    return {key: BEFORE_CHOICES[name] for key, name in names.items() if name in BEFORE_CHOICES}
 
 
 def _is_free(key: str) -> bool:
