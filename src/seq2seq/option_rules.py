@@ -32,7 +32,6 @@ BEAM = Where("decoding.beam", (1,), but_not=True)
 
 COUNTS: dict[str, tuple[Where, ...]] = {
     "data.address": (Where("data.download", (True,)),),
-    "model.dropout_by_sentence": (Where("model.dropout", (0,), but_not=True),),
     "model.query": (
         Where("model.decoder", ("conditional", "context", "luong", "plain"), but_not=True),
     ),

@@ -5,8 +5,9 @@ a sentence is meant, does not fit.
 """
 
 import pytest
+import torch
 
-from seq2seq.model import layers
+from seq2seq.model import dropout
 from tests.oracles.model import IN_DECODER
 
 
@@ -15,13 +16,13 @@ class Draws:
 
     def __enter__(self):
         self.masks, self._patch = [], pytest.MonkeyPatch()
-        keep_mask = layers.keep_mask
+        keep_mask = dropout.keep_mask
 
         def recorded(inputs, p):
             self.masks.append(keep_mask(inputs, p))
             return self.masks[-1]
 
-        self._patch.setattr(layers, "keep_mask", recorded)
+        self._patch.setattr(dropout, "keep_mask", recorded)
         return self
 
     def __exit__(self, *_):
@@ -49,20 +50,33 @@ class Masks:
         times = 1 if self._shared or is_packed else max(self._targets)
         places = [(*place, 0) for place in [*read, ("memory", 0)]]
         places += [(*place, time) for time in range(times) for place in written]
-        assert len(masks) == len(places) * (spec.dropout > 0)
-        self._masks = dict(zip(places, masks, strict=False))
+        own = {
+            "source embedding": spec.embedding_dropout,
+            "target embedding": spec.embedding_dropout,
+            "memory": spec.memory_dropout,
+            "features": spec.readout_dropout,
+        }
+        share = {name: spec.dropout if own.get(name) is None else own[name] for name, *_ in places}
+        self._masks = dict(zip([each for each in places if share[each[0]]], masks, strict=True))
+        for (name, *_), mask in self._masks.items():
+            kept = mask[mask != 0]
+            # 16 random bits decide
+            torch.testing.assert_close(
+                kept, torch.full_like(kept, 1 / (1 - share[name])), rtol=1e-4, atol=0
+            )
 
     def of(self, sentence):
         """The dropout of one sentence, as the oracle asks for it."""
 
         def drop(place, layer, time, vector):
-            if not self._masks:
-                return vector
-            return vector * self._row(place, layer, sentence, time).double()
+            row = self._row(place, layer, sentence, time)
+            return vector if row is None else vector * row.double()
 
         return drop
 
     def _row(self, place, layer, sentence, time):
+        if not any(place == name for name, *_ in self._masks):
+            return None
         if place in IN_DECODER:
             return self._row_of_decoder(place, layer, sentence, time)
         mask, lengths = self._masks[place, layer, 0], self._sources

@@ -146,3 +146,19 @@ def test_dropout_acts_on_embeddings_between_layers_and_on_both_outputs(scores, b
     )
     assert worst < 1e-12
     assert of_gradients < 1e-12
+
+
+PLACES = ("embedding_dropout", "memory_dropout", "readout_dropout")
+
+
+@pytest.mark.parametrize("by_sentence", [False, True], ids=["by token", "by sentence"])
+@pytest.mark.parametrize("scores", [FAST, PLAIN], ids=["fused", "plain"])
+@pytest.mark.parametrize("place", PLACES)
+def test_a_place_with_a_probability_of_its_own_has_that_one(place, scores, by_sentence):
+    for rest in (0.0, 0.25):
+        changes = {"dropout": 0.25 - rest, "num_layers": 2, "dropout_by_sentence": by_sentence}
+        own = dict.fromkeys(PLACES, rest) | {place: 0.4}
+        case = training_case(3, scores, readout_size=7, tying="none", **changes, **own)
+        worst, of_gradients = compared(case)
+        assert worst < 1e-12
+        assert of_gradients < 1e-12

@@ -5,8 +5,7 @@ from torch import nn
 from seq2seq.model.contracts import Decoder, Encoder
 from seq2seq.model.decoders.registry import DECODERS
 from seq2seq.model.encoder import GRUEncoder, LSTMEncoder
-from seq2seq.model.layers import Dropout
-from seq2seq.model.parts import Parts
+from seq2seq.model.parts import Parts, dropouts
 from seq2seq.model.seq2seq import Seq2Seq
 from seq2seq.model.spec import ModelSpec
 
@@ -37,7 +36,7 @@ def _encoder(embedding: nn.Embedding, spec: ModelSpec) -> Encoder:
         hidden_size=spec.encoder_hidden_size,
         num_layers=spec.num_layers,
         bidirectional=spec.bidirectional,
-        dropout=Dropout(spec.dropout, by_sentence=spec.dropout_by_sentence),
+        dropout=dropouts(spec, spec.memory_dropout),
     )
 
 

@@ -45,7 +45,7 @@ class BahdanauDecoder(nn.Module):
         readout, (attention, key_size) = parts.readout(), parts.attention(query_size)
         self.embedding, self.attention, self.readout = parts.embedding, attention, readout
         self.output = parts.output(readout.feature_size)
-        self.dropout = parts.dropout()
+        self.dropout = parts.dropouts()
         self.key_projection = parts.key_projection(key_size)
         self.bridge = parts.bridge()
         self.first_layer, *upper = parts.layers(parts.embedding_size)
@@ -87,15 +87,15 @@ class BahdanauDecoder(nn.Module):
         """
         states, of_attention = state[: len(self.bridge)], state[len(self.bridge) :]
         of_embedded, *between_layers, of_features = memory.masks
-        embedded = self.dropout(embedded, of_embedded)
+        embedded = self.dropout.inputs(embedded, of_embedded)
         query = self.first_layer.output(states[-1])
         if self.query_has_token:
             query = torch.cat([query, embedded], dim=-1)
         context, weights, of_attention = self.attention.attend(query, memory, of_attention)
         gates = self.first_layer.inputs(embedded) + self.context_gates(context)
-        new = advance_layers(self.layers, gates, states, self.dropout, between_layers)
+        new = advance_layers(self.layers, gates, states, self.dropout.between, between_layers)
         top = self.first_layer.output(new[-1])
-        features = self.dropout(self.readout(top, context, embedded), of_features)
+        features = self.dropout.outputs(self.readout(top, context, embedded), of_features)
         return features, (*new, *of_attention), weights
 
 

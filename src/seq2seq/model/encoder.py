@@ -8,9 +8,9 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
+from seq2seq.model.dropout import Dropout, Dropouts
 from seq2seq.model.fused.recurrence import unroll_layer
 from seq2seq.model.fused.steps import Steps
-from seq2seq.model.layers import Dropout
 
 
 class GRUEncoder(nn.Module):
@@ -35,7 +35,7 @@ class GRUEncoder(nn.Module):
         hidden_size: int,
         num_layers: int,
         bidirectional: bool,
-        dropout: Dropout,
+        dropout: Dropouts,
     ) -> None:
         super().__init__()
         self.embedding = embedding
@@ -46,7 +46,7 @@ class GRUEncoder(nn.Module):
             num_layers,
             batch_first=True,
             bidirectional=bidirectional,
-            dropout=dropout.p if num_layers > 1 else 0.0,
+            dropout=dropout.between.p if num_layers > 1 else 0.0,
         )
         self.memory_size = hidden_size * (2 if bidirectional else 1)
 
@@ -64,18 +64,15 @@ class GRUEncoder(nn.Module):
             directions joined).
         """
         # the GPU's own library knows no mask that several tokens share
-        between = self.gru.num_layers > 1 and self.dropout.by_sentence
+        between = self.gru.num_layers > 1 and self.dropout.between.by_sentence
         encode = self._packed if source.is_cuda and not between else self._unrolled
         outputs, final_states = encode(source, source_lengths)
-        return self._drop(outputs), final_states
-
-    def _drop(self, padded: Tensor) -> Tensor:
-        return self.dropout(padded, self.dropout.of_sentences(padded[:, :1]))
+        return _dropped(self.dropout.outputs, outputs), final_states
 
     def _packed(self, source: Tensor, lengths: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
         """By the GPU's own library."""
         packed = pack_padded_sequence(
-            self._drop(self.embedding(source)),
+            _dropped(self.dropout.inputs, self.embedding(source)),
             lengths.cpu(),
             batch_first=True,
             enforce_sorted=False,
@@ -125,7 +122,7 @@ class LSTMEncoder(nn.Module):
         hidden_size: int,
         num_layers: int,
         bidirectional: bool,
-        dropout: Dropout,
+        dropout: Dropouts,
     ) -> None:
         super().__init__()
         self.embedding = embedding
@@ -142,7 +139,11 @@ class LSTMEncoder(nn.Module):
         """Encode, see `GRUEncoder`."""
         layers = [partial(_read_lstm, layer) for layer in self.lstm]
         outputs, final = _read(self.embedding, self.dropout, layers, source, source_lengths)
-        return self.dropout(outputs, self.dropout.of_sentences(outputs[:, :1])), final
+        return _dropped(self.dropout.outputs, outputs), final
+
+
+def _dropped(dropout: Dropout, padded: Tensor) -> Tensor:
+    return dropout(padded, dropout.of_sentences(padded[:, :1]))
 
 
 def _read_lstm(layer: nn.Module, inputs: Tensor, steps: Steps) -> tuple[Tensor, Tensor]:
@@ -153,7 +154,7 @@ def _read_lstm(layer: nn.Module, inputs: Tensor, steps: Steps) -> tuple[Tensor, 
 
 def _read(
     embedding: nn.Embedding,
-    dropout: Dropout,
+    dropouts: Dropouts,
     layers: Sequence[Callable[[Tensor, Steps], tuple[Tensor, Tensor]]],
     source: Tensor,
     lengths: Tensor,
@@ -161,7 +162,8 @@ def _read(
     """Layer by layer, tokens packed: outputs of the top one, and every final state."""
     steps = Steps(lengths, source.shape[1])
     outputs, final_states = embedding(steps.pack(source)), []
-    for layer in layers:
+    between = [dropouts.between] * (len(layers) - 1)
+    for layer, dropout in zip(layers, [dropouts.inputs, *between], strict=True):
         shared = dropout.of_sentences(outputs[: steps.counts[0]])
         inputs = dropout(outputs, None if shared is None else shared[steps.sentences])
         outputs, final = layer(inputs, steps)

@@ -1,16 +1,13 @@
-"""What a decoder is made of: recurrent cells, readouts, and dropout with cheap random numbers."""
+"""What a decoder is made of: recurrent cells and readouts."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.nn.functional import dropout
 
+from seq2seq.model.dropout import Dropout
 from seq2seq.model.memory import State
-
-LEVELS = 2**16
-"""Random numbers have 16 bits: p is rounded to a multiple of 1 / 65536."""
 
 
 class GRULayer(nn.Module):
@@ -137,68 +134,6 @@ class DeepReadout(nn.Module):
 Readout = StateReadout | DeepReadout
 
 
-class Dropout(nn.Module):
-    """Zeroes elements with probability p in training, and scales the others by 1 / (1 - p).
-
-    Srivastava et al., "Dropout: a simple way to prevent neural networks from overfitting", 2014.
-    On a CPU `torch.nn.Dropout` spends several times as long on its random numbers: here each 64
-    random bits decide about four elements.
-
-    Args:
-        p: probability of a zero, from 0 to below 1.
-        by_sentence: drop the same elements of all tokens of a sentence: variational dropout (Gal
-            and Ghahramani 2016), of inputs and outputs. Its masks are drawn once, by
-            `of_sentences`, and handed to every call.
-    """
-
-    def __init__(self, p: float, *, by_sentence: bool = False) -> None:
-        super().__init__()
-        self.p = p
-        self.by_sentence = by_sentence
-
-    def forward(self, inputs: Tensor, shared: Tensor | None = None) -> Tensor:
-        """Drop elements, or return the inputs themselves outside training.
-
-        Args:
-            inputs: of any shape.
-            shared: what `of_sentences` gave, of a shape that broadcasts to the inputs; None to
-                drop each element by itself.
-        """
-        if not self.training or not self.p:
-            return inputs
-        if shared is not None:
-            return inputs * shared.to(inputs.dtype)
-        return inputs * self._drawn(inputs) if _on_cpu(inputs) else dropout(inputs, self.p)
-
-    def of_sentences(self, like: Tensor) -> Tensor | None:
-        """What all tokens of a sentence are multiplied with, where they share that; else None.
-
-        Args:
-            like: one token of each sentence.
-        """
-        return self.mask(like) if self.by_sentence else None
-
-    def of_sizes(self, like: Tensor, sizes: Iterable[int]) -> tuple[Tensor | None, ...]:
-        """What `of_sentences` gives for vectors of each of these sizes.
-
-        Args:
-            like: one vector of each sentence, of any size.
-            sizes: of the vectors that are dropped from.
-        """
-        return tuple(self.of_sentences(like.new_empty(len(like), size)) for size in sizes)
-
-    def mask(self, like: Tensor) -> Tensor | None:
-        """What inputs of that shape and type would be multiplied with; None for nothing."""
-        return self._drawn(like) if self.training and self.p else None
-
-    def _drawn(self, like: Tensor) -> Tensor:
-        return keep_mask(like, self.p) if _on_cpu(like) else dropout(torch.ones_like(like), self.p)
-
-    def extra_repr(self) -> str:
-        """Shown in the module's representation."""
-        return f"p={self.p}, by_sentence={self.by_sentence}"
-
-
 def advance_layers(
     layers: Sequence[Layer],
     inputs: Float[Tensor, "N G"],
@@ -220,16 +155,3 @@ def advance_layers(
         below = dropout(layer.output(new[-1]), mask)
         new.append(layer.advance(layer.inputs(below), state))
     return tuple(new)
-
-
-def _on_cpu(tensor: Tensor) -> bool:
-    return tensor.device.type == "cpu"
-
-
-def keep_mask(inputs: Tensor, p: float) -> Tensor:
-    """A tensor of the inputs' shape and type: 0 with probability p, else 1 / (1 - p)."""
-    num_dropped = round(p * LEVELS)
-    bits = torch.empty(-(-inputs.numel() // 4), dtype=torch.int64).random_(-(2**63), None)
-    numbers = bits.view(torch.int16)[: inputs.numel()].view(inputs.shape)
-    kept, dropped = inputs.new_tensor([LEVELS / (LEVELS - num_dropped), 0])
-    return torch.where(numbers >= num_dropped - LEVELS // 2, kept, dropped)

@@ -6,7 +6,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from seq2seq.model.attentions.build import Attention, AttentionForm, build_attention
-from seq2seq.model.layers import CELLS, DeepReadout, Dropout, Layer, Readout, StateReadout
+from seq2seq.model.dropout import Dropout, Dropouts
+from seq2seq.model.layers import CELLS, DeepReadout, Layer, Readout, StateReadout
 from seq2seq.model.memory import State
 from seq2seq.model.precision import at_least_float32
 from seq2seq.model.spec import ModelSpec
@@ -101,14 +102,21 @@ class Parts:
         output.weight = self.embedding.weight
         return output
 
-    def dropout(self) -> Dropout:
-        """Of the model's probability."""
-        return Dropout(self.spec.dropout, by_sentence=self.spec.dropout_by_sentence)
+    def dropouts(self) -> Dropouts:
+        """Of embedded tokens, between layers, and of features."""
+        return dropouts(self.spec, self.spec.readout_dropout)
 
     def mask_sizes(self, feature_size: int) -> list[int]:
         """Of what dropout acts on: embedded tokens, the layers but the top one, features."""
         between = [self.hidden_size] * (self.spec.num_layers - 1)
         return [self.embedding_size, *between, feature_size]
+
+
+def dropouts(spec: ModelSpec, of_outputs: float | None) -> Dropouts:
+    """Those of an encoder or a decoder: `spec.dropout` where a place has none of its own."""
+    own = spec.embedding_dropout, None, of_outputs
+    probabilities = [spec.dropout if p is None else p for p in own]
+    return Dropouts(*(Dropout(p, by_sentence=spec.dropout_by_sentence) for p in probabilities))
 
 
 class Bridge(nn.ModuleList):

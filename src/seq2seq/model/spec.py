@@ -27,7 +27,7 @@ class ModelSpec:
         decoder_hidden_size: size H of the decoder.
         num_layers: layers of encoder and decoder.
         bidirectional: whether the encoder reads both ways.
-        dropout: probability, see encoder and decoder.
+        dropout: probability, see encoder and decoder; also of the places below without their own.
         readout_size: size R of the deep readout; None to score the state itself.
         tying: ``none``; ``output`` (target embedding = output layer); ``all`` (source embedding
             too; needs a joint vocabulary).
@@ -37,6 +37,9 @@ class ModelSpec:
         initial_state: of the decoder: ``encoder``, made from the encoder's final states, or
             ``zeros``, so that all that it learns of the source comes through attention.
         dropout_by_sentence: one mask for all tokens of a sentence; only training sees it.
+        embedding_dropout: on embedded tokens, of both sides.
+        memory_dropout: on the encoder's states.
+        readout_dropout: on the decoder's features.
         query: of the attention: ``state``, or ``state_and_token``, see `BahdanauDecoder`.
         attention_kind: which tokens it looks at: all, a window (`…attentions.windows`), or one
             after the other (`…attentions.monotonic`).
@@ -66,6 +69,9 @@ class ModelSpec:
     attention_dropout: Probability
     initial_state: Literal["encoder", "zeros"] = "encoder"
     dropout_by_sentence: bool = False
+    embedding_dropout: Probability | None = None
+    memory_dropout: Probability | None = None
+    readout_dropout: Probability | None = None
     query: Literal["state", "state_and_token"] = "state"
     attention_kind: Kind = "global"
     attention_coverage: bool = False

@@ -30,7 +30,10 @@ from seq2seq.text.corpus import ParallelCorpus
 from seq2seq.text.report import corpus_report
 from seq2seq.training.process_group import ProcessGroup
 
-FREE_TO_CHANGE = {"dropout", "dropout_by_sentence", "attention_dropout"}
+FREE_TO_CHANGE = {
+    "dropout", "embedding_dropout", "memory_dropout", "readout_dropout", "dropout_by_sentence",
+    "attention_dropout",
+}  # fmt: skip
 """Values of a spec in which a model may differ from the one it starts from."""
 
 

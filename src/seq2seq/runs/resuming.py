@@ -36,7 +36,10 @@ FIXED = (
 )  # fmt: skip
 """Those that may not: the checkpoint's state would overrule them, or not go with them."""
 
-FORCEABLE = ("model.dropout", "attention.dropout", "optim.label_smoothing")
+FORCEABLE = (
+    "model.dropout", "model.embedding_dropout", "model.memory_dropout", "model.readout_dropout",
+    "attention.dropout", "optim.label_smoothing",
+)  # fmt: skip
 """Exceptions from `FIXED`: with ``resume.force=true`` they may change, like all that is not named.
 
 (Of `data`, what is not named says where the corpus is; its fingerprint says what it is.)

@@ -30,7 +30,7 @@ class ConditionalDecoder(nn.Module):
 
     def __init__(self, parts: Parts) -> None:
         super().__init__()
-        self.embedding, self.dropout = parts.embedding, parts.dropout()
+        self.embedding, self.dropout = parts.embedding, parts.dropouts()
         self.attention, key_size = parts.attention(parts.hidden_size)
         self.key_projection = parts.key_projection(key_size)
         self.bridge = parts.bridge()
@@ -56,12 +56,12 @@ class ConditionalDecoder(nn.Module):
         """One step, see `seq2seq.model.contracts.Decoder`."""
         (first, *above), of_attention = state[: len(self.layers)], state[len(self.layers) :]
         of_embedded, *between_layers, of_features = memory.masks
-        embedded = self.dropout(embedded, of_embedded)
+        embedded = self.dropout.inputs(embedded, of_embedded)
         first = self.word_layer.advance(self.word_layer.inputs(embedded), first)
         query = self.word_layer.output(first)
         context, weights, of_attention = self.attention.attend(query, memory, of_attention)
         inputs = self.layers.inputs(context)
-        new = self.layers.advance(inputs, (first, *above), self.dropout, between_layers)
+        new = self.layers.advance(inputs, (first, *above), self.dropout.between, between_layers)
         top = self.layers.output(new)
-        features = self.dropout(self.readout(top, context, embedded), of_features)
+        features = self.dropout.outputs(self.readout(top, context, embedded), of_features)
         return features, (*new, *of_attention), weights

@@ -28,7 +28,11 @@ class ContextDecoder(nn.Module):
 
     def __init__(self, parts: Parts) -> None:
         super().__init__()
-        self.embedding, self.dropout, self.bridge = parts.embedding, parts.dropout(), parts.bridge()
+        self.embedding, self.dropout, self.bridge = (
+            parts.embedding,
+            parts.dropouts(),
+            parts.bridge(),
+        )
         self.layers = Stack(parts.layers(parts.embedding_size))
         self.context_gates = parts.context_gates()
         self.readout = parts.readout()
@@ -52,12 +56,12 @@ class ContextDecoder(nn.Module):
     ) -> tuple[Float[Tensor, "N R"], State, None]:
         """One step, see `seq2seq.model.contracts.Decoder`."""
         of_embedded, *between_layers, of_features = memory.masks
-        embedded = self.dropout(embedded, of_embedded)
+        embedded = self.dropout.inputs(embedded, of_embedded)
         context, gates = (
             part.squeeze(1).repeat_interleave(len(embedded) // len(part), dim=0)
             for part in (memory.states, memory.projected_keys)
         )
         inputs = self.layers.inputs(embedded) + gates
-        new = self.layers.advance(inputs, state, self.dropout, between_layers)
+        new = self.layers.advance(inputs, state, self.dropout.between, between_layers)
         top = self.layers.output(new)
-        return self.dropout(self.readout(top, context, embedded), of_features), new, None
+        return self.dropout.outputs(self.readout(top, context, embedded), of_features), new, None

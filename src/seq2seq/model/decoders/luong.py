@@ -32,7 +32,7 @@ class LuongDecoder(nn.Module):
 
     def __init__(self, parts: Parts) -> None:
         super().__init__()
-        self.embedding, self.dropout = parts.embedding, parts.dropout()
+        self.embedding, self.dropout = parts.embedding, parts.dropouts()
         self.attention, key_size = parts.attention(parts.hidden_size)
         self.key_projection = parts.key_projection(key_size)
         self.bridge = parts.bridge()
@@ -60,11 +60,11 @@ class LuongDecoder(nn.Module):
         """One step, see `seq2seq.model.contracts.Decoder`."""
         states, (fed, *kept) = state[: len(self.layers)], state[len(self.layers) :]
         of_embedded, *between_layers, of_features = memory.masks
-        embedded = self.dropout(embedded, of_embedded)
+        embedded = self.dropout.inputs(embedded, of_embedded)
         inputs = self.layers.inputs(torch.cat([embedded, fed], dim=-1))
-        new = self.layers.advance(inputs, states, self.dropout, between_layers)
+        new = self.layers.advance(inputs, states, self.dropout.between, between_layers)
         top = self.layers.output(new)
         context, weights, of_attention = self.attention.attend(top, memory, tuple(kept))
         attentional = torch.tanh(self.attentional(torch.cat([context, top], dim=-1)))
-        features = self.dropout(attentional, of_features)
+        features = self.dropout.outputs(attentional, of_features)
         return features, (*new, attentional[:, : self._fed_size], *of_attention), weights

@@ -27,7 +27,11 @@ class PlainDecoder(nn.Module):
 
     def __init__(self, parts: Parts) -> None:
         super().__init__()
-        self.embedding, self.dropout, self.bridge = parts.embedding, parts.dropout(), parts.bridge()
+        self.embedding, self.dropout, self.bridge = (
+            parts.embedding,
+            parts.dropouts(),
+            parts.bridge(),
+        )
         self.layers = Stack(parts.layers(parts.embedding_size))
         size = parts.spec.readout_size
         self.readout = nn.Identity() if size is None else _readout(parts.hidden_size, size)
@@ -49,11 +53,11 @@ class PlainDecoder(nn.Module):
     ) -> tuple[Float[Tensor, "N R"], State, None]:
         """One step, see `seq2seq.model.contracts.Decoder`."""
         of_embedded, *between_layers, of_features = memory.masks
-        embedded = self.dropout(embedded, of_embedded)
+        embedded = self.dropout.inputs(embedded, of_embedded)
         inputs = self.layers.inputs(embedded)
-        new = self.layers.advance(inputs, state, self.dropout, between_layers)
+        new = self.layers.advance(inputs, state, self.dropout.between, between_layers)
         features = self.readout(self.layers.output(new))
-        return self.dropout(features, of_features), new, None
+        return self.dropout.outputs(features, of_features), new, None
 
 
 def _readout(hidden_size: int, size: int) -> nn.Module:

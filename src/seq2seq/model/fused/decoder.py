@@ -43,7 +43,7 @@ def unroll_fused(
     state = select_state(decoder.initial_state(memory), steps.order)
     memory, dropout = memory.select(steps.order), decoder.dropout
     masks = [None if mask is None else mask[steps.sentences] for mask in memory.masks]
-    embedded = dropout(decoder.embedding(steps.pack(target_input)), masks[0])
+    embedded = dropout.inputs(decoder.embedding(steps.pack(target_input)), masks[0])
     token_gates = decoder.first_layer.inputs(embedded)
     like = token_gates[:, : state[0].shape[1]]
     score, token_queries = _of_tokens(decoder, score, embedded)
@@ -56,11 +56,11 @@ def unroll_fused(
         score,
         decoder.context_gates.weight,
         decoder.layers,
-        [dropout.mask(like) if mask is None else mask for mask in masks[1:-1]],
+        [dropout.between.mask(like) if mask is None else mask for mask in masks[1:-1]],
         steps,
         token_queries=token_queries,
     )
-    features = dropout(decoder.readout(tops, contexts, embedded), masks[-1])
+    features = dropout.outputs(decoder.readout(tops, contexts, embedded), masks[-1])
     return Unrolled(steps.unpack(features), steps.unpack(weights))
 
 
