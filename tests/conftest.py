@@ -1,4 +1,7 @@
+import os
+import shutil
 import sys
+import tempfile
 import threading
 import tomllib
 from functools import cache
@@ -41,6 +44,14 @@ def pytest_addoption(parser):
         type=Path,
         help="folder that holds multi30k/ and tatoeba/; tests on real corpora are skipped without",
     )
+
+
+def pytest_configure(config):
+    """A cache of their own for all tests, which share it."""
+    if not hasattr(config, "workerinput"):
+        folder = tempfile.mkdtemp(prefix="cache of tests ")
+        config.add_cleanup(lambda: shutil.rmtree(folder))
+        os.environ["XDG_CACHE_HOME"] = folder
 
 
 LONGEST = (

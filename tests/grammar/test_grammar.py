@@ -5,11 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from seq2seq.command_line.config_errors import as_config
 from seq2seq.errors import InputError
 from seq2seq.grammar.french import begins_with_vowel
 from seq2seq.grammar.grammar import load_grammar
 from seq2seq.grammar.inflection import english_past, english_s, french_plural
+from seq2seq.runs.making.corpus import build_corpus
 from seq2seq.text.words import split_words
+from tests.conftest import composed
 
 NEVER_BEFORE_VOWEL = {"le", "la", "je", "ne", "que", "de", "me", "ce", "ma", "sa"}
 GRAMMAR = Path(__file__).parents[2] / "data" / "grammar"
@@ -17,12 +20,9 @@ CONTRACTED = re.compile(r"\b(?:de le|de les|à le|à les)\b")
 
 
 @pytest.fixture(scope="module")
-def splits(grammar):
-    return {
-        "train": grammar.sample(20_000, 1, "train"),
-        "validation": grammar.sample(500, 1, "validation"),
-        "test": grammar.sample(1000, 1, "test"),
-    }
+def splits():
+    corpus = build_corpus(as_config(composed("data=grammar")).data)
+    return {"train": corpus.train, "validation": corpus.validation, "test": corpus.test}
 
 
 def test_a_seed_gives_the_same_corpus(grammar, splits):

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,7 @@ Lexeme = Callable[[str, str], tuple[str, ...]]
 """(side, form) -> words, for a word that takes several forms; the first of them is its head."""
 
 
+@cache
 def word_pair(source: str, target: str) -> Phrase:
     """Words that translate each other: as a whole, or by link names, see `compose`."""
     if ":" in source + target:
@@ -130,7 +132,7 @@ def _slot_links(
     links, possible = set(), set()
     for name in source.phrase_starts.keys() & target.phrase_starts.keys():
         phrase = slots[name]
-        if isinstance(phrase, Phrase):
+        if isinstance(phrase, Phrase) and phrase.links:
             down, right = source.phrase_starts[name], target.phrase_starts[name]
             links |= {(down + i, right + j) for i, j in phrase.links}
             possible |= {(down + i, right + j) for i, j in phrase.possible}
@@ -154,24 +156,47 @@ def _governed(target: _Side, slots: Mapping[str, Phrase | Lexeme]) -> Iterator[i
             yield from (start + index for index in phrase.governed)
 
 
-def _fill(template: str, side: str, slots: Mapping[str, Phrase | Lexeme]) -> _Side:
-    filled = _Side()
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """What stands between two spaces of a template; link names, each with whether it is sure."""
+
+    text: str
+    name: str
+    form: str
+    links: tuple[tuple[str, bool], ...]
+
+
+@cache
+def _items(template: str) -> list[_Item]:
+    items = []
     for item in template.split():
         text, _, link = item.partition(":")
         name, _, form = text.partition(".")
-        filler = slots.get(name)
+        labels = link.split(",") if link else [name or text]
+        links = [
+            (label.removesuffix("?") or label, label == "?" or not label.endswith("?"))
+            for label in labels
+        ]
+        items.append(_Item(text, name, form, tuple(links)))
+    return items
+
+
+def _fill(template: str, side: str, slots: Mapping[str, Phrase | Lexeme]) -> _Side:
+    filled = _Side()
+    for item in _items(template):
+        filler = slots.get(item.name)
         start = len(filled.words)
         if filler is None:
             # a full stop is a word, not a form
-            filled.words.append(text)
+            filled.words.append(item.text)
         elif isinstance(filler, Phrase):
             filled.words += filler.source if side == "source" else filler.target
-            filled.phrase_starts[name] = start
+            filled.phrase_starts[item.name] = start
             continue
         else:
-            filled.words += filler(side, form)
-        for label in link.split(",") if link else [name or text]:
-            group = filled.groups.setdefault(label.removesuffix("?") or label, {})
+            filled.words += filler(side, item.form)
+        for label, sure in item.links:
+            group = filled.groups.setdefault(label, {})
             for index in range(start, len(filled.words)):
-                group[index] = index == start and (label == "?" or not label.endswith("?"))
+                group[index] = index == start and sure
     return filled

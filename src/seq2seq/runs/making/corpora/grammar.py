@@ -1,22 +1,56 @@
 """The corpus of the built-in grammar."""
 
+import hashlib
+
+from msgspec import Struct
+
 from seq2seq.config import GrammarConfig
 from seq2seq.errors import InputError
 from seq2seq.grammar.grammar import load_grammar
-from seq2seq.own_files import OWN
-from seq2seq.text.corpus import ParallelCorpus
+from seq2seq.own_files import OWN, PACKAGE
+from seq2seq.storage.cache import cached
+from seq2seq.text.corpus import ParallelCorpus, SentencePair
+
+MAKER, WORDS = PACKAGE / "grammar", PACKAGE / "text" / "words.py"
+
+WORTH_KEEPING = range(2_000, 100_001)
+"""Fewer pairs are made in a moment; more are for who trains for hours."""
+
+
+class _Splits(Struct):
+    train: list[SentencePair]
+    validation: list[SentencePair]
+    test: list[SentencePair]
 
 
 def read(data: GrammarConfig) -> ParallelCorpus:
-    """Sample it."""
+    """Sample it, or find it in the user's cache folder."""
     if (data.source_language, data.target_language) != ("en", "fr"):
         raise InputError(
             "data=grammar translates en to fr only: "
             "remove data.source_language and data.target_language"
         )
+    counts = data.train_pairs, data.validation_pairs, data.test_pairs
+    if sum(counts) in WORTH_KEEPING:
+        splits = cached("grammar", _digest(data), _Splits, lambda: _sampled(data))
+    else:
+        splits = _sampled(data)
+    return ParallelCorpus(splits.train, splits.validation, splits.test)
+
+
+def _digest(data: GrammarConfig) -> str:
+    """Of all that decides the pairs: numbers, rules, and the code that applies them."""
+    numbers = data.train_pairs, data.validation_pairs, data.test_pairs, data.seed
+    digest = hashlib.sha256(repr(numbers).encode())
+    for path in [*sorted(MAKER.glob("*.py")), WORDS, *sorted((OWN / data.folder).glob("*.yaml"))]:
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def _sampled(data: GrammarConfig) -> _Splits:
     grammar = load_grammar(OWN / data.folder)
     try:
-        return ParallelCorpus(
+        return _Splits(
             train=grammar.sample(data.train_pairs, data.seed, "train"),
             validation=grammar.sample(data.validation_pairs, data.seed, "validation"),
             test=grammar.sample(data.test_pairs, data.seed, "test"),
