@@ -137,6 +137,7 @@ class Sampler(Enum):
     """Where the jobs of a sweep come from."""
 
     grid = "grid"
+    one_at_a_time = "one_at_a_time"
     seeds = "seeds"
     tpe = "tpe"
     random = "random"
@@ -531,7 +532,7 @@ class SweepConfig:
 
     name: str | None = setting("name of the sweep; null: made from the overrides")
     parameters: dict[str, str] = setting("values or ranges by key, as on the command line")
-    sampler: Sampler = setting("grid, seeds, tpe or random")
+    sampler: Sampler = setting("what the jobs are: docs/sweeps.md")
     metric: str = setting("what jobs are judged by", names=quick_metrics)
     trials: int = setting("of a search, those of all its drivers", low=1, unit="jobs")
     sampler_seed: int = setting("seed of what a search proposes", low=0)

@@ -7,10 +7,12 @@ import time
 
 import optuna
 import pytest
+from hydra.core.override_parser.overrides_parser import OverridesParser
 
 from seq2seq.experiments.job import Objective
 from seq2seq.experiments.ledger import State
 from seq2seq.experiments.study import open_study
+from seq2seq.sweeps.sweep_jobs import one_at_a_time
 from tests.swept import (
     ForkedDriver,
     ends_of,
@@ -191,6 +193,26 @@ def test_trials_that_a_killed_driver_left_are_taken_up_and_more_can_be_asked_for
     assert [len(ends_of(folder)) for folder in folders_of(tmp_path).values()] == [1, 1]
     complete = optuna.trial.TrialState.COMPLETE
     assert [trial.state for trial in study_of(tmp_path, "search").get_trials()] == [complete] * 2
+
+
+def test_one_at_a_time_leaves_the_others_at_their_first_values():
+    swept = ["dropout=0.1,0.2,0.3", "seed=1,2", "data=hf", "attention=additive,dot"]
+    parsed = OverridesParser.create().parse_overrides(swept)
+    jobs = list(one_at_a_time({each.get_key_element(): each for each in parsed}))
+    settings = [("0.1", "additive"), ("0.2", "additive"), ("0.3", "additive"), ("0.1", "dot")]
+    assert jobs == [
+        (f"dropout={dropout}", "data=hf", f"attention={attention}", f"seed={seed}")
+        for dropout, attention in settings
+        for seed in (1, 2)
+    ]
+
+
+def test_a_sweep_takes_the_options_of_the_corpus_that_its_file_chooses(tmp_path):
+    small = ["sweep=multi30k_small", "sweep.trials=1", "sweep.dry_run=true"]
+    assert run_sweep(tmp_path, *small, "data.root=here")[0] == 0
+    status, printed = run_sweep(tmp_path, *small, "data.rot=here")
+    assert status == 2
+    assert "did you mean data.root?" in printed
 
 
 def test_a_dry_run_starts_nothing(tmp_path):

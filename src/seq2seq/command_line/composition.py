@@ -25,6 +25,7 @@ from omegaconf import DictConfig, OmegaConf
 from seq2seq.command_line.config_errors import CONFIG_ERRORS
 from seq2seq.command_line.hydra_section import judge_hydra, leaves
 from seq2seq.errors import InputError
+from seq2seq.option_rules import key_of
 from seq2seq.plain_text import shortened
 from seq2seq.storage.plain_yaml import plain_yaml
 
@@ -62,6 +63,8 @@ class JudgedLoader(ConfigLoaderImpl):
         for override in overrides:
             value = override.partition("=")[2].strip("'\"")
             _require_no_resolver(value or override, override)
+        if run_mode is RunMode.MULTIRUN:
+            overrides = [*self._parameters(config_name, overrides), *overrides]
         try:
             composed = super().load_configuration(
                 config_name, overrides, run_mode, from_shell, validate_sweep_overrides
@@ -72,6 +75,14 @@ class JudgedLoader(ConfigLoaderImpl):
         except Exception as error:  # Hydra stumbles over odd defaults lists in many ways
             raise InputError(f"the configuration cannot be composed: {shortened(error)}") from error
         return composed
+
+    def _parameters(self, config_name: str | None, overrides: list[str]) -> list[str]:
+        """What the sweep's file sets and the command line does not: it may choose `data`."""
+        given = {key_of(override) for override in overrides}
+        own = [override for override in overrides if key_of(override).split(".")[0] == "sweep"]
+        composed = self.load_configuration(config_name, own, RunMode.RUN)
+        parameters: Any = OmegaConf.to_container(composed["sweep"]["parameters"], resolve=False)
+        return [f"{key}={value}" for key, value in parameters.items() if key not in given]
 
 
 class PlainRepository(ConfigRepository):

@@ -26,7 +26,13 @@ from seq2seq.plain_text import one_line
 from seq2seq.runs.run_record import plain_values
 from seq2seq.sweeps.cluster import is_elsewhere, launch_elsewhere
 from seq2seq.sweeps.seed_sweep import SeedSweep
-from seq2seq.sweeps.sweep_jobs import Composer, Swept, combinations, refuse_shared_folders
+from seq2seq.sweeps.sweep_jobs import (
+    Composer,
+    Swept,
+    combinations,
+    one_at_a_time,
+    refuse_shared_folders,
+)
 
 PLACES = ("config_path", "config_name", "config_dir")
 """Options that say where configurations are, for the jobs as for the sweep."""
@@ -108,7 +114,7 @@ def sweep(hydra_context: HydraContext, composed: DictConfig, arguments: Sequence
 
 
 def _refuse_growing(sampler: Sampler) -> None:
-    if sampler is not Sampler.grid:
+    if sampler not in {Sampler.grid, Sampler.one_at_a_time}:
         raise InputError(
             f"hydra/launcher does not go with sweep.sampler={sampler.name}, whose jobs depend on "
             "those before: start the command without it, within a job of the cluster"
@@ -140,7 +146,9 @@ def _plan(composer: Composer, swept: Swept, metric: Objective) -> Plan:
         batches, known, answer = seeds.batches(), seeds.first, seeds.answer
         num_jobs = len(known) * swept.config.max_seeds // swept.config.min_seeds
     else:
-        every = composer.distinct(combinations(swept.overrides), keys)
+        alone = swept.config.sampler is Sampler.one_at_a_time
+        settings = one_at_a_time if alone else combinations
+        every = composer.distinct(settings(swept.overrides), keys)
         known = [composer.job(each, keys) for each in every]
         batches, num_jobs = iter([known]), len(known)
     refuse_shared_folders(known)

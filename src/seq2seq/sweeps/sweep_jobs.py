@@ -125,13 +125,30 @@ def combinations(overrides: dict[str, Override]) -> Iterator[tuple[str, ...]]:
     Raises:
         InputError: a key has a range of real numbers.
     """
+    return itertools.product(*_values_by_key(overrides).values())
+
+
+def one_at_a_time(overrides: dict[str, Override]) -> Iterator[tuple[str, ...]]:
+    """The first values of all keys, then each other value beside the first ones of the others.
+
+    Each of these has every seed. Errors are those of `combinations`.
+    """
+    by_key = _values_by_key(overrides)
+    seeds = [{"seed": each} for each in by_key.pop("seed", [])] or [{}]
+    first = {key: each[0] for key, each in by_key.items()}
+    others = ((key, value) for key, each in by_key.items() for value in each[1:])
+    for setting in (first, *(first | {key: value} for key, value in others)):
+        yield from (tuple((setting | seed).values()) for seed in seeds)
+
+
+def _values_by_key(overrides: dict[str, Override]) -> dict[str, list[str]]:
     for key, override in overrides.items():
         if override.is_sweep_override() and not override.is_discrete_sweep():
             raise InputError(
                 f"{override.input_line}: a grid needs single values of {key}; "
                 "sweep.sampler=tpe or random searches in ranges"
             )
-    return itertools.product(*map(values, overrides.values()))
+    return {key: values(override) for key, override in overrides.items()}
 
 
 def values(override: Override) -> list[str]:
