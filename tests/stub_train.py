@@ -86,9 +86,7 @@ if __name__ == "__main__":
     run_module._train = stub_training
     run_module.build_corpus = lambda *_: "a corpus"
     # the path of the program that runpy runs takes the place of this one's
-    launch_module.launch = lambda command, count: LAUNCH(
-        [command[0], __file__, *command[2:]], count
-    )
+    run_module.launch = lambda command, count: LAUNCH([command[0], __file__, *command[2:]], count)
     if "-m" in sys.argv:
         from seq2seq.sweeps import sweep
 

@@ -184,10 +184,10 @@ def print_rows(rows: Sequence[Mapping[str, str]], notes: Iterable[str]) -> None:
 
 def terminal() -> Console:
     """Standard output; where it is no terminal, wide enough that nothing is cut."""
-    console = Console(highlight=False, soft_wrap=True)
+    console = Console(highlight=False, soft_wrap=True, force_jupyter=False)
     if console.is_terminal:
         return console
-    return Console(highlight=False, soft_wrap=True, width=WIDTH)
+    return Console(highlight=False, soft_wrap=True, width=WIDTH, force_jupyter=False)
 
 
 def _number(value: float | None) -> str:

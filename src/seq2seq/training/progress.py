@@ -18,7 +18,7 @@ class ProgressReport(Callback):
     """
 
     def __init__(self, *, total_steps: int) -> None:
-        self._console = Console(soft_wrap=True)
+        self._console = Console(soft_wrap=True, force_jupyter=False)
         self._total_steps = total_steps
         self._progress = Progress(
             TextColumn("epoch {task.fields[epoch]}"),
