@@ -35,6 +35,10 @@ browser: $(STAMP) ## drive the Attention tab in chromium (docs/viewing.md)
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[browser]'
 	$(BIN)/python -m pytest tests/browser $(ARGS)
 
+.PHONY: notebook
+notebook: $(STAMP) ## run notebooks/training.ipynb, which keeps what it shows
+	$(BIN)/jupyter execute --inplace notebooks/training.ipynb
+
 .PHONY: check
 check: $(STAMP) ## format check, lint and type check
 	$(BIN)/ruff format --check .
