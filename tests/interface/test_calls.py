@@ -309,7 +309,6 @@ def test_a_driver_in_a_thread_hears_no_signal():
 def test_lists_are_a_corpus_that_is_named_by_what_it_holds(given, capsys):
     run = given[0]
     (store,) = (run.folder.parents[1] / ".text").iterdir()
-    assert run.folder.name.endswith(f"text={store.name}") or "text" not in run.folder.name
     for side, sentences in (("source", SOURCE), ("target", TARGET)):
         assert (store / f"train.{side}").read_text().splitlines() == sentences
         assert f"{side}: runs/.text/{store.name}/train.{side}" in (
@@ -326,11 +325,9 @@ def test_held_out_lists_are_the_splits_and_other_text_is_another_run(given, fold
     text = {"source": SOURCE[9:], "target": TARGET[9:], **held_out}
     with mock.patch.object(calls, "start", return_value=0) as started:
         other = seq2seq.train(*overrides, **text)
-        named = seq2seq.train(*overrides, "name=mine", "runs_dir=it's here", **text)
+        named = seq2seq.train(*overrides, "name=mine", 'runs_dir="it\'s here"', **text)
     assert other.folder != given[0].folder
-    assert named.folder == folder / "it-s here" / "baseline" / "mine" or named.folder == (
-        folder / "it's here" / "baseline" / "mine"
-    )
+    assert named.folder == folder / "it's here" / "baseline" / "mine"
     for (config, _), _ in started.call_args_list:
         assert Path(config.data.validation.source).read_text().splitlines() == SOURCE[:4]
         assert Path(config.data.validation.target).read_text().splitlines() == TARGET[:4]
