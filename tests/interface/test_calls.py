@@ -325,10 +325,13 @@ def test_held_out_lists_are_the_splits_and_other_text_is_another_run(given, fold
     text = {"source": SOURCE[9:], "target": TARGET[9:], **held_out}
     with mock.patch.object(calls, "start", return_value=0) as started:
         other = seq2seq.train(*overrides, **text)
+        changed = seq2seq.train(*overrides, **text | {"source": [*SOURCE[9:-1], "another"]})
         named = seq2seq.train(*overrides, "name=mine", 'runs_dir="it\'s here"', **text)
-    assert other.folder != given[0].folder
+    assert len({other.folder, changed.folder, given[0].folder}) == 3
     assert named.folder == folder / "it's here" / "baseline" / "mine"
-    for (config, _), _ in started.call_args_list:
+    configs = [config for (config, _), _ in started.call_args_list]
+    assert Path(configs.pop(1).data.train.source).read_text().splitlines()[-1] == "another"
+    for config in configs:
         assert Path(config.data.validation.source).read_text().splitlines() == SOURCE[:4]
         assert Path(config.data.validation.target).read_text().splitlines() == TARGET[:4]
         assert Path(config.data.test.target).read_text().splitlines() == TARGET[4:9]

@@ -114,7 +114,7 @@ def test_a_kernel_runs_the_notebook_is_interrupted_and_goes_on(monkeypatch, tmp_
 
     monkeypatch.setenv("PYTHONPATH", f"{ROOT}:{ROOT / 'src'}")
     monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path))
-    notebook = nbformat.from_dict(shrunk_notebook())
+    notebook = nbformat.reads(json.dumps(shrunk_notebook()), as_version=4)
     for source in (INTERRUPTED, "train().metrics['num_steps']"):
         notebook.cells.append(nbformat.v4.new_code_cell(source))
     notebook.cells[-2].metadata["tags"] = ["raises-exception"]
