@@ -58,7 +58,7 @@ def test_the_examples_of_the_page_run_in_order(small):
     assert namespace["best"].metrics == namespace["runs"][0].metrics
 
 
-def test_the_notebook_uses_this_alone_and_keeps_what_it_showed():
+def test_the_notebook_uses_this_alone():
     imported = {
         alias.name
         for cell in CODE
@@ -68,11 +68,6 @@ def test_the_notebook_uses_this_alone_and_keeps_what_it_showed():
     }
     assert imported == {"seq2seq", "subprocess", "sys", "find_spec"}
     assert 8 <= len(CODE) <= 12
-    outputs = [json.dumps(cell["outputs"]) for cell in CODE]
-    assert [cell["execution_count"] for cell in CODE] == [*range(1, len(CODE) + 1)]
-    assert sum("<iframe" in each for each in outputs) == 2
-    assert sum("<table>" in each for each in outputs) == 1
-    assert not any(re.search(r"/home/|/root/|/work/|/tmp/|Traceback", each) for each in outputs)
 
 
 def shrunk_notebook():
@@ -125,6 +120,7 @@ def test_a_kernel_runs_the_notebook_is_interrupted_and_goes_on(monkeypatch, tmp_
     shown = [json.dumps(cell["outputs"]) for cell in cells]
     assert sum("<iframe" in each for each in shown) == 2
     assert "<table>" in shown[-1]
+    assert not any("\\u001b" in each for each in shown)  # no bar, no colours
     assert interrupted["outputs"][-1]["ename"] == "KeyboardInterrupt"
     assert "the same call continues" in interrupted["outputs"][-1]["evalue"]
     assert "continuing from" in json.dumps(continued["outputs"])
