@@ -14,8 +14,8 @@ from seq2seq.errors import InputError, SweepEnded, TrainingFailed, TrainingInter
 from seq2seq.interface.finished_run import FinishedRun
 from seq2seq.interface.given_text import Pairs, text_overrides
 from seq2seq.own_files import CONF
-from seq2seq.runs.run import start
 from seq2seq.runs.run_folder import name_from_overrides, run_folder
+from seq2seq.runs.start import start
 from seq2seq.storage.failures import refusals_in_one_line
 
 if TYPE_CHECKING:

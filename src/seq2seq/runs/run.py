@@ -1,14 +1,12 @@
 """One run: a configuration and a folder in, metrics out."""
 
-import os
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from seq2seq.command_line.calling import as_called, own_command
+from seq2seq.command_line.calling import as_called
 from seq2seq.config import Config
 from seq2seq.errors import InputError
 from seq2seq.evaluation.metrics import METRICS
@@ -17,10 +15,9 @@ from seq2seq.experiments.metrics import VERSION
 from seq2seq.experiments.translations import text_fingerprint
 from seq2seq.option_rules import warnings
 from seq2seq.plain_text import one_line
-from seq2seq.runs.launch import launch, needs_launch, num_processes
 from seq2seq.runs.making.corpus import build_corpus
 from seq2seq.runs.process_group import process_group
-from seq2seq.runs.run_folder import run_folder, tidy
+from seq2seq.runs.run_folder import tidy
 from seq2seq.runs.run_record import (
     RunRecord,
     config_values,
@@ -38,33 +35,6 @@ from seq2seq.training.process_group import ProcessGroup
 
 Metrics = dict[str, Any]
 """What ``metrics.json`` holds: scores by split, then facts of the run."""
-
-
-def refuse_sweep(config: Config) -> None:
-    """A sweep is not one run.
-
-    Raises:
-        InputError: the configuration is that of a sweep.
-    """
-    if config.sweep.parameters:
-        raise InputError("sweep=… describes many runs: add -m (from Python: seq2seq.sweep)")
-
-
-def start(config: Config, overrides: Sequence[str]) -> int:
-    """Do what this command describes, in as many processes as it wants; returns the exit status.
-
-    Args:
-        config: of the run.
-        overrides: those of the command line that are not Hydra's own.
-
-    Raises:
-        InputError: the configuration is that of a sweep; and what `run` raises.
-    """
-    refuse_sweep(config)
-    if needs_launch(config.device, os.environ):
-        return launch([*own_command(), *sys.argv[1:]], num_processes(config.device))
-    run(config, run_folder(config, overrides), overrides)
-    return 0
 
 
 def run(config: Config, run_dir: Path, overrides: Sequence[str] = ()) -> Metrics:
