@@ -35,6 +35,10 @@ browser: $(STAMP) ## drive the Attention tab in chromium (docs/viewing.md)
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[browser]'
 	$(BIN)/python -m pytest tests/browser $(ARGS)
 
+.PHONY: notebook
+notebook: $(STAMP) ## run notebooks/training.ipynb, which keeps what it shows
+	$(BIN)/jupyter execute --inplace notebooks/training.ipynb
+
 .PHONY: check
 check: $(STAMP) ## format check, lint and type check
 	$(BIN)/ruff format --check .
@@ -68,7 +72,7 @@ audit: ## known vulnerabilities of the pinned dependencies
 	.audit/bin/pip-audit --strict --requirement constraints.txt --no-deps --disable-pip
 
 # All but what starts the programs.
-QUICK := $(filter-out tests/benchmarks tests/browser tests/runs tests/sweeps tests/torture,$(patsubst %/,%,$(wildcard tests/*/))) \
+QUICK := $(filter-out tests/benchmarks tests/browser tests/interface tests/runs tests/sweeps tests/torture,$(patsubst %/,%,$(wildcard tests/*/))) \
 	tests/test_architecture.py
 
 .PHONY: quick

@@ -56,7 +56,7 @@ def pytest_configure(config):
 
 LONGEST = (
     "test_sweep.py", "test_torture.py", "test_programs.py", "test_run.py", "test_readme.py",
-    "test_training_options.py", "test_process_group.py", "test_endings.py",
+    "test_training_options.py", "test_process_group.py", "test_endings.py", "test_calls.py",
 )  # fmt: skip
 """Files that take long begin first, lest one core waits for them at the end."""
 

@@ -18,6 +18,7 @@ from seq2seq.errors import TrainingInterrupted
 from seq2seq.experiments.translations import Translations, translations_path, write_translations
 from seq2seq.runs import launch as launch_module
 from seq2seq.runs import run as run_module
+from seq2seq.runs import start as start_module
 from seq2seq.storage.writing import write_file
 
 PROGRAM = Path(__file__).parents[1] / "train.py"
@@ -86,9 +87,7 @@ if __name__ == "__main__":
     run_module._train = stub_training
     run_module.build_corpus = lambda *_: "a corpus"
     # the path of the program that runpy runs takes the place of this one's
-    launch_module.launch = lambda command, count: LAUNCH(
-        [command[0], __file__, *command[2:]], count
-    )
+    start_module.launch = lambda command, count: LAUNCH([command[0], __file__, *command[2:]], count)
     if "-m" in sys.argv:
         from seq2seq.sweeps import sweep
 

@@ -155,7 +155,9 @@ def test_commands_on_a_trained_model_answer(baseline, command):
 
 def test_the_example_in_python_translates(baseline, capsys):
     example = next(
-        block for block in re.findall(r"```python\n(.*?)```", README, re.DOTALL) if "Tran" in block
+        block
+        for block in re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+        if "translator" in block
     )
     exec(compile(example, "README.md", "exec"), {})
     assert len(capsys.readouterr().out.splitlines()) >= 2

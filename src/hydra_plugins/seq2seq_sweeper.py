@@ -36,14 +36,14 @@ class JobSweeper(Sweeper):
         """Run the jobs.
 
         Raises:
-            SweepEnded: with the exit status, which Hydra does not hand on otherwise.
+            SweepEnded: with what came of it, which Hydra does not hand on otherwise.
         """
         from seq2seq.errors import SweepEnded  # noqa: PLC0415
         from seq2seq.sweeps.sweep import sweep  # noqa: PLC0415 - a single run loads Hydra too
 
         if self.hydra_context is None or self.config is None:
             raise RuntimeError("Hydra calls setup before sweep")
-        raise SweepEnded(sweep(self.hydra_context, self.config, arguments))
+        raise SweepEnded(*sweep(self.hydra_context, self.config, arguments))
 
 
 ConfigStore.instance().store(

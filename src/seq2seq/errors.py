@@ -1,5 +1,6 @@
 """What ends a program other than success and defects: wrong input, a failure, a signal."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 
@@ -49,8 +50,9 @@ class SweepEnded(Exception):  # noqa: N818 - an event, not an error
 
     Attributes:
         status: the exit status of the program.
+        folders: of the runs that are finished.
     """
 
-    def __init__(self, status: int) -> None:
+    def __init__(self, status: int, folders: Sequence[Path]) -> None:
         super().__init__(f"the sweep ended with status {status}")
-        self.status = status
+        self.status, self.folders = status, folders

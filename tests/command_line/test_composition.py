@@ -7,7 +7,7 @@ import pytest
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
-from seq2seq.command_line.composition import judge_compositions
+from seq2seq.command_line.composition import judged_compositions
 from seq2seq.command_line.config_errors import as_config
 from seq2seq.command_line.hydra_section import judge_hydra
 from seq2seq.commands import train
@@ -36,8 +36,7 @@ SLURM = "hydra/launcher=submitit_slurm"
 
 def composed(*overrides, whole=False):
     register_schema()
-    judge_compositions()
-    with initialize_config_dir(str(strangers.CONF), version_base="1.3"):
+    with judged_compositions(), initialize_config_dir(str(strangers.CONF), version_base="1.3"):
         return compose("config", overrides=list(overrides), return_hydra_config=whole)
 
 

@@ -60,7 +60,8 @@ REFUSED = {
         "trainer.max_epochs=1.5 is wrong: trainer.max_epochs takes a whole number, 1 or more"
     ),
     "seed=": "seed= is wrong: seed takes a whole number, 0 to 4294967295",
-    "seed=1,2": "seed=1,2 is several values: write one, or add --multirun to run each of them",
+    "seed=1,2": "seed=1,2 is several values: write one, or add --multirun (from Python: "
+    "seq2seq.sweep)",
     "seed=${foo}": "seed: Interpolation key 'foo' not found; write the value itself",
     "model.bidirectional=maybe": (
         "model.bidirectional=maybe is wrong: model.bidirectional takes true or false"

@@ -5,8 +5,9 @@ import pytest
 
 from seq2seq.config import Config, SweepConfig
 from seq2seq.runs.making.corpus import build_corpus
-from seq2seq.runs.run import refuse_sweep, run
+from seq2seq.runs.run import run
 from seq2seq.runs.run_folder import run_folder
+from seq2seq.runs.start import refuse_sweep
 
 
 def schemas_of(config):

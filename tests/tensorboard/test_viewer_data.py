@@ -215,3 +215,22 @@ def test_a_slider_that_is_dragged_asks_for_where_it_stops_and_what_is_beside_it(
     assert 5 not in found["asked"]
     assert found["painted"] == [6, 3]
     assert found["together"] == 1
+
+
+@pytest.mark.parametrize(
+    ("address", "written"), [("file:///page.html", ["#step=5"]), ("about:srcdoc", [])]
+)
+def test_a_page_in_a_frame_of_a_notebook_has_no_address_to_write(address, written):
+    script = """
+    globalThis.matchMedia = () => ({ matches: false });
+    const written = [];
+    globalThis.location = new URL("%s");
+    const replaceState = (...given) => {
+      if (location.protocol === "about:") throw new Error("SecurityError");
+      written.push(given[2]);
+    };
+    globalThis.history = { replaceState };
+    pageHost().write(new URLSearchParams({ step: 5 }));
+    """
+    imported = f"import {{ pageHost }} from '{STATIC}/address.js';"
+    assert told_by(imported, script % address, "tell(written);") == written

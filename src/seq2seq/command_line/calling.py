@@ -2,6 +2,7 @@
 
 import re
 import sys
+from pathlib import Path
 
 COMMANDS = {
     "train": "train.py",
@@ -19,6 +20,7 @@ COMMANDS = {
 }
 """The commands of ``seq2seq``, with the file of a clone that is another door to each."""
 
+DOORS = {Path(file).name for file in COMMANDS.values()}
 NAMED = re.compile(rf"\bseq2seq ({'|'.join(COMMANDS)})\b")
 
 
@@ -29,7 +31,7 @@ def set_command(name: str, arguments: list[str]) -> None:
 
 def as_called(text: str) -> str:
     """A text that names commands, such as ``seq2seq translate``, as this one was called."""
-    if not sys.argv[0].endswith(".py"):
+    if Path(sys.argv[0]).name not in DOORS:
         return text
     return NAMED.sub(lambda match: f"python {COMMANDS[match[1]]}", text)
 

@@ -7,7 +7,8 @@ what is judged is what runs, and wherever a value is from, it is seen.
 
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -33,11 +34,16 @@ REFERENCE = re.compile(r"\$\{([A-Za-z_]\w*(\.\w+)*)\}")
 """The one interpolation there is: all of a value, by the key of another, which is no reference."""
 
 
-def judge_compositions() -> None:
-    """Have whatever Hydra composes in this process judged."""
+@contextmanager
+def judged_compositions() -> Iterator[None]:
+    """Have whatever Hydra composes in the block judged, and what it composes elsewhere not."""
     # Hydra has no argument for it; a version without this name fails here, before it composes
-    del vars(hydra_itself)["ConfigLoaderImpl"]
+    before = vars(hydra_itself).pop("ConfigLoaderImpl")
     vars(hydra_itself)["ConfigLoaderImpl"] = JudgedLoader
+    try:
+        yield
+    finally:
+        vars(hydra_itself)["ConfigLoaderImpl"] = before
 
 
 class JudgedLoader(ConfigLoaderImpl):

@@ -99,7 +99,7 @@ SAYINGS: dict[re.Pattern[str], Callable[[re.Match[str]], str]] = {
     re.compile(r"Could not override '([^']*)'"): lambda match: unknown_key(match[1]),
     re.compile(r"Could not delete from config. '([^']*)'"): lambda match: unknown_key(match[1]),
     re.compile(r"Ambiguous value for argument '([^']*)'"): lambda match: (
-        f"{match[1]} is several values: write one, or add --multirun to run each of them"
+        f"{match[1]} is several values: write one, or add --multirun (from Python: seq2seq.sweep)"
     ),
     re.compile(
         r"(?:^|/)(\w+)@\w+ appears more than once|Multiple values for (?:\S+/)?(\w+)"

@@ -8,7 +8,7 @@ does not count. Results are kept in docs/speedrun.md.
 
 import argparse
 
-from seq2seq.command_line.composing import composed_config
+from seq2seq.command_line.composing import composed
 from seq2seq.command_line.printing import print_while_read
 from seq2seq.command_line.program import program_parser, run_program
 from seq2seq.errors import InputError
@@ -27,7 +27,7 @@ def main() -> int:
 def _run(arguments: argparse.Namespace) -> int:
     print_while_read()
     overrides = ["experiment=speedrun", *arguments.overrides]
-    config = composed_config(CONF, overrides)
+    config, _ = composed(CONF, overrides)
     folder = run_folder(config, arguments.overrides)
     if folder.exists():
         raise InputError(f"{folder} is there: a speedrun begins at the beginning, give name=…")

@@ -9,8 +9,7 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
 from seq2seq.command_line.arguments import check_arguments
-from seq2seq.command_line.calling import own_command
-from seq2seq.command_line.composition import judge_compositions
+from seq2seq.command_line.composition import judged_compositions
 from seq2seq.command_line.config_errors import CONFIG_ERRORS, as_config, explain
 from seq2seq.command_line.help import help_text
 from seq2seq.command_line.printing import print_while_read
@@ -18,9 +17,7 @@ from seq2seq.command_line.program import ENDINGS, ended_by
 from seq2seq.config import register_schema
 from seq2seq.errors import InputError, SweepEnded, TrainingFailed
 from seq2seq.own_files import CONF
-from seq2seq.runs.launch import launch, needs_launch, num_processes
-from seq2seq.runs.run import refuse_sweep, run
-from seq2seq.runs.run_folder import run_folder
+from seq2seq.runs.start import start
 from seq2seq.signals import stop_signals
 from seq2seq.storage.failures import refusals_in_one_line
 
@@ -28,17 +25,11 @@ from seq2seq.storage.failures import refusals_in_one_line
 def train(composed: DictConfig) -> int:
     """Run what Hydra composed; returns the exit status."""
     try:
-        config = as_config(composed)
-        refuse_sweep(config)
-        if needs_launch(config.device, os.environ):
-            return launch([*own_command(), *sys.argv[1:]], num_processes(config.device))
-        overrides = list(HydraConfig.get().overrides.task)
-        run(config, run_folder(config, overrides), overrides)
+        return start(as_config(composed), list(HydraConfig.get().overrides.task))
     except ENDINGS as ending:
         return ended_by(ending)
     except CONFIG_ERRORS as error:
         return ended_by(InputError(explain(error)))
-    return 0
 
 
 def main() -> int:
@@ -52,7 +43,6 @@ def main() -> int:
     for number in set(stop_signals()) - {signal.SIGINT}:
         signal.signal(number, lambda number, _: sys.exit(128 + number))
     register_schema()
-    judge_compositions()
     statuses: list[int] = []
 
     # an exception that left this function would make Hydra print lines of its own
@@ -62,7 +52,7 @@ def main() -> int:
 
     try:
         check_arguments(sys.argv[1:], CONF)
-        with refusals_in_one_line("this folder"):
+        with judged_compositions(), refusals_in_one_line("this folder"):
             task()
     except (InputError, TrainingFailed) as error:
         return ended_by(error)

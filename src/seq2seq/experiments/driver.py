@@ -1,6 +1,5 @@
 """Runs the jobs of a sweep beside each other, each in its own process, until there are no more."""
 
-import signal
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,7 +13,7 @@ from seq2seq.experiments.ledger import ENDED, FAILURES, Ledger, State
 from seq2seq.experiments.processes import JobProcess
 from seq2seq.experiments.running import Running
 from seq2seq.experiments.source import Claim, Nothing, Source
-from seq2seq.signals import insists, stop_signals
+from seq2seq.signals import give_back, insists, stop_signals, take
 
 POLL_SECONDS = 0.1
 CLAIM_SECONDS = 0.5
@@ -97,14 +96,13 @@ class Driver:
 
     @contextmanager
     def _listening(self) -> Iterator[None]:
-        before = {number: signal.signal(number, self._receive) for number in stop_signals()}
+        before = take(stop_signals(), self._receive)
         try:
             yield
         finally:
             for running in self._running:  # also a defect of the driver lets them stop in order
                 running.ask_to_stop()
-            for number, handler in before.items():
-                signal.signal(number, handler)
+            give_back(before)
 
     def _receive(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
         before = self._results.signal_number

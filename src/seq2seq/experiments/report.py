@@ -1,5 +1,6 @@
 """What a sweep says on the terminal: a live status where there is one, plain lines elsewhere."""
 
+import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -184,10 +185,15 @@ def print_rows(rows: Sequence[Mapping[str, str]], notes: Iterable[str]) -> None:
 
 def terminal() -> Console:
     """Standard output; where it is no terminal, wide enough that nothing is cut."""
-    console = Console(highlight=False, soft_wrap=True)
-    if console.is_terminal:
-        return console
-    return Console(highlight=False, soft_wrap=True, width=WIDTH)
+    # a notebook asks for colours, but is no terminal
+    is_terminal = sys.stdout is not None and sys.stdout.isatty()
+    return Console(
+        highlight=False,
+        soft_wrap=True,
+        force_jupyter=False,
+        force_terminal=is_terminal,
+        width=None if is_terminal else WIDTH,
+    )
 
 
 def _number(value: float | None) -> str:

@@ -33,6 +33,28 @@ from seq2seq.training.process_group import ProcessGroup
 from seq2seq.training.time_spent import time_shares
 
 
+@contextmanager
+def _quiet_lightning() -> Iterator[None]:
+    """Lightning's own lines, and its exit after Ctrl-C, are for a program that is its own."""
+    logger = logging.getLogger("lightning.pytorch")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            # Lightning 2.6 on torch 2.13 warns about its own use of torch's tree functions
+            warnings.filterwarnings("ignore", message=r".*LeafSpec", category=FutureWarning)
+            # the values that are logged after a validation are the same in all processes
+            warnings.filterwarnings("ignore", message=r".*recommended to use .*sync_dist=True.*")
+            yield
+    except SystemExit as ended:
+        if isinstance(ended.__context__, KeyboardInterrupt):
+            raise KeyboardInterrupt from ended
+        raise
+    finally:
+        logger.setLevel(level)
+
+
+@_quiet_lightning()
 def fit(
     config: Config,
     prepared: PreparedRun,
@@ -56,7 +78,6 @@ def fit(
         TrainingInterrupted: a signal stopped the training.
     """
     keep_freed_memory()
-    logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
     if job.size > 1:
         torch.manual_seed(seed_of(config.seed, job.rank))
     data = build_data(config, prepared.corpus, job)
@@ -93,7 +114,7 @@ def fit(
     if point is not None:
         print(one_line(f"continuing from {point.checkpoint}, step {point.step}"))
     failures = failures_in_one_line(run_dir, lambda: module.guard.shape)
-    with failures, stop, _quiet_lightning():
+    with failures, stop:
         checkpoint = None if point is None else point.checkpoint
         trainer.fit(module, data, ckpt_path=checkpoint, weights_only=True)
     if prepared.device.type == "cuda":
@@ -105,13 +126,3 @@ def fit(
 def seed_of(seed: int, rank: int) -> int:
     """The seed of a process's dropout: the processes do not drop the same."""
     return int(np.random.SeedSequence((seed, rank)).generate_state(1)[0])
-
-
-@contextmanager
-def _quiet_lightning() -> Iterator[None]:
-    with warnings.catch_warnings():
-        # Lightning 2.6 on torch 2.13 warns about its own use of torch's tree functions
-        warnings.filterwarnings("ignore", message=r".*LeafSpec", category=FutureWarning)
-        # the values that are logged after a validation are the same in all processes
-        warnings.filterwarnings("ignore", message=r".*recommended to use .*sync_dist=True.*")
-        yield

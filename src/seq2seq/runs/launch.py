@@ -22,7 +22,7 @@ from seq2seq.errors import InputError
 from seq2seq.experiments.processes import cores
 from seq2seq.own_files import own_file
 from seq2seq.plain_text import shortened
-from seq2seq.signals import stop_signals
+from seq2seq.signals import give_back, stop_signals, take
 from seq2seq.storage.folder_lock import inherited_descriptors
 
 GRACE_SECONDS = 10.0
@@ -165,16 +165,12 @@ class _Processes:
 
     def supervise(self) -> int:
         """Wait for the end of all; returns the exit status of the job."""
-        previous = {
-            number: signal.signal(number, self._forward)
-            for number in (*stop_signals(), signal.SIGUSR1)
-        }
+        before = take((*stop_signals(), signal.SIGUSR1), self._forward)
         try:
             self._wait()
         finally:
             self._stop()
-            for number, handler in previous.items():
-                signal.signal(number, handler)
+            give_back(before)
         return self._status()
 
     def _forward(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002

@@ -37,16 +37,6 @@ Metrics = dict[str, Any]
 """What ``metrics.json`` holds: scores by split, then facts of the run."""
 
 
-def refuse_sweep(config: Config) -> None:
-    """A sweep is not one run.
-
-    Raises:
-        InputError: the configuration is that of a sweep.
-    """
-    if config.sweep.parameters:
-        raise InputError("sweep=… describes many runs: add -m")
-
-
 def run(config: Config, run_dir: Path, overrides: Sequence[str] = ()) -> Metrics:
     """Train a model, export it, and score it on the test split.
 

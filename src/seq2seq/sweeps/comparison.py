@@ -36,6 +36,17 @@ class ComparedGroups:
     notes: Sequence[str]
     groups: Sequence[Group]
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: table and notes."""
+        columns = list(self.rows[0])
+        rows = [
+            "<tr>" + "".join(f"<td>{html.escape(row[column])}</td>" for column in columns) + "</tr>"
+            for row in self.rows
+        ]
+        head = "".join(f"<th>{html.escape(column)}</th>" for column in columns)
+        notes = [f"<p>{html.escape(note)}</p>" for note in self.notes]
+        return "\n".join([f"<table><tr>{head}</tr>", *rows, "</table>", *notes])
+
 
 def compare_runs(paths: Sequence[Path]) -> ComparedGroups:
     """Group the runs and compare each group with the best one.
@@ -189,26 +200,16 @@ def write_report(report: ComparedGroups, folder: Path) -> list[Path]:
 
 def as_page(report: ComparedGroups, pictures: Mapping[str, bytes]) -> str:
     """One page of HTML that needs no other file."""
-    columns = list(report.rows[0])
-    rows = [
-        "<tr>" + "".join(f"<td>{html.escape(row[column])}</td>" for column in columns) + "</tr>"
-        for row in report.rows
-    ]
-    head = "".join(f"<th>{html.escape(column)}</th>" for column in columns)
     images = [
         f'<p><img alt="{name}" src="data:image/png;base64,{base64.b64encode(data).decode()}"></p>'
         for name, data in pictures.items()
     ]
-    notes = [f"<p>{html.escape(note)}</p>" for note in report.notes]
     return "\n".join(
         [
             '<!doctype html><html lang="en"><meta charset="utf-8"><title>Runs compared</title>',
             "<style>body{font-family:sans-serif;margin:2em}td,th{padding:.3em .8em;"
             "text-align:left;border-bottom:1px solid #ccc}img{max-width:100%}</style>",
-            f"<h1>Runs compared</h1><table><tr>{head}</tr>",
-            *rows,
-            "</table>",
-            *notes,
+            f"<h1>Runs compared</h1>{report._repr_html_()}",
             *images,
             "</html>",
         ]

@@ -4,6 +4,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from hydra._internal.utils import get_args_parser
 from hydra.types import HydraContext
@@ -68,8 +69,10 @@ class Plan:
     answer: Callable[[], list[str]] = list
 
 
-def sweep(hydra_context: HydraContext, composed: DictConfig, arguments: Sequence[str]) -> int:
-    """Run a sweep to its end, with a table of its jobs; returns the exit status.
+def sweep(
+    hydra_context: HydraContext, composed: DictConfig, arguments: Sequence[str]
+) -> tuple[int, list[Path]]:
+    """Run a sweep to its end, with a table of its jobs.
 
     Every job is checked before the first one starts. What ended in an earlier sweep is not
     repeated, what was interrupted continues, and what another process works at is waited for.
@@ -78,6 +81,9 @@ def sweep(hydra_context: HydraContext, composed: DictConfig, arguments: Sequence
         hydra_context: Hydra's own way to compose.
         composed: what Hydra composed for the sweep.
         arguments: the command line, without ``-m`` and Hydra's own overrides.
+
+    Returns:
+        The exit status, and the folders of the runs that are finished.
 
     Raises:
         InputError: a job is wrong.
@@ -92,7 +98,7 @@ def sweep(hydra_context: HydraContext, composed: DictConfig, arguments: Sequence
     if config.dry_run:
         report.console.print(results_table(_as_they_are(plan.known, metric), metric))
         report.console.print(f"{plan.num_jobs} jobs at most; nothing was started (sweep.dry_run)")
-        return 0
+        return 0, []
     started = time.monotonic()
     if is_elsewhere(composed):
         _refuse_growing(config.sampler)
@@ -108,9 +114,10 @@ def sweep(hydra_context: HydraContext, composed: DictConfig, arguments: Sequence
     lines = conclusion(outcomes, results, metric, time.monotonic() - started)
     for line in [*lines, *plan.answer()]:
         report.console.print(Text(one_line(line)))
+    finished = [job.folder for job, each in outcomes.items() if each.state is State.finished]
     if results.signal_number is not None:
-        return 128 + results.signal_number
-    return int(any(outcome.state not in GOOD for outcome in outcomes.values()))
+        return 128 + results.signal_number, finished
+    return int(any(outcome.state not in GOOD for outcome in outcomes.values())), finished
 
 
 def _refuse_growing(sampler: Sampler) -> None:

@@ -2,11 +2,16 @@
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 from seq2seq.errors import InputError
 from seq2seq.tensorboard.plugin.event_files import read_log_folder
 from seq2seq.tensorboard.plugin.page import page
+from seq2seq.tensorboard.records import log_attention
 from seq2seq.text.corpus import read_sources
+
+if TYPE_CHECKING:
+    from seq2seq.decoding.translation import Translation
 
 
 def export_run(folder: Path) -> str:
@@ -36,3 +41,23 @@ def export_translations(
         log_translations(Path(folder), model, pairs, step=0, beam=beam, device=device)
         data = read_log_folder(Path(folder), name=model.resolve().name)
     return page(data, title=f"Attention of {model.resolve().name}: {source.name}")
+
+
+def export_translation(translation: "Translation") -> str:
+    """The page of one translation that has attention."""
+    from seq2seq.tensorboard.event_log import event_writer  # noqa: PLC0415 - as above
+
+    with TemporaryDirectory() as folder:
+        with event_writer(Path(folder)) as writer:
+            log_attention(
+                writer,
+                "sentence",
+                translation.weights,
+                translation.source_tokens,
+                translation.target_tokens,
+                0,
+                kind="translation",
+                score=translation.score,
+            )
+        data = read_log_folder(Path(folder), name="model")
+    return page(data, title=f"Attention of {translation.text}")

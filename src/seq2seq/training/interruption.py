@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from types import FrameType
@@ -13,7 +14,7 @@ import lightning.pytorch as pl
 from lightning.pytorch.callbacks import Callback, EarlyStopping
 
 from seq2seq.errors import TrainingInterrupted
-from seq2seq.signals import STOP_SIGNALS, insists, stop_signals
+from seq2seq.signals import STOP_SIGNALS, give_back, insists, stop_signals, take
 from seq2seq.training.checkpoints import at_step_end
 from seq2seq.training.process_group import ALONE, ProcessGroup
 
@@ -71,13 +72,13 @@ def requeue_command(environment: Mapping[str, str]) -> list[str] | None:
 class StopOnSignal(Callback):
     """On Ctrl-C (SIGINT), SIGTERM or SIGHUP: finish the step, write a checkpoint, stop.
 
-    A second SIGINT or SIGTERM ends the process at once; checkpoints are written whole or not at
-    all. On SIGUSR1: write a checkpoint and go on, or, under SLURM, put the job back into its queue
-    and stop.
+    A second SIGINT or SIGTERM ends the process at once, or, where it is a notebook or a prompt, the
+    call alone; checkpoints are written whole or not at all. On SIGUSR1: write a checkpoint and go
+    on, or, under SLURM, put the job back into its queue and stop.
 
     Of several processes, all act after the same step as soon as one has got a signal.
 
-    Listens inside of a ``with`` block, which is to hold the fit.
+    Listens inside of a ``with`` block, which is to hold the fit; in the main thread only.
 
     Args:
         checkpoint: where to write.
@@ -95,17 +96,17 @@ class StopOnSignal(Callback):
         self._previous: dict[int, Any] = {}
 
     def __enter__(self) -> "StopOnSignal":
-        for number in (*stop_signals(), signal.SIGUSR1):
-            self._previous[number] = signal.signal(number, self._receive)
+        self._previous = take((*stop_signals(), signal.SIGUSR1), self._receive)
         return self
 
     def __exit__(self, *_: object) -> None:
-        for number, handler in self._previous.items():
-            signal.signal(number, handler)
+        give_back(self._previous)
         self._previous = {}
 
     def _receive(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
         if insists(number, self._received):
+            if hasattr(sys, "ps1"):  # a session, in which a person has more than this training
+                raise KeyboardInterrupt
             os.write(2, b"\nleaving at once\n")
             os._exit(128 + number)
         if self._received not in STOP_SIGNALS:
@@ -113,8 +114,7 @@ class StopOnSignal(Callback):
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:  # noqa: ARG002
         """Take the signals back from Lightning, which would stop without a checkpoint."""
-        for number in self._previous:
-            signal.signal(number, self._receive)
+        take(self._previous, self._receive)
         received = self._job.greatest(self._received or 0)
         if received in STOP_SIGNALS:
             exists = self._checkpoint.exists()

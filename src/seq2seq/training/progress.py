@@ -1,5 +1,6 @@
 """Progress on the terminal: a bar where there is one, plain lines elsewhere."""
 
+import sys
 import time
 from typing import Any
 
@@ -18,7 +19,9 @@ class ProgressReport(Callback):
     """
 
     def __init__(self, *, total_steps: int) -> None:
-        self._console = Console(soft_wrap=True)
+        # a notebook asks for colours, but is no terminal
+        is_terminal = sys.stdout is not None and sys.stdout.isatty()
+        self._console = Console(soft_wrap=True, force_jupyter=False, force_terminal=is_terminal)
         self._total_steps = total_steps
         self._progress = Progress(
             TextColumn("epoch {task.fields[epoch]}"),
@@ -73,6 +76,10 @@ class ProgressReport(Callback):
         left = max(self._total_steps - step, 0)
         seconds = round((time.monotonic() - self._started) / done * left)
         return f"{seconds // 60}:{seconds % 60:02d}"
+
+    def on_exception(self, *_: Any) -> None:
+        """Remove the bar: after an exception there is no teardown."""
+        self._progress.stop()
 
     def teardown(self, trainer: pl.Trainer, pl_module: pl.LightningModule, stage: str) -> None:  # noqa: ARG002
         """Remove the bar."""

@@ -75,6 +75,20 @@ def page(data: Any, *, title: str) -> str:
     )
 
 
+def framed(document: str, *, height: int) -> str:
+    """A page within another, in a frame that shares nothing with what is around it.
+
+    Args:
+        document: what `page` makes.
+        height: of the frame [pixels].
+    """
+    content = document.replace("&", "&amp;").replace('"', "&quot;")
+    return (
+        '<iframe title="attention" sandbox="allow-scripts allow-downloads" '
+        f'style="width: 100%; height: {height}px; border: 0" srcdoc="{content}"></iframe>'
+    )
+
+
 def bundle() -> str:
     """All modules as one script: they are written so that their names do not collide."""
     modules = (_EXPORT.sub("", _IMPORT.sub("", static_file(name))) for name in MODULES)

@@ -25,12 +25,12 @@ export function addressOf(state) {
   return new URLSearchParams(changed);
 }
 
-// A page of its own: its hash, and the browser's wish for light or dark.
+// A page of its own: its hash, and the browser's wish for light or dark. A frame has no address.
 export function pageHost() {
   const wish = matchMedia("(prefers-color-scheme: dark)");
   return {
     read: () => new URLSearchParams(location.hash.slice(1)),
-    write: (parameters) => history.replaceState(null, "", `#${parameters}`),
+    write: (parameters) => location.protocol === "about:" || history.replaceState(null, "", `#${parameters}`),
     link: () => location.href,
     isDark: () => wish.matches,
     onTheme: (react) => wish.addEventListener("change", react),

@@ -1,0 +1,62 @@
+"""Translations that show their attention in a notebook."""
+
+import html
+from dataclasses import fields
+from pathlib import Path
+
+from seq2seq.decoding.device import device_named
+from seq2seq.decoding.forced import force_translate
+from seq2seq.decoding.hypothesis import Hypothesis
+from seq2seq.decoding.model_folder import load_attending
+from seq2seq.decoding.translation import Translation
+from seq2seq.decoding.translator import Translator
+from seq2seq.tensorboard.export import export_translation
+from seq2seq.tensorboard.plugin.page import framed
+from seq2seq.tensorboard.record_format import MAX_TOKENS
+from seq2seq.text.bucketing import BatchSize
+from seq2seq.text.corpus import SentencePair
+
+AROUND, ROW = 330, 30
+"""Heights of what surrounds the matrix in the viewer, and of a row of it [pixels]."""
+HIGHEST = 900
+
+
+class ShownTranslation(Translation):
+    """A translation that a notebook shows as the viewer of the Attention tab."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        """HTML; the text alone where there is no attention, or too much of it for the viewer."""
+        if not self.weights.numel() or max(self.weights.shape) > MAX_TOKENS:
+            return f"<p>{html.escape(self.text)}</p>"
+        height = min(HIGHEST, AROUND + ROW * len(self.target_tokens))
+        return framed(export_translation(self), height=height)
+
+
+class ShowingTranslator(Translator):
+    """A translator whose translations are shown so."""
+
+    def _translation(
+        self, source_ids: list[int], source: str, hypothesis: Hypothesis
+    ) -> ShownTranslation:
+        return _shown(super()._translation(source_ids, source, hypothesis))
+
+
+def forced(folder: Path, sentence: str, target: str) -> Translation:
+    """A translation that is given, with the attention of the model that writes it.
+
+    Raises:
+        InputError: there is no model with attention.
+    """
+    (translation,) = force_translate(
+        load_attending(folder),
+        [SentencePair(sentence, target)],
+        device=device_named("cpu"),
+        batch_size=BatchSize(sentences=1, tokens=None),
+    )
+    return _shown(translation)
+
+
+def _shown(translation: Translation) -> ShownTranslation:
+    return ShownTranslation(*(getattr(translation, each.name) for each in fields(Translation)))

@@ -1,0 +1,127 @@
+"""docs/python.md and the notebook that trains, run as they stand but for sizes."""
+
+import ast
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+import seq2seq
+from seq2seq.experiments import processes
+from seq2seq.sweeps import sweep as sweep_module
+from tests.conftest import TINY
+from tests.forks import FORKING
+from tests.swept import STUB
+from tests.tiny import SMALL_MODEL
+
+ROOT = Path(__file__).parents[2]
+BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "python.md").read_text("utf-8"), re.S)
+PATH = ROOT / "notebooks" / "training.ipynb"
+NOTEBOOK = json.loads(PATH.read_text("utf-8"))
+CODE = [cell for cell in NOTEBOOK["cells"] if cell["cell_type"] == "code"]
+FEWEST = ["trainer.max_epochs=1", "device.threads=1", "decoding.beam=2", "tensorboard.heatmaps=0"]
+
+
+def run_cell(source, namespace):
+    """The value of the last line, where it is an expression, as a notebook shows it."""
+    tree = ast.parse(source)
+    last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+    exec(compile(tree, "cell", "exec"), namespace)
+    return last and eval(compile(ast.Expression(last.value), "cell", "eval"), namespace)
+
+
+@pytest.fixture
+def small(monkeypatch, tmp_path):
+    """Trainings are tiny, jobs of sweeps take no time."""
+    monkeypatch.chdir(tmp_path)
+    train = seq2seq.train
+
+    def shrunk(*overrides, **text):
+        added = SMALL_MODEL if text else TINY
+        return train(*overrides, *added, *FEWEST, f"name=run{len(overrides)}", **text)
+
+    monkeypatch.setattr(seq2seq, "train", shrunk, raising=False)
+    monkeypatch.setattr(sweep_module, "own_command", lambda: [sys.executable, str(STUB)])
+    monkeypatch.setattr(processes, "subprocess", FORKING)
+
+
+def test_the_examples_of_the_page_run_in_order(small):
+    namespace = {}
+    shown = [run_cell(block, namespace) for block in BLOCKS]
+    assert len(shown) == 4
+    assert shown[1].text == "Je le vois."
+    assert "<iframe" in shown[1]._repr_html_()
+    assert namespace["own"].metrics["validation"]["num_sentences"] == 20
+    assert len(namespace["runs"]) == 4
+    assert namespace["best"].metrics == namespace["runs"][0].metrics
+
+
+def test_the_notebook_uses_this_alone():
+    imported = {
+        alias.name
+        for cell in CODE
+        for node in ast.walk(ast.parse("".join(cell["source"])))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+    }
+    assert imported == {"seq2seq", "subprocess", "sys", "find_spec"}
+    assert 8 <= len(CODE) <= 12
+
+
+def shrunk_notebook():
+    """The notebook with the tests' settings in its cell of parameters."""
+    notebook = json.loads(PATH.read_text("utf-8"))
+    cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    (values,) = [cell for cell in cells if "parameters" in cell["metadata"].get("tags", ())]
+    values["source"] = f"SETTINGS = {[*TINY, *FEWEST]}"
+    for cell in cells:
+        cell["outputs"], cell["execution_count"] = [], None
+    return notebook
+
+
+def test_the_cells_of_the_notebook_run_in_order(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    namespace = {}
+    cells = [cell for cell in shrunk_notebook()["cells"] if cell["cell_type"] == "code"]
+    shown = [run_cell("".join(cell["source"]), namespace) for cell in cells]
+    html = [each._repr_html_() for each in shown if hasattr(each, "_repr_html_")]
+    assert ["<iframe" in each for each in html] == [True, True, False]
+    assert set(shown[-2]) == {"validation", "test"}
+
+
+INTERRUPTED = """
+import os, signal
+from tests.stops import stopped_after
+
+def train():
+    return seq2seq.train(*SETTINGS, "name=interrupted")
+
+with stopped_after(2, lambda: os.kill(os.getpid(), signal.SIGINT)):
+    train()
+"""
+
+
+def test_a_kernel_runs_the_notebook_is_interrupted_and_goes_on(monkeypatch, tmp_path):
+    nbclient = pytest.importorskip("nbclient", reason="needs the extra notebook")
+    import nbformat  # noqa: PLC0415 - comes with it
+
+    monkeypatch.setenv("PYTHONPATH", f"{ROOT}:{ROOT / 'src'}")
+    monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path))
+    notebook = nbformat.reads(json.dumps(shrunk_notebook()), as_version=4)
+    for source in (INTERRUPTED, "train().metrics['num_steps']"):
+        notebook.cells.append(nbformat.v4.new_code_cell(source))
+    notebook.cells[-2].metadata["tags"] = ["raises-exception"]
+    resources = {"metadata": {"path": str(tmp_path)}}
+    nbclient.NotebookClient(notebook, timeout=300, resources=resources).execute()
+    code = [cell for cell in notebook.cells if cell["cell_type"] == "code"]
+    *cells, interrupted, continued = code
+    shown = [json.dumps(cell["outputs"]) for cell in cells]
+    assert sum("<iframe" in each for each in shown) == 2
+    assert "<table>" in shown[-1]
+    assert not any("\\u001b" in each for each in shown)  # no bar, no colours
+    assert interrupted["outputs"][-1]["ename"] == "KeyboardInterrupt"
+    assert "the same call continues" in interrupted["outputs"][-1]["evalue"]
+    assert "continuing from" in json.dumps(continued["outputs"])
+    assert continued["outputs"][-1]["data"]["text/plain"] == "8"
