@@ -27,6 +27,7 @@ from seq2seq.training.averaging import WeightAverage
 from seq2seq.training.checkpoint_io import DurableCheckpointIO
 from seq2seq.training.checkpoints import CheckpointContents, KeepBest, KeepLast
 from seq2seq.training.datamodule import TranslationData
+from seq2seq.training.guidance import Guidance
 from seq2seq.training.history import History
 from seq2seq.training.interruption import (
     StopAtStep,
@@ -122,6 +123,7 @@ def build_module(
         label_smoothing=config.optim.label_smoothing,
         word_dropout=config.optim.word_dropout,
         r_drop=config.optim.r_drop,
+        guidance=_guidance(config.optim.guidance, corpus),
         gradient_clip=config.trainer.gradient_clip,
         log_every=config.trainer.log_every,
         skip_nonfinite=config.trainer.skip_nonfinite,
@@ -133,6 +135,12 @@ def build_module(
         ),
         job=job,
     )
+
+
+def _guidance(weight: float, corpus: EncodedCorpus) -> Guidance | None:
+    if not weight:
+        return None
+    return Guidance(weight, corpus.train, corpus.source_codec, corpus.target_codec)
 
 
 def build_trainer(
