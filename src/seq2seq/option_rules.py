@@ -122,4 +122,6 @@ def _told(key: str, given: Mapping[str, Any]) -> str:
 
 
 def _text(value: Any) -> str:
+    if value is None:
+        return "null"
     return str(value).lower() if isinstance(value, bool) else str(value)
