@@ -22,8 +22,6 @@ from seq2seq.text.corpus import SentencePair, read_parallel
 from seq2seq.text.words import split_words
 
 GRAMMAR = Path(__file__).resolve().parents[1] / "data" / "grammar"
-NUM_TEST, NUM_TRAIN = 1000, 20_000
-"""Of the built-in corpus, as the default experiment has it."""
 METHODS = ("agreement", "argmax")
 
 
@@ -38,79 +36,65 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--eflomal", default="eflomal-align", help="its program eflomal-align")
     parser.add_argument("--source", type=Path, help="text, plain or .gz")
     parser.add_argument("--target", type=Path, help="its translation")
-    parser.add_argument("--first", type=int, metavar="N", help="align the first N pairs alone")
     return parser
 
 
 def _compare(arguments: argparse.Namespace) -> int:
-    program = shutil.which(arguments.eflomal)
-    if program is None and arguments.source is not None:
+    program, is_own = shutil.which(arguments.eflomal), arguments.source is None
+    if is_own != (arguments.target is None):
+        raise InputError("--source and --target: give both or neither")
+    if program is None and not is_own:
         raise InputError(f"there is no program {arguments.eflomal} to agree with: give --eflomal")
-    pairs, beside = _pairs(arguments)
+    pairs, beside = _corpus() if is_own else (read_parallel(arguments.source, arguments.target), [])
     with TemporaryDirectory() as folder:
-        place = Path(folder)
-        ways = {method: _by_model(arguments.model, method, pairs, place) for method in METHODS}
+        ways = {way: _by_model(arguments.model, way, pairs, Path(folder)) for way in METHODS}
         if program is not None:
-            ways |= _by_eflomal(program, pairs, beside, place)
-    if arguments.source is None:
-        gold = [GoldAlignment.from_links(pair.alignment or (), pair.possible) for pair in pairs]
-        print(f"AER, {len(pairs):,} test pairs of the built-in corpus")
-    else:
+            ways |= _by_eflomal(program, pairs, beside, Path(folder))
+    gold = [GoldAlignment.from_links(pair.alignment or (), pair.possible) for pair in pairs]
+    if not is_own:
         gold = [GoldAlignment(links, links) for links in ways["eflomal forward"]]
-        print(f"1 - agreement with eflomal forward, {len(pairs):,} pairs")
+    print(f"{'AER' if is_own else '1 - agreement with eflomal forward'}, {len(pairs):,} pairs")
     for way, links in ways.items():
         counts = sum(map(AlignmentCounts.of, links, gold), AlignmentCounts())
-        print(f"  {way:<22} {counts.error_rate:.4f}")
+        print(f"  {way:<18} {counts.error_rate:.4f}")
     if program is None:
-        print(f"  eflomal is left out: there is no program {arguments.eflomal}")
+        print(f"eflomal is left out: there is no program {arguments.eflomal}")
     return 0
 
 
-def _pairs(arguments: argparse.Namespace) -> tuple[list[SentencePair], list[SentencePair]]:
-    """The pairs to align, and those that eflomal reads beside them."""
-    if (arguments.source is None) != (arguments.target is None):
-        raise InputError("--source and --target: give both or neither")
-    if arguments.source is not None:
-        return read_parallel(arguments.source, arguments.target)[: arguments.first], []
+def _corpus() -> tuple[list[SentencePair], list[SentencePair]]:
+    """The test and the training pairs of the default experiment."""
     grammar = load_grammar(GRAMMAR)
-    test, train = grammar.sample(NUM_TEST, 1, "test"), grammar.sample(NUM_TRAIN, 1, "train")
-    return test[: arguments.first], train
+    return grammar.sample(1000, 1, "test"), grammar.sample(20_000, 1, "train")
 
 
 def _by_model(model: Path, method: str, pairs: list[SentencePair], folder: Path) -> list[Links]:
     command = [sys.executable, "-m", "seq2seq.commands", "align", str(model), "--method", method]
-    links = folder / "links"
-    with links.open("wb") as output:
-        done = subprocess.run(
-            [*command, "--source", *_files(pairs, folder, "--target")], stdout=output, check=False
-        )
+    with (folder / "links").open("wb") as output:
+        files = _files(pairs, folder, "--source", "--target")
+        done = subprocess.run([*command, *files], stdout=output, check=False)
     if done.returncode:
         raise InputError(f"seq2seq align ended with status {done.returncode}")
-    return _read(links)
+    return _read(folder / "links")
 
 
 def _by_eflomal(
     program: str, pairs: list[SentencePair], beside: list[SentencePair], folder: Path
 ) -> dict[str, list[Links]]:
-    files = folder / "forward", folder / "backward"
-    outputs = ["-f", str(files[0]), "-r", str(files[1]), "--overwrite"]
-    subprocess.run(
-        [program, "-s", *_files(pairs + beside, folder, "-t"), *outputs],
-        check=True,
-        stdout=subprocess.DEVNULL,
-    )
-    forward, backward = (_read(file)[: len(pairs)] for file in files)
+    command = [program, *_files(pairs + beside, folder, "-s", "-t"), "--overwrite"]
+    outputs = folder / "forward", folder / "backward"
+    subprocess.run([*command, "-f", outputs[0], "-r", outputs[1]], check=True)
+    forward, backward = (_read(each)[: len(pairs)] for each in outputs)
     union = [one | other for one, other in zip(forward, backward, strict=True)]
     return {"eflomal forward": forward, "eflomal backward": backward, "eflomal union": union}
 
 
-def _files(pairs: list[SentencePair], folder: Path, option: str) -> list[str]:
-    """The pairs as two files of words, the option of the second between them."""
-    paths = folder / "source", folder / "target"
-    for path, side in zip(paths, ("source", "target"), strict=True):
+def _files(pairs: list[SentencePair], folder: Path, *options: str) -> list[str]:
+    """The pairs as two files of words, each behind its option."""
+    for option, side in zip(options, ("source", "target"), strict=True):
         lines = (" ".join(split_words(getattr(pair, side))) for pair in pairs)
-        path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    return [str(paths[0]), option, str(paths[1])]
+        (folder / option).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return [each for option in options for each in (option, str(folder / option))]
 
 
 def _read(path: Path) -> list[Links]:

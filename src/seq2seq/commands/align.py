@@ -4,7 +4,8 @@ Prints a line of links SOURCE-TARGET for each pair (Pharaoh format), words count
 separated by white space, from the attention of the model while it is forced to give the target, and
 from which words of the two files go together: a pair's links depend on the rest of the text, unless
 --method says that attention alone decides. With --gold the alignment error rate goes to standard
-error, with the least that there can be: words without a token of their own are not linked.
+error, with the least that there can be: by attention alone, words without a token of their own are
+not linked.
 """
 
 import argparse
@@ -17,7 +18,6 @@ from seq2seq.errors import InputError
 from seq2seq.evaluation.agreement import agreed_weights
 from seq2seq.evaluation.alignment import (
     AlignmentCounts,
-    Floats,
     GoldAlignment,
     Links,
     Symmetrisation,
@@ -76,7 +76,7 @@ def _align(arguments: argparse.Namespace) -> int:
     gold = None if arguments.gold is None else _gold(arguments.gold, pairs)
     found = _attention(arguments, pairs)
     if method == "agreement":
-        links = [argmax_links(each) for each in _agreed(pairs, found)]
+        links = _agreed(pairs, found)
     else:
         links = [_links(arguments, *each) for each in found]
 
@@ -115,21 +115,10 @@ def _attention(
     return list(zip(*found, strict=True))
 
 
-def _agreed(pairs: list[SentencePair], found: "list[tuple[WordAttention, ...]]") -> list[Floats]:
-    """`agreed_weights` of the pairs, between words that have tokens of their own in all models."""
-    texts = []
-    for pair, (forward, *others) in zip(pairs, found, strict=True):
-        sides = forward.source_words, forward.target_words
-        for other in others:
-            sides = set(sides[0]) & set(other.target_words), set(sides[1]) & set(other.source_words)
-        words = pair.source.split(), pair.target.split()
-        source, target = (
-            [word if place in side else None for place, word in enumerate(text)]
-            for text, side in zip(words, sides, strict=True)
-        )
-        texts.append((source, target))
-    models = zip(*found, strict=True)
-    return agreed_weights(texts, *([each.weights for each in model] for model in models))
+def _agreed(pairs: list[SentencePair], found: "list[tuple[WordAttention, ...]]") -> list[Links]:
+    texts = [(pair.source.split(), pair.target.split()) for pair in pairs]
+    models = ([each.weights for each in model] for model in zip(*found, strict=True))
+    return [argmax_links(each) for each in agreed_weights(texts, *models)]
 
 
 def _links(
@@ -148,7 +137,9 @@ def _least(
     *backward: "WordAttention",
 ) -> Links:
     """The links that no attention between the tokens of the models could better."""
-    if arguments.method in {"agreement", "argmax"}:
+    if arguments.method == "agreement":  # which links words without tokens, too
+        return best_links(gold, *map(range, reversed(forward.weights.shape)))
+    if arguments.method == "argmax":
         return best_links(gold, forward.source_words, forward.target_words)
     links, *others = (
         links_between(possible, each.source_words, each.target_words)

@@ -17,15 +17,14 @@ Chahuneau and Smith 2013). The constants were chosen on the validation pairs of 
 """
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from seq2seq.evaluation.alignment import Floats
 
-Integers = npt.NDArray[np.int64]
-Words = Sequence[str | None]
-"""The words of a sentence; None for one that is not to be linked."""
+Number = TypeVar("Number", np.float64, np.int64)
 
 FLOOR = 1e-3
 POWER = 0.25
@@ -35,79 +34,46 @@ ROUNDS = 2
 
 
 def agreed_weights(
-    texts: Sequence[tuple[Words, Words]],
+    texts: Sequence[tuple[Sequence[str], Sequence[str]]],
     forward: Sequence[Floats],
     backward: Sequence[Floats] | None = None,
 ) -> list[Floats]:
-    """The q of each pair, for `argmax_links`; zero where a word is not to be linked.
+    """The q of each pair (target words, source words), for `argmax_links`.
 
     Args:
-        texts: source and target words of the pairs.
+        texts: source and target words of the pairs, in any letter case; those for which the
+            matrices have no row or column are left out.
         forward: attention between them (target words, source words).
         backward: that of a model of the other direction (source words, target words), which r is
             then made of; None for the same.
     """
-    places = _Places(texts)
-    ahead = places.values(forward)
-    behind = ahead if backward is None else places.values([each.T for each in backward])
-
-    def agreed(of_source: Floats, of_target: Floats) -> Floats:
-        p, r = _shares(ahead * of_source, places.rows), _shares(behind * of_target, places.columns)
-        return p * r
-
-    q = agreed(np.ones(len(ahead)), np.ones(len(ahead)))
-    for _ in range(ROUNDS):
-        q = agreed(*places.lexicon(q))
-    return places.matrices(q)
-
-
-class _Places:
-    """The places (t, j) of all pairs, one after another, without words that are not to be linked.
-
-    Attributes:
-        rows: the number of each place's target word among those of all pairs.
-        columns: that of its source word.
-    """
-
-    def __init__(self, texts: Sequence[tuple[Words, Words]]) -> None:
-        self._shapes = [(len(target), len(source)) for source, target in texts]
-        self._cells = [_cells(*text) for text in texts]
-        self.rows, self.columns = (
-            _joined([cell[side] for cell in self._cells], [shape[side] for shape in self._shapes])
-            for side in (0, 1)
-        )
-        sources, targets = (_numbers([text[side] for text in texts]) for side in (0, 1))
-        codes = targets[self.rows] * (len(sources) + 1) + sources[self.columns]
-        entries, self._entries = np.unique(codes, return_inverse=True)
-        self._targets, self._sources = np.divmod(entries, len(sources) + 1)
-
-    def values(self, matrices: Sequence[Floats]) -> Floats:
-        """The b at every place."""
-        parts = [_base(each)[cell] for each, cell in zip(matrices, self._cells, strict=True)]
-        return np.concatenate([np.zeros(0), *parts])
-
-    def lexicon(self, q: Floats) -> tuple[Floats, Floats]:
-        """c(x, y) / c(x) and c(x, y) / c(y) at every place."""
-        counts = np.bincount(self._entries, q) + np.float64(SMOOTHING)
-        shares = _shares(counts, self._sources), _shares(counts, self._targets)
-        return shares[0][self._entries], shares[1][self._entries]
-
-    def matrices(self, q: Floats) -> list[Floats]:
-        """The q of each pair (target words, source words)."""
-        ends = np.cumsum([len(rows) for rows, _ in self._cells], dtype=np.int64)
-        found = [np.zeros(shape) for shape in self._shapes]
-        for matrix, cell, part in zip(found, self._cells, np.split(q, ends)[:-1], strict=True):
-            matrix[cell] = part
-        return found
-
-
-def _cells(source: Words, target: Words) -> tuple[Integers, Integers]:
-    """Rows and columns of the places of a pair."""
-    columns, rows = (
-        np.array([place for place, word in enumerate(side) if word is not None], dtype=np.int64)
-        for side in (source, target)
+    both = forward, forward if backward is None else [each.T for each in backward]
+    sizes = [tuple(map(min, a.shape, b.shape)) for a, b in zip(*both, strict=True)]
+    ahead, behind = (
+        [_base(each[:t, :s]) for each, (t, s) in zip(side, sizes, strict=True)] for side in both
     )
-    return rows.repeat(len(columns)), np.tile(columns, len(rows))
+    sources = _numbers([x[:s] for (x, _), (_, s) in zip(texts, sizes, strict=True)])
+    targets = _numbers([y[:t] for (_, y), (t, _) in zip(texts, sizes, strict=True)])
+    many = 1 + max(int(each.max(initial=0)) for each in sources)
+    codes = [y[:, None] * many + x for x, y in zip(sources, targets, strict=True)]
+    known, places = np.unique(_flat(codes), return_inverse=True)
+    ends = np.cumsum([each.size for each in codes])
+    entries = [p.reshape(c.shape) for p, c in zip(np.split(places, ends), codes, strict=False)]
+    of_source = of_target = np.ones(len(known))
+    found: list[Floats] = []
+    for _ in range(ROUNDS + 1):
+        if found:
+            c = SMOOTHING + np.bincount(places, _flat(found))
+            of_source, of_target = (c / np.bincount(x, c)[x] for x in (known % many, known // many))
+        found = [
+            _joint(p * of_source[entry], r * of_target[entry])
+            for p, r, entry in zip(ahead, behind, entries, strict=True)
+        ]
+    return found
+
+
+def _joint(p: Floats, r: Floats) -> Floats:
+    return p / p.sum(axis=1, keepdims=True) * r / r.sum(axis=0, keepdims=True)
 
 
 def _base(weights: Floats) -> Floats:
@@ -116,21 +82,14 @@ def _base(weights: Floats) -> Floats:
     return (weights + FLOOR) ** POWER * np.exp(-NEARNESS * distance)
 
 
-def _shares(values: Floats, groups: Integers) -> Floats:
-    """Each value's share of the sum of its group."""
-    return values / np.bincount(groups, values)[groups]
+def _flat(matrices: Sequence[npt.NDArray[Number]]) -> npt.NDArray[Number]:
+    return np.concatenate([each.ravel() for each in matrices])
 
 
-def _joined(parts: Sequence[Integers], sizes: Sequence[int]) -> Integers:
-    """Numbers of things of each pair, made numbers of things of all pairs."""
-    starts = np.cumsum([0, *sizes])
-    return np.concatenate(
-        [np.zeros(0, np.int64), *(part + start for part, start in zip(parts, starts, strict=False))]
-    )
-
-
-def _numbers(sentences: Sequence[Words]) -> Integers:
-    """A number for each word of all sentences, the same for the same word in any letter case."""
-    known: dict[str | None, int] = {}
-    words = (word and word.lower() for sentence in sentences for word in sentence)
-    return np.array([known.setdefault(word, len(known)) for word in words], dtype=np.int64)
+def _numbers(sentences: Sequence[Sequence[str]]) -> list[npt.NDArray[np.int64]]:
+    """The words of each sentence as numbers, the same for the same word."""
+    known: dict[str, int] = {}
+    return [
+        np.array([known.setdefault(word.lower(), len(known)) for word in sentence], dtype=np.int64)
+        for sentence in sentences
+    ]

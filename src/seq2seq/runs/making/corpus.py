@@ -35,12 +35,7 @@ def build_corpus(data: DataConfig) -> ParallelCorpus:
 
 
 def _linked(pairs: Sequence[SentencePair], path: Path, *, exactly: bool) -> list[SentencePair]:
-    """Pairs with the links of a file, whose words are those that white space separates.
-
-    Args:
-        pairs: the pairs.
-        path: a file in Pharaoh format, a line for each.
-        exactly: whether it may not have more lines.
+    """Pairs with the links of a file, a line for each; `exactly` if there may not be more lines.
 
     Raises:
         InputError: the file is wrong, or not of these pairs.
@@ -58,7 +53,7 @@ def _linked(pairs: Sequence[SentencePair], path: Path, *, exactly: bool) -> list
 
 
 def _with_links(pair: SentencePair, links: GoldAlignment, where: str) -> SentencePair:
-    """A pair with links, made ones between the words of `split_words`."""
+    """A pair with links of words between white space, made ones of those of `split_words`."""
     sides = [_parts(text.split()) for text in (pair.source, pair.target)]
     require_within(links, len(sides[0]), len(sides[1]), where)
     whole, possible = (
