@@ -186,8 +186,7 @@ def corpus_fingerprint(corpus: ParallelCorpus, *, with_links: bool = False) -> s
         digest.update(f"{len(split)}\n".encode())
         for pair in split:
             digest.update(f"{pair.source}\n{pair.target}\n".encode("utf-8", "surrogatepass"))
-            if with_links:
-                digest.update(f"{pair.alignment} {pair.possible}\n".encode())
+            digest.update(f"{pair.alignment} {pair.possible}\n".encode() * with_links)
     return digest.hexdigest()
 
 

@@ -67,6 +67,13 @@ class Guidance:
         return torch.from_numpy(found)
 
 
+def build_guidance(
+    weight: float, split: EncodedSplit, source_codec: TextCodec, target_codec: TextCodec
+) -> Guidance | None:
+    """The guidance of a training split; None where it weighs nothing."""
+    return Guidance(weight, split, source_codec, target_codec) if weight else None
+
+
 def guidance_sums(
     weights: Float[Tensor, "B T S"], wanted: Float[Tensor, "B T S"]
 ) -> tuple[Tensor, Tensor]:
