@@ -220,7 +220,8 @@ def test_align_takes_the_links_of_both_directions(trained, parallel, monkeypatch
             runpy.run_path(str(ROOT / "scripts" / "align.py"), run_name="__main__")
         return [parse_gold(line).sure for line in capsys.readouterr().out.split("\n")[:-1]]
 
-    forward = links()
+    forward = links("--method", "argmax")
+    assert links(*both) != links() != forward
     columns = zip(
         forward,
         links("--method", "intersection", *both),
@@ -237,7 +238,7 @@ def test_align_takes_the_links_of_both_directions(trained, parallel, monkeypatch
     ("options", "message"),
     [
         (["--method", "union"], "--method intersection and union need --reverse MODEL"),
-        (["--reverse", "x"], "--method intersection and union need --reverse MODEL"),
+        (["--method", "argmax", "--reverse", "x"], "--method intersection and union need"),
         (["--gold", "short"], "short has 1 lines for 21 sentence pairs"),
         (["--gold", "far"], "far, line 21: link 0-0 is outside the sentence pair of 0 and 0"),
         (["--gold", "odd"], "odd, line 1: 'x' is no link"),

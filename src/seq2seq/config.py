@@ -239,6 +239,9 @@ class DataConfig:
     )
     truncate: bool = setting("cut the sentences of longer pairs instead of dropping them")
     reverse_source: bool = setting("the encoder reads the source from its end to its beginning")
+    links: str | None = setting(
+        "links of the training pairs' words, Pharaoh format; null: the corpus's own, if it has any"
+    )
     limit: int | None = setting("use only the first pairs of each split", low=2, unit="pairs")
     overfit: bool = setting("validate and test on the training pairs")
 
@@ -425,6 +428,9 @@ class OptimConfig:
     label_smoothing: float = setting("share of the label spread evenly", low=0, high=0.9)
     word_dropout: float = setting("share of tokens read as <unk> in training", low=0, high=0.95)
     r_drop: float = setting("divergence of two dropout masks; 0: one pass", low=0, high=100)
+    guidance: float = setting(
+        "weight of the attention's loss against links; 0: none", low=0, high=100
+    )
     averaging: Averaging = setting("none, ema or epochs: what is validated and exported")
     ema_decay: float = setting("share of the average kept at each step, with ema", low=0, high=1)
     average_from_epoch: int = setting("first epoch in the mean, with epochs", low=1)

@@ -46,6 +46,7 @@ COUNTS: dict[str, tuple[Where, ...]] = {
     "attention.hidden_size": (ATTENDS, Where("attention.score", KNOWN_WITHOUT_SIZE, but_not=True)),
     "attention.window": (ATTENDS, Where("attention.kind", ("local_m", "local_p"))),
     "attention.normaliser": (ATTENDS, Where("attention.kind", ("monotonic",), but_not=True)),
+    "data.links": (Where("optim.guidance", (0,), but_not=True),),
     "optim.ema_decay": (Where("optim.averaging", ("ema",)),),
     "optim.average_from_epoch": (Where("optim.averaging", ("epochs",)),),
     "optim.final_fraction": (Where("optim.schedule", ("cosine",)),),
@@ -69,6 +70,7 @@ COUNTS: dict[str, tuple[Where, ...]] = {
 
 NEEDS: tuple[tuple[Where, Where], ...] = (
     (Where("model.decoder", ("plain",)), Where("model.initial_state", ("encoder",))),
+    (Where("data.tokenizer.sampling", (None,), but_not=True), Where("optim.guidance", (0,))),
     (Where("attention.coverage", (True,)), Where("attention.score", ("additive",))),
 )
 """What is refused: the first of the two without the second."""
@@ -120,4 +122,6 @@ def _told(key: str, given: Mapping[str, Any]) -> str:
 
 
 def _text(value: Any) -> str:
+    if value is None:
+        return "null"
     return str(value).lower() if isinstance(value, bool) else str(value)

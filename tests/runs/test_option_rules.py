@@ -173,6 +173,15 @@ def test_attention_has_no_effect_with_the_decoders_that_have_none():
             "set attention.score=additive",
         ),
         (
+            [
+                "optim.guidance=1",
+                "data.tokenizer.name=unigram",
+                "data.tokenizer.max_size=500",
+                "data.tokenizer.sampling=0.2",
+            ],
+            "data.tokenizer.sampling=0.2 does not go with optim.guidance=1.0: set optim.guidance=0",
+        ),
+        (
             ["attention.kind=local_p"],
             "attention.window is needed with attention.kind=local_p, for example 5",
         ),
@@ -188,7 +197,7 @@ def test_the_refusals_name_keys_and_values_that_exist():
     for which, needed in NEEDS:
         for where in (which, needed):
             names = names_of(where.key, setting_of(where.key).choices)
-            assert set(where.values) <= {*names, True}, where
+            assert set(where.values) <= {*names, True, 0, None}, where
 
 
 def test_a_window_counts_where_there_is_one(configured):

@@ -122,6 +122,10 @@ def test_the_fingerprints_see_every_change():
         ParallelCorpus([*PAIRS, PAIRS[0]], [], PAIRS),
     ]
     assert len({corpus_fingerprint(corpus) for corpus in [CORPUS, *changed]}) == 5
+    linked = replace(CORPUS, train=[replace(PAIRS[0], alignment=((0, 0),)), PAIRS[1]])
+    assert corpus_fingerprint(linked) == corpus_fingerprint(CORPUS)
+    with_links = {corpus_fingerprint(corpus, with_links=True) for corpus in (CORPUS, linked)}
+    assert len(with_links) == 2
     tokenizer = WordTokenizer(language="en", lowercase=False)
     codecs = [
         TextCodec(tokenizer, Vocabulary([*SPECIALS, *words])) for words in ("ab", "ba", "a", "abc")

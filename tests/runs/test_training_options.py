@@ -17,6 +17,7 @@ TIED = ["model.tying=output", "model.readout_size=8"]
 OPTIONS = {
     "optim.word_dropout=0.3": [],
     "optim.r_drop=5": [],
+    "optim.guidance=0.5": ["optim.word_dropout=0.3"],
     "model.dropout_by_sentence=true": ["model.dropout=0.3"],
     "optim.averaging=ema": ["optim.ema_decay=0.9"],
     "optim.averaging=epochs": TIED,

@@ -10,7 +10,8 @@ def sums_of(weight, tokens):
     """Squared distances of a weight from tokens, as if they were losses."""
     losses = (weight - torch.tensor(tokens)).square()
     none = torch.zeros(())
-    return LossSums(losses.sum().detach(), losses.sum(), none, torch.tensor(float(len(tokens))))
+    count = torch.tensor(float(len(tokens)))
+    return LossSums(losses.sum().detach(), losses.sum(), none, count, none, none)
 
 
 def gradient_of(batches, bound=torch.inf):

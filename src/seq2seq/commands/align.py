@@ -1,9 +1,11 @@
 """Align words: seq2seq align MODEL_OR_RUN_DIR --source FILE --target FILE > links.txt
 
 Prints a line of links SOURCE-TARGET for each pair (Pharaoh format), words counted from 0 and
-separated by white space, from the attention of the model while it is forced to give the target.
-With --gold the alignment error rate goes to standard error, with the least that there can be: words
-without a token of their own are not linked.
+separated by white space, from the attention of the model while it is forced to give the target, and
+from which words of the two files go together: a pair's links depend on the rest of the text, unless
+--method says that attention alone decides. With --gold the alignment error rate goes to standard
+error, with the least that there can be: by attention alone, words without a token of their own are
+not linked.
 """
 
 import argparse
@@ -13,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from seq2seq.command_line.program import program_parser, run_program
 from seq2seq.errors import InputError
+from seq2seq.evaluation.agreement import agreed_weights
 from seq2seq.evaluation.alignment import (
     AlignmentCounts,
     GoldAlignment,
@@ -31,7 +34,7 @@ from seq2seq.text.corpus import SentencePair, read_parallel
 if TYPE_CHECKING:
     from seq2seq.decoding.aligner import WordAttention
 
-METHODS = ("argmax", "threshold", "intersection", "union")
+METHODS = ("agreement", "argmax", "threshold", "intersection", "union")
 
 
 def main() -> int:
@@ -49,9 +52,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--method",
         choices=METHODS,
-        default="argmax",
-        help="argmax: the most attended source word of each target word; threshold: all with a "
-        "weight of --threshold; intersection, union: argmax of both models (default: argmax)",
+        default="agreement",
+        help="agreement: by attention and the words of both files; argmax: the most attended "
+        "source word of each target word; threshold: all with a weight of --threshold; "
+        "intersection, union: argmax of both models (default: agreement)",
     )
     parser.add_argument("--threshold", type=float, default=0.4, help="of a weight (default: 0.4)")
     parser.add_argument("--device", default="cpu", help="cpu, cuda or mps (default: cpu)")
@@ -62,13 +66,19 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _align(arguments: argparse.Namespace) -> int:
-    if (arguments.reverse is not None) != (arguments.method in {"intersection", "union"}):
-        raise InputError("--method intersection and union need --reverse MODEL, others take none")
+    has_reverse, method = arguments.reverse is not None, arguments.method
+    if method != "agreement" and has_reverse != (method in {"intersection", "union"}):
+        raise InputError(
+            "--method intersection and union need --reverse MODEL, argmax and threshold take none"
+        )
 
     pairs = read_parallel(arguments.source, arguments.target)
     gold = None if arguments.gold is None else _gold(arguments.gold, pairs)
     found = _attention(arguments, pairs)
-    links = [_links(arguments, *each) for each in found]
+    if method == "agreement":
+        links = _agreed(pairs, found)
+    else:
+        links = [_links(arguments, *each) for each in found]
 
     for pair_links in links:
         sys.stdout.write(f"{format_links(pair_links)}\n")
@@ -105,6 +115,12 @@ def _attention(
     return list(zip(*found, strict=True))
 
 
+def _agreed(pairs: list[SentencePair], found: "list[tuple[WordAttention, ...]]") -> list[Links]:
+    texts = [(pair.source.split(), pair.target.split()) for pair in pairs]
+    models = ([each.weights for each in model] for model in zip(*found, strict=True))
+    return [argmax_links(each) for each in agreed_weights(texts, *models)]
+
+
 def _links(
     arguments: argparse.Namespace, forward: "WordAttention", *backward: "WordAttention"
 ) -> Links:
@@ -121,6 +137,8 @@ def _least(
     *backward: "WordAttention",
 ) -> Links:
     """The links that no attention between the tokens of the models could better."""
+    if arguments.method == "agreement":  # which links words without tokens, too
+        return best_links(gold, *map(range, reversed(forward.weights.shape)))
     if arguments.method == "argmax":
         return best_links(gold, forward.source_words, forward.target_words)
     links, *others = (

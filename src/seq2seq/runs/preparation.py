@@ -102,6 +102,8 @@ def prepare(
     )
     if not model.decoder.attends:
         print(f"attention   none in decoder {spec.decoder}: nothing is drawn, recorded or measured")
+    if config.optim.guidance:
+        _require_guides(corpus, spec.decoder, attends=model.decoder.attends)
     codecs = encoded.source_codec, encoded.target_codec
     exported = TranslationModel(spec, model, *codecs, encoded.bounds)
     return PreparedRun(encoded, exported, device, precision, conditions, point)
@@ -151,6 +153,16 @@ def _require_gold(monitored: str, corpus: EncodedCorpus) -> None:
         raise InputError(
             f"trainer.monitor={monitored}: the validation split has no gold alignments: "
             "set trainer.monitor=loss"
+        )
+
+
+def _require_guides(corpus: ParallelCorpus, decoder: str, *, attends: bool) -> None:
+    """Refuse to guide an attention that there is not, or without links."""
+    if not attends:
+        raise InputError(f"optim.guidance is for attention, which decoder {decoder} has not")
+    if not any(pair.alignment for pair in corpus.train):
+        raise InputError(
+            "optim.guidance: no training pair has links: give their file as data.links=FILE"
         )
 
 

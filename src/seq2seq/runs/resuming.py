@@ -170,12 +170,12 @@ def conditions_of(config: Config, corpus: ParallelCorpus) -> dict[str, Any]:
     """
     return {
         "config": flat(config_values(config)) | {NUM_PROCESSES: num_processes(config.device)},
-        "corpus": corpus_fingerprint(corpus),
+        "corpus": corpus_fingerprint(corpus, with_links=config.optim.guidance > 0),
     }
 
 
-def corpus_fingerprint(corpus: ParallelCorpus) -> str:
-    """SHA-256 of the training and validation pairs, in order.
+def corpus_fingerprint(corpus: ParallelCorpus, *, with_links: bool = False) -> str:
+    """SHA-256 of the training and validation pairs, in order, and of their links where these count.
 
     Of files that are too large to hold, their sizes and times of modification are taken instead.
     """
@@ -186,6 +186,7 @@ def corpus_fingerprint(corpus: ParallelCorpus) -> str:
         digest.update(f"{len(split)}\n".encode())
         for pair in split:
             digest.update(f"{pair.source}\n{pair.target}\n".encode("utf-8", "surrogatepass"))
+            digest.update(f"{pair.alignment} {pair.possible}\n".encode() * with_links)
     return digest.hexdigest()
 
 

@@ -1,28 +1,19 @@
 """What a validation measures of the attention: its health, and its alignment error rate."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import cached_property
 
-import numpy as np
-from numpy.typing import NDArray
 from torch import Tensor
 
-from seq2seq.decoding.aligner import token_words
 from seq2seq.evaluation.alignment import (
     AlignmentCounts,
-    GoldAlignment,
-    argmax_links,
-    best_links,
-    merge_words,
 )
 from seq2seq.evaluation.attention_health import HealthSums, health_sums
 from seq2seq.text.batch import Batch
 from seq2seq.text.codec import TextCodec
 from seq2seq.text.store import EncodedSplit
-from seq2seq.text.words import split_words
+from seq2seq.training.aligned_pair import AlignedPair
 from seq2seq.training.process_group import ProcessGroup
-
-WordNumbers = list[int | None]
 
 
 class AttentionMeasures:
@@ -38,8 +29,7 @@ class AttentionMeasures:
         self, split: EncodedSplit, source_codec: TextCodec, target_codec: TextCodec
     ) -> None:
         self._split = split
-        self._source_codec = source_codec
-        self._target_codec = target_codec
+        self._codecs = source_codec, target_codec
         self._health = HealthSums()
         self._counts = self._least = AlignmentCounts()
 
@@ -93,41 +83,11 @@ class AttentionMeasures:
         return health | {f"alignment/{name}": value for name, value in measures.items()}
 
     @cached_property
-    def _gold(self) -> dict[int, "_Known"]:
-        """What is known of each pair that has gold; the tokens of a side may have been cut."""
+    def _gold(self) -> dict[int, AlignedPair]:
+        """What is known of each pair that has gold."""
         split = self._split
         return {
-            index: _Known(
-                GoldAlignment.from_links(pair.alignment, pair.possible),
-                _words(self._source_codec, pair.source)[: len(split.source[index])],
-                _words(self._target_codec, pair.target)[: len(split.target[index])],
-            )
+            index: AlignedPair.of(split, index, *self._codecs)
             for index, pair in enumerate(split.pairs)
             if pair.alignment is not None
         }
-
-
-@dataclass(frozen=True)
-class _Known:
-    """Gold of a pair, and the words of its source and its target tokens."""
-
-    gold: GoldAlignment
-    source_words: WordNumbers
-    target_words: WordNumbers
-
-    def compared(self, weights: NDArray[np.float32]) -> AlignmentCounts:
-        """The alignment by weights, ``<eos>`` left out, against gold."""
-        merged = merge_words(weights, self.source_words, self.target_words)
-        return AlignmentCounts.of(argmax_links(merged), self.gold)
-
-    @cached_property
-    def least(self) -> AlignmentCounts:
-        """The best alignment that there is."""
-        sides = (
-            {word for word in s if word is not None} for s in (self.source_words, self.target_words)
-        )
-        return AlignmentCounts.of(best_links(self.gold, *sides), self.gold)
-
-
-def _words(codec: TextCodec, text: str) -> WordNumbers:
-    return token_words(codec, text, split_words(text))

@@ -1,6 +1,6 @@
 """Token cross-entropy as sums and a count, so that means are exact over ragged batches."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
@@ -15,34 +15,38 @@ class LossSums:
     Attributes:
         nll: negative log-likelihood in nats, unsmoothed.
         smoothed: cross-entropy against the smoothed labels, with the divergence of two readings
-            where it is asked for: what training minimises.
+            and the guidance where they are asked for: what training minimises.
         num_correct: tokens that greedy search would choose.
         num_tokens: real tokens.
+        guidance: cross-entropy of the attention against links, see `seq2seq.training.guidance`.
+        num_guided: tokens that have such links.
     """
 
     nll: Tensor
     smoothed: Tensor
     num_correct: Tensor
     num_tokens: Tensor
+    guidance: Tensor
+    num_guided: Tensor
 
     def __add__(self, other: "LossSums") -> "LossSums":
-        return LossSums(
-            self.nll + other.nll,
-            self.smoothed + other.smoothed,
-            self.num_correct + other.num_correct,
-            self.num_tokens + other.num_tokens,
-        )
+        names = [each.name for each in fields(LossSums)]
+        return LossSums(*(getattr(self, name) + getattr(other, name) for name in names))
 
     def detach(self) -> "LossSums":
         """The sums without their graph."""
-        return LossSums(
-            self.nll.detach(), self.smoothed.detach(), self.num_correct, self.num_tokens
-        )
+        return LossSums(*(getattr(self, each.name).detach() for each in fields(LossSums)))
+
+    def guided(self, guidance: Tensor, num_guided: Tensor, weight: float) -> "LossSums":
+        """With the loss of the attention, which training minimises, too, times a weight."""
+        smoothed = self.smoothed + weight * guidance
+        return replace(self, smoothed=smoothed, guidance=guidance, num_guided=num_guided)
 
     def metrics(self) -> dict[str, Tensor]:
-        """Loss in nats a token, perplexity and accuracy."""
+        """Loss in nats a token, perplexity and accuracy; the guidance in nats a guided token."""
         loss = self.nll / self.num_tokens
-        return {
+        guidance = {"guidance": self.guidance / self.num_guided} if self.num_guided else {}
+        return guidance | {
             "loss": loss,
             "perplexity": loss.exp(),
             "accuracy": self.num_correct / self.num_tokens,
@@ -76,4 +80,5 @@ def token_cross_entropy(
         label_smoothing=label_smoothing,
         divergence=divergence,
     )
-    return LossSums(nll, smoothed, num_correct, is_token.sum())
+    none = nll.new_zeros(())
+    return LossSums(nll, smoothed, num_correct, is_token.sum(), none, none.long())

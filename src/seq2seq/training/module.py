@@ -19,6 +19,7 @@ from seq2seq.text.batch import Batch
 from seq2seq.text.codec import TextCodec
 from seq2seq.text.store import EncodedSplit
 from seq2seq.training.attention_measures import AttentionMeasures
+from seq2seq.training.guidance import Guidance
 from seq2seq.training.loss import LossSums, token_cross_entropy
 from seq2seq.training.module_state import RESUMED, as_state, module_state
 from seq2seq.training.non_finite import NonFiniteGuard, require_finite_validation
@@ -41,6 +42,7 @@ class TranslationModule(pl.LightningModule):
         optimisation: optimiser and schedule.
         label_smoothing: see `token_cross_entropy`.
         word_dropout: see `drop_words`.
+        guidance: turns links of the training split into a loss of the attention; None for none.
         r_drop: `divergence` of `token_cross_entropy`; above 0 every batch is read twice, under two
             dropout masks.
         gradient_clip: greatest L2 norm of the gradient; None for no bound.
@@ -61,6 +63,7 @@ class TranslationModule(pl.LightningModule):
         label_smoothing: float,
         word_dropout: float,
         r_drop: float,
+        guidance: Guidance | None,
         gradient_clip: float | None,
         log_every: int,
         skip_nonfinite: int,
@@ -76,6 +79,7 @@ class TranslationModule(pl.LightningModule):
         self._label_smoothing = label_smoothing
         self._word_dropout = word_dropout
         self._r_drop = r_drop
+        self._guidance = guidance
         self._gradient_clip = gradient_clip
         self._log_every = log_every
         self._job = job
@@ -115,7 +119,10 @@ class TranslationModule(pl.LightningModule):
             batch = batch.twice()
         if self._word_dropout:
             batch = drop_words(batch, self._word_dropout)
-        sums = self._loss_sums(batch, self.teacher_forced(batch), divergence=self._r_drop)
+        unrolled = self.teacher_forced(batch)
+        sums = self._loss_sums(batch, unrolled, divergence=self._r_drop)
+        if self._guidance is not None:
+            sums = self._guidance.added(sums, unrolled.weights, batch)
         return self._step.add(sums)
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:

@@ -46,7 +46,10 @@ def module_state(checkpoint: dict[str, Any]) -> ModuleState:
     """
     state = converted(checkpoint.get(RESUMED), ModuleState, RESUMED)
     if state.train_sums is not None:
-        counts = {"num_correct", "num_tokens"}
+        # what was written before there was guidance had none
+        none = {"guidance": torch.tensor(0.0), "num_guided": torch.tensor(0)}
+        state.train_sums = none | state.train_sums
+        counts = {"num_correct", "num_tokens", "num_guided"}
         forms = {f.name: torch.tensor(0 if f.name in counts else 0.0) for f in fields(LossSums)}
         require_form(state.train_sums, forms, f"{RESUMED}.train_sums")
     return state

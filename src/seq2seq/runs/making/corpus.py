@@ -1,11 +1,18 @@
 """The corpus that a configuration names. Imports no torch, so that wrong files are refused fast."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib import import_module
+from itertools import accumulate, pairwise
+from pathlib import Path
 from typing import Any
 
 from seq2seq.config import DATA_SCHEMAS, DataConfig
-from seq2seq.text.corpus import ParallelCorpus
+from seq2seq.errors import InputError
+from seq2seq.evaluation.alignment import GoldAlignment
+from seq2seq.evaluation.pharaoh import read_pharaoh, require_within
+from seq2seq.text.corpus import ParallelCorpus, SentencePair
+from seq2seq.text.words import split_words
 
 
 def build_corpus(data: DataConfig) -> ParallelCorpus:
@@ -19,9 +26,47 @@ def build_corpus(data: DataConfig) -> ParallelCorpus:
         corpus = ParallelCorpus(
             corpus.train[: data.limit], corpus.validation[: data.limit], corpus.test[: data.limit]
         )
+    if data.links is not None:
+        exactly = data.limit is None
+        corpus = replace(corpus, train=_linked(corpus.train, Path(data.links), exactly=exactly))
     if data.overfit:
         corpus = replace(corpus, validation=corpus.train, test=corpus.train)
     return corpus
+
+
+def _linked(pairs: Sequence[SentencePair], path: Path, *, exactly: bool) -> list[SentencePair]:
+    """Pairs with the links of a file, a line for each; `exactly` if there may not be more lines.
+
+    Raises:
+        InputError: the file is wrong, or not of these pairs.
+    """
+    links = read_pharaoh(path)
+    if len(links) < len(pairs) or (exactly and len(links) > len(pairs)):
+        raise InputError(
+            f"data.links={path} has {len(links):,} lines for {len(pairs):,} training pairs: line n "
+            "is of pair n, so that nothing may be held out of the training files"
+        )
+    return [
+        _with_links(pair, each, f"{path}, line {number}")
+        for number, (pair, each) in enumerate(zip(pairs, links, strict=False), start=1)
+    ]
+
+
+def _with_links(pair: SentencePair, links: GoldAlignment, where: str) -> SentencePair:
+    """A pair with links of words between white space, made ones of those of `split_words`."""
+    sides = [_parts(text.split()) for text in (pair.source, pair.target)]
+    require_within(links, len(sides[0]), len(sides[1]), where)
+    whole, possible = (
+        tuple(sorted((i, j) for s, t in chosen for i in sides[0][s] for j in sides[1][t]))
+        for chosen in (links.possible, links.possible - links.sure)
+    )
+    return replace(pair, alignment=whole, possible=possible)
+
+
+def _parts(words: Sequence[str]) -> list[range]:
+    """The numbers of the words that `split_words` finds in each."""
+    ends = [0, *accumulate(len(split_words(word)) for word in words)]
+    return [range(*each) for each in pairwise(ends)]
 
 
 def has_test_split(data: DataConfig) -> bool:

@@ -27,6 +27,7 @@ from seq2seq.training.averaging import WeightAverage
 from seq2seq.training.checkpoint_io import DurableCheckpointIO
 from seq2seq.training.checkpoints import CheckpointContents, KeepBest, KeepLast
 from seq2seq.training.datamodule import TranslationData
+from seq2seq.training.guidance import build_guidance
 from seq2seq.training.history import History
 from seq2seq.training.interruption import (
     StopAtStep,
@@ -90,8 +91,7 @@ def _resampling(config: Config, corpus: EncodedCorpus) -> Resampling | None:
 
 def total_steps(config: Config, batches_per_epoch: int) -> int:
     """Optimiser steps of the whole training."""
-    steps_per_epoch = -(-batches_per_epoch // config.trainer.accumulate)
-    steps = config.trainer.max_epochs * steps_per_epoch
+    steps = config.trainer.max_epochs * -(-batches_per_epoch // config.trainer.accumulate)
     return min(steps, config.trainer.max_steps or steps)
 
 
@@ -116,21 +116,21 @@ def build_module(
     config: Config, model: Seq2Seq, corpus: EncodedCorpus, num_steps: int, job: ProcessGroup
 ) -> TranslationModule:
     """The Lightning module around a model."""
+    codecs = corpus.source_codec, corpus.target_codec
     return TranslationModule(
         model,
         optimisation=_optimisation(config, num_steps),
         label_smoothing=config.optim.label_smoothing,
         word_dropout=config.optim.word_dropout,
         r_drop=config.optim.r_drop,
+        guidance=build_guidance(config.optim.guidance, corpus.train, *codecs),
         gradient_clip=config.trainer.gradient_clip,
         log_every=config.trainer.log_every,
         skip_nonfinite=config.trainer.skip_nonfinite,
         validation=corpus.validation,
         target_codec=corpus.target_codec,
         bounds=corpus.bounds,
-        attention_measures=AttentionMeasures(
-            corpus.validation, corpus.source_codec, corpus.target_codec
-        ),
+        attention_measures=AttentionMeasures(corpus.validation, *codecs),
         job=job,
     )
 

@@ -1,0 +1,95 @@
+"""Word alignments by the attention of a model and by what the aligned text itself says of words.
+
+Attention knows the sentence, but looks nowhere in particular for a word that follows from the one
+before it. Which words go together can be counted in the text. For target word t and source word j
+of a pair, with a(t, j) the attention between them, T and S the numbers of words:
+
+    b(t, j) = (a(t, j) + FLOOR)^POWER * exp(-NEARNESS * |t / (T - 1) - j / (S - 1)|)
+    p(j | t) = b(t, j) c(x_j, y_t) / c(x_j), made a distribution over the source words
+    r(t | j) = b(t, j) c(x_j, y_t) / c(y_t), made a distribution over the target words
+    q(t, j) = p(j | t) r(t | j)
+
+c(x, y) is SMOOTHING and the sum of q over all places where x and y stand in one pair; c(x) and c(y)
+are its sums. At first both fractions are 1; then they are counted, ROUNDS times. c(x, y) / c(x) is
+the lexicon of IBM model 1 (Brown et al. 1993), the product of two directions is alignment by
+agreement (Liang, Taskar and Klein 2006), the distance from the diagonal that of fast_align (Dyer,
+Chahuneau and Smith 2013). The constants were chosen on the validation pairs of the built-in corpus.
+"""
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from seq2seq.evaluation.alignment import Floats
+
+Number = TypeVar("Number", np.float64, np.int64)
+
+FLOOR = 1e-3
+POWER = 0.25
+NEARNESS = 2.0
+SMOOTHING = 1e-3
+ROUNDS = 2
+
+
+def agreed_weights(
+    texts: Sequence[tuple[Sequence[str], Sequence[str]]],
+    forward: Sequence[Floats],
+    backward: Sequence[Floats] | None = None,
+) -> list[Floats]:
+    """The q of each pair (target words, source words), for `argmax_links`.
+
+    Args:
+        texts: source and target words of the pairs, in any letter case; those for which the
+            matrices have no row or column are left out.
+        forward: attention between them (target words, source words).
+        backward: that of a model of the other direction (source words, target words), which r is
+            then made of; None for the same.
+    """
+    both = forward, forward if backward is None else [each.T for each in backward]
+    sizes = [tuple(map(min, a.shape, b.shape)) for a, b in zip(*both, strict=True)]
+    ahead, behind = (
+        [_base(each[:t, :s]) for each, (t, s) in zip(side, sizes, strict=True)] for side in both
+    )
+    sources = _numbers([x[:s] for (x, _), (_, s) in zip(texts, sizes, strict=True)])
+    targets = _numbers([y[:t] for (_, y), (t, _) in zip(texts, sizes, strict=True)])
+    many = 1 + max(int(each.max(initial=0)) for each in sources)
+    codes = [y[:, None] * many + x for x, y in zip(sources, targets, strict=True)]
+    known, places = np.unique(_flat(codes), return_inverse=True)
+    ends = np.cumsum([each.size for each in codes])
+    entries = [p.reshape(c.shape) for p, c in zip(np.split(places, ends), codes, strict=False)]
+    of_source = of_target = np.ones(len(known))
+    found: list[Floats] = []
+    for _ in range(ROUNDS + 1):
+        if found:
+            c = SMOOTHING + np.bincount(places, _flat(found))
+            of_source, of_target = (c / np.bincount(x, c)[x] for x in (known % many, known // many))
+        found = [
+            _joint(p * of_source[entry], r * of_target[entry])
+            for p, r, entry in zip(ahead, behind, entries, strict=True)
+        ]
+    return found
+
+
+def _joint(p: Floats, r: Floats) -> Floats:
+    return p / p.sum(axis=1, keepdims=True) * r / r.sum(axis=0, keepdims=True)
+
+
+def _base(weights: Floats) -> Floats:
+    rows, columns = (np.arange(size) / max(size - 1, 1) for size in weights.shape)
+    distance = np.abs(rows[:, None] - columns)
+    return (weights + FLOOR) ** POWER * np.exp(-NEARNESS * distance)
+
+
+def _flat(matrices: Sequence[npt.NDArray[Number]]) -> npt.NDArray[Number]:
+    return np.concatenate([each.ravel() for each in matrices])
+
+
+def _numbers(sentences: Sequence[Sequence[str]]) -> list[npt.NDArray[np.int64]]:
+    """The words of each sentence as numbers, the same for the same word."""
+    known: dict[str, int] = {}
+    return [
+        np.array([known.setdefault(word.lower(), len(known)) for word in sentence], dtype=np.int64)
+        for sentence in sentences
+    ]
