@@ -53,7 +53,7 @@ def test_translations_are_compared_in_the_tokens_of_their_language(runs):
     kept = run.translations("test")
     for each, language in ((run, "fr"), (Run(run.folder, ledger), "th")):
         expected = sentence_statistics(kept.hypotheses, kept.references, language)
-        np.testing.assert_array_equal(statistics_on_test([each], {})[0], expected)
+        np.testing.assert_array_equal(statistics_on_test([each])[0], expected)
     assert "BLEU: stub" in report.notes
 
 
@@ -75,9 +75,9 @@ def test_the_page_needs_no_other_file(runs, tmp_path):
     paths = write_report(compare_runs([runs]), tmp_path)
     names = {path.name for path in paths}
     assert {"comparison.html", "comparison.csv", "comparison.md"} <= names
-    assert {"validation_bleu.png", "parallel_coordinates.png"} <= names
+    assert {"validation_bleu.png", "bleu_by_length.png", "parallel_coordinates.png"} <= names
     page = (tmp_path / "comparison.html").read_text()
-    assert page.count("data:image/png;base64,") == 2
+    assert page.count("data:image/png;base64,") == 3
     assert "http" not in page
     assert 'src="data' in page
 

@@ -1,8 +1,8 @@
 """Compare runs: seq2seq compare runs/baseline
 
 Groups the finished runs among the folders by everything but the seed, and says which differences
-are significant. Writes the table as Markdown and CSV, learning curves, parallel coordinates, and a
-page with all of it.
+are significant, and how each does on short and long sentences. Writes tables as Markdown and CSV,
+learning curves, BLEU by length, parallel coordinates, and a page with all of it.
 """
 
 import argparse
@@ -34,7 +34,10 @@ def _compare(arguments: argparse.Namespace) -> int:
     folder = arguments.output or inside(arguments.runs[0], "comparison")
     with writing(folder, "--output"):
         paths = write_report(report, folder)
-    print_rows(report.rows, report.notes)
+    *others, last = report.tables()
+    for rows in others:
+        print_rows(rows, [])
+    print_rows(last, report.notes)
     for path in paths:
         print(one_line(f"{'written':<12}{path}"))
     return 0

@@ -179,6 +179,14 @@ def mean(numbers: Sequence[float]) -> float | None:
     return sum(numbers) / len(numbers) if numbers else None
 
 
+def spread(numbers: Sequence[float]) -> str:
+    """Mean and standard deviation."""
+    centre, around = mean(numbers), deviation(numbers)
+    if centre is None:
+        return ""
+    return f"{centre:.2f}" if around is None else f"{centre:.2f} ± {around:.2f}"
+
+
 def deviation(numbers: Sequence[float]) -> float | None:
     """Their standard deviation as a sample (divided by n - 1); None of fewer than two."""
     if len(numbers) < 2:

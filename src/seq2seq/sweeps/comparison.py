@@ -14,10 +14,12 @@ from numpy.typing import NDArray
 from seq2seq.errors import InputError
 from seq2seq.evaluation.metrics import quick_metrics
 from seq2seq.evaluation.significance import compare, statistics_of
-from seq2seq.experiments.comparison import Group, Run, deviation, find_runs, group_runs, mean
+from seq2seq.experiments.comparison import Group, Run, find_runs, group_runs, mean, spread
+from seq2seq.experiments.translations import Translations
 from seq2seq.plain_text import one_line
 from seq2seq.storage.removal import remove_leftovers
 from seq2seq.storage.writing import write_file
+from seq2seq.sweeps.by_length import ByLength, by_length
 
 LEVEL = 0.05
 
@@ -30,22 +32,22 @@ class ComparedGroups:
         rows: a row for each group, best first, by column.
         notes: what to know when reading them.
         groups: best first.
+        by_length: scores of those on the best one's test text; None where it is not kept.
     """
 
     rows: Sequence[Mapping[str, str]]
     notes: Sequence[str]
     groups: Sequence[Group]
+    by_length: ByLength | None
+
+    def tables(self) -> list[Sequence[Mapping[str, str]]]:
+        """The rows, and those of the scores by length."""
+        return [self.rows, *([] if self.by_length is None else [self.by_length.rows()])]
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: table and notes."""
-        columns = list(self.rows[0])
-        rows = [
-            "<tr>" + "".join(f"<td>{html.escape(row[column])}</td>" for column in columns) + "</tr>"
-            for row in self.rows
-        ]
-        head = "".join(f"<th>{html.escape(column)}</th>" for column in columns)
+        """What a notebook shows: tables and notes."""
         notes = [f"<p>{html.escape(note)}</p>" for note in self.notes]
-        return "\n".join([f"<table><tr>{head}</tr>", *rows, "</table>", *notes])
+        return "\n".join([*map(_html_table, self.tables()), *notes])
 
 
 def compare_runs(paths: Sequence[Path]) -> ComparedGroups:
@@ -60,7 +62,9 @@ def compare_runs(paths: Sequence[Path]) -> ComparedGroups:
     )
     level = LEVEL / max(1, len(groups) - 1)
     damaged: dict[str, None] = {}
-    best, *others = [(group, statistics_on_test(group.runs, damaged)) for group in groups]
+    tested = [translations_of_test(group.runs, damaged) for group in groups]
+    known = [_statistics(g.runs, each) for g, each in zip(groups, tested, strict=True)]
+    best, *others = zip(groups, known, strict=True)
     verdicts = ["best", *(_verdict(*best, *other, level) for other in others)]
     rows = [
         _row(group) | {"against the best": verdict}
@@ -78,7 +82,22 @@ def compare_runs(paths: Sequence[Path]) -> ComparedGroups:
     if found.others:
         notes.append(f"left out: {len(found.others)} runs that are not finished")
     notes += [f"left out: {one_line(reason)}" for reason in [*found.unreadable, *damaged]]
-    return ComparedGroups(rows, notes, groups)
+    return ComparedGroups(rows, notes, groups, _by_length(groups, tested, known))
+
+
+def _by_length(
+    groups: Sequence[Group],
+    tested: Sequence[Sequence[Translations]],
+    known: Sequence[NDArray | None],
+) -> ByLength | None:
+    if not tested[0]:
+        return None
+    comparable = {
+        group.label: statistics
+        for group, each, statistics in zip(groups, tested, known, strict=True)
+        if statistics is not None and each[0].text == tested[0][0].text
+    }
+    return by_length(tested[0][0].sources, comparable)
 
 
 def _test_or_validation(group: Group) -> float | None:
@@ -106,14 +125,6 @@ def compared_by() -> dict[str, str]:
     return {name: each.title for name, each in quick_metrics().items() if each.score is not None}
 
 
-def spread(numbers: Sequence[float]) -> str:
-    """Mean and standard deviation."""
-    centre, around = mean(numbers), deviation(numbers)
-    if centre is None:
-        return ""
-    return f"{centre:.2f}" if around is None else f"{centre:.2f} ± {around:.2f}"
-
-
 def _verdict(
     best: Group, statistics: NDArray | None, group: Group, own: NDArray | None, level: float
 ) -> str:
@@ -125,8 +136,20 @@ def _verdict(
     return f"{comparison.difference:+.2f}, {comparison.words(level)}"
 
 
-def statistics_on_test(runs: Sequence[Run], damaged: dict[str, None]) -> NDArray | None:
-    """What `significance.compare` wants of runs on one test text; None where it is not kept.
+def statistics_on_test(runs: Sequence[Run]) -> NDArray | None:
+    """What `significance.compare` wants of runs on one test text; None where it is not kept."""
+    return _statistics(runs, translations_of_test(runs, {}))
+
+
+def _statistics(runs: Sequence[Run], tested: Sequence[Translations]) -> NDArray | None:
+    if not tested:
+        return None
+    hypotheses = [each.hypotheses for each in tested]
+    return statistics_of(hypotheses, tested[0].references, runs[0].language)
+
+
+def translations_of_test(runs: Sequence[Run], damaged: dict[str, None]) -> list[Translations]:
+    """The test translations of runs that keep them.
 
     Args:
         runs: the runs.
@@ -139,17 +162,26 @@ def statistics_on_test(runs: Sequence[Run], damaged: dict[str, None]) -> NDArray
             kept += [] if translated is None else [translated]
         except InputError as error:
             damaged[str(error)] = None
-    if not kept:
-        return None
-    return statistics_of([each.hypotheses for each in kept], kept[0].references, runs[0].language)
+    return kept
 
 
 def as_markdown(report: ComparedGroups) -> str:
     """The table in Markdown."""
-    columns = list(report.rows[0])
-    lines = [columns, ["---"] * len(columns), *([row[c] for c in columns] for row in report.rows)]
-    table = ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines]
-    return "\n".join([*table, "", *report.notes]) + "\n"
+    return "\n".join([*map(_markdown_table, report.tables()), *report.notes]) + "\n"
+
+
+def _markdown_table(rows: Sequence[Mapping[str, str]]) -> str:
+    columns = list(rows[0])
+    lines = [columns, ["---"] * len(columns), *([row[c] for c in columns] for row in rows)]
+    return "".join(
+        "| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines
+    )
+
+
+def _html_table(rows: Sequence[Mapping[str, str]]) -> str:
+    lines = [("th", list(rows[0])), *(("td", list(row.values())) for row in rows)]
+    cells = ("".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in line) for tag, line in lines)
+    return "\n".join(["<table>", *(f"<tr>{line}</tr>" for line in cells), "</table>"])
 
 
 def as_csv(report: ComparedGroups) -> str:
@@ -184,7 +216,7 @@ def write_report(report: ComparedGroups, folder: Path) -> list[Path]:
     from seq2seq.pictures.heatmap import png_bytes  # noqa: PLC0415
     from seq2seq.sweeps.comparison_pictures import draw  # noqa: PLC0415 - after the table
 
-    pictures = draw(report.groups)
+    pictures = draw(report.groups, report.by_length)
     encoded = {name: png_bytes(picture) for name, picture in pictures.items()}
     contents: dict[str, str | bytes] = {
         "comparison.html": as_page(report, encoded),

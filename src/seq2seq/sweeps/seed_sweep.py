@@ -101,7 +101,7 @@ class SeedSweep:
             return False, ["answer      none: a setting has fewer than two finished runs"]
         if len({run.texts().get("test") for runs in tested for run in runs}) > 1:
             return True, ["answer      none: the settings have different test sentences"]
-        found = [statistics_on_test(runs, {}) for runs in tested]
+        found = [statistics_on_test(runs) for runs in tested]
         statistics = [each for each in found if each is not None]
         if len(statistics) < len(found):
             return False, ["answer      none: a setting has no test translations"]
