@@ -41,11 +41,15 @@ def wait(process: int, most_seconds: float | None = None) -> tuple[int, float]:
         if ended:
             return os.waitstatus_to_exitcode(status), usage.ru_utime + usage.ru_stime
         if now - looked > LOOK_EVERY:
-            looked, waited = now, now - since
-            seconds, memory = seconds_of(process), _memory(process, "VmHWM") - before
-            if seconds > limit or memory > MOST_MEMORY or waited > PATIENCE:
-                taken = f"{seconds:.0f} s, {memory:,} bytes, after {waited:.0f} s"
-                print(f"  KILLED {process}: {taken}", file=sys.stderr, flush=True)
+            looked = now
+            taken = {
+                "seconds of a processor": (seconds_of(process), limit),
+                "bytes": (_memory(process, "VmHWM") - before, MOST_MEMORY),
+                "seconds of a clock": (now - since, PATIENCE),
+            }
+            over = [f"{much:,.0f} {what}" for what, (much, most) in taken.items() if much > most]
+            if over:
+                print(f"  KILLED {process}: {over[0]}", file=sys.stderr, flush=True)
                 _kill(process)
         time.sleep(0.005)
 
