@@ -53,6 +53,14 @@ REFUSED = {
         "--multirn: there is no such option, did you mean --multirun?; "
         f"values are set by key=value, {KEYS}"
     ),
+    "seed=1,2 -m name=x": (
+        "unrecognized arguments: name=x: every key=value stands before the options, or behind "
+        f"them, {KEYS}"
+    ),
+    "seed=1 --config-dir": (
+        "argument --config-dir/-cd: expected one argument: every key=value stands before the "
+        f"options, or behind them, {KEYS}"
+    ),
     "--cfg=jobs": "--cfg jobs: no such choice, did you mean job?; there are job, hydra, all",
     # values
     "optim.learning_rate=abc": (
