@@ -70,7 +70,8 @@ def search_in(folder: Path, sampler: str) -> TrialSource:
     return TrialSource(search, job_of=job_of, retry_failed=True)
 
 
-def _go_on(folder: Path, sampler: str) -> None:
+def go_on(folder: Path, sampler: str) -> None:
+    """Continue a search by three trials."""
     source = search_in(folder, sampler)
     for _ in range(3):
         claim = source.claim()
@@ -82,7 +83,7 @@ def _go_on(folder: Path, sampler: str) -> None:
 
 def honest_journal(folder: Path) -> list[dict]:
     """The entries of a search of three trials, of which one is running."""
-    _go_on(folder, "tpe")
+    go_on(folder, "tpe")
     search_in(folder, "tpe").study.enqueue_trial({"attention": "dot"})
     search_in(folder, "tpe").claim()
     return [json.loads(line) for line in (folder / "study.journal").read_text().splitlines()]
@@ -96,7 +97,7 @@ def check_journals(folder: Path, share: float) -> Iterator[tuple[str, list[str]]
         place = folder / str(number)
         place.mkdir()
         (place / "study.journal").write_bytes(text)
-        yield name, _answer(lambda place=place, n=number: _go_on(place, list(SAMPLERS)[n % 2]))
+        yield name, _answer(lambda place=place, n=number: go_on(place, list(SAMPLERS)[n % 2]))
 
 
 def _journals(
