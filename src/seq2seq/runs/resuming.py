@@ -45,13 +45,9 @@ FORCEABLE = (
 (Of `data`, what is not named says where the corpus is; its fingerprint says what it is.)
 """
 
-BEFORE = {KEYS[name]: value for name, value in BEFORE_CHOICES.items()} | {
-    "data.tokenizer.restore_case": False,
-    "optim.r_drop": 0.0,
-}
+BEFORE = {"data.tokenizer.restore_case": False, "optim.r_drop": 0.0}
+BEFORE |= {KEYS[name]: value for name, value in BEFORE_CHOICES.items()}
 """What keys were before there was a choice, of those that have come since checkpoints tell them."""
-
-UNKNOWN = "unknown"
 
 NUM_PROCESSES = "number of processes"
 """Among the keys of `conditions_of`: the sizes of the batches and the random numbers follow it."""
@@ -218,7 +214,7 @@ def require_same_conditions(
     """
     now = conditions["config"]
     known = {key: BEFORE[key] for key in BEFORE.keys() & now.keys()} | point.conditions["config"]
-    unknown = {key: UNKNOWN for key in now.keys() - known.keys() if key.startswith(FIXED)}
+    unknown = {key: "unknown" for key in now.keys() - known.keys() if key.startswith(FIXED)}
     idle = without_effect(now).keys() & (without_effect(known).keys() | unknown.keys())
     began = known | unknown
     differing = [key for key in sorted(began.keys() & now.keys() - idle) if began[key] != now[key]]
