@@ -92,6 +92,7 @@ def test_what_a_checkpoint_does_not_tell_may_not_be_what_nobody_knows(configured
         ("data.reverse_source=true", "data.reverse_source=False, not True"),
         ("model.initial_state=zeros", "model.initial_state=encoder, not zeros"),
         ("optim.r_drop=1", "optim.r_drop=0.0, not 1.0"),
+        ("optim.guidance=1", "optim.guidance=0.0, not 1.0"),
     ],
 )
 def test_what_was_no_choice_when_a_run_began_may_not_change_either(

@@ -45,7 +45,7 @@ FORCEABLE = (
 (Of `data`, what is not named says where the corpus is; its fingerprint says what it is.)
 """
 
-BEFORE = {"data.tokenizer.restore_case": False, "optim.r_drop": 0.0}
+BEFORE = {"data.tokenizer.restore_case": False, "optim.guidance": 0.0, "optim.r_drop": 0.0}
 BEFORE |= {KEYS[name]: value for name, value in BEFORE_CHOICES.items()}
 """What keys were before there was a choice, of those that have come since checkpoints tell them."""
 
