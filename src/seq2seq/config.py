@@ -393,15 +393,6 @@ class AttentionConfig:
 
     def __post_init__(self) -> None:
         check_ranges("attention", self)
-        is_local = self.kind.value in {"local_m", "local_p"}
-        if is_local and self.window is None:
-            raise InputError(
-                f"attention.window is needed with attention.kind={self.kind.value}, for example 5"
-            )
-        if self.score == "additive" and self.hidden_size is None:
-            raise InputError(
-                "attention.hidden_size is needed with attention.score=additive, for example 128"
-            )
 
 
 @dataclass(kw_only=True, slots=True)
@@ -442,11 +433,6 @@ class OptimConfig:
 
     def __post_init__(self) -> None:
         check_ranges("optim", self)
-        if self.schedule is Schedule.plateau and self.warmup_steps:
-            raise InputError(
-                f"optim.warmup_steps={self.warmup_steps} does not go with optim.schedule=plateau: "
-                "set optim.warmup_steps=0"
-            )
 
 
 @dataclass(kw_only=True, slots=True)
@@ -594,17 +580,17 @@ class Config:
     def __post_init__(self) -> None:
         check_ranges("", self)
         _check_tying(self.model, joint=self.data.tokenizer.joint)
-        for refusal in refusals(_plain_values(self)):
+        for refusal in refusals(plain_values(self)):
             raise InputError(refusal)
 
 
-def _plain_values(section: Any, prefix: str = "") -> dict[str, Any]:
+def plain_values(section: Any, prefix: str = "") -> dict[str, Any]:
     """A section's values by dotted key, as the table of `option_rules` knows them."""
     found: dict[str, Any] = {}
     for described in fields(section):
         key, value = f"{prefix}{described.name}", getattr(section, described.name)
         if is_dataclass(value):
-            found |= _plain_values(value, f"{key}.")
+            found |= plain_values(value, f"{key}.")
         else:
             found[key] = value.value if isinstance(value, Enum) else value
     return found

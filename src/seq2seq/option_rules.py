@@ -25,6 +25,10 @@ class Where:
         return f"{self.key}{' other than ' if self.but_not else '='}{values}"
 
 
+def _given(key: str) -> Where:
+    return Where(key, (None,), but_not=True)
+
+
 SEARCHES = Where("sweep.sampler", ("tpe", "random"))
 KNOWN_WITHOUT_SIZE = ("average", "bilinear", "dot", "gaussian", "scaled_dot")
 ATTENDS = Where("model.decoder", ("context", "plain"), but_not=True)
@@ -68,12 +72,15 @@ COUNTS: dict[str, tuple[Where, ...]] = {
 }
 """Where an option has an effect: all of these hold."""
 
-NEEDS: tuple[tuple[Where, Where], ...] = (
-    (Where("model.decoder", ("plain",)), Where("model.initial_state", ("encoder",))),
-    (Where("data.tokenizer.sampling", (None,), but_not=True), Where("optim.guidance", (0,))),
-    (Where("attention.coverage", (True,)), Where("attention.score", ("additive",))),
+NEEDS: tuple[tuple[Where, Where, Any], ...] = (
+    (Where("model.decoder", ("plain",)), Where("model.initial_state", ("encoder",)), "encoder"),
+    (_given("data.tokenizer.sampling"), Where("optim.guidance", (0,)), 0),
+    (Where("attention.coverage", (True,)), Where("attention.score", ("additive",)), "additive"),
+    (Where("attention.kind", ("local_m", "local_p")), _given("attention.window"), 5),
+    (Where("attention.score", ("additive",)), _given("attention.hidden_size"), 128),
+    (Where("optim.schedule", ("plateau",)), Where("optim.warmup_steps", (0,)), 0),
 )
-"""What is refused: the first of the two without the second."""
+"""What is refused: the first of two without the second, for example with the value beside them."""
 
 
 def refusals(given: Mapping[str, Any]) -> list[str]:
@@ -81,8 +88,8 @@ def refusals(given: Mapping[str, Any]) -> list[str]:
     values = counting(given)
     return [
         f"{_told(which.key, values)} does not go with {_told(needed.key, values)}: set "
-        f"{needed.key}={_text(needed.values[0])}"
-        for which, needed in NEEDS
+        f"{needed.key}={_text(example)}"
+        for which, needed, example in NEEDS
         if which.key in values and which.holds(values) and not needed.holds(values)
     ]
 

@@ -4,8 +4,10 @@ import gzip
 import sys
 
 import pytest
+import torch
 
 from seq2seq.commands import train
+from seq2seq.model.build import build_seq2seq
 
 LANGUAGES = "data.source_language=en data.target_language=fr"
 PARALLEL = f"data=parallel {LANGUAGES} data.validation.fraction=0.3"
@@ -50,6 +52,14 @@ REFUSED = {
     "--multirn": (
         "--multirn: there is no such option, did you mean --multirun?; "
         f"values are set by key=value, {KEYS}"
+    ),
+    "seed=1,2 -m name=x": (
+        "unrecognized arguments: name=x: every key=value stands before the options, or behind "
+        f"them, {KEYS}"
+    ),
+    "seed=1 --config-dir": (
+        "argument --config-dir/-cd: expected one argument: every key=value stands before the "
+        f"options, or behind them, {KEYS}"
     ),
     "--cfg=jobs": "--cfg jobs: no such choice, did you mean job?; there are job, hydra, all",
     # values
@@ -114,7 +124,7 @@ REFUSED = {
         "set data.tokenizer.joint=false"
     ),
     "optim.schedule=plateau": (
-        "optim.warmup_steps=100 does not go with optim.schedule=plateau: set optim.warmup_steps=0"
+        "optim.schedule=plateau does not go with optim.warmup_steps=100: set optim.warmup_steps=0"
     ),
     "recipe=textbook trainer.early_stopping=1": (
         "trainer.early_stopping needs a metric: set trainer.monitor=loss or another"
@@ -217,10 +227,18 @@ REFUSED = {
         "/proc/here/baseline/x cannot be made or locked (No such file or directory): "
         "set runs_dir to a folder of yours"
     ),
-    # names that are looked up when torch is there, still before any model
-    "attention.score=adition data.train_pairs=20 data.validation_pairs=5 data.test_pairs=5": (
+    # what is wrong whatever the text is, before that is found not to be there
+    "attention.score=adition data.folder=absent": (
         "attention.score: unknown score 'adition', did you mean 'additive'? "
         "known scores: additive, average, bilinear, dot, gaussian, scaled_dot"
+    ),
+    "model.decoder=bahdanaw data.folder=absent": (
+        "model.decoder: unknown decoder 'bahdanaw', did you mean 'bahdanau'? "
+        "known decoders: bahdanau, conditional, luong, context, plain"
+    ),
+    "attention.heads=9 model.decoder_hidden_size=8 data.folder=absent": (
+        "the model cannot be built: attention.heads=9 share 8 numbers of the query and 256 of the "
+        "memory: lower it"
     ),
     "init_from=absent data.train_pairs=20 data.validation_pairs=5 data.test_pairs=5": (
         "absent holds no model.json: give a run folder or its model/ folder"
@@ -229,6 +247,13 @@ REFUSED = {
 
 
 BUILD_MODEL = "seq2seq.runs.making.model.build_seq2seq"
+
+
+def without_memory(spec):
+    """`build_seq2seq`, where it takes no memory."""
+    if torch.get_default_device().type != "meta":
+        pytest.fail("built a model")
+    return build_seq2seq(spec)
 
 
 @pytest.fixture
@@ -257,7 +282,7 @@ def test_the_table_is_long_enough():
 def test_wrong_input_is_refused_with_this_line(files, command, monkeypatch, capsys):
     if "data=hf" in command:
         pytest.importorskip("datasets", reason="needs the extra hf")
-    monkeypatch.setattr(BUILD_MODEL, lambda *_: pytest.fail("built a model"))
+    monkeypatch.setattr(BUILD_MODEL, without_memory)
     monkeypatch.setattr(sys, "argv", ["train.py", *command.split()])
     monkeypatch.setenv("HYDRA_FULL_ERROR", "1")
     status = train.main()

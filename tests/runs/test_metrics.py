@@ -68,8 +68,7 @@ def test_quick_scores_of_translations_are_compared_and_in_hparams():
 
 def test_alignments_are_monitored_only_where_there_is_gold():
     with_gold, without = (
-        SimpleNamespace(validation=SimpleNamespace(pairs=[SimpleNamespace(alignment=each)]))
-        for each in ([(0, 0)], None)
+        SimpleNamespace(validation=[SimpleNamespace(alignment=each)]) for each in ([(0, 0)], None)
     )
     _require_gold("aer", with_gold)
     _require_gold("bleu", without)
@@ -108,6 +107,11 @@ def test_without_its_package_a_metric_is_unknown(configured):
         (
             "from seq2seq.evaluation.metrics import Metric\nbad = Metric('x', len, 'less')",
             "package 'bad-metric' cannot be imported.*the direction of x is 'less', not min or max",
+        ),
+        (
+            "from seq2seq.evaluation.metrics import Metric\n"
+            "bad = Metric('x', len, logged='validation/loss')",
+            "package 'bad-metric' cannot be imported.*x is logged by its own name: leave out",
         ),
     ],
 )

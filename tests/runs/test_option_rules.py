@@ -18,7 +18,7 @@ from seq2seq.model.build import build_seq2seq
 from seq2seq.model.decoders.registry import DECODERS
 from seq2seq.option_rules import ATTENDS, COUNTS, NEEDS, warnings
 from seq2seq.runs.making.decoding import build_search
-from seq2seq.runs.making.model import build_model, build_spec
+from seq2seq.runs.making.model import build_model, build_spec, check_model
 from seq2seq.runs.making.training import _averaging, _optimisation
 from seq2seq.runs.preparation import _require_same_sizes
 from seq2seq.runs.run import run
@@ -183,7 +183,7 @@ def test_attention_has_no_effect_with_the_decoders_that_have_none():
         ),
         (
             ["attention.kind=local_p"],
-            "attention.window is needed with attention.kind=local_p, for example 5",
+            "attention.kind=local_p does not go with attention.window=null: set attention.window=5",
         ),
     ],
 )
@@ -194,10 +194,11 @@ def test_what_does_not_go_together_is_refused_in_one_line(configured, overrides,
 
 
 def test_the_refusals_name_keys_and_values_that_exist():
-    for which, needed in NEEDS:
+    for which, needed, example in NEEDS:
         for where in (which, needed):
             names = names_of(where.key, setting_of(where.key).choices)
-            assert set(where.values) <= {*names, True, 0, None}, where
+            assert set(where.values) <= {*names, True, None, 0}, where
+        assert needed.holds({needed.key: example})
 
 
 def test_a_window_counts_where_there_is_one(configured):
@@ -215,7 +216,7 @@ def test_more_heads_than_numbers_are_refused_before_the_model_is_built(configure
 
 
 def test_a_score_that_needs_a_hidden_size_says_so(configured):
-    with pytest.raises(InputError, match=r"attention\.hidden_size is needed"):
+    with pytest.raises(InputError, match=r"set attention\.hidden_size=128"):
         configured("attention.hidden_size=null")
 
 
@@ -251,8 +252,25 @@ def test_a_model_starts_from_one_whose_record_holds_a_size_that_its_score_has_no
     )
     _require_same_sizes(now, before, Path("old"))
     other = build_spec(configured("attention.hidden_size=7"), *[VOCABULARY] * 2)
-    with pytest.raises(InputError, match="attention_size is 7"):
+    with pytest.raises(InputError, match=r"its attention\.hidden_size is 7"):
         _require_same_sizes(build_spec(configured(), *[VOCABULARY] * 2), other, Path("old"))
+
+
+@pytest.mark.parametrize(
+    "idle",
+    [
+        ["attention.kind=local_p"],
+        ["attention.hidden_size=null"],
+        ["attention.score=not_registered"],
+        ["attention.heads=64"],
+    ],
+)
+def test_what_has_no_effect_is_not_refused(configured, idle):
+    plain = ["model.decoder=plain", "model.initial_state=encoder", *SMALL]
+    config = configured(*plain, *idle)
+    check_model(config)
+    start = build_spec(configured(*plain), *[VOCABULARY] * 2)
+    _require_same_sizes(build_spec(config, *[VOCABULARY] * 2), start, Path("old"))
 
 
 def test_a_sweep_runs_what_differs_only_without_effect_once(tmp_path):

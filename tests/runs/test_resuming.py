@@ -73,6 +73,17 @@ def test_architecture_vocabulary_and_optimiser_may_not_even_by_force(resumed, ov
         resumed(override, "resume.force=true")
 
 
+def test_what_a_checkpoint_does_not_tell_may_not_be_what_nobody_knows(configured, tmp_path):
+    now = conditions_of(configured(), CORPUS)
+    told = {key: value for key, value in now["config"].items() if key != "optim.optimiser"}
+    point = ResumePoint(tmp_path / "last.ckpt", 3, now | {"config": told}, {})
+    with pytest.raises(InputError, match=r"optim\.optimiser=unknown, not adam"):
+        require_same_conditions(point, now, force=True)
+    without = {key: value for key, value in now["config"].items() if key != "optim.ema_decay"}
+    point = ResumePoint(tmp_path / "last.ckpt", 3, now | {"config": without}, {})
+    require_same_conditions(point, now, force=False)
+
+
 @pytest.mark.parametrize(
     ("override", "message"),
     [
@@ -80,6 +91,8 @@ def test_architecture_vocabulary_and_optimiser_may_not_even_by_force(resumed, ov
         ("attention=local_m", "attention.kind=global, not local_m"),
         ("data.reverse_source=true", "data.reverse_source=False, not True"),
         ("model.initial_state=zeros", "model.initial_state=encoder, not zeros"),
+        ("optim.r_drop=1", "optim.r_drop=0.0, not 1.0"),
+        ("optim.guidance=1", "optim.guidance=0.0, not 1.0"),
     ],
 )
 def test_what_was_no_choice_when_a_run_began_may_not_change_either(

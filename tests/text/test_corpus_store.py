@@ -7,15 +7,15 @@ import pytest
 
 from seq2seq.errors import InputError
 from seq2seq.storage.folder_lock import holding
-from seq2seq.text import corpus_build, likeness
+from seq2seq.text import corpus_build, text_digests
 from seq2seq.text.block_file import BLOCK_BYTES, BlockArray, BlockWriter, DamagedFileError
 from seq2seq.text.bucketing import BatchSize, ShuffledOrders
 from seq2seq.text.chunk_encoding import encode_chunk
 from seq2seq.text.corpus import SentencePair
 from seq2seq.text.corpus_folder import id_type
-from seq2seq.text.likeness import are_held_out, digests
 from seq2seq.text.loader import BatchLoader
 from seq2seq.text.store import encode_split
+from seq2seq.text.text_digests import are_held_out, digests
 from tests.programs import FORKS
 from tests.stores import (
     SUBWORDS,
@@ -347,10 +347,10 @@ def test_spellings_of_a_sentence_are_held_out_together_and_every_kept_source_has
 
 
 def test_of_too_many_digests_the_least_are_kept_however_they_come(monkeypatch):
-    monkeypatch.setattr(likeness, "MOST", 50)
+    monkeypatch.setattr(text_digests, "MOST", 50)
     numbers = random.Random(1).choices(range(1000), k=700)
     for size in (1, 7, 60, 700):
-        kept = likeness.LeastDigests()
+        kept = text_digests.LeastDigests()
         for first in range(0, 700, size):
             kept.add(np.array(numbers[first : first + size], dtype=np.uint64))
         assert kept.in_order().tolist() == sorted(set(numbers))[:50]

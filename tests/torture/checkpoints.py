@@ -57,7 +57,7 @@ def check_all(folder: Path, share: float) -> Iterator[tuple[str, list[str]]]:
             honest,
             [*more, "trainer.max_epochs=4"],
             hook=lambda judged=judged: _judge_in_place(judged, share * SHARE),
-            timeout=1800,
+            most_seconds=1800,
         )
         if status or not judged.exists():
             raise AssertionError(log_of(honest).read_text())

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tests.torture.comparison import differences, left_by
+from tests.torture.limits import PATIENCE
 from tests.torture.signals import wait_for
 from tests.torture.victims import command, log_of, main, run_child, start, wait
 
@@ -215,7 +216,7 @@ def _lock_removed(run_dir: Path, hook: Callable[[], None] = lambda: None) -> lis
 
 
 def _first_to_end(processes: tuple[int, ...]) -> tuple[int, int]:
-    end = time.monotonic() + 60
+    end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
         for process in processes:
             done, status = os.waitpid(process, os.WNOHANG)

@@ -3,10 +3,8 @@
 import hashlib
 import io
 import json
-import resource
 import shutil
 import struct
-import time
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stdout
@@ -23,11 +21,10 @@ from seq2seq.storage.digests import file_digests, value_digest
 from seq2seq.sweeps.comparison import as_csv, as_markdown, compare_runs, write_report
 from seq2seq.tensorboard.plugin.views import _description
 from seq2seq.tensorboard.record_format import MAGIC, RecordError, decode_record
+from tests.torture.limits import limited
 from tests.torture.odd import variants
 from tests.torture.victims import log_of, run_child
 
-SECONDS = 60
-MEMORY_KIB = 2 << 20
 CONTROLS = {chr(code) for code in [*range(32), *range(127, 160)]} - {"\n"}
 Door = Callable[[bytes], str]
 
@@ -47,7 +44,12 @@ def check_all(folder: Path, share: float) -> Iterator[tuple[str, list[str]]]:
 
 
 def _judge(door: Door, content: bytes) -> list[str]:
-    started, before = time.monotonic(), _memory()
+    with limited() as wrong:
+        wrong.extend(_opened(door, content))
+    return wrong
+
+
+def _opened(door: Door, content: bytes) -> list[str]:
     try:
         said = door(content)
     except (InputError, RecordError) as error:
@@ -60,13 +62,7 @@ def _judge(door: Door, content: bytes) -> list[str]:
         wrong = []
     if CONTROLS & set(said):
         wrong.append(f"control signs: {said!r:.300}")
-    if time.monotonic() - started > SECONDS or _memory() - before > MEMORY_KIB:
-        wrong.append("it took too long, or too much")
     return wrong
-
-
-def _memory() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def _run_files(folder: Path, run_dir: Path) -> Iterator[tuple[str, dict, Door, float]]:

@@ -8,8 +8,10 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from seq2seq.errors import InputError
 from seq2seq.text.download import Checksum, Patience, download
 from tests.stores import pairs_of, write_shards
+from tests.torture.leavings import go_on
 from tests.torture.victims import ROOT, command, log_of, main, run_child, script, start, wait
 
 FILES = (
@@ -43,6 +45,7 @@ def check_all(folder: Path, share: float) -> Iterator[tuple[str, list[str]]]:
             raise AssertionError(log_of(run_dir).read_text())
     (half / "metrics.json").unlink()
     cases = [*_runs(half), *_comparisons(whole), *_stores(folder), *_downloads(), *_outputs(whole)]
+    cases += _studies()
     random.Random(8).shuffle(cases)
     for index, (name, act) in enumerate(cases[: max(round(len(cases) * share), 1)]):
         place = folder / f"case{index}"
@@ -130,6 +133,24 @@ def _comparisons(whole: Path) -> Iterator[Case]:
             yield f"{name}, {kind}", act
 
 
+def _studies() -> Iterator[Case]:
+    for kind in KINDS:
+        for begun in (False, True):
+
+            def act(place, outside, kind=kind, begun=begun):
+                study = place / "study"
+                if begun:
+                    go_on(study, "random")
+                plant(study / "study.journal", outside, kind, folder=False)
+                try:
+                    go_on(study, "random")
+                except InputError as error:
+                    return 2, str(error)
+                return 0, ""
+
+            yield f"study.journal, {kind}, {'continued' if begun else 'new'} study", act
+
+
 def _stores(folder: Path) -> Iterator[Case]:
     text = folder / "text"
     write_shards(text, pairs_of(120))
@@ -174,8 +195,6 @@ def _downloads() -> Iterator[Case]:
 
 def _download(place: Path) -> int:
     """From a server that is not there: the part is looked at, and nothing comes."""
-    from seq2seq.errors import InputError  # noqa: PLC0415
-
     try:
         download(
             "http://127.0.0.1:9/f.gz",

@@ -4,12 +4,10 @@ import contextlib
 import io
 import os
 import random
-import resource
 import runpy
 import shutil
 import signal
 import sys
-import time
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,12 +16,12 @@ from unittest import mock
 import yaml
 from hydra.core.global_hydra import GlobalHydra
 
+from tests.torture.limits import limited
 from tests.torture.victims import ROOT, SMALL_GRAMMAR, log_of, start, wait
 from tests.torture.victims import main as train_main
 
 CONF = ROOT / "conf"
 HEAD = "# @package _global_\n"
-MOST_SECONDS, MOST_KILOBYTES = 60, 2 << 20
 
 ODD = (
     None, True, -1, 0, 1.5, float("nan"), float("inf"), 10**40, -(10**40), "", " ", "null",
@@ -117,12 +115,10 @@ class Stage:
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
         return path
 
-    def wrong(self, status: int, said: str, seconds: float) -> list[str]:
+    def wrong(self, status: int, said: str) -> list[str]:
         """What is wrong about an end."""
         wrong = ["it was executed, or written"] if self.canary.exists() else []
         wrong += [f"{path} was made" for path in self.home.iterdir() if path.name != "runs"]
-        if seconds > MOST_SECONDS or _kilobytes() > MOST_KILOBYTES:
-            wrong.append(f"{seconds:.0f} s, {_kilobytes()} kB")
         return wrong + wrong_about(status, said)
 
 
@@ -135,17 +131,10 @@ def wrong_about(status: int, said: str) -> list[str]:
     return []
 
 
-def _kilobytes() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-
-
-def in_process(arguments: list[str], home: Path) -> tuple[int, str, float]:
-    """train.py in this process, in a folder: exit status, what it said, seconds."""
-    said, status, started = io.StringIO(), 70, time.monotonic()
-    previous = Path.cwd()
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGALRM)}
-    signal.signal(signal.SIGALRM, _out_of_time)
-    signal.alarm(MOST_SECONDS + 5)
+def in_process(arguments: list[str], home: Path) -> tuple[int, str]:
+    """train.py in this process, in a folder: exit status, and what it said."""
+    said, status = io.StringIO(), 70
+    previous, handler = Path.cwd(), signal.getsignal(signal.SIGTERM)
     os.chdir(home)
     try:
         with (
@@ -160,16 +149,10 @@ def in_process(arguments: list[str], home: Path) -> tuple[int, str, float]:
     except BaseException:
         said.write(traceback.format_exc())
     finally:
-        signal.alarm(0)
         os.chdir(previous)
         GlobalHydra.instance().clear()
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
-    return status, said.getvalue(), time.monotonic() - started
-
-
-def _out_of_time(*_: object) -> None:
-    raise TimeoutError
+        signal.signal(signal.SIGTERM, handler)
+    return status, said.getvalue()
 
 
 def carriers() -> dict[str, Callable[[Stage, str], list[str]]]:
@@ -384,19 +367,21 @@ def check_all(folder: Path, share: float) -> Iterator[tuple[str, list[str]]]:
             stage = Stage(folder / f"case{number}")
             arguments = [*bring(stage), *QUICK]
             alone = number % (10 * keep) == 0
-            yield name, stage.wrong(*(_alone if alone else in_process)(arguments, stage.home))
+            with limited() as wrong:
+                ended = (_alone if alone else in_process)(arguments, stage.home)
+            yield name, wrong + stage.wrong(*ended)
             shutil.rmtree(folder / f"case{number}")
 
 
 QUICK = ["debug=data", "runs_dir=runs", "experiment_name=e", *SMALL_GRAMMAR]
 
 
-def _alone(arguments: list[str], home: Path) -> tuple[int, str, float]:
-    run_dir, started = home / "runs" / "run", time.monotonic()
+def _alone(arguments: list[str], home: Path) -> tuple[int, str]:
+    run_dir = home / "runs" / "run"
 
     def action() -> int:
         os.chdir(home)
         return train_main(arguments)
 
-    status = wait(start(action, log_of(run_dir)), MOST_SECONDS)
-    return status, log_of(run_dir).read_text(errors="backslashreplace"), time.monotonic() - started
+    status = wait(start(action, log_of(run_dir)))
+    return status, log_of(run_dir).read_text(errors="backslashreplace")

@@ -4,7 +4,6 @@ import os
 import runpy
 import signal
 import sys
-import time
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -13,6 +12,7 @@ from pathlib import Path
 import seq2seq.runs.fit
 import seq2seq.runs.training_run  # noqa: F401
 from seq2seq.training.module import TranslationModule
+from tests.torture import limits
 
 ROOT = Path(__file__).parents[2]
 
@@ -68,16 +68,9 @@ def start(action: Callable[[], int], output: Path) -> int:
         os._exit(status)
 
 
-def wait(process: int, timeout: float = 120.0) -> int:
-    """Exit status of a child, negative for a signal; a child that hangs is killed: -9."""
-    end = time.monotonic() + timeout
-    while time.monotonic() < end:
-        done, status = os.waitpid(process, os.WNOHANG)
-        if done:
-            return os.waitstatus_to_exitcode(status)
-        time.sleep(0.005)
-    os.kill(process, signal.SIGKILL)
-    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+def wait(process: int, most_seconds: float | None = None) -> int:
+    """Exit status of a child, negative for a signal; -9 where it took more than `limits`."""
+    return limits.wait(process, most_seconds)[0]
 
 
 def main(overrides: Sequence[str]) -> int:
@@ -107,11 +100,11 @@ def run_child(
     overrides: Sequence[str] = (),
     *,
     hook: Callable[[], None] | None = None,
-    timeout: float = 120.0,
+    most_seconds: float | None = None,
 ) -> int:
     """A run to its end; returns the exit status. The output is beside the folder."""
     child = start(lambda: _hooked(command(run_dir, overrides), hook), log_of(run_dir))
-    return wait(child, timeout)
+    return wait(child, most_seconds)
 
 
 def _hooked(overrides: Sequence[str], hook: Callable[[], None] | None) -> int:

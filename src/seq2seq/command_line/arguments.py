@@ -4,6 +4,9 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import NoReturn
+
+from hydra._internal.utils import get_args_parser
 
 from seq2seq.command_line.calling import as_called
 from seq2seq.command_line.help import choices_of
@@ -73,6 +76,16 @@ def check_arguments(arguments: Sequence[str], conf: Path) -> None:
     given = {SHORT_OPTIONS.get(name, name) for name in (a.partition("=")[0] for a in arguments)}
     if len(given & COMMANDS) > 1 or {"--resolve", "--cfg"} & given == {"--resolve"}:
         raise InputError(f"give one of {listed(sorted(COMMANDS))}; --resolve goes with --cfg")
+    parser = get_args_parser()
+    parser.error = _refuse  # type: ignore[method-assign]
+    parser.parse_args(arguments)
+
+
+def _refuse(message: str) -> NoReturn:
+    raise InputError(
+        f"{message}: every key=value stands before the options, or behind them, see "
+        f"{as_called('seq2seq train')} --help"
+    )
 
 
 def _check_option(option: str, value: str) -> None:

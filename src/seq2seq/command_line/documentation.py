@@ -89,7 +89,7 @@ def _corpus(choice: str) -> str:
 
 def _together() -> str:
     """The tables of `option_rules`."""
-    rows = [(f"`{which}`", f"is refused but with `{needed}`") for which, needed in NEEDS]
+    rows = [(f"`{which}`", f"is refused but with `{needed}`") for which, needed, _ in NEEDS]
     rows += [
         (f"`{key}`", "counts with " + " and ".join(f"`{where}`" for where in conditions))
         for key, conditions in sorted(COUNTS.items())

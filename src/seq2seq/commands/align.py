@@ -71,6 +71,8 @@ def _align(arguments: argparse.Namespace) -> int:
         raise InputError(
             "--method intersection and union need --reverse MODEL, argmax and threshold take none"
         )
+    if not arguments.threshold >= 0:
+        raise InputError(f"--threshold {arguments.threshold}: a weight is at least 0")
 
     pairs = read_parallel(arguments.source, arguments.target)
     gold = None if arguments.gold is None else _gold(arguments.gold, pairs)

@@ -38,7 +38,8 @@ class Metric:
         is_quick: it is taken at every validation.
         brief: its title in the last lines of a run, which leave out those without.
         needs: what it has no meaning without: ``spaces`` between words, gold ``alignments``.
-        logged: where a validation logs it; empty for ``validation/`` and its name.
+        logged: where a validation logs what it measures of the model; empty for ``validation/`` and
+            its name, where every score is.
     """
 
     title: str
@@ -52,6 +53,8 @@ class Metric:
     def __post_init__(self) -> None:
         if self.direction not in get_args(Direction):
             raise ValueError(f"the direction of {self.title} is {self.direction!r}, not min or max")
+        if self.logged and self.score is not None:
+            raise ValueError(f"{self.title} is logged by its own name: leave out {self.logged!r}")
 
 
 def metric(title: str, **options: Any) -> Callable[[Scorer], Metric]:

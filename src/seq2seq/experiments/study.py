@@ -1,5 +1,6 @@
 """The study of a search: Optuna's journal in a folder, read as what anybody may have written."""
 
+import os
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
@@ -19,6 +20,7 @@ from seq2seq.experiments.job import Objective
 from seq2seq.experiments.journal_lock import JournalLock
 from seq2seq.plain_text import shortened
 from seq2seq.storage.typed_json import converted
+from seq2seq.storage.writing import open_own
 
 MOST_BYTES = 1 << 26
 """Of a journal: tens of thousands of trials."""
@@ -109,6 +111,7 @@ def open_study(
 
 
 def _loaded(path: Path, metric: Objective, pruner: BasePruner | None) -> optuna.Study:
+    os.close(open_own(path, os.O_RDWR | os.O_CREAT))  # Optuna would make what a link leads to
     lock: Any = JournalLock(path)  # the base class of locks is not public
     storage = JournalStorage(Journal(str(path), lock_obj=lock))
     direction = StudyDirection.MAXIMIZE if metric.direction == "max" else StudyDirection.MINIMIZE

@@ -13,8 +13,19 @@ from torch import Tensor, nn
 from seq2seq.model.memory import Encoded, Memory, State
 
 
+class _WithModules(type(Protocol)):  # type: ignore[misc]
+    """Of contracts whose members are modules, which another module has by its ``__getattr__``.
+
+    From Python 3.12 on, `isinstance` overlooks them.
+    """
+
+    def __instancecheck__(cls, part: object) -> bool:
+        members = [*cls.__annotations__, *(name for name in vars(cls) if name[0] != "_")]
+        return all(hasattr(part, name) for name in members)
+
+
 @runtime_checkable
-class Encoder(Protocol):
+class Encoder(Protocol, metaclass=_WithModules):
     """From source tokens to a vector for each of them, and the last states of every layer.
 
     Attributes:
@@ -70,7 +81,7 @@ class MemoryAttention(Protocol):
 
 
 @runtime_checkable
-class Decoder(Protocol):
+class Decoder(Protocol, metaclass=_WithModules):
     """From a memory and the tokens so far to features of the next one.
 
     Attributes:

@@ -1,7 +1,7 @@
 """What comes before training: all that can be refused is refused, and the model is built."""
 
 import os
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +13,11 @@ from seq2seq.decoding.model_folder import TranslationModel, load_model_folder
 from seq2seq.errors import InputError
 from seq2seq.evaluation.metrics import METRICS
 from seq2seq.model.spec import ModelSpec
+from seq2seq.option_rules import without_effect
 from seq2seq.runs.launch import place_in_job
 from seq2seq.runs.making.decoding import length_warning
 from seq2seq.runs.making.device import build_device, build_precision
-from seq2seq.runs.making.model import build_model, build_spec, check_names, load_vectors
+from seq2seq.runs.making.model import KEYS, build_model, build_spec, load_vectors
 from seq2seq.runs.making.text import EncodedCorpus, encode_corpus, encode_held_out
 from seq2seq.runs.resuming import (
     ResumePoint,
@@ -31,10 +32,10 @@ from seq2seq.text.report import corpus_report
 from seq2seq.training.process_group import ProcessGroup
 
 FREE_TO_CHANGE = {
-    "dropout", "embedding_dropout", "memory_dropout", "readout_dropout", "dropout_by_sentence",
-    "attention_dropout",
+    "model.dropout", "model.embedding_dropout", "model.memory_dropout", "model.readout_dropout",
+    "model.dropout_by_sentence", "attention.dropout",
 }  # fmt: skip
-"""Values of a spec in which a model may differ from the one it starts from."""
+"""Keys in which a model may differ from the one it starts from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ def prepare(
             the folder.
         TrainingFailed: all checkpoints in the folder are damaged.
     """
-    check_names(config)
+    _require_gold(config.trainer.monitor, corpus)
     device = build_device(config.device, place_in_job(config.device, os.environ).local_rank)
     conditions = conditions_of(config, corpus)
     # before the tokenizers in the folder are written again
@@ -79,7 +80,6 @@ def prepare(
     codecs = None if start is None else (start.source_codec, start.target_codec)
     encoded = encode_corpus(config, corpus, codecs, run_dir / "tokenizer", writes=job.is_first)
     _require_shares(encoded, job)
-    _require_gold(config.trainer.monitor, encoded)
     conditions["vocabulary"] = vocabulary_fingerprint((encoded.source_codec, encoded.target_codec))
     if point is not None:
         require_same_conditions(point, conditions, force=config.resume.force)
@@ -145,10 +145,10 @@ def _require_shares(corpus: EncodedCorpus, job: ProcessGroup) -> None:
             )
 
 
-def _require_gold(monitored: str, corpus: EncodedCorpus) -> None:
+def _require_gold(monitored: str, corpus: ParallelCorpus) -> None:
     """Refuse to see progress in alignments where there are none to compare with."""
     needs = "" if monitored == "last" else METRICS[monitored].needs
-    aligned = (pair.alignment is not None for pair in corpus.validation.pairs)
+    aligned = (pair.alignment is not None for pair in corpus.validation)
     if needs == "alignments" and not any(aligned):
         raise InputError(
             f"trainer.monitor={monitored}: the validation split has no gold alignments: "
@@ -167,12 +167,13 @@ def _require_guides(corpus: ParallelCorpus, decoder: str, *, attends: bool) -> N
 
 
 def _require_same_sizes(spec: ModelSpec, start: ModelSpec, path: Path) -> None:
-    if spec.attention_size is None:  # the score has none, whatever an older record says
-        start = replace(start, attention_size=None)
-    for field in fields(ModelSpec):
-        wanted, found = getattr(spec, field.name), getattr(start, field.name)
-        if wanted != found and field.name not in FREE_TO_CHANGE:
+    now, before = (
+        {key: getattr(each, name) for name, key in KEYS.items()} for each in (spec, start)
+    )
+    idle = without_effect(now).keys() & without_effect(before).keys()
+    for key in [key for key in now if key not in FREE_TO_CHANGE | idle]:
+        if now[key] != before[key]:
             raise InputError(
-                f"init_from={path}: its {field.name} is {found}, this run's is {wanted}: "
+                f"init_from={path}: its {key} is {before[key]}, this run's is {now[key]}: "
                 "choose the same model and attention"
             )

@@ -1,7 +1,6 @@
 """Whether a run may continue from what is in its folder: under the conditions it began with."""
 
 import hashlib
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from seq2seq.experiments.ledger import flat
 from seq2seq.model.spec import BEFORE_CHOICES
 from seq2seq.option_rules import without_effect
 from seq2seq.runs.launch import num_processes
+from seq2seq.runs.making.model import KEYS
 from seq2seq.runs.run_record import config_values
 from seq2seq.storage.typed_json import Count, Value, converted
 from seq2seq.text.codec import TextCodec
@@ -44,6 +44,10 @@ FORCEABLE = (
 
 (Of `data`, what is not named says where the corpus is; its fingerprint says what it is.)
 """
+
+BEFORE = {"data.tokenizer.restore_case": False, "optim.guidance": 0.0, "optim.r_drop": 0.0}
+BEFORE |= {KEYS[name]: value for name, value in BEFORE_CHOICES.items()}
+"""What keys were before there was a choice, of those that have come since checkpoints tell them."""
 
 NUM_PROCESSES = "number of processes"
 """Among the keys of `conditions_of`: the sizes of the batches and the random numbers follow it."""
@@ -209,8 +213,10 @@ def require_same_conditions(
         InputError: naming what differs.
     """
     now = conditions["config"]
-    began = _before_choices(now) | point.conditions["config"]
-    idle = without_effect(began).keys() & without_effect(now).keys()
+    known = {key: BEFORE[key] for key in BEFORE.keys() & now.keys()} | point.conditions["config"]
+    unknown = {key: "unknown" for key in now.keys() - known.keys() if key.startswith(FIXED)}
+    idle = without_effect(now).keys() & (without_effect(known).keys() | unknown.keys())
+    began = known | unknown
     differing = [key for key in sorted(began.keys() & now.keys() - idle) if began[key] != now[key]]
     fixed = [key for key in differing if key.startswith(FIXED) and key not in FORCEABLE]
     if fixed:
@@ -230,12 +236,6 @@ def require_same_conditions(
             f"{point.checkpoint} was written with {_changes(forceable, began, now)}: set it back, "
             "or continue all the same with resume.force=true"
         )
-
-
-def _before_choices(keys: Iterable[str]) -> dict[str, Any]:
-    """The values that some keys had before there was a choice."""
-    names = {key: re.sub(r"^(model|data)\.", "", key).replace(".", "_") for key in keys}
-    return {key: BEFORE_CHOICES[name] for key, name in names.items() if name in BEFORE_CHOICES}
 
 
 def _is_free(key: str) -> bool:

@@ -73,7 +73,7 @@ def _run(config: Config, run_dir: Path, overrides: Sequence[str], job: ProcessGr
             print(one_line(line))
     is_finished = _finished(run_dir, job)
     with job.in_turn():
-        corpus = None if is_finished else build_corpus(config.data)
+        corpus = None if is_finished else _corpus(config)
     with _locked(run_dir) if job.is_first else nullcontext() as lock:
         # another run may have finished it while the corpus was read
         if corpus is None or _finished(run_dir, job):
@@ -84,6 +84,14 @@ def _run(config: Config, run_dir: Path, overrides: Sequence[str], job: ProcessGr
     if job.is_first:
         print(summary(metrics, run_dir))
     return metrics
+
+
+def _corpus(config: Config) -> ParallelCorpus:
+    """The corpus, unless the model that is to learn from it cannot be built."""
+    from seq2seq.runs.making.model import check_model  # noqa: PLC0415 - torch
+
+    check_model(config)
+    return build_corpus(config.data)
 
 
 def _finished(run_dir: Path, job: ProcessGroup) -> bool:
@@ -134,7 +142,7 @@ def _locked(run_dir: Path) -> Iterator[FolderLock]:
 
 def _train(config: Config, corpus: ParallelCorpus, record: RunRecord, job: ProcessGroup) -> Metrics:
     run_dir = record.folder
-    # torch and Lightning load only for a corpus that can be read
+    # Lightning loads only for a corpus that can be read
     from seq2seq.runs.preparation import prepare  # noqa: PLC0415
     from seq2seq.runs.seen_text import keep_seen  # noqa: PLC0415
     from seq2seq.runs.training_run import train_and_score  # noqa: PLC0415

@@ -13,7 +13,7 @@ from seq2seq.runs.run_folder import SEEN
 from seq2seq.storage.typed_json import read_bytes
 from seq2seq.storage.writing import write_file
 from seq2seq.text.corpus import SentencePair
-from seq2seq.text.likeness import MOST, digests, least_digests
+from seq2seq.text.text_digests import MOST, digests, least_digests
 
 DIGESTS = np.dtype("<u8")
 

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from seq2seq.text.codec import TextCodec
 from seq2seq.text.corpus_folder import LONGEST, EncodedChunk, EncodedTexts, id_type
-from seq2seq.text.likeness import are_held_out, digests
 from seq2seq.text.shards import Chunk
+from seq2seq.text.text_digests import are_held_out, digests
 from seq2seq.text.vocabulary import UNKNOWN_ID
 
 SENTENCES_AT_ONCE = 1024

@@ -20,7 +20,7 @@ from seq2seq.storage.digests import file_digests
 from seq2seq.text.block_file import BlockWriter
 from seq2seq.text.codec import TextCodec, save_codecs
 from seq2seq.text.codec_files import CODEC_FILES
-from seq2seq.text.likeness import LeastDigests
+from seq2seq.text.text_digests import LeastDigests
 
 FORMAT = 2
 SIDES = ("source", "target")

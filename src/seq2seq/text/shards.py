@@ -15,8 +15,8 @@ from seq2seq.text.corpus import (
     require_partners,
 )
 from seq2seq.text.files import LINES_AT_ONCE, InputFile
-from seq2seq.text.likeness import are_held_out
 from seq2seq.text.sample import Sample
+from seq2seq.text.text_digests import are_held_out
 
 CHUNK_LINES = 8192
 CHUNK_BYTES = 1 << 24

@@ -1,77 +1,80 @@
 """The model that a configuration describes."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import nn
 
 from seq2seq.attention.registry import SCORES
-from seq2seq.config import Config
+from seq2seq.config import Config, plain_values
 from seq2seq.errors import InputError
 from seq2seq.model.build import build_seq2seq
 from seq2seq.model.decoders.registry import DECODERS
 from seq2seq.model.seq2seq import Seq2Seq
 from seq2seq.model.spec import ModelSpec
+from seq2seq.option_rules import counting
 from seq2seq.plain_text import first_line, one_line
 from seq2seq.runs.making.text import EncodedCorpus
 from seq2seq.text.codec import TextCodec
 from seq2seq.text.vectors import read_vectors
-from seq2seq.text.vocabulary import PADDING_ID, Vocabulary
+from seq2seq.text.vocabulary import PADDING_ID, SPECIALS, Vocabulary
 
 BYTES_PER_PARAMETER = 16
 """Of float32 training: the weight, its gradient, and two moments of Adam."""
 
 
+ELSEWHERE = {
+    "score": "attention.score",
+    "attention_size": "attention.hidden_size",
+    "attention_dropout": "attention.dropout",
+    "attention_kind": "attention.kind",
+    "attention_coverage": "attention.coverage",
+    "attention_normaliser": "attention.normaliser",
+    "attention_heads": "attention.heads",
+    "attention_window": "attention.window",
+    "reverse_source": "data.reverse_source",
+}
+OF_THE_TEXT = ("source_vocabulary_size", "target_vocabulary_size", "padding_id")
+KEYS = {
+    each.name: ELSEWHERE.get(each.name, f"model.{each.name}")
+    for each in fields(ModelSpec)
+    if each.name not in OF_THE_TEXT
+}
+"""The key of the configuration for each choice in a `ModelSpec`."""
+
+
 def build_spec(config: Config, source: Vocabulary, target: Vocabulary) -> ModelSpec:
     """Sizes of the model."""
+    values = plain_values(config)
+    choices: dict[str, Any] = {name: values[key] for name, key in KEYS.items()}
     return ModelSpec(
         source_vocabulary_size=len(source),
         target_vocabulary_size=len(target),
         padding_id=PADDING_ID,
-        embedding_size=config.model.embedding_size,
-        encoder_hidden_size=config.model.encoder_hidden_size,
-        decoder_hidden_size=config.model.decoder_hidden_size,
-        num_layers=config.model.num_layers,
-        bidirectional=config.model.bidirectional,
-        dropout=config.model.dropout,
-        readout_size=config.model.readout_size,
-        tying=config.model.tying.value,
-        score=config.attention.score,
-        attention_size=config.attention.hidden_size,
-        attention_dropout=config.attention.dropout,
-        initial_state=config.model.initial_state.value,
-        embedding_dropout=config.model.embedding_dropout,
-        memory_dropout=config.model.memory_dropout,
-        readout_dropout=config.model.readout_dropout,
-        dropout_by_sentence=config.model.dropout_by_sentence,
-        query=config.model.query.value,
-        attention_kind=config.attention.kind.value,
-        attention_coverage=config.attention.coverage,
-        attention_normaliser=config.attention.normaliser.value,
-        attention_heads=config.attention.heads,
-        attention_window=config.attention.window,
-        cell=config.model.cell.value,
-        decoder=config.model.decoder,
-        input_feeding=config.model.input_feeding,
-        reverse_source=config.data.reverse_source,
+        **choices,
     )
 
 
-def check_names(config: Config) -> None:
-    """Refuse an unknown decoder or scoring function before the corpus is tokenised.
+def check_model(config: Config) -> None:
+    """Refuse a model that cannot be built whatever the text is, before that is read.
 
     Raises:
-        InputError: nothing is registered by that name.
+        InputError: options do not go together, a name is unknown, a package that brings a part
+            fails, or memory is too small.
     """
-    for key, registry, name in (
-        ("model.decoder", DECODERS, config.model.decoder),
-        ("attention.score", SCORES, config.attention.score),
-    ):
-        try:
-            registry.require(name)
-        except ValueError as error:
-            raise InputError(f"{key}: {error}") from error
+    smallest = Vocabulary(SPECIALS)
+    chosen = counting(plain_values(config))
+    for key, registry in (("model.decoder", DECODERS), ("attention.score", SCORES)):
+        if key in chosen:
+            with _refusing(key):
+                registry.require(chosen[key])
+    with _refusing():
+        _require_memory(build_spec(config, smallest, smallest))
 
 
 def build_model(spec: ModelSpec) -> Seq2Seq:
@@ -81,11 +84,17 @@ def build_model(spec: ModelSpec) -> Seq2Seq:
         InputError: options do not go together, the score is unknown, or the model is larger
             than this machine's memory.
     """
-    try:
+    with _refusing():
         _require_memory(spec)
         return build_seq2seq(spec)
+
+
+@contextmanager
+def _refusing(what: str = "the model cannot be built") -> Iterator[None]:
+    try:
+        yield
     except (ValueError, ImportError, TypeError, RuntimeError, MemoryError) as error:
-        raise InputError(f"the model cannot be built: {first_line(error)}") from error
+        raise InputError(f"{what}: {first_line(error)}") from error
 
 
 def load_vectors(config: Config, model: Seq2Seq, corpus: EncodedCorpus) -> None:

@@ -15,9 +15,9 @@ from seq2seq.runs.making.decoding import build_bounds
 from seq2seq.runs.making.tokenizers import codec_settings
 from seq2seq.text.codec import TextCodec, load_codecs, save_codecs, train_codecs
 from seq2seq.text.corpus import ParallelCorpus, SentencePair, drop_blank
-from seq2seq.text.likeness import digests, least_digests
 from seq2seq.text.sample import Sample
 from seq2seq.text.store import EncodedSplit, encode_split, require_pairs
+from seq2seq.text.text_digests import digests, least_digests
 
 
 @dataclass(frozen=True, slots=True)
