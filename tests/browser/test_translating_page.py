@@ -43,6 +43,12 @@ def shown_weights(page):
     return [float(text) for text in page.locator(".weights .number").all_text_contents()]
 
 
+def choose(page, place):
+    word = page.locator(".word").nth(place)
+    if word.get_attribute("aria-pressed") == "false":
+        word.click()
+
+
 def assert_shows(page, expected):
     expect(page.locator(".said")).to_have_text(expected.text)
     assert words_of(page) == list(expected.target_tokens)
@@ -60,7 +66,7 @@ def test_what_is_typed_is_translated_with_its_attention(open_page, address, tran
             page.get_by_role("radio", name=name).click()
             [expected] = translator.translate([sentence], search=search)
             assert_shows(page, expected)
-            page.locator(".word").nth(1).click()
+            choose(page, 1)
             np.testing.assert_allclose(shown_weights(page), expected.weights[1], atol=1e-3)
     line.fill("")
     expect(page.locator("figure")).to_have_count(0)
@@ -76,17 +82,13 @@ def test_hostile_words_stay_text_and_the_link_keeps_them(open_page, address):
     expect(again.get_by_label("sentence to translate")).to_have_value(f"{HOSTILE[1]} the cat")
 
 
-def test_nothing_can_be_asked_of_anybody_and_no_text_becomes_code(open_page, address):
-    page = open_page(address)
+def test_nothing_can_be_asked_of_anybody_and_no_text_becomes_code(chromium, address):
+    page = chromium.new_page()  # which may complain
+    page.goto(address)
     refused = page.evaluate(
         "async () => Promise.all([fetch('https://example.org/').catch(() => 'no request'),"
-        "new Promise((done) => { try { done(new Function('1')()) } catch { done('no code') } })])"
+        "new Promise((done) => setTimeout(() => {"
+        "try { done(new Function('return 1')()) } catch { done('no code') } }))])"
     )
     assert refused == ["no request", "no code"]
-
-
-def test_the_first_translation_is_there_at_once(open_page, address):
-    page = open_page(address)
-    expect(page.locator(".said")).not_to_be_empty()
-    shown = page.evaluate("performance.getEntriesByName('first translation')[0].startTime")
-    assert shown < 5000  # a second on a machine that has nothing else to do
+    page.close()

@@ -52,6 +52,9 @@ class TranslatingPage {
     this.sentence = this.translator.read(text.replace(/\s*\n\s*/gu, " "));
     this.refresh();
     this.warn();
+    if (this.sentence) return;
+    this.said.textContent = "";
+    this.words.replaceChildren();
   }
 
   // What was found so far is of the past.
