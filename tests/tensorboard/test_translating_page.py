@@ -2,12 +2,14 @@
 
 import gzip
 import json
+import math
 import re
 
 import numpy as np
 import pytest
 import torch
 
+from seq2seq.decoding.beam import _Search
 from seq2seq.decoding.lengths import LengthBounds
 from seq2seq.decoding.model_folder import TranslationModel, load_model_folder, save_model_folder
 from seq2seq.decoding.search import search_from_options
@@ -18,7 +20,7 @@ from seq2seq.text.corpus import SentencePair
 from tests.models import VARIANTS, spec_of
 from tests.programs import program
 from tests.tiny import codecs_of
-from tests.translating import assert_same, data_of, in_node, rounded
+from tests.translating import assert_same, data_of, in_node, matrix_of, rounded, steps_of
 
 COMPUTED = (
     *("additive", "scaled_dot", "dot", "bilinear", "gaussian", "one_way_two_layers"),
@@ -103,15 +105,104 @@ def test_the_page_translates_as_the_rounded_model(variant, model_of, pairs):
     changes = VARIANTS.get(variant, {"score": "average"} if variant == "average" else {})
     folder = model_of(variant if variant in ("unigram", "bpe") else "word", **changes)
     sentences = [pair.source for pair in pairs[:2]] + ["An unknown zebra, naïve 🙂!"]
-    model = data_of(export_page(folder, ""))["model"]
+    page = export_page(folder, "")
+    model = data_of(page)["model"]
     found = in_node(TRANSLATE, model=model, sentences=sentences, searches=SEARCHES)
-    translator = rounded(folder)
+    translator = rounded(folder, page)
     for place, options in enumerate(SEARCHES):
         search = search_from_options(**options)
         for of_sentence, expected in zip(
             found, translator.translate(sentences, search=search), strict=True
         ):
             assert_same(of_sentence[place], expected)
+
+
+ASKED = """
+const translator = new Translator(given.model);
+const read = translator.read(given.sentence);
+const weights = new Map(given.weights);
+const options = { beam: 1, penalty: "none", prefix: given.prefix, weights };
+const found = translator.translate(read, options);
+return found.path.map(({ token, parent: { made } }) => ({
+  token, query: [...made.query], scores: [...made.scores], weights: [...made.weights],
+  context: [...made.context], features: [...made.features],
+  log_probabilities: [...made.logProbabilities],
+  ...Object.fromEntries(["reset", "update", "candidate", "state"].map((name) =>
+    [name, [...made.cells[0][name]]])),
+}));
+"""
+
+
+@pytest.mark.parametrize("variant", ["additive", "token_in_query", "bridge_and_readout"])
+def test_what_is_asked_of_a_step_is_what_the_decoder_computes(variant, model_of, pairs):
+    folder, sentence = model_of(**VARIANTS[variant]), pairs[3].source
+    page = export_page(folder, "")
+    translator = rounded(folder, page)
+    length = len(translator._source_codec.encode(sentence)) + 1
+    given = [[1, [1 / length] * length], [3, [0.0, 1.0] + [0.0] * (length - 2)]]
+    prefix = [9, 5, 7]
+    model = data_of(page)["model"]
+    found = in_node(ASKED, model=model, sentence=sentence, weights=given, prefix=prefix)
+    expected = steps_of(translator, sentence, prefix, dict(given), count=len(found))
+    assert len(found) > len(prefix)
+    for of_page, step in zip(found, expected, strict=True):
+        assert of_page.keys() == step.keys()
+        for name, value in step.items():
+            np.testing.assert_allclose(of_page[name], value, atol=1e-4, err_msg=name)
+    alone = steps_of(translator, sentence, prefix, count=len(found))
+    assert not np.allclose(alone[3]["context"], expected[3]["context"], atol=1e-3)
+
+
+TREE = """
+const translator = new Translator(given.model);
+const options = { beam: 4, penalty: "average" };
+const { levels, winner } = translator.translate(translator.read(given.sentence), options);
+return levels.slice(1).map((nodes, step) => nodes.map(({ token, score, parent, fate }) => [
+  token, score, parent.token, fate,
+]));
+"""
+
+
+def test_the_tree_is_what_the_beam_has_seen(model_of, pairs, monkeypatch):
+    folder, sentence = model_of(**VARIANTS["from_zeros"]), pairs[5].source
+    page = export_page(folder, "")
+    steps, plain = [], _Search._continuations
+
+    def recorded(search, log_probabilities):
+        scores, parents, tokens = plain(search, log_probabilities)
+        before = search._tokens[0]
+        chosen = zip(*(part[0].tolist() for part in (scores, parents, tokens)), strict=True)
+        steps.append([(t, s, int(before[p])) for s, p, t in chosen if s > -math.inf])
+        return scores, parents, tokens
+
+    monkeypatch.setattr(_Search, "_continuations", recorded)
+    search = search_from_options(beam=4, length_penalty="average")
+    [best] = rounded(folder, page).translate([sentence], search=search)
+    levels = in_node(TREE, model=data_of(page)["model"], sentence=sentence)
+    assert len(levels) == len(steps) > 3
+    for found, expected in zip(levels, steps, strict=True):
+        assert [(token, parent) for token, _, parent, _ in found] == [
+            (token, parent) for token, _, parent in expected
+        ]
+        scores = [score for _, score, _, _ in found]
+        np.testing.assert_allclose(scores, [score for _, score, _ in expected], atol=1e-4)
+    fates = {fate for level in levels for *_, fate in level}
+    assert {"ended", "went on"} <= fates
+    ended = [score for level in levels for _, score, _, fate in level if fate == "ended"]
+    assert min(abs(score - best.score) for score in ended) < 1e-4
+
+
+def test_a_row_is_rounded_at_least_as_well_as_over_its_whole_range(model_of):
+    folder = model_of(**VARIANTS["tied"])
+    arrays = data_of(export_page(folder, ""))["model"]["parameters"]
+    state = load_model_folder(folder).model.state_dict()
+    matrices = {name: matrix for name in arrays if (matrix := matrix_of(arrays[name])) is not None}
+    assert len(matrices) > 5
+    for name, matrix in matrices.items():
+        values = state[name].numpy()
+        step = np.abs(values).max(axis=1, keepdims=True).clip(1e-30) / 127
+        widest = np.square(np.round(values / step) * step - values).sum(axis=1)
+        assert (np.square(matrix - values).sum(axis=1) <= widest * 1.001).all(), name
 
 
 @pytest.mark.parametrize("variant", REFUSED)
@@ -214,8 +305,9 @@ def trained_default(tmp_path_factory):
 @pytest.mark.long
 def test_a_thousand_sentences_of_the_default_model(trained_default, grammar):
     sentences = [pair.source for pair in grammar.sample(1000, 1, "test")]
-    model = data_of(export_page(trained_default, ""))["model"]
-    translator = rounded(trained_default)
+    page = export_page(trained_default, "")
+    model = data_of(page)["model"]
+    translator = rounded(trained_default, page)
     for options, least in (({"beam": 1}, 1000), ({"beam": 5, "length_penalty": "average"}, 995)):
         found = in_node(TRANSLATE, model=model, sentences=sentences, searches=[options])
         expected = translator.translate(sentences, search=search_from_options(**options))

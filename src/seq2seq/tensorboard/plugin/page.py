@@ -39,9 +39,9 @@ MODEL_MODULES = (
 """A model that translates; they know nothing of pages."""
 
 ASKING_MODULES = (
+    "asking.js",
     "glass.js",
     "tree.js",
-    "asking.js",
     "translating.js",
 )
 """What one types into, and asks."""
@@ -52,7 +52,7 @@ STATIC_FILES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class PageParts:
     """What a page is made of.
 
     Attributes:
@@ -66,8 +66,10 @@ class Parts:
     start: str
 
 
-VIEWING = Parts(MODULES, ("viewer.css",), "mount(document.body, embeddedSource(), pageHost());\n")
-TRANSLATING = Parts(
+VIEWING = PageParts(
+    MODULES, ("viewer.css",), "mount(document.body, embeddedSource(), pageHost());\n"
+)
+TRANSLATING = PageParts(
     (*MODEL_MODULES, *MODULES, *ASKING_MODULES),
     ("viewer.css", "asking.css"),
     "translating(document.body);\n",
@@ -99,7 +101,7 @@ def static_file(name: str) -> str:
     return files(__package__).joinpath("static", name).read_text(encoding="utf-8")
 
 
-def page(data: Any, *, title: str, parts: Parts = VIEWING) -> str:
+def page(data: Any, *, title: str, parts: PageParts = VIEWING) -> str:
     """The viewer with its data as one HTML file, which asks nobody for anything.
 
     Its content security policy allows this very script and style and nothing else.
