@@ -117,28 +117,26 @@ def assert_likely(page, step, tokens):
     assert words[0] == tokens[order[0]]
 
 
-def test_weights_that_are_set_change_what_is_said_as_in_python(open_page, address, translator):
+def test_weights_that_are_set_change_what_is_said_as_in_python(
+    open_page, address, translator, screenshot
+):
     page = open_page(address)
     [alone] = translator.translate([FIRST], beam=1)
     tokens, length = translator._target_codec.vocabulary.tokens, len(alone.source_tokens)
     prefix = translator._target_codec.vocabulary.ids(alone.target_tokens[:2])
     choose(page, 2)
     place = 7
+    erased = np.where(np.arange(length) == place, 0, alone.weights[2].double().numpy())
     buttons = {
-        "look here only": np.eye(length)[place],
-        "do not look here": None,
+        f"look here only: {alone.source_tokens[place]}": np.eye(length)[place],
+        f"do not look here: {alone.source_tokens[place]}": erased / erased.sum(),
         "make even": np.full(length, 1 / length),
     }
     for name, weights in buttons.items():
-        page.get_by_role("button", name="as it was").is_enabled() and page.get_by_role(
-            "button", name="as it was"
-        ).click()
-        label = name if name == "make even" else f"{name}: {alone.source_tokens[place]}"
-        page.get_by_role("button", name=label, exact=True).click()
-        if weights is None:
-            weights = alone.weights[2].double().numpy().copy()
-            weights[place] = 0
-            weights /= weights.sum()
+        as_it_was = page.get_by_role("button", name="as it was")
+        if as_it_was.is_enabled():
+            as_it_was.click()
+        page.get_by_role("button", name=name, exact=True).click()
         given = {2: weights.astype(np.float32).tolist()}
         steps = steps_of(translator, FIRST, prefix, given, count=60)
         expect(page.locator("figcaption b").first).to_have_text("as asked")
@@ -146,6 +144,7 @@ def test_weights_that_are_set_change_what_is_said_as_in_python(open_page, addres
         assert words_of(page)[:60] == [tokens[step["token"]] for step in steps]
         np.testing.assert_allclose(shown_weights(page), weights, atol=1e-3)
         expect(page.locator(".alone b")).to_have_text(alone.text)
+    screenshot(page, "viewing_page")
     page.get_by_role("button", name="start again").click()
     assert_shows(page, alone)
     slider = page.get_by_label(f"weight of {alone.source_tokens[place]}", exact=True)
@@ -200,11 +199,10 @@ def test_a_step_under_the_glass_is_the_decoder_number_by_number(open_page, addre
     np.testing.assert_allclose(np.ravel(table), step["weights"], atol=1e-3)
 
 
-def test_the_tree_shows_every_step_of_the_beam(open_page, address, translator, screenshot):
+def test_the_tree_shows_every_step_of_the_beam(open_page, address, translator):
     page = open_page(address)
     page.get_by_role("radio", name="beam").click()
     choose(page, 3)
-    screenshot(page, "translating")
     page.get_by_text("The tree of the search").click()
     [best] = translator.translate([FIRST], search=BEAM)
     path = page.locator(".tree .node[data-best]")

@@ -11,12 +11,15 @@ export function floatsOf(base64) {
   return new Float32Array(bytesOf(base64).buffer);
 }
 
-// A vector, or a matrix whose rows are whole numbers -127..127 times a scale of the row.
+const ABREAST = 4; // rows of a product that are summed beside each other: they share what is read
+
+// A vector, or a matrix whose rows are whole numbers -127..127 times a scale of the row. Rows of zeros
+// fill up the last rows abreast.
 export function arrayOf({ shape, numbers, scales }) {
   if (scales === null) return floatsOf(numbers);
   const whole = new Int8Array(bytesOf(numbers).buffer);
   const [rows, columns] = shape;
-  const values = new Float32Array(whole.length);
+  const values = new Float32Array(Math.ceil(rows / ABREAST) * ABREAST * columns);
   floatsOf(scales).forEach((scale, row) => {
     for (let place = row * columns; place < (row + 1) * columns; place += 1) values[place] = whole[place] * scale;
   });
@@ -27,28 +30,27 @@ export function rowAt({ columns, values }, row) {
   return Float64Array.from(values.subarray(row * columns, (row + 1) * columns));
 }
 
-// Four sums at a time: a processor adds them side by side.
 export function product({ rows, columns, values }, vector) {
-  const found = new Float64Array(rows);
-  const even = columns - (columns % 4);
-  for (let row = 0; row < rows; row += 1) {
-    const start = row * columns;
+  const found = new Float64Array(values.length / columns);
+  const [second, third, fourth] = [columns, 2 * columns, 3 * columns];
+  for (let row = 0; row < rows; row += ABREAST) {
     let [a, b, c, d] = [0, 0, 0, 0];
-    for (let place = 0; place < even; place += 4) {
-      const at = start + place;
-      a += values[at] * vector[place];
-      b += values[at + 1] * vector[place + 1];
-      c += values[at + 2] * vector[place + 2];
-      d += values[at + 3] * vector[place + 3];
+    for (let place = 0, at = row * columns; place < columns; place += 1, at += 1) {
+      const number = vector[place];
+      a += values[at] * number;
+      b += values[at + second] * number;
+      c += values[at + third] * number;
+      d += values[at + fourth] * number;
     }
-    for (let place = even; place < columns; place += 1) a += values[start + place] * vector[place];
-    found[row] = a + b + (c + d);
+    found.set([a, b, c, d], row);
   }
-  return found;
+  return found.subarray(0, rows);
 }
 
 export function plus(first, ...others) {
-  return first.map((number, place) => others.reduce((sum, other) => sum + other[place], number));
+  const sum = Float64Array.from(first);
+  for (const other of others) for (let place = 0; place < sum.length; place += 1) sum[place] += other[place];
+  return sum;
 }
 
 export function inner(first, second) {

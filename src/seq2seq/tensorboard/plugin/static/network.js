@@ -17,7 +17,7 @@ export class Network {
     this.spec = spec;
     this.arrays = new Map(Object.entries(parameters).map(([name, array]) => [name, arrayOf(array)]));
     for (const [name, owner] of Object.entries(ties)) this.arrays.set(name, this.arrays.get(owner));
-    this.numParameters = [...new Set(this.arrays.values())].reduce((sum, array) => sum + (array.rows ? array.values : array).length, 0);
+    this.numParameters = [...new Set(this.arrays.values())].reduce((sum, array) => sum + (array.rows ? array.rows * array.columns : array.length), 0);
     this.scoreWeight = this.arrays.get("decoder.attention.score.score_weight");
     this.inverseWidth = this.arrays.get("decoder.attention.score.inverse_width")?.[0];
     this.layers = Array.from({ length: spec.num_layers }, (_, layer) => (layer ? `decoder.upper_layers.${layer - 1}` : "decoder.first_layer"));

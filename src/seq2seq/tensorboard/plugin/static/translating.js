@@ -178,7 +178,8 @@ class TranslatingPage {
       return make("button", { type: "button", ...attributes, onclick: () => this.choose(place === row ? null : place) }, make("bdi", {}, labelOf(target[place])), make("small", {}, `${Math.round(100 * probability)} %`));
     });
     const held = [...this.words.children].indexOf(document.activeElement);
-    this.words.replaceChildren(...words);
+    const hint = row === null ? make("span", { class: "hint" }, "Click a word to ask about it.") : null;
+    this.words.replaceChildren(...[...words, hint].filter(Boolean));
     words[held]?.focus();
   }
 
