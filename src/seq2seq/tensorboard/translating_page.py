@@ -30,7 +30,7 @@ SPOKEN: dict[str, tuple[str, Any]] = {
 }
 """Fields of a model's description: the option, and the value that the page computes."""
 
-CLIPPED = (1.0, 0.97, 0.94, 0.91, 0.88, 0.85, 0.82, 0.79, 0.76)
+CLIPPED = np.linspace(1, 0.85, 16, dtype=np.float32)
 """Shares of the greatest weight of a row; what is above becomes that."""
 
 Matrix = np.ndarray[Any, Any]
@@ -94,7 +94,7 @@ def _array(tensor: Tensor) -> dict[str, Any]:
         return {"shape": values.shape, "numbers": _base64(values), "scales": None}
     greatest = np.abs(values).max(axis=1, keepdims=True)
     widest = np.where(greatest > 0, greatest / np.float32(127), np.float32(1))
-    tried = [widest * np.float32(share) for share in CLIPPED]
+    tried = [widest * share for share in CLIPPED]
     errors = [np.square(_whole(values, scales) * scales - values).sum(axis=1) for scales in tried]
     scales = np.stack(tried)[np.argmin(errors, axis=0), np.arange(len(values))]
     numbers = _whole(values, scales).astype(np.int8)
