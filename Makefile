@@ -30,6 +30,12 @@ train: $(STAMP) ## train the default experiment (ARGS="key=value …" to change 
 tensorboard: $(STAMP) ## look at all runs in the browser
 	$(BIN)/tensorboard --logdir runs --host 127.0.0.1 --samples_per_plugin images=1000 $(ARGS)
 
+.PHONY: demo
+demo: $(STAMP) ## a page that translates, demo.html, of the default run, which is trained if need be
+	test -e runs/baseline/default/model || $(BIN)/python train.py
+	$(BIN)/python scripts/export_page.py runs/baseline/default \
+		--sentence "The young woman doesn't like the red cars." -o demo.html
+
 .PHONY: browser
 browser: $(STAMP) ## drive the Attention tab in chromium (docs/viewing.md)
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[browser]'

@@ -119,8 +119,10 @@ def uses(do, run):
     do(f"seq2seq plot {run} --sentence 'I see it.' -o 'a picture.png'")
     do(f"seq2seq log-attention {run} --input sentences.txt --beam 2")
     do(f"seq2seq export-attention {run} -o page.html")
+    do(f"seq2seq export-page {run} -o translating.html")
     assert (do.here / "a picture.png").read_bytes().startswith(b"\x89PNG")
-    assert "<script" in (do.here / "page.html").read_text("utf-8")
+    for page in ("page.html", "translating.html"):
+        assert "<script" in (do.here / page).read_text("utf-8")
 
 
 def sweeps_over_a_configuration_of_ones_own(do):

@@ -167,6 +167,7 @@ def test_only_what_a_user_names_is_opened_for_writing_elsewhere():
         "document_configuration.py",  # its page
         "alignment.py",  # what an aligner reads, in a temporary folder
         "seq2seq.commands.export_attention",  # the page that -o names
+        "seq2seq.commands.export_page",  # likewise
         "seq2seq.commands.plot",  # the picture that -o names
         "seq2seq.training.checkpoint_io",  # a checkpoint that Lightning no longer wants
         "seq2seq.command_line.printing",  # nowhere

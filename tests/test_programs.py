@@ -338,6 +338,7 @@ def test_attention_of_a_finished_model_has_the_kinds_that_training_records(train
         (["scripts/export_attention.py", ".", "--input", "absent"], "absent does not exist"),
         (["scripts/export_attention.py", ".", "--target", "t"], "--target is the translation of"),
         (["scripts/log_attention.py", ".", "--input", "absent"], "absent does not exist"),
+        (["scripts/export_page.py", "absent"], "absent holds no model.json"),
     ],
 )
 def test_attention_programs_refuse_wrong_input_in_one_line(arguments, message, tmp_path):

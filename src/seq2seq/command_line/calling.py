@@ -13,6 +13,7 @@ COMMANDS = {
     "align": "scripts/align.py",
     "log-attention": "scripts/log_attention.py",
     "export-attention": "scripts/export_attention.py",
+    "export-page": "scripts/export_page.py",
     "rerun": "scripts/rerun.py",
     "speedrun": "scripts/speedrun.py",
     "textbook": "scripts/textbook.py",

@@ -203,7 +203,7 @@ def _require_finite(model: Seq2Seq) -> None:
             raise ValueError(f"{name} holds NaN or infinity")
 
 
-def _tied_names(model: Seq2Seq) -> dict[str, str]:
+def tied_names(model: Seq2Seq) -> dict[str, str]:
     """Parameters that are another's too: name -> the name that is saved."""
     first: dict[int, str] = {}
     tied = {}
@@ -216,11 +216,11 @@ def _tied_names(model: Seq2Seq) -> dict[str, str]:
 
 def _untied(model: Seq2Seq) -> dict[str, Tensor]:
     """Weights with each shared tensor once, as safetensors wants them."""
-    tied = _tied_names(model)
+    tied = tied_names(model)
     state = model.state_dict()
     return {name: tensor.contiguous() for name, tensor in state.items() if name not in tied}
 
 
 def _tied(model: Seq2Seq) -> dict[str, Tensor]:
     """Tied names of a fresh model, so that a strict load finds them."""
-    return {name: model.state_dict()[name] for name in _tied_names(model)}
+    return {name: model.state_dict()[name] for name in tied_names(model)}

@@ -4,8 +4,12 @@ import base64
 import hashlib
 import json
 import re
+from collections.abc import Iterable
+from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
+
+from seq2seq.tensorboard.record_format import printable
 
 MODULES = (
     "tokens.js",
@@ -21,9 +25,55 @@ MODULES = (
     "state.js",
     "viewer.js",
 )
-"""Each imports only from those before it."""
+"""The viewer: each imports only from those before it."""
 
-STATIC_FILES = (*MODULES, "tab.js", "viewer.css")
+MODEL_MODULES = (
+    "vocabulary.js",
+    "arrays.js",
+    "network.js",
+    "search.js",
+    "words.js",
+    "subwords.js",
+    "translator.js",
+)
+"""A model that translates; they know nothing of pages."""
+
+ASKING_MODULES = (
+    "asking.js",
+    "glass.js",
+    "tree.js",
+    "translating.js",
+)
+"""What one types into, and asks."""
+
+STATIC_FILES = (
+    *MODULES, *MODEL_MODULES, *ASKING_MODULES, "tab.js", "viewer.css", "asking.css",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class PageParts:
+    """What a page is made of.
+
+    Attributes:
+        modules: of its script, each after those that it imports from.
+        styles: its style sheets.
+        start: the statement that begins.
+    """
+
+    modules: tuple[str, ...]
+    styles: tuple[str, ...]
+    start: str
+
+
+VIEWING = PageParts(
+    MODULES, ("viewer.css",), "mount(document.body, embeddedSource(), pageHost());\n"
+)
+TRANSLATING = PageParts(
+    (*MODEL_MODULES, *MODULES, *ASKING_MODULES),
+    ("viewer.css", "asking.css"),
+    "translating(document.body);\n",
+)
 
 _IMPORT = re.compile(r"^import [^;]*;\n", re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:const|function|class) )", re.MULTILINE)
@@ -51,17 +101,19 @@ def static_file(name: str) -> str:
     return files(__package__).joinpath("static", name).read_text(encoding="utf-8")
 
 
-def page(data: Any, *, title: str) -> str:
+def page(data: Any, *, title: str, parts: PageParts = VIEWING) -> str:
     """The viewer with its data as one HTML file, which asks nobody for anything.
 
     Its content security policy allows this very script and style and nothing else.
 
     Args:
-        data: ``{"index": …, "views": [view, …]}``, as `seq2seq.tensorboard.plugin.views` makes.
+        data: ``{"index": …, "views": [view, …]}``, as `seq2seq.tensorboard.plugin.views` makes;
+            or what other parts read.
         title: of the browser's window.
+        parts: what the page is made of.
     """
-    style = static_file("viewer.css")
-    script = bundle() + "mount(document.body, embeddedSource(), pageHost());\n"
+    style = "".join(map(static_file, parts.styles))
+    script = bundle(parts.modules) + parts.start
     policy = (
         f"default-src 'none'; script-src {_digest(script)}; style-src {_digest(style)}; "
         "img-src data: blob:; base-uri 'none'; form-action 'none'"
@@ -89,15 +141,16 @@ def framed(document: str, *, height: int) -> str:
     )
 
 
-def bundle() -> str:
-    """All modules as one script: they are written so that their names do not collide."""
-    modules = (_EXPORT.sub("", _IMPORT.sub("", static_file(name))) for name in MODULES)
+def bundle(names: Iterable[str] = MODULES) -> str:
+    """Modules as one script: they are written so that their names do not collide."""
+    modules = (_EXPORT.sub("", _IMPORT.sub("", static_file(name))) for name in names)
     return '"use strict";\n' + "\n".join(modules)
 
 
 def _json(data: Any) -> str:
     """JSON that cannot end the element it stands in."""
-    return json.dumps(data, allow_nan=False).replace("<", "\\u003c")
+    text = json.dumps(data, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+    return printable(text).replace("<", "\\u003c")
 
 
 def _digest(text: str) -> str:

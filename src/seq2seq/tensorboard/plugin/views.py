@@ -71,6 +71,13 @@ def index(provider: DataProvider, context: RequestContext, experiment_id: str = 
         "version": VERSION,
         "runs": runs,
         "problems": problems[:MAX_PROBLEMS],
+        **colours(),
+    }
+
+
+def colours() -> Json:
+    """The scales of weights and of differences, as `index` holds them."""
+    return {
         "colours": [_hexadecimal(colour) for colour in PALETTE[:LEVELS].tolist()],
         "difference": [_hexadecimal(colour) for colour in difference_colours().tolist()],
     }

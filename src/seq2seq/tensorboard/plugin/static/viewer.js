@@ -83,7 +83,8 @@ class Viewer {
     this.voice = make("p", { class: "voice", "aria-live": "polite" });
     this.body = make("main", {}, this.stage, this.facts);
     const bar = make("header", {}, this.run.node, this.sentence.node, this.kind.node, this.rank.node, make("span", { class: "space" }), this.look.node, this.gold.node, this.compare.node, this.files.node, keyHelp());
-    this.tools = make("div", { class: "tools" }, bar, make("div", { class: "time" }, this.play, this.steps.node), this.beside);
+    this.time = make("div", { class: "time" }, this.play, this.steps.node);
+    this.tools = make("div", { class: "tools" }, bar, this.time, this.beside);
     this.node = make("div", { class: "attention" }, this.tools, this.message, this.body, this.voice);
     this.root.replaceChildren(this.node);
     this.stage.addEventListener("pointerleave", () => this.pinned || this.point(null));
@@ -198,6 +199,7 @@ class Viewer {
 
   goTo(place) {
     const { frames } = this.shown[0];
+    if (frames.length < 2) return null;
     const step = place >= frames.length - 1 ? null : String(frames[Math.max(0, place)].step);
     return this.change({ step });
   }
@@ -230,6 +232,7 @@ class Viewer {
     this.paintTheme();
     this.tools.hidden = true;
     this.say("");
+    if (this.source.nothing) return this.stage.replaceChildren(make("p", { class: "hint" }, this.source.nothing));
     const problems = this.index.problems.map((problem) => make("li", {}, problem));
     this.stage.replaceChildren(
       make("div", { class: "nothing" }, make("h2", {}, NOTHING[0]), make("p", {}, NOTHING[1]), make("pre", {}, EXAMPLE), problems.length ? make("ul", { class: "problems" }, ...problems) : null),
@@ -254,14 +257,17 @@ class Viewer {
 
   paintControls() {
     const { index, selection, state, shown, theme } = this;
-    this.run.set(selection.run, index.runs.map(({ run }) => [run, run]));
-    this.sentence.set(selection.sentence, selection.sentences.map((name) => [name, sentenceName(name, selection.texts.get(name))]));
+    const offered = (choices) => (this.source.nothing && choices.length < 2 ? [] : choices);
+    this.run.set(selection.run, offered(index.runs.map(({ run }) => [run, run])));
+    this.sentence.set(selection.sentence, offered(selection.sentences.map((name) => [name, sentenceName(name, selection.texts.get(name))])));
     this.kind.set(selection.kind, selection.kinds.map((kind) => [kind, kindName(kind)]));
     this.rank.set(String(selection.rank), selection.ranks.length > 1 ? selection.ranks.map((rank) => [String(rank), String(rank + 1)]) : []);
     this.look.set(state.view, [["matrix", "matrix"], ["ribbons", "ribbons"]]);
+    this.gold.node.hidden = Boolean(this.source.nothing);
     this.gold.set(state.gold === "on", shown.some(({ frame }) => frame.links));
     this.compare.set(state.compare === "on");
-    this.steps.set(shown[0].frames, shown[0].place, historyLine(shown[0].frames, theme));
+    setSteps(this.steps, shown[0], theme);
+    this.time.hidden = this.steps.node.hidden;
     this.play.disabled = shown[0].frames.length < 2;
     const comparing = state.compare === "on";
     this.beside.hidden = !comparing;
@@ -274,9 +280,9 @@ class Viewer {
     const wanted = state.with ?? selection.run;
     this.other.set(wanted, index.runs.map(({ run }) => [run, run === selection.run ? "the same run" : run]));
     const isThere = shown.length > 1;
-    this.otherSteps.node.hidden = !isThere;
     this.linked.set(isThere && wanted !== selection.run && state.withStep === null, isThere && wanted !== selection.run);
-    if (isThere) this.otherSteps.set(shown[1].frames, shown[1].place, historyLine(shown[1].frames, theme));
+    if (isThere) setSteps(this.otherSteps, shown[1], theme);
+    else this.otherSteps.node.hidden = true;
   }
 
   complaint() {
@@ -318,10 +324,11 @@ class Viewer {
 
   note(frame) {
     const { sentence, kind, rank, ranks } = this.selection;
-    const step = `step ${frame.step.toLocaleString("en")}`;
+    const step = frame.step === null ? null : `step ${frame.step.toLocaleString("en")}`;
     const hypothesis = ranks.length > 1 ? ` ${rank + 1}` : "";
-    const score = frame.score === null ? "" : `, log-probability ${formatNumber(frame.score, 2)}`;
-    return this.shown.length > 1 ? `${step}${score}` : `${sentence}, ${kindName(kind)}${hypothesis}, ${step}${score}`;
+    const score = frame.score === null ? null : `log-probability ${formatNumber(frame.score, 2)}`;
+    const which = this.shown.length > 1 ? [] : [sentence, `${kindName(kind)}${hypothesis}`];
+    return [...which, step, score].filter(Boolean).join(", ");
   }
 
   framed({ title, note, data, chart, share }) {
@@ -356,6 +363,7 @@ class Viewer {
     this.facts.replaceChildren(sentencePart(this.shown), figuresPart(this.shown), weightsPart(comparable, this.focus, this.theme));
     this.facts.querySelector(".marked")?.scrollIntoView({ block: "nearest" });
     this.voice.textContent = this.pinned && this.focus ? spokenFocus(this.focus, frame) : "";
+    this.host.onPoint?.(this);
   }
 
   key(event) {
@@ -414,7 +422,8 @@ class Viewer {
 
   fileName(ending) {
     const { sentence, kind } = this.selection;
-    return `${sentence}-${kind}-step-${this.shown.map(({ frame }) => frame.step).join("-")}.${ending}`;
+    const steps = this.shown.map(({ frame }) => frame.step).join("-");
+    return `${[sentence, kind, steps && `step-${steps}`].filter(Boolean).join("-")}.${ending}`;
   }
 
   exportSvg() {
@@ -439,6 +448,12 @@ class Viewer {
   exportJson() {
     download(this.fileName("json"), jsonText(this.selection, this.shown), "application/json");
   }
+}
+
+// What was not recorded at a step has none to choose.
+function setSteps(slider, { frames, place }, theme) {
+  slider.node.hidden = frames[place].step === null;
+  if (!slider.node.hidden) slider.set(frames, place, historyLine(frames, theme));
 }
 
 function sentenceName(name, text) {
