@@ -290,9 +290,9 @@ def test_attention_of_a_run_and_of_a_translated_file_becomes_a_page(trained, tmp
         done = program("scripts/export_attention.py", str(run_dir), *source, "-o", str(page))
         assert done.returncode == 0, done.stderr.decode()
         content = page.read_text("utf-8")
-        assert ('"kind": "forced"' in content) is (not source)
-        assert '"kind": "greedy"' in content
-        assert '"kind": "beam", "rank": 4' in content
+        assert ('"kind":"forced"' in content) is (not source)
+        assert '"kind":"greedy"' in content
+        assert '"kind":"beam","rank":4' in content
         assert content.count("</script>") == 2
 
 

@@ -5,14 +5,15 @@ from dataclasses import replace
 from importlib import import_module
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from seq2seq.config import DATA_SCHEMAS, DataConfig
 from seq2seq.errors import InputError
-from seq2seq.evaluation.alignment import GoldAlignment
-from seq2seq.evaluation.pharaoh import read_pharaoh, require_within
 from seq2seq.text.corpus import ParallelCorpus, SentencePair
 from seq2seq.text.words import split_words
+
+if TYPE_CHECKING:
+    from seq2seq.evaluation.alignment import GoldAlignment
 
 
 def build_corpus(data: DataConfig) -> ParallelCorpus:
@@ -40,6 +41,8 @@ def _linked(pairs: Sequence[SentencePair], path: Path, *, exactly: bool) -> list
     Raises:
         InputError: the file is wrong, or not of these pairs.
     """
+    from seq2seq.evaluation.pharaoh import read_pharaoh  # noqa: PLC0415 - numpy
+
     links = read_pharaoh(path)
     if len(links) < len(pairs) or (exactly and len(links) > len(pairs)):
         raise InputError(
@@ -52,8 +55,10 @@ def _linked(pairs: Sequence[SentencePair], path: Path, *, exactly: bool) -> list
     ]
 
 
-def _with_links(pair: SentencePair, links: GoldAlignment, where: str) -> SentencePair:
+def _with_links(pair: SentencePair, links: "GoldAlignment", where: str) -> SentencePair:
     """A pair with links of words between white space, made ones of those of `split_words`."""
+    from seq2seq.evaluation.pharaoh import require_within  # noqa: PLC0415 - numpy
+
     sides = [_parts(text.split()) for text in (pair.source, pair.target)]
     require_within(links, len(sides[0]), len(sides[1]), where)
     whole, possible = (
