@@ -134,7 +134,7 @@ except AttributeError as error:
         ("sweep=attention_scores", "from Python: seq2seq.sweep"),
         ("-m", "'-m' is no override: write 'key=value', as text"),
         (2, "2 is no override"),
-        ("data=tatoeba", "data.file"),
+        ("data=tatoeba", "data/tatoeba/fra.txt does not exist"),
     ],
 )
 def test_what_is_wrong_is_an_exception_of_one_line(folder, override, said):
@@ -385,7 +385,7 @@ def test_a_sweep_gives_its_runs(stub_jobs, tmp_path):
     assert [each["attention"]["score"] for each in scores] == ["additive", "dot"]
     assert stub_jobs[0][0] == "seq2seq train"
     assert state_of_process() == before
-    assert seq2seq.compare(*runs)._repr_html_().count("<tr>") == 3
+    assert seq2seq.compare(*runs)._repr_html_().count("<tr>") == 2 * 3
 
 
 def test_a_sweep_whose_jobs_went_wrong_is_an_exception(stub_jobs, tmp_path):
