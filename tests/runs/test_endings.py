@@ -20,6 +20,7 @@ from seq2seq.runs.run import run
 from seq2seq.signals import STOP_SIGNALS, insists, stop_signals
 from seq2seq.storage import writing as writing_room
 from seq2seq.storage.failures import refusals_in_one_line
+from seq2seq.text.corpus import ParallelCorpus
 from seq2seq.training.interruption import StopOnSignal
 from tests.stops import stopped_after
 
@@ -254,4 +255,4 @@ def test_a_run_does_not_start_from_the_model_it_will_replace(configured, tmp_pat
     from seq2seq.training.process_group import ALONE  # noqa: PLC0415
 
     with pytest.raises(InputError, match="is the model of this run itself"):
-        prepare(config, None, tmp_path, ALONE)
+        prepare(config, ParallelCorpus([], [], []), tmp_path, ALONE)
