@@ -356,7 +356,7 @@ def test_a_warm_start_begins_with_the_weights_and_vocabulary_of_another_run(
 
 
 def test_a_warm_start_from_another_shape_is_refused(finished_run, tiny, tmp_path):
-    with pytest.raises(InputError, match="its model.decoder_hidden_size is 12, this run's is 10"):
+    with pytest.raises(InputError, match=r"its model\.decoder_hidden_size is 12, this run's is 10"):
         run(tiny(f"init_from='{finished_run}'", "model.decoder_hidden_size=10"), tmp_path / "run")
 
 
