@@ -25,6 +25,8 @@ from omegaconf import DictConfig, OmegaConf
 
 from seq2seq.command_line.config_errors import CONFIG_ERRORS
 from seq2seq.command_line.hydra_section import judge_hydra, leaves
+from seq2seq.command_line.package_folders import package_folders
+from seq2seq.config import DATA_SCHEMAS, corpus_schema
 from seq2seq.errors import InputError
 from seq2seq.option_rules import key_of
 from seq2seq.plain_text import shortened
@@ -32,6 +34,9 @@ from seq2seq.storage.plain_yaml import plain_yaml
 
 REFERENCE = re.compile(r"\$\{([A-Za-z_]\w*(\.\w+)*)\}")
 """The one interpolation there is: all of a value, by the key of another, which is no reference."""
+
+DATA = "schema/data"
+"""The group of the schemas of corpora."""
 
 
 @contextmanager
@@ -110,6 +115,8 @@ class PlainRepository(ConfigRepository):
             PlainFileSource(source.provider, source.path) if source.scheme() == "file" else source
             for source in self.sources
         ]
+        brought = [PlainFileSource(name, str(folder)) for name, folder in package_folders()]
+        self.sources[-1:] = [*brought, self.get_schema_source()]
 
     def get_group_options(
         self, group_name: str, results_filter: ObjectType | None = ObjectType.CONFIG
@@ -126,6 +133,10 @@ class PlainRepository(ConfigRepository):
         self, config_path: str, object_type: ObjectType | None
     ) -> ConfigSource | None:
         _require_plain_name(config_path)
+        group, _, name = config_path.rpartition("/")
+        if (group, object_type) == (DATA, ObjectType.CONFIG) and name not in DATA_SCHEMAS:
+            known: Any = self.get_schema_source()
+            known.store.store(group=DATA, name=name, node=corpus_schema(name))
         return super()._find_object_source(config_path, object_type)
 
 

@@ -15,6 +15,7 @@ from lightning.pytorch.strategies import DDPStrategy
 from seq2seq.config import Averaging, Config, Schedule
 from seq2seq.experiments.checkpoints import BEST, LAST
 from seq2seq.model.seq2seq import Seq2Seq
+from seq2seq.runs.making.callbacks import build_callbacks
 from seq2seq.runs.making.pictures import build_pictures
 from seq2seq.runs.making.text import EncodedCorpus
 from seq2seq.runs.run_record import RunRecord, monitor
@@ -200,6 +201,8 @@ def build_trainer(
             *pictures,
             *_averaging(config),
             *_endings(config, num_steps),
+            *build_callbacks(config.trainer.callbacks, run_dir),
+            # what saves comes after all that is saved
             contents,
             *_checkpoints(config, run_dir / "checkpoints"),
             stop,
