@@ -476,7 +476,10 @@ class TrainerConfig:
     def __post_init__(self) -> None:
         check_ranges("trainer", self)
         for name in self.callbacks:
-            _require("trainer.callbacks", CALLBACKS, name)
+            try:
+                CALLBACKS.require(name)
+            except ValueError as error:
+                raise InputError(f"trainer.callbacks: {error}") from error
         if self.batch_sentences is None and self.batch_tokens is None:
             raise InputError(
                 "trainer.batch_sentences and trainer.batch_tokens are both null: "
@@ -627,13 +630,6 @@ def _check_tying(model: ModelConfig, *, joint: bool) -> None:
             f"model.tying={model.tying.value} needs outputs of the embedding's size, not {size}: "
             f"set model.readout_size={model.embedding_size}"
         )
-
-
-def _require(key: str, registry: Registry[Any], name: str) -> None:
-    try:
-        registry.require(name)
-    except ValueError as error:
-        raise InputError(f"{key}: {error}") from error
 
 
 GREATEST_INTEGER = 1_000_000_000

@@ -10,6 +10,7 @@ alone. docs/extending.md has the doors.
 """
 
 import difflib
+import os
 import sys
 from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
@@ -18,6 +19,9 @@ from importlib import metadata
 from typing import Any, Generic, TypeVar
 
 Part = TypeVar("Part")
+
+ADDED = "SEQ2SEQ_ADDED_"
+"""Variables of the environment that begin so tell the jobs of a sweep what their notebook added."""
 
 
 class Registry(Generic[Part]):
@@ -61,6 +65,7 @@ class Registry(Generic[Part]):
 
         def keep(part: Any) -> Any:
             self._added[name] = self._sound(name, part, f"{self._kind} {name!r}")
+            os.environ[f"{ADDED}{self._kind}_{name}"] = "1"
             return part
 
         return keep
@@ -78,6 +83,11 @@ class Registry(Generic[Part]):
         """
         names = self.names()
         if name not in names:
+            if f"{ADDED}{self._kind}_{name}" in os.environ:
+                raise ValueError(
+                    f"{self._kind} {name!r} was added in the process that started this one, which "
+                    "alone knows of it: have a package bring it"
+                )
             nearest = " or ".join(repr(near) for near in difflib.get_close_matches(name, names))
             question = f", did you mean {nearest}?" if nearest else ";"
             known = ", ".join(names) or "none"

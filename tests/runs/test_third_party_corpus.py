@@ -2,11 +2,12 @@
 
 import re
 import sys
+from dataclasses import dataclass
 
 import pytest
 
 from seq2seq.command_line.composing import composed
-from seq2seq.config import CORPORA, Corpus
+from seq2seq.config import CORPORA, Corpus, CorpusOptions
 from seq2seq.decoding.translator import Translator
 from seq2seq.errors import InputError
 from seq2seq.own_files import CONF
@@ -15,6 +16,12 @@ from seq2seq.runs.rerun import rerun
 from seq2seq.runs.run import run
 from seq2seq.runs.saved_config import load_config
 from tests.tiny import SMALL_MODEL
+
+
+@dataclass(kw_only=True, slots=True)
+class Other(CorpusOptions):
+    """Options of a corpus that a notebook adds."""
+
 
 YAML = "defaults:\n  - /schema/data@_here_: bad\n  - shared/text@_here_\n  - _self_\n" + (
     "source_language: en\ntarget_language: fr\n"
@@ -56,6 +63,20 @@ def test_a_corpus_comes_with_its_keys_its_values_and_its_reader(verses):
 def test_wrong_options_are_refused_as_ours_are(verses, override, line):
     with pytest.raises(InputError, match=line):
         composed(CONF, [*verses, override] if "data=" not in override else [override])
+
+
+def test_a_file_that_is_not_there_is_refused_in_the_words_of_its_reader(verses):
+    with pytest.raises(InputError, match=r"^absent does not exist"):
+        build_corpus(composed(CONF, [*verses, "data.source=absent"])[0].data)
+
+
+def test_the_keys_of_a_corpus_are_no_others(verses, monkeypatch):
+    monkeypatch.setattr(CORPORA, "_added", {})
+    config, _ = composed(CONF, verses)
+    assert CORPORA.add("other")(Corpus(Other, len)).options is Other
+    config.data.corpus = "other"
+    with pytest.raises(InputError, match="another corpus's: choose data=other"):
+        build_corpus(config.data)
 
 
 def test_without_its_package_there_is_no_such_choice():

@@ -168,12 +168,9 @@ def differing_keys(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str
 
 
 def _deciding(config: Mapping[str, Any]) -> dict[str, Any]:
-    values = counting(flat(config))
-    return {
-        key: value
-        for key, value in values.items()
-        if key.partition(".")[0] not in PLACING and key not in LOOKING_ON
-    }
+    left_out = {*PLACING, *LOOKING_ON}
+    counted = counting(flat(config)).items()
+    return {key: each for key, each in counted if not {key, key.partition(".")[0]} & left_out}
 
 
 def flat(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -17,7 +17,7 @@ HOOKS = [name for name, hook in vars(Callback).items() if callable(hook) and nam
 
 
 def build_callbacks(names: Sequence[str], run_dir: Path) -> list[Callback]:
-    """The callbacks of these names.
+    """The callbacks of these names. What saves comes after them, so that it saves all of theirs.
 
     Raises:
         InputError: a package is broken, or brings something else.

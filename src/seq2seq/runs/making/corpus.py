@@ -91,7 +91,8 @@ def _read(data: DataConfig) -> ParallelCorpus:
             if not isinstance(corpus, ParallelCorpus):
                 raise TypeError(f"{corpus!r:.40} is no ParallelCorpus")
     except ImportError as error:
-        raise InputError(first_line(error)) from error
+        told = error.__cause__ if isinstance(error.__cause__, InputError) else error
+        raise InputError(first_line(told)) from error
     return corpus
 
 
@@ -100,7 +101,7 @@ def _maker(data: DataConfig) -> Any:
     if isinstance(data, CorpusOptions):
         corpus = CORPORA[data.corpus]
         if type(data) is not corpus.options:
-            raise InputError(f"data.corpus={data.corpus} is another corpus: choose data=…")
+            raise InputError(f"the keys are another corpus's: choose data={data.corpus}")
         return corpus
     (name,) = (name for name, schema in DATA_SCHEMAS.items() if type(data) is schema)
     return import_module(f"seq2seq.runs.making.corpora.{name}")

@@ -171,7 +171,6 @@ def build_trainer(
     """
     log = EventLog(run_dir)
     pictures = build_pictures(config, run_dir.name, corpus, attends=attends) if job.is_first else []
-    contents = CheckpointContents({"conditions": lambda: conditions, "events": log.sizes})
     return pl.Trainer(
         accelerator={"cuda": "gpu"}.get(device.type, device.type),
         devices=config.device.devices,
@@ -202,8 +201,7 @@ def build_trainer(
             *_averaging(config),
             *_endings(config, num_steps),
             *build_callbacks(config.trainer.callbacks, run_dir),
-            # what saves comes after all that is saved
-            contents,
+            CheckpointContents({"conditions": lambda: conditions, "events": log.sizes}),
             *_checkpoints(config, run_dir / "checkpoints"),
             stop,
         ],
@@ -228,8 +226,7 @@ def _endings(config: Config, num_steps: int) -> list[Callback]:
     """What a validation decides of the training: to slow down, or to stop."""
     metric, mode = monitor(config)
     callbacks: list[Callback] = []
-    if config.trainer.early_stopping is not None:
-        patience = config.trainer.early_stopping
+    if (patience := config.trainer.early_stopping) is not None:
         callbacks.append(StopWithoutProgress(metric, mode=mode, patience=patience))
     if config.optim.schedule is Schedule.plateau:
         callbacks.append(PlateauSchedule(_optimisation(config, num_steps)))
