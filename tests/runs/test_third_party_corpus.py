@@ -97,12 +97,12 @@ def test_a_run_is_repeated_with_the_package_and_translates_without(verses, tmp_p
 
 @pytest.fixture
 def broken(install, tmp_path):
-    """Code -> data=bad, a package of that code."""
+    """Code, and a file of its folder -> what data=bad is with a package of them."""
 
-    def install_broken(code):
+    def install_broken(code, name="bad", yaml=YAML):
         folder = tmp_path / "project" / "bad_corpus"
         (folder / "conf" / "data").mkdir(parents=True)
-        (folder / "conf" / "data" / "bad.yaml").write_text(YAML)
+        (folder / "conf" / "data" / f"{name}.yaml").write_text(yaml)
         (folder / "__init__.py").write_text(code)
         install(
             '[project]\nname = "bad-corpus"\nversion = "1.0"\n'
@@ -111,7 +111,7 @@ def broken(install, tmp_path):
             '[tool.setuptools]\npackages = ["bad_corpus"]',
             folder.parent,
         )
-        return build_corpus(composed(CONF, ["data=bad"])[0].data)
+        return composed(CONF, [f"data={name}"])[0].data
 
     return install_broken
 
@@ -143,9 +143,18 @@ class Options(CorpusOptions):
 )
 def test_a_broken_package_is_one_line_that_names_it(broken, code, line, capsys):
     with pytest.raises(InputError, match=line) as refusal:
-        broken(code)
+        build_corpus(broken(code))
     assert "\n" not in str(refusal.value)
     assert capsys.readouterr().err == ""
+
+
+def test_the_folder_of_a_package_is_under_the_rules_of_ours(broken):
+    with pytest.raises(InputError, match=r"oc\.env:HOME.* is refused"):
+        broken("", yaml=YAML.replace("en\n", "${oc.env:HOME}\n"))
+
+
+def test_no_package_replaces_a_file_of_ours(broken):
+    assert broken("", "grammar", "source_language: xx").source_language == "en"
 
 
 def test_a_package_without_its_folder_is_left_out_in_one_line(install_part, capsys):
