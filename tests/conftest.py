@@ -95,17 +95,24 @@ def grammar():
 
 @pytest.fixture
 def install(tmp_path, monkeypatch):
-    """Put a package of one module on sys.path, the way pip would leave it; returns the module."""
+    """Put a package of one module on sys.path, the way pip would leave it; returns the module.
+
+    Where there is a folder instead of code, its packages, with all that is in them, are taken.
+    """
     modules = []
 
     def install_package(pyproject, code):
         project = tomllib.loads(pyproject)
-        (module,) = project["tool"]["setuptools"]["py-modules"]
+        told = project["tool"]["setuptools"]
+        (module,) = told.get("py-modules") or told["packages"]
         name, version = project["project"]["name"], project["project"]["version"]
         site = tmp_path / f"site of {name}"
         information = site / f"{name.replace('-', '_')}-{version}.dist-info"
         information.mkdir(parents=True)
-        (site / f"{module}.py").write_text(code, "utf-8")
+        if isinstance(code, Path):
+            shutil.copytree(code / module, site / module)
+        else:
+            (site / f"{module}.py").write_text(code, "utf-8")
         (information / "METADATA").write_text(
             f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n", "utf-8"
         )
@@ -121,6 +128,21 @@ def install(tmp_path, monkeypatch):
     yield install_package
     for module in modules:
         sys.modules.pop(module, None)
+
+
+@pytest.fixture
+def install_example(install):
+    """Install one of tests/packages."""
+
+    def install_folder(name):
+        folder = ROOT / "tests" / "packages" / name
+        pyproject = (folder / "pyproject.toml").read_text("utf-8")
+        is_module = (folder / f"{name}.py").exists()
+        return install(
+            pyproject, (folder / f"{name}.py").read_text("utf-8") if is_module else folder
+        )
+
+    return install_folder
 
 
 @pytest.fixture

@@ -71,6 +71,16 @@ def test_a_package_that_calls_exit_ends_nothing(parts, install_part, code):
         parts["bad"]
 
 
+def test_what_a_notebook_added_is_told_to_the_processes_that_it_starts(parts, monkeypatch):
+    monkeypatch.setattr("os.environ", {})
+    parts.add("cow")({"legs": 4})
+    of_a_job = Registry("part", {}, dict)
+    with pytest.raises(ValueError, match="part 'cow' was added in the process that started this"):
+        of_a_job["cow"]
+    with pytest.raises(ValueError, match="unknown score 'cow'"):
+        Registry("score", {}, dict).require("cow")
+
+
 def test_a_name_that_two_packages_bring_is_neithers(parts, install_part):
     for package in ("one", "other"):
         install_part(f"{package}-part", "seq2seq.parts", f"owl = {package}_part:owl", "owl = {}")

@@ -4,17 +4,28 @@ Hydra checks names and types against these classes, on the command line and insi
 the ranges are checked when the composed configuration becomes an object.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import Field, dataclass, field, fields, is_dataclass
 from difflib import get_close_matches
 from enum import Enum
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from hydra.core.config_store import ConfigStore
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 
 from seq2seq.errors import InputError
 from seq2seq.evaluation.metrics import quick_metrics
 from seq2seq.option_rules import refusals
+from seq2seq.plain_text import first_line
+from seq2seq.registry import Registry
+from seq2seq.text.splitters import SUBWORDS, tokenizer_names
+
+if TYPE_CHECKING:
+    from lightning.pytorch.callbacks import Callback
+
+    from seq2seq.text.corpus import ParallelCorpus
 
 
 def setting(
@@ -28,18 +39,6 @@ def setting(
     """A field of the schema: its meaning, unit, least and greatest value, or the names it takes."""
     bounds = {"low": low, "high": high, "names": names}
     return field(metadata={"meaning": meaning, "unit": unit, **bounds})
-
-
-class TokenizerName(Enum):
-    """How text is split into tokens."""
-
-    word = "word"
-    basic_english = "basic_english"
-    moses = "moses"
-    character = "character"
-    whitespace = "whitespace"
-    unigram = "unigram"
-    bpe = "bpe"
 
 
 class InitialState(Enum):
@@ -171,8 +170,10 @@ class ResumeMode(Enum):
 class TokenizerConfig:
     """`data.tokenizer`."""
 
-    name: TokenizerName = setting("how text is split")
-    target_name: TokenizerName | None = setting("another tokenizer for the target; null: the same")
+    name: str = setting("how text is split", names=tokenizer_names)
+    target_name: str | None = setting(
+        "another tokenizer for the target; null: the same", names=tokenizer_names
+    )
     lowercase: bool = setting("lower-case the text first")
     restore_case: bool = setting("give translations the case that is usual in training")
     joint: bool = setting("one vocabulary for both languages")
@@ -203,7 +204,7 @@ def _check_tokenizers(tokenizer: TokenizerConfig) -> None:
     Raises:
         InputError: naming the keys.
     """
-    names = {(tokenizer.target_name or tokenizer.name).value, tokenizer.name.value}
+    names = {tokenizer.target_name or tokenizer.name, tokenizer.name}
     if tokenizer.joint and len(names) > 1:
         raise InputError(
             f"data.tokenizer.joint=true needs one tokenizer, not {' and '.join(sorted(names))}: "
@@ -220,7 +221,7 @@ def _check_tokenizers(tokenizer: TokenizerConfig) -> None:
             "set data.tokenizer.lowercase=true"
         )
     size = tokenizer.max_size
-    if names & {"unigram", "bpe"} and (size is None or size < LEAST_SUBWORDS):
+    if names & {*SUBWORDS} and (size is None or size < LEAST_SUBWORDS):
         raise InputError(
             f"data.tokenizer.max_size={'null' if size is None else size} does not go with "
             f"SentencePiece: give at least {LEAST_SUBWORDS}, for example 6000"
@@ -435,6 +436,17 @@ class OptimConfig:
         check_ranges("optim", self)
 
 
+@runtime_checkable
+class CallbackMaker(Protocol):
+    """What the name of a callback stands for: its class, or a function that makes it."""
+
+    def __call__(self, run_dir: Path, /) -> "Callback":
+        """A callback for the run in this folder."""
+
+
+CALLBACKS: Registry[CallbackMaker] = Registry("callback", {}, CallbackMaker)
+
+
 @dataclass(kw_only=True, slots=True)
 class TrainerConfig:
     """`trainer`."""
@@ -459,9 +471,15 @@ class TrainerConfig:
     skip_nonfinite: int = setting(
         "with NaN or infinity that are left out before training stops", low=0, unit="steps"
     )
+    callbacks: list[str] = setting("registered names of callbacks of other packages")
 
     def __post_init__(self) -> None:
         check_ranges("trainer", self)
+        for name in self.callbacks:
+            try:
+                CALLBACKS.require(name)
+            except ValueError as error:
+                raise InputError(f"trainer.callbacks: {error}") from error
         if self.batch_sentences is None and self.batch_tokens is None:
             raise InputError(
                 "trainer.batch_sentences and trainer.batch_tokens are both null: "
@@ -653,6 +671,61 @@ DATA_SCHEMAS: dict[str, type[DataConfig]] = {
     "tatoeba": TatoebaConfig,
     "hf": HubConfig,
 }
+"""Those of our own corpora."""
+
+
+@dataclass(kw_only=True, slots=True)
+class CorpusOptions(DataConfig):
+    """`data` of another package's corpus, whose own keys are fields of a dataclass made of this."""
+
+    corpus: str = setting(
+        "the corpus; data=NAME sets it",
+        names=lambda: CORPORA.names(),  # noqa: PLW0108 - it is below
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """What the name of another package's corpus stands for.
+
+    Attributes:
+        options: its keys, each with its `setting`, of plain types.
+        read: the corpus of such options.
+        has_test_split: whether options name a test split, without a look at the files.
+    """
+
+    options: type[CorpusOptions]
+    read: "Callable[[Any], ParallelCorpus]"
+    has_test_split: Callable[[Any], bool] = lambda _: True
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.options, type) and issubclass(self.options, CorpusOptions)):
+            raise TypeError(f"the options {self.options!r:.80} are made of no CorpusOptions")
+        for described in fields(self.options):
+            if "meaning" not in (described.metadata or ()) and not is_dataclass(described.type):
+                raise TypeError(f"the option {described.name} has no setting(…)")
+
+
+CORPORA: Registry[Corpus] = Registry("corpus", {}, Corpus, reserved=DATA_SCHEMAS, plural="corpora")
+
+
+def data_schemas() -> Mapping[str, type[DataConfig]]:
+    """The schema of every corpus by name; those that cannot be had are left out with a warning."""
+    return DATA_SCHEMAS | {name: corpus.options for name, corpus in CORPORA.working().items()}
+
+
+def corpus_schema(name: str) -> DictConfig:
+    """The schema of another package's corpus, for Hydra.
+
+    Raises:
+        InputError: there is none of that name, or its package is broken.
+    """
+    try:
+        keys: DictConfig = OmegaConf.structured(CORPORA[name].options)
+    except (ValueError, ImportError, TypeError, OmegaConfBaseException) as error:
+        raise InputError(f"data={name}: {first_line(error)}") from error
+    keys.corpus = name
+    return keys
 
 
 def register_schema() -> None:
@@ -676,7 +749,7 @@ def described_keys(schema: type, prefix: str = "") -> Iterator[tuple[str, "Field
 def all_keys() -> dict[str, "Field[Any]"]:
     """Every key that the command line accepts, such as ``optim.learning_rate``, of any corpus."""
     found = dict(described_keys(Config))
-    for data in DATA_SCHEMAS.values():
+    for data in data_schemas().values():
         found |= described_keys(data, "data.")
     return found
 

@@ -10,6 +10,7 @@ alone. docs/extending.md has the doors.
 """
 
 import difflib
+import os
 import sys
 from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
@@ -19,19 +20,23 @@ from typing import Any, Generic, TypeVar
 
 Part = TypeVar("Part")
 
+ADDED = "SEQ2SEQ_ADDED_"
+"""Variables of the environment that begin so tell the jobs of a sweep what their notebook added."""
+
 
 class Registry(Generic[Part]):
     """The parts of a kind.
 
     Attributes:
         built_in: ours. Nobody else can take their names.
-        group: of the entry points, ``seq2seq.<kind>s``.
+        group: of the entry points, ``seq2seq.<kind>s``, or by the `plural`.
 
     Args:
         kind: what a part is, in one word.
         built_in: see above.
         contract: the class or protocol that every part keeps.
         reserved: names that mean something else where parts are named.
+        plural: of the kind, where it is no ``s`` more.
     """
 
     def __init__(
@@ -40,8 +45,10 @@ class Registry(Generic[Part]):
         built_in: Mapping[str, Part],
         contract: type[Any],
         reserved: Container[str] = (),
+        plural: str = "",
     ) -> None:
-        self.built_in, self.group = built_in, f"seq2seq.{kind}s"
+        self._kinds = plural or f"{kind}s"
+        self.built_in, self.group = built_in, f"seq2seq.{self._kinds}"
         self._kind, self._contract, self._reserved = kind, contract, reserved
         self._added: dict[str, Part] = {}
         self._warned: set[str] = set()
@@ -58,13 +65,14 @@ class Registry(Generic[Part]):
 
         def keep(part: Any) -> Any:
             self._added[name] = self._sound(name, part, f"{self._kind} {name!r}")
+            os.environ[f"{ADDED}{self._kind}_{name}"] = "1"
             return part
 
         return keep
 
     def names(self) -> list[str]:
         """Every name: the built-in ones, then the others, sorted. Imports no other package."""
-        others = {*self._added, *_offered(self.group, tuple(sys.path)).names}
+        others = {*self._added, *offered(self.group).names}
         return [*self.built_in, *sorted(others - self.built_in.keys())]
 
     def require(self, name: str) -> None:
@@ -75,11 +83,16 @@ class Registry(Generic[Part]):
         """
         names = self.names()
         if name not in names:
+            if f"{ADDED}{self._kind}_{name}" in os.environ:
+                raise ValueError(
+                    f"{self._kind} {name!r} was added in the process that started this one, which "
+                    "alone knows of it: have a package bring it"
+                )
             nearest = " or ".join(repr(near) for near in difflib.get_close_matches(name, names))
             question = f", did you mean {nearest}?" if nearest else ";"
-            known = ", ".join(names)
+            known = ", ".join(names) or "none"
             raise ValueError(
-                f"unknown {self._kind} {name!r}{question} known {self._kind}s: {known}"
+                f"unknown {self._kind} {name[:80]!r}{question} known {self._kinds}: {known}"
             )
 
     def __getitem__(self, name: str) -> Part:
@@ -94,7 +107,7 @@ class Registry(Generic[Part]):
         for own in (self.built_in, self._added):
             if name in own:
                 return own[name]
-        entry_point, *others = _offered(self.group, tuple(sys.path)).select(name=name)
+        entry_point, *others = offered(self.group).select(name=name)
         package = entry_point.dist.name if entry_point.dist else entry_point.value
         described = f"{self._kind} {name!r} of the package {package!r}"
         if others:
@@ -147,6 +160,11 @@ def foreign(what: str) -> Iterator[None]:
         yield
     except (Exception, SystemExit) as error:
         raise ImportError(f"{what}: {type(error).__name__}: {error}") from error
+
+
+def offered(group: str) -> metadata.EntryPoints:
+    """The entry points of all installed packages in a group."""
+    return _offered(group, tuple(sys.path))
 
 
 @cache

@@ -67,7 +67,7 @@ def test_a_search_has_the_bound_of_the_model_unless_it_has_its_own():
     assert Search(max_length=3.0).bounds(of_model) == LengthBounds(max_factor=3.0, max_extra=10)
 
 
-TOKENIZERS = [*SPLITTERS, *SUBWORDS]
+TOKENIZERS = [*SPLITTERS.built_in, *SUBWORDS]
 
 
 @pytest.fixture

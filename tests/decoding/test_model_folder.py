@@ -97,7 +97,7 @@ def test_weights_that_are_none_are_refused_by_name(folder, odd, message):
         ("source", {"tokens": ["<unk>", "<pad>", "<bos>", "<eos>", 5]}, "tokens.*got int"),
         ("source", {"tokens": ["a" * 10_000]}, "source.json is not a vocabulary .{1,400}$"),
         ("source", {"tokens": None}, "source.json is not a vocabulary"),
-        ("source", {"tokenizer": "none"}, "tokenizer: none is called none"),
+        ("source", {"tokenizer": "none"}, "its tokenizer 'none' is none of this program: install"),
         ("source", {"tokenizer": "moses", "language": "xx"}, "source.json.*xx"),
         ("source", {"lowercase": 1}, "lowercase: Expected bool, got int"),
         ("target", {"casing": {"forms": {"a": 1}, "capital_start": True}}, "casing.forms"),

@@ -7,8 +7,10 @@ what is judged is what runs, and wherever a value is from, it is seen.
 
 import io
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +27,18 @@ from omegaconf import DictConfig, OmegaConf
 
 from seq2seq.command_line.config_errors import CONFIG_ERRORS
 from seq2seq.command_line.hydra_section import judge_hydra, leaves
+from seq2seq.config import DATA_SCHEMAS, corpus_schema
 from seq2seq.errors import InputError
 from seq2seq.option_rules import key_of
 from seq2seq.plain_text import shortened
+from seq2seq.registry import foreign, offered
 from seq2seq.storage.plain_yaml import plain_yaml
 
 REFERENCE = re.compile(r"\$\{([A-Za-z_]\w*(\.\w+)*)\}")
 """The one interpolation there is: all of a value, by the key of another, which is no reference."""
+
+DATA, PACKAGES = "schema/data", "seq2seq.conf"
+"""The group of the schemas of corpora; that of the entry points of packages with a folder conf."""
 
 
 @contextmanager
@@ -110,6 +117,7 @@ class PlainRepository(ConfigRepository):
             PlainFileSource(source.provider, source.path) if source.scheme() == "file" else source
             for source in self.sources
         ]
+        self.sources[-1:] = [*_sources_of_packages(), self.get_schema_source()]
 
     def get_group_options(
         self, group_name: str, results_filter: ObjectType | None = ObjectType.CONFIG
@@ -126,6 +134,10 @@ class PlainRepository(ConfigRepository):
         self, config_path: str, object_type: ObjectType | None
     ) -> ConfigSource | None:
         _require_plain_name(config_path)
+        group, _, name = config_path.rpartition("/")
+        if (group, object_type) == (DATA, ObjectType.CONFIG) and name not in DATA_SCHEMAS:
+            known: Any = self.get_schema_source()
+            known.store.store(group=DATA, name=name, node=corpus_schema(name))
         return super()._find_object_source(config_path, object_type)
 
 
@@ -150,6 +162,20 @@ class PlainFileSource(FileConfigSource):
         return ConfigResult(
             config=config, path=f"file://{self.path}", provider=self.provider, header=header
         )
+
+
+def _sources_of_packages() -> Iterator[PlainFileSource]:
+    """The folders ``conf`` of packages that ``seq2seq.conf`` names, which are not imported."""
+    for entry in sorted(offered(PACKAGES), key=lambda each: (each.name, each.value)):
+        package = entry.dist.name if entry.dist else entry.value
+        try:
+            with foreign("it cannot be found"):
+                spec = find_spec(entry.value)
+                places = [Path(each, "conf") for each in spec.submodule_search_locations]  # type: ignore[union-attr]
+                yield PlainFileSource(package, str(next(each for each in places if each.is_dir())))
+        except ImportError:
+            said = f"{PACKAGES} of the package {package!r}: {entry.value!r} has no folder conf"
+            print(f"WARNING: left out: {said}", file=sys.stderr)
 
 
 def judge(composed: Any, overrides: Sequence[str]) -> None:

@@ -6,7 +6,7 @@ from enum import EnumMeta
 from types import NoneType
 from typing import Any, get_args
 
-from seq2seq.config import DATA_SCHEMAS, all_keys, described_keys
+from seq2seq.config import all_keys, data_schemas, described_keys
 
 TYPE_NAMES = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
 
@@ -44,7 +44,7 @@ def setting_of(key: str) -> Setting | None:
 def corpora_with(key: str) -> list[str]:
     """Names of the corpora that have a key."""
     return [
-        name for name, data in DATA_SCHEMAS.items() if key in dict(described_keys(data, "data."))
+        name for name, data in data_schemas().items() if key in dict(described_keys(data, "data."))
     ]
 
 

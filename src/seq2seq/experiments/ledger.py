@@ -20,6 +20,9 @@ VERSION = 1
 PLACING = ("experiment_name", "name", "runs_dir", "resume", "sweep")
 """Keys of the configuration that say where a run lives and how it goes on, not what it is."""
 
+LOOKING_ON = ("trainer.callbacks",)
+"""Others that decide no result."""
+
 
 class State(Enum):
     """How a run stands."""
@@ -150,19 +153,24 @@ def fingerprint(config: Mapping[str, Any]) -> str:
 
     Where the run lives, what the sweep does, and options without effect are left out.
     """
-    deciding = {key: value for key, value in config.items() if key not in PLACING}
-    text = json.dumps(counting(flat(deciding)), sort_keys=True, ensure_ascii=False)
+    text = json.dumps(_deciding(config), sort_keys=True, ensure_ascii=False)
     return sha256(text.encode()).hexdigest()[:16]
 
 
 def differing_keys(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
     """Dotted keys in which two configurations differ, as far as they count, with both values."""
-    first, second = counting(flat(one)), counting(flat(other))
+    first, second = _deciding(one), _deciding(other)
     return {
         key: (first.get(key), second.get(key))
         for key in [*first, *(key for key in second if key not in first)]
-        if key.partition(".")[0] not in PLACING and first.get(key) != second.get(key)
+        if first.get(key) != second.get(key)
     }
+
+
+def _deciding(config: Mapping[str, Any]) -> dict[str, Any]:
+    left_out = {*PLACING, *LOOKING_ON}
+    counted = counting(flat(config)).items()
+    return {key: each for key, each in counted if not {key, key.partition(".")[0]} & left_out}
 
 
 def flat(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

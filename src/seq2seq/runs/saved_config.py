@@ -11,7 +11,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from seq2seq.config import DATA_SCHEMAS, Config, DataConfig, SweepConfig
+from seq2seq.config import CORPORA, DATA_SCHEMAS, Config, DataConfig, SweepConfig
 from seq2seq.errors import InputError
 from seq2seq.own_files import CONF
 from seq2seq.plain_text import shortened
@@ -19,6 +19,8 @@ from seq2seq.storage.plain_yaml import load_plain_yaml
 
 NO_SWEEP = CONF / "sweep" / "grid.yaml"
 """What a saved configuration lacks: a run does not know of sweeps."""
+
+WRONG = (ValueError, TypeError, KeyError, AttributeError, OverflowError)
 
 
 def load_config(run_dir: Path) -> Config:
@@ -35,7 +37,7 @@ def _read(path: Path, schema: Any, given: Mapping[str, Any]) -> Any:
     values = load_plain_yaml(path)
     try:
         return _build(schema, values, "", given)
-    except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
+    except (*WRONG, ImportError) as error:
         raise InputError(
             f"{path} is no configuration of this program: {shortened(error)}"
         ) from error
@@ -77,7 +79,9 @@ def _value(kind: Any, value: Any, key: str) -> Any:
 
 
 def _data_schema(values: Any) -> Any:
-    """The schema whose keys the corpus has."""
+    """The schema that the corpus names, or whose keys it has."""
+    if "corpus" in values:
+        return CORPORA[values["corpus"]].options
     for schema in DATA_SCHEMAS.values():
         if {described.name for described in fields(schema)} == set(values):
             return schema

@@ -16,7 +16,7 @@ from seq2seq.storage.typed_json import encoded, read_json
 from seq2seq.storage.writing import write_file
 from seq2seq.text.casing import Casing
 from seq2seq.text.corpus import SentencePair
-from seq2seq.text.splitters import SPLITTERS, make_splitter
+from seq2seq.text.splitters import SPLITTERS, SUBWORDS, make_splitter
 from seq2seq.text.tokenizers import (
     SubwordTokenizer,
     WordTokenizer,
@@ -27,9 +27,6 @@ from seq2seq.text.vocabulary import SPECIALS, UNKNOWN_ID, Vocabulary
 
 VERSION = 1
 """Of the format of a codec's description."""
-
-SUBWORDS = ("unigram", "bpe")
-"""The tokenizers that SentencePiece trains."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +229,11 @@ def load_codec(folder: Path, side: str) -> TextCodec:
     path = folder / f"{side}.json"
     refusal, remedy = "is not a vocabulary of this program", "train again"
     description = read_json(path, _Description, version=VERSION, refusal=refusal, remedy=remedy)
+    if description.tokenizer not in {*SPLITTERS.names(), SubwordTokenizer.name}:
+        raise InputError(
+            f"{path}: its tokenizer {description.tokenizer[:40]!r} is none of this program: "
+            f"install the package that brings it, by the entry points {SPLITTERS.group}"
+        )
     try:
         return _described(description, folder / f"{side}.model")
     except (ValueError, InputError) as error:
@@ -243,7 +245,5 @@ def _described(description: _Description, model: Path) -> TextCodec:
     if description.tokenizer == "sentencepiece":
         codec = _subword_codec(model, language, lowercase)
         return replace(codec, casing=description.casing)
-    if description.tokenizer not in SPLITTERS:
-        raise ValueError(f"tokenizer: none is called {description.tokenizer[:40]}")
     tokenizer = WordTokenizer(language=language, lowercase=lowercase, name=description.tokenizer)
     return TextCodec(tokenizer, Vocabulary(description.tokens or ()), description.casing)

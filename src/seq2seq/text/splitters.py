@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
 
 from seq2seq.errors import InputError
+from seq2seq.plain_text import first_line
+from seq2seq.registry import Registry, foreign
 from seq2seq.text.languages import nearest_language
-from seq2seq.text.torchtext_adapter import basic_english_splitter, whitespace_splitter
 from seq2seq.text.words import join_basic_english, join_words, split_words
 
 
@@ -23,14 +25,48 @@ class Splitter:
     join: Callable[[Sequence[str]], str]
 
 
+@runtime_checkable
+class SplitterMaker(Protocol):
+    """What the name of a tokenizer stands for."""
+
+    def __call__(self, language: str, /) -> Splitter:
+        """The splitter of a language, by its code."""
+
+
 def make_splitter(name: str, language: str) -> Splitter:
     """The splitter of a language.
 
     Raises:
-        InputError: the splitter does not know the language.
-        KeyError: there is no splitter of this name.
+        InputError: the splitter does not know the language; nobody brings one of this name, or a
+            package whose splitter is broken, which can show later, too.
     """
-    return SPLITTERS[name](language)
+    try:
+        splitter = SPLITTERS.made(name, language)
+    except (ValueError, ImportError, TypeError) as error:
+        raise InputError(f"data.tokenizer: {first_line(error)}") from error
+    if not isinstance(splitter, Splitter):
+        raise InputError(f"tokenizer {name!r} makes no Splitter: {splitter!r:.80}")
+    if name in SPLITTERS.built_in:
+        return splitter
+    return Splitter(_checked(name, splitter.split, list), _checked(name, splitter.join, str))
+
+
+def _checked(
+    name: str, function: Callable[[Any], Any], kind: type[list[str] | str]
+) -> Callable[[Any], Any]:
+    """Another package's function, whose failures are one line."""
+
+    def call(given: Any) -> Any:
+        try:
+            with foreign(f"tokenizer {name!r} fails"):
+                result = function(given)
+                if not isinstance(result, kind) or not all(isinstance(t, str) for t in result):
+                    raise TypeError(f"{result!r:.80} is not what it should give")
+        except ImportError as error:
+            raise InputError(first_line(error)) from error
+        return result
+
+    return call
 
 
 def _word(language: str) -> Splitter:
@@ -39,6 +75,8 @@ def _word(language: str) -> Splitter:
 
 def _basic_english(language: str) -> Splitter:
     """The ``basic_english`` of torchtext: lower case, no ``" ; :``, apostrophes alone."""
+    from seq2seq.text.torchtext_adapter import basic_english_splitter  # noqa: PLC0415 - torch
+
     if language != "en":
         raise InputError(
             f"data.tokenizer: basic_english splits English only, not {language}: "
@@ -71,13 +109,28 @@ def _character(_language: str) -> Splitter:
 
 def _whitespace(_language: str) -> Splitter:
     """Text that is split already, or that a space splits well enough."""
+    from seq2seq.text.torchtext_adapter import whitespace_splitter  # noqa: PLC0415 - torch
+
     return Splitter(whitespace_splitter(), " ".join)
 
 
-SPLITTERS: dict[str, Callable[[str], Splitter]] = {
-    "word": _word,
-    "basic_english": _basic_english,
-    "moses": _moses,
-    "character": _character,
-    "whitespace": _whitespace,
-}
+SUBWORDS = ("unigram", "bpe")
+"""The tokenizers that SentencePiece trains."""
+
+SPLITTERS: Registry[SplitterMaker] = Registry(
+    "tokenizer",
+    {
+        "word": _word,
+        "basic_english": _basic_english,
+        "moses": _moses,
+        "character": _character,
+        "whitespace": _whitespace,
+    },
+    SplitterMaker,
+    reserved=(*SUBWORDS, "sentencepiece"),
+)
+
+
+def tokenizer_names() -> list[str]:
+    """Those that text can be split by."""
+    return [*SPLITTERS.names(), *SUBWORDS]

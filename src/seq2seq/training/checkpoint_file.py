@@ -107,6 +107,18 @@ def read_checkpoint(path: Path, *, map_location: Any = "cpu") -> dict[str, Any]:
     return content
 
 
+def require_plain(value: Any) -> None:
+    """Check that a checkpoint can give a value back: it is of tensors and plain values alone.
+
+    Raises:
+        pickle.UnpicklingError: it is not.
+    """
+    content = io.BytesIO()
+    torch.save(value, content)
+    content.seek(0)
+    torch.load(content, weights_only=True)
+
+
 def _require_plain_archive(file: BinaryIO) -> None:
     """Refuse compressed members: `torch.save` writes none, and a few bytes can be terabytes."""
     file.seek(0)

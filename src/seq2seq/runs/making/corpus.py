@@ -7,8 +7,10 @@ from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from seq2seq.config import DATA_SCHEMAS, DataConfig
+from seq2seq.config import CORPORA, DATA_SCHEMAS, CorpusOptions, DataConfig
 from seq2seq.errors import InputError
+from seq2seq.plain_text import first_line
+from seq2seq.registry import foreign
 from seq2seq.text.corpus import ParallelCorpus, SentencePair
 from seq2seq.text.words import split_words
 
@@ -22,7 +24,7 @@ def build_corpus(data: DataConfig) -> ParallelCorpus:
     Raises:
         InputError: a file is wrong, or options do not go together.
     """
-    corpus = _module_of(data).read(data)
+    corpus = _read(data)
     if data.limit is not None:
         corpus = ParallelCorpus(
             corpus.train[: data.limit], corpus.validation[: data.limit], corpus.test[: data.limit]
@@ -76,10 +78,30 @@ def _parts(words: Sequence[str]) -> list[range]:
 
 def has_test_split(data: DataConfig) -> bool:
     """Whether a configuration names a test split, without a look at the files."""
-    return data.overfit or _module_of(data).has_test_split(data)
+    return data.overfit or _maker(data).has_test_split(data)
 
 
-def _module_of(data: DataConfig) -> Any:
-    """The module of a corpus; those of the others are not imported."""
+def _read(data: DataConfig) -> ParallelCorpus:
+    maker = _maker(data)
+    if not isinstance(data, CorpusOptions):
+        return maker.read(data)
+    try:
+        with foreign(f"corpus {data.corpus!r} fails"):
+            corpus = maker.read(data)
+            if not isinstance(corpus, ParallelCorpus):
+                raise TypeError(f"{corpus!r:.40} is no ParallelCorpus")
+    except ImportError as error:
+        told = error.__cause__ if isinstance(error.__cause__, InputError) else error
+        raise InputError(first_line(told)) from error
+    return corpus
+
+
+def _maker(data: DataConfig) -> Any:
+    """What reads a corpus: its module, those of others are not imported; or another package's."""
+    if isinstance(data, CorpusOptions):
+        corpus = CORPORA[data.corpus]
+        if type(data) is not corpus.options:
+            raise InputError(f"the keys are another corpus's: choose data={data.corpus}")
+        return corpus
     (name,) = (name for name, schema in DATA_SCHEMAS.items() if type(data) is schema)
     return import_module(f"seq2seq.runs.making.corpora.{name}")

@@ -7,8 +7,8 @@ from seq2seq.text.codec import CodecSettings
 def codec_settings(data: DataConfig) -> CodecSettings:
     """How to make the codecs."""
     return CodecSettings(
-        source_tokenizer=data.tokenizer.name.value,
-        target_tokenizer=(data.tokenizer.target_name or data.tokenizer.name).value,
+        source_tokenizer=data.tokenizer.name,
+        target_tokenizer=data.tokenizer.target_name or data.tokenizer.name,
         lowercase=data.tokenizer.lowercase,
         restore_case=data.tokenizer.restore_case,
         joint=data.tokenizer.joint,

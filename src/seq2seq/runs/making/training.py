@@ -15,6 +15,7 @@ from lightning.pytorch.strategies import DDPStrategy
 from seq2seq.config import Averaging, Config, Schedule
 from seq2seq.experiments.checkpoints import BEST, LAST
 from seq2seq.model.seq2seq import Seq2Seq
+from seq2seq.runs.making.callbacks import build_callbacks
 from seq2seq.runs.making.pictures import build_pictures
 from seq2seq.runs.making.text import EncodedCorpus
 from seq2seq.runs.run_record import RunRecord, monitor
@@ -170,7 +171,6 @@ def build_trainer(
     """
     log = EventLog(run_dir)
     pictures = build_pictures(config, run_dir.name, corpus, attends=attends) if job.is_first else []
-    contents = CheckpointContents({"conditions": lambda: conditions, "events": log.sizes})
     return pl.Trainer(
         accelerator={"cuda": "gpu"}.get(device.type, device.type),
         devices=config.device.devices,
@@ -200,7 +200,8 @@ def build_trainer(
             *pictures,
             *_averaging(config),
             *_endings(config, num_steps),
-            contents,
+            *build_callbacks(config.trainer.callbacks, run_dir),
+            CheckpointContents({"conditions": lambda: conditions, "events": log.sizes}),
             *_checkpoints(config, run_dir / "checkpoints"),
             stop,
         ],
@@ -225,8 +226,7 @@ def _endings(config: Config, num_steps: int) -> list[Callback]:
     """What a validation decides of the training: to slow down, or to stop."""
     metric, mode = monitor(config)
     callbacks: list[Callback] = []
-    if config.trainer.early_stopping is not None:
-        patience = config.trainer.early_stopping
+    if (patience := config.trainer.early_stopping) is not None:
         callbacks.append(StopWithoutProgress(metric, mode=mode, patience=patience))
     if config.optim.schedule is Schedule.plateau:
         callbacks.append(PlateauSchedule(_optimisation(config, num_steps)))
