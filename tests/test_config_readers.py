@@ -30,6 +30,7 @@ BESIDE_MAKING = {
     "seq2seq.runs.run_folder",
     "seq2seq.runs.run_record",
     "seq2seq.runs.seen_text",
+    "seq2seq.runs.start",
     "seq2seq.sweeps.search_sweep",
     "seq2seq.sweeps.seed_sweep",
     "seq2seq.sweeps.sweep",

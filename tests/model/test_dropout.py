@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from seq2seq.model.dropout import Dropout, keep_mask
+from seq2seq.model.layers import Dropout, keep_mask
 
 
 @pytest.mark.parametrize("p", [0.1, 0.5, 0.9])

@@ -7,7 +7,7 @@ a sentence is meant, does not fit.
 import pytest
 import torch
 
-from seq2seq.model import dropout
+from seq2seq.model import layers
 from tests.oracles.model import IN_DECODER
 
 
@@ -16,13 +16,13 @@ class Draws:
 
     def __enter__(self):
         self.masks, self._patch = [], pytest.MonkeyPatch()
-        keep_mask = dropout.keep_mask
+        keep_mask = layers.keep_mask
 
         def recorded(inputs, p):
             self.masks.append(keep_mask(inputs, p))
             return self.masks[-1]
 
-        self._patch.setattr(dropout, "keep_mask", recorded)
+        self._patch.setattr(layers, "keep_mask", recorded)
         return self
 
     def __exit__(self, *_):

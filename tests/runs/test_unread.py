@@ -5,6 +5,7 @@ import pytest
 
 from seq2seq.config import Config, SweepConfig
 from seq2seq.runs.making.corpus import build_corpus
+from seq2seq.runs.making.model import KEYS
 from seq2seq.runs.run import run
 from seq2seq.runs.run_folder import run_folder
 from seq2seq.runs.start import refuse_sweep
@@ -53,6 +54,8 @@ def test_a_run_reads_every_field_of_its_configuration(tiny, tmp_path, reads):
     run(config, tmp_path / "run")
     run_folder(config, [])
     refuse_sweep(config)
+    for section, name in (key.split(".") for key in KEYS.values()):
+        seen |= {(Config, section), (type(getattr(config, section)), name)}
     seen |= {(SweepConfig, described.name) for described in fields(SweepConfig)}
     assert not unread(config, seen)
 

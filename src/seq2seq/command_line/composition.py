@@ -76,9 +76,9 @@ class JudgedLoader(ConfigLoaderImpl):
         for override in overrides:
             value = override.partition("=")[2].strip("'\"")
             _require_no_resolver(value or override, override)
-        if run_mode is RunMode.MULTIRUN:
-            overrides = [*self._parameters(config_name, overrides), *overrides]
         try:
+            if run_mode is RunMode.MULTIRUN:
+                overrides = [*self._parameters(config_name, overrides), *overrides]
             composed = super().load_configuration(
                 config_name, overrides, run_mode, from_shell, validate_sweep_overrides
             )
@@ -93,9 +93,10 @@ class JudgedLoader(ConfigLoaderImpl):
         """What the sweep's file sets and the command line does not: it may choose `data`."""
         given = {key_of(override) for override in overrides}
         own = [override for override in overrides if key_of(override).split(".")[0] == "sweep"]
-        composed = self.load_configuration(config_name, own, RunMode.RUN)
+        composed = super().load_configuration(config_name, own, RunMode.MULTIRUN)
         parameters: Any = OmegaConf.to_container(composed["sweep"]["parameters"], resolve=False)
-        return [f"{key}={value}" for key, value in parameters.items() if key not in given]
+        of_jobs = (key for key in parameters if re.split(r"[./]", key)[0] != "hydra")
+        return [f"{key}={parameters[key]}" for key in of_jobs if key not in given]
 
 
 class PlainRepository(ConfigRepository):

@@ -8,9 +8,9 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
-from seq2seq.model.dropout import Dropout, Dropouts
 from seq2seq.model.fused.recurrence import unroll_layer
 from seq2seq.model.fused.steps import Steps
+from seq2seq.model.layers import Dropout, Dropouts
 
 
 class GRUEncoder(nn.Module):

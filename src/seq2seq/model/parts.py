@@ -6,8 +6,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from seq2seq.model.attentions.build import Attention, AttentionForm, build_attention
-from seq2seq.model.dropout import Dropout, Dropouts
-from seq2seq.model.layers import CELLS, DeepReadout, Layer, Readout, StateReadout
+from seq2seq.model.layers import CELLS, DeepReadout, Dropout, Dropouts, Layer, Readout, StateReadout
 from seq2seq.model.memory import State
 from seq2seq.model.precision import at_least_float32
 from seq2seq.model.spec import ModelSpec

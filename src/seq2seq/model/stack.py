@@ -6,8 +6,7 @@ from typing import cast
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from seq2seq.model.dropout import Dropout
-from seq2seq.model.layers import Layer, advance_layers
+from seq2seq.model.layers import Dropout, Layer, advance_layers
 from seq2seq.model.memory import State
 
 
