@@ -47,6 +47,7 @@ def small(monkeypatch, tmp_path):
     monkeypatch.setattr(processes, "subprocess", FORKING)
 
 
+@pytest.mark.long
 def test_the_examples_of_the_page_run_in_order(small):
     namespace = {}
     shown = [run_cell(block, namespace) for block in BLOCKS]
@@ -103,6 +104,7 @@ with stopped_after(2, lambda: os.kill(os.getpid(), signal.SIGINT)):
 """
 
 
+@pytest.mark.long
 def test_a_kernel_runs_the_notebook_is_interrupted_and_goes_on(monkeypatch, tmp_path):
     nbclient = pytest.importorskip("nbclient", reason="needs the extra notebook")
     import nbformat  # noqa: PLC0415 - comes with it

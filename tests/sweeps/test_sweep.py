@@ -109,6 +109,7 @@ def test_a_finished_job_without_its_model_is_not_taken_for_finished(tmp_path):
     assert len(ends_of(folder)) == 2
 
 
+@pytest.mark.long
 def test_a_sweep_that_is_stopped_keeps_checkpoints_and_continues_to_the_same_result(tmp_path):
     driver = ForkedDriver(tmp_path, "seed=1,2,3", "sweep.jobs=2", *SLOW)
     wait_for(lambda: any(ledger.history for ledger in ledgers_of(tmp_path).values()))

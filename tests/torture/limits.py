@@ -30,10 +30,13 @@ def wait(process: int, most_seconds: float | None = None) -> tuple[int, float]:
         process: its id.
         most_seconds: of a processor; `MOST_SECONDS`, if it is left out.
 
+    Memory is that beyond what this process holds, of which a fork has all; not of files, of which
+    it has none at first.
+
     Returns:
         Its exit status, negative for a signal, and the seconds of a processor that it took.
     """
-    since, looked, before = time.monotonic(), 0.0, _memory("self", "VmRSS")
+    since, looked, before = time.monotonic(), 0.0, _memory("self", "RssAnon")
     limit = MOST_SECONDS if most_seconds is None else most_seconds
     while True:
         ended, status, usage = os.wait4(process, os.WNOHANG)
@@ -44,7 +47,7 @@ def wait(process: int, most_seconds: float | None = None) -> tuple[int, float]:
             looked = now
             taken = {
                 "seconds of a processor": (seconds_of(process), limit),
-                "bytes": (_memory(process, "VmHWM") - before, MOST_MEMORY),
+                "bytes": (_memory(process, "RssAnon") - before, MOST_MEMORY),
                 "seconds of a clock": (now - since, PATIENCE),
             }
             over = [f"{much:,.0f} {what}" for what, (much, most) in taken.items() if much > most]
