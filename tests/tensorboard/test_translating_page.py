@@ -4,6 +4,8 @@ import gzip
 import json
 import math
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -18,8 +20,8 @@ from seq2seq.model.build import build_seq2seq
 from seq2seq.tensorboard.translating_page import export_page
 from seq2seq.text.corpus import SentencePair
 from seq2seq.text.vocabulary import END_ID
+from tests.conftest import ROOT
 from tests.models import VARIANTS, spec_of
-from tests.programs import program
 from tests.tiny import codecs_of
 from tests.translating import assert_same, data_of, in_node, matrix_of, rounded, steps_of
 
@@ -297,9 +299,9 @@ def test_the_page_is_small_and_asks_nobody(model_of):
 def trained_default(tmp_path_factory):
     """The folder of a run of the default experiment."""
     folder = tmp_path_factory.mktemp("runs")
-    done = program(
-        "train.py", f"runs_dir={folder}", "device=cpu", "trainer.max_epochs=3", "name=run"
-    )
+    overrides = [f"runs_dir={folder}", "device=cpu", "trainer.max_epochs=3", "name=run"]
+    command = [sys.executable, str(ROOT / "train.py"), *overrides]
+    done = subprocess.run(command, capture_output=True, timeout=1200, check=False)
     assert done.returncode == 0, done.stderr
     return folder / "baseline" / "run"
 
