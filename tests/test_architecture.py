@@ -166,12 +166,10 @@ def test_only_what_a_user_names_is_opened_for_writing_elsewhere():
     assert places_of(called) == {
         "document_configuration.py",  # its page
         "alignment.py",  # what an aligner reads, in a temporary folder
-        "seq2seq.commands.export_attention",  # the page that -o names
-        "seq2seq.commands.export_page",  # likewise
         "seq2seq.commands.plot",  # the picture that -o names
         "seq2seq.training.checkpoint_io",  # a checkpoint that Lightning no longer wants
         "seq2seq.command_line.printing",  # nowhere
-        "seq2seq.command_line.program",  # the file that --json names
+        "seq2seq.command_line.program",  # what --json and -o name
         "seq2seq.runs.process_group",  # nowhere
         "seq2seq.decoding.resumable_output",  # the file that --output names
         "seq2seq.tensorboard.event_log",  # event files of the run

@@ -2,6 +2,7 @@ import os
 
 import pytest
 
+from seq2seq.errors import InputError
 from seq2seq.grammar.grammar import Grammar
 from seq2seq.runs.making.corpora import grammar
 from seq2seq.storage import cache
@@ -83,3 +84,18 @@ def test_changed_rules_make_another_corpus(folder, configured, monkeypatch, tmp_
     data.folder = str(changed)
     monkeypatch.setattr(Grammar, "sample", lambda *_: ["sampled"])
     assert grammar.read(data).train == ["sampled"]
+
+
+def test_rules_beyond_what_a_grammar_may_be_are_refused_and_not_read_whole(
+    folder, configured, monkeypatch, tmp_path
+):
+    monkeypatch.setattr(grammar, "WORTH_KEEPING", range(1, 1000))
+    data = configured(*FEW).data
+    data.folder = str(tmp_path / "rules")
+    (tmp_path / "rules").mkdir()
+    (tmp_path / "rules" / "rules.yaml").write_bytes(b"#" * (2**20 + 1))
+    (tmp_path / "rules" / "lexicon.yaml").write_text("{}", "utf-8")
+    assert grammar._digest(data) is None
+    with pytest.raises(InputError, match=r"rules\.yaml"):
+        grammar.read(data)
+    assert not folder.exists()

@@ -121,6 +121,13 @@ def _is_same_file(one: Path | int | None, other: Path | int | None) -> bool:
     return stat.S_ISREG(first.st_mode) and os.path.samestat(first, second)
 
 
+def write_page(page: str, path: Path) -> None:
+    """Write what ``-o`` names, and say how large it is. Errors are those of `writing`."""
+    with writing(path, "-o"):
+        path.write_text(page, encoding="utf-8")
+    print(f"{path}  {path.stat().st_size / 1e6:.1f} MB")
+
+
 @contextmanager
 def writing(path: Path, option: str) -> Iterator[None]:
     """Makes what the file system refuses a wrong option.

@@ -9,7 +9,7 @@ it.
 import argparse
 from pathlib import Path
 
-from seq2seq.command_line.program import program_parser, refuse_same_file, run_program, writing
+from seq2seq.command_line.program import program_parser, refuse_same_file, run_program, write_page
 from seq2seq.decoding.model_files import files_of_models
 from seq2seq.errors import InputError
 
@@ -38,10 +38,7 @@ def _export(arguments: argparse.Namespace) -> int:
     refuse_same_file(read | files_of_models(arguments.folder), {"-o": output})
     for path in arguments.folder.glob("**/events.out.tfevents.*"):
         refuse_same_file({str(path): path}, {"-o": output})
-    content = _page(arguments)
-    with writing(output, "-o"):
-        output.write_text(content, encoding="utf-8")
-    print(f"{output}  {output.stat().st_size / 1e6:.1f} MB")
+    write_page(_page(arguments), output)
     return 0
 
 

@@ -7,7 +7,7 @@ opens from disk and asks no server: what one types is translated there, and its 
 import argparse
 from pathlib import Path
 
-from seq2seq.command_line.program import program_parser, refuse_same_file, run_program, writing
+from seq2seq.command_line.program import program_parser, refuse_same_file, run_program, write_page
 from seq2seq.decoding.model_files import files_of_models
 
 
@@ -25,8 +25,5 @@ def _export(arguments: argparse.Namespace) -> int:
 
     output = arguments.output
     refuse_same_file(files_of_models(arguments.folder), {"-o": output})
-    content = export_page(arguments.folder, arguments.sentence)
-    with writing(output, "-o"):
-        output.write_text(content, encoding="utf-8")
-    print(f"{output}  {output.stat().st_size / 1e6:.1f} MB")
+    write_page(export_page(arguments.folder, arguments.sentence), output)
     return 0

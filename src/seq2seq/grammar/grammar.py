@@ -17,6 +17,8 @@ from seq2seq.storage.typed_json import converted
 from seq2seq.text.corpus import SentencePair
 from seq2seq.text.words import join_words
 
+RULES, LEXICON = "rules.yaml", "lexicon.yaml"
+
 Split = Literal["train", "validation", "test"]
 
 TEST_SHARE = 6
@@ -60,12 +62,12 @@ class Grammar:
 
 
 def load_grammar(folder: Path) -> Grammar:
-    """Read lexicon.yaml and rules.yaml.
+    """Read `RULES` and `LEXICON`.
 
     Raises:
         InputError: one of them is missing or malformed.
     """
-    path = folder / "rules.yaml"
+    path = folder / RULES
     try:
         groups = converted(load_plain_yaml(path), dict[str, dict[str, dict[str, Any]]])
         rules = {
@@ -74,7 +76,7 @@ def load_grammar(folder: Path) -> Grammar:
         }
     except ValueError as error:
         raise InputError(f"{path}: {error}") from error
-    return Grammar(load_lexicon(folder / "lexicon.yaml"), rules)
+    return Grammar(load_lexicon(folder / LEXICON), rules)
 
 
 def split_of(combinations: set[Combination]) -> Split | None:

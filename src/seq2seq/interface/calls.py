@@ -54,7 +54,7 @@ def train(
     """
     splits = {"train": (source, target), "validation": validation, "test": test}
     with _command(overrides):
-        if given := text_overrides(_runs_dir(overrides), splits):
+        if given := text_overrides(lambda: _runs_dir(overrides), splits):
             name = name_from_overrides([*overrides, f"text={Path(given[-1]).parent.name}"])
             overrides = (f"name='{name}'", *given, *overrides)
         config, own = composed(CONF, overrides)
@@ -93,7 +93,7 @@ def sweep(
     """
     splits = {"train": (source, target), "validation": validation, "test": test}
     with _command(overrides, "-m"):
-        overrides = (*text_overrides(_runs_dir(overrides), splits), *overrides)
+        overrides = (*text_overrides(lambda: _runs_dir(overrides), splits), *overrides)
         with composing(CONF, overrides) as hydra:
             ended = _swept(hydra, overrides)
         if ended.status > 128:

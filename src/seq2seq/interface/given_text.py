@@ -4,7 +4,7 @@ The files are named by what they hold: other text is another corpus.
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from seq2seq.errors import InputError
@@ -14,8 +14,8 @@ Pairs = tuple[Sequence[str] | None, Sequence[str] | None]
 """Source sentences and target sentences."""
 
 
-def text_overrides(runs_dir: Path, splits: Mapping[str, Pairs | None]) -> list[str]:
-    """Write the sentences of each split that is given; returns the overrides that name the files.
+def text_overrides(runs_dir: Callable[[], Path], splits: Mapping[str, Pairs | None]) -> list[str]:
+    """Write the sentences of each split that is given below `runs_dir()`; returns what names them.
 
     Raises:
         InputError: the sentences are no such lists.
@@ -29,7 +29,7 @@ def text_overrides(runs_dir: Path, splits: Mapping[str, Pairs | None]) -> list[s
     if "train.source" not in files:
         raise InputError("validation and test go with source=[…] and target=[…]: give these, too")
     digest = hashlib.sha256("\0".join([*files, *files.values()]).encode()).hexdigest()
-    folder = inside(runs_dir, f".text/{digest[:12]}")
+    folder = inside(runs_dir(), f".text/{digest[:12]}")
     for name, text in files.items():
         if not (folder / name).is_file() or (folder / name).read_bytes() != text.encode():
             write_file(folder / name, text)

@@ -17,7 +17,7 @@ from seq2seq.option_rules import without_effect
 from seq2seq.runs.launch import place_in_job
 from seq2seq.runs.making.decoding import length_warning
 from seq2seq.runs.making.device import build_device, build_precision
-from seq2seq.runs.making.model import KEYS, build_model, build_spec, load_vectors
+from seq2seq.runs.making.model import DROPOUTS, KEYS, build_model, build_spec, load_vectors
 from seq2seq.runs.making.text import EncodedCorpus, encode_corpus, encode_held_out
 from seq2seq.runs.resuming import (
     ResumePoint,
@@ -31,10 +31,7 @@ from seq2seq.text.corpus import ParallelCorpus
 from seq2seq.text.report import corpus_report
 from seq2seq.training.process_group import ProcessGroup
 
-FREE_TO_CHANGE = {
-    "model.dropout", "model.embedding_dropout", "model.memory_dropout", "model.readout_dropout",
-    "model.dropout_by_sentence", "attention.dropout",
-}  # fmt: skip
+FREE_TO_CHANGE = {*DROPOUTS, "model.dropout_by_sentence"}
 """Keys in which a model may differ from the one it starts from."""
 
 

@@ -15,7 +15,7 @@ from seq2seq.experiments.ledger import flat
 from seq2seq.model.spec import BEFORE_CHOICES
 from seq2seq.option_rules import without_effect
 from seq2seq.runs.launch import num_processes
-from seq2seq.runs.making.model import KEYS
+from seq2seq.runs.making.model import DROPOUTS, KEYS
 from seq2seq.runs.run_record import config_values
 from seq2seq.storage.typed_json import Count, Value, converted
 from seq2seq.text.codec import TextCodec
@@ -36,10 +36,7 @@ FIXED = (
 )  # fmt: skip
 """Those that may not: the checkpoint's state would overrule them, or not go with them."""
 
-FORCEABLE = (
-    "model.dropout", "model.embedding_dropout", "model.memory_dropout", "model.readout_dropout",
-    "attention.dropout", "optim.label_smoothing",
-)  # fmt: skip
+FORCEABLE = (*DROPOUTS, "optim.label_smoothing")
 """Exceptions from `FIXED`: with ``resume.force=true`` they may change, like all that is not named.
 
 (Of `data`, what is not named says where the corpus is; its fingerprint says what it is.)

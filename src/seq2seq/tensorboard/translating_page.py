@@ -35,8 +35,8 @@ CLIPPED = np.linspace(1, 0.85, 16, dtype=np.float32)
 
 Matrix = np.ndarray[Any, Any]
 
-SPLITTERS = ("word", "basic_english", "character", "whitespace")
-SUBWORDS = {1: "unigram", 2: "bpe"}
+WORD_KINDS = ("word", "basic_english", "character", "whitespace")
+SUBWORD_KINDS = {1: "unigram", 2: "bpe"}
 """Numbers of SentencePiece's algorithms."""
 
 
@@ -115,7 +115,7 @@ def _codec(codec: TextCodec) -> dict[str, Any]:
     described: Mapping[str, Any]
     if isinstance(tokenizer, SubwordTokenizer):
         described = _subwords(tokenizer)
-    elif tokenizer.name in SPLITTERS:
+    elif tokenizer.name in WORD_KINDS:
         described = {"kind": tokenizer.name, "scores": ""}
     else:
         raise InputError(f"a page cannot split as data.tokenizer.name={tokenizer.name} does")
@@ -131,7 +131,7 @@ def _codec(codec: TextCodec) -> dict[str, Any]:
 def _subwords(tokenizer: SubwordTokenizer) -> dict[str, Any]:
     model = sentencepiece_model_pb2.ModelProto()  # type: ignore[attr-defined]
     model.ParseFromString(tokenizer.model.serialized_model_proto())
-    kind = SUBWORDS.get(model.trainer_spec.model_type)
+    kind = SUBWORD_KINDS.get(model.trainer_spec.model_type)
     if kind is None or model.normalizer_spec.name != "identity":
         raise InputError(
             "a page cannot split as this SentencePiece model: it is not of this program"

@@ -47,6 +47,9 @@ KEYS = {
 }
 """The key of the configuration for each choice in a `ModelSpec`."""
 
+DROPOUTS = tuple(key for name, key in KEYS.items() if name.endswith("dropout"))
+"""Those of probabilities that only training sees: they may change between trainings."""
+
 
 def build_spec(config: Config, source: Vocabulary, target: Vocabulary) -> ModelSpec:
     """Sizes of the model."""

@@ -6,9 +6,11 @@ from msgspec import Struct
 
 from seq2seq.config import GrammarConfig
 from seq2seq.errors import InputError
-from seq2seq.grammar.grammar import load_grammar
+from seq2seq.grammar.grammar import LEXICON, RULES, load_grammar
 from seq2seq.own_files import OWN, PACKAGE
 from seq2seq.storage.cache import cached
+from seq2seq.storage.plain_yaml import MOST_BYTES
+from seq2seq.storage.typed_json import read_bytes
 from seq2seq.text.corpus import ParallelCorpus, SentencePair
 
 MAKER, WORDS = PACKAGE / "grammar", PACKAGE / "text" / "words.py"
@@ -31,19 +33,27 @@ def read(data: GrammarConfig) -> ParallelCorpus:
             "remove data.source_language and data.target_language"
         )
     counts = data.train_pairs, data.validation_pairs, data.test_pairs
-    if sum(counts) in WORTH_KEEPING:
-        splits = cached("grammar", _digest(data), _Splits, lambda: _sampled(data))
-    else:
+    digest = _digest(data) if sum(counts) in WORTH_KEEPING else None
+    if digest is None:
         splits = _sampled(data)
+    else:
+        splits = cached("grammar", digest, _Splits, lambda: _sampled(data))
     return ParallelCorpus(splits.train, splits.validation, splits.test)
 
 
-def _digest(data: GrammarConfig) -> str:
-    """Of all that decides the pairs: numbers, rules, and the code that applies them."""
+def _digest(data: GrammarConfig) -> str | None:
+    """Of all that decides the pairs: numbers, rules, and the code that applies them.
+
+    None where a file is none that `load_grammar` would read, which says why.
+    """
     numbers = data.train_pairs, data.validation_pairs, data.test_pairs, data.seed
+    rules = [OWN / data.folder / name for name in (RULES, LEXICON)]
     digest = hashlib.sha256(repr(numbers).encode())
-    for path in [*sorted(MAKER.glob("*.py")), WORDS, *sorted((OWN / data.folder).glob("*.yaml"))]:
-        digest.update(path.read_bytes())
+    try:
+        for path in [*sorted(MAKER.glob("*.py")), WORDS, *rules]:
+            digest.update(read_bytes(path, MOST_BYTES))
+    except (OSError, ValueError):
+        return None
     return digest.hexdigest()
 
 
