@@ -39,6 +39,9 @@ def pytest_addoption(parser):
         "--all-models", action="store_true", help="every model of the family, not a sample of them"
     )
     parser.addoption(
+        "--device", default="cpu", help="where the oracles' opponents compute: cpu or cuda"
+    )
+    parser.addoption(
         "--real-data",
         metavar="DIR",
         type=Path,

@@ -9,6 +9,7 @@ from seq2seq.decoding.beam import beam_search
 from seq2seq.decoding.greedy import greedy_search
 from seq2seq.decoding.lengths import LengthBounds, LengthPenalty
 from seq2seq.text.batch import SourceBatch
+from tests.oracles import cases
 from tests.oracles.cases import FAST, PLAIN, model_of, oracle_of, spec_of
 from tests.oracles.search import END, Rules, beam, forced
 
@@ -40,7 +41,7 @@ def search_case(seed, scores):
     """Members of an ensemble, their oracles, sentences and rules."""
     draw = random.Random(seed)
     spec = spec_of(draw, scores)
-    models = [sharp_model(draw, spec) for _ in range(draw.choice([1, 1, 2]))]
+    models = [sharp_model(draw, spec).to(cases.device) for _ in range(draw.choice([1, 1, 2]))]
     oracles = [oracle_of(spec, model)[0] for model in models]
     lengths = [draw.randint(0, 3) for _ in range(draw.randint(1, 3))]
     sentences = [
@@ -54,7 +55,7 @@ def found_by(models, sentences, rules):
     factors = {"min_factor": rules.min_factor, "max_factor": rules.max_factor}
     return beam_search(
         models,
-        SourceBatch.from_sentences(sentences),
+        SourceBatch.from_sentences(sentences).to(cases.device),
         size=rules.size,
         num_best=rules.num_best,
         penalty=LengthPenalty(rules.penalty, rules.alpha),
@@ -68,7 +69,7 @@ def assert_is(found, expected, tolerance):
     assert found.ids == expected.ids
     assert found.score == pytest.approx(expected.score, abs=tolerance, rel=tolerance)
     weights = torch.stack(expected.weights)
-    torch.testing.assert_close(found.weights.double(), weights, rtol=0, atol=tolerance)
+    torch.testing.assert_close(found.weights.cpu().double(), weights, rtol=0, atol=tolerance)
 
 
 @pytest.mark.parametrize("scores", [FAST, PLAIN], ids=["fast", "plain"])
@@ -96,7 +97,7 @@ def test_float32_finds_the_same(seed, scores):
 def test_what_bfloat16_finds_has_the_score_that_it_says(seed, scores):
     models, oracles, sentences, rules = search_case(seed, scores)
     models = [model.float() for model in models]
-    with torch.autocast("cpu", torch.bfloat16):
+    with torch.autocast(cases.device.type, torch.bfloat16):
         hypotheses = found_by(models, sentences, rules)
     for sentence, (found, *_) in zip(sentences, hypotheses, strict=True):
         expected = forced(oracles, [*sentence, END], found.ids)
@@ -108,7 +109,8 @@ def test_what_bfloat16_finds_has_the_score_that_it_says(seed, scores):
 def test_greedy_search_is_the_oracles_beam_of_one(seed, scores):
     models, oracles, sentences, _ = search_case(seed, scores)
     bounds = LengthBounds(max_factor=1.0, max_extra=3)
-    found = greedy_search(models, SourceBatch.from_sentences(sentences), bounds=bounds)
+    sources = SourceBatch.from_sentences(sentences).to(cases.device)
+    found = greedy_search(models, sources, bounds=bounds)
     for sentence, hypothesis in zip(sentences, found, strict=True):
         (expected,) = beam(oracles, [*sentence, END], Rules(size=1))
         assert_is(hypothesis, expected, 1e-10)

@@ -1,14 +1,21 @@
 """Training passes against the oracle: loss, attention and every gradient, dropout included."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
 from seq2seq.training.loss import token_cross_entropy
+from tests.oracles import cases
 from tests.oracles.cases import FAST, PLAIN, is_fused, oracle_of, training_case
 from tests.oracles.dropout import Draws, Masks
 
 SMOOTHING = 0.1
+
+of_a_processor = pytest.mark.skipif(
+    "config.getoption('device') != 'cpu'", reason="a GPU's own library tells no masks"
+)
 
 
 def cotangent(sentence, length, num_columns):
@@ -25,6 +32,7 @@ def matrices_of(result):
 
 def passed(model, batch):
     """Loss, weights and gradients of the model's own pass, and the masks it drew."""
+    batch = batch.to(cases.device)
     source = batch.source
     with Draws() as draws:
         result = model(
@@ -38,15 +46,20 @@ def passed(model, batch):
         label_smoothing=SMOOTHING,
     )
     looked = [
-        (weights[:length, :width] * cotangent(number, length, width)).sum()
+        (weights[:length, :width] * cotangent(number, length, width).to(weights.device)).sum()
         for number, (weights, length, width) in enumerate(
             zip(matrices_of(result), batch.target_lengths, source.lengths, strict=True)
         )
         if weights is not None
     ]
     (sums.smoothed + sum(looked)).backward()
-    gradients = {name: parameter.grad for name, parameter in model.named_parameters()}
-    return sums, result, gradients, draws.masks
+    gradients = {
+        name: None if parameter.grad is None else parameter.grad.cpu()
+        for name, parameter in model.named_parameters()
+    }
+    weights = None if result.weights is None else result.weights.cpu()
+    found = replace(result, features=result.features.cpu(), weights=weights)
+    return sums, found, gradients, [mask.cpu() for mask in draws.masks]
 
 
 def expected(spec, model, batch, masks):
@@ -77,8 +90,8 @@ def expected(spec, model, batch, masks):
 def compared(case, dtype=torch.float64, *, mixed=False):
     """Greatest difference of log-likelihood and outputs; that of all gradients, RMS over RMS."""
     spec, model, batch = case
-    model = model.to(dtype).train()
-    with torch.autocast("cpu", torch.bfloat16, enabled=mixed):
+    model = model.to(cases.device, dtype).train()
+    with torch.autocast(cases.device.type, torch.bfloat16, enabled=mixed):
         sums, result, gradients, drawn = passed(model, batch)
     masks = Masks(drawn, spec, batch, is_packed=is_fused(spec))
     nll, rows, exact = expected(spec, model, batch, masks)
@@ -137,6 +150,7 @@ def test_bfloat16_products_leave_the_model_what_it_is(seed, scores):
     assert of_gradients < 0.03
 
 
+@of_a_processor
 @pytest.mark.parametrize("by_sentence", [False, True], ids=["by token", "by sentence"])
 @pytest.mark.parametrize("scores", [FAST, PLAIN], ids=["fused", "plain"])
 def test_dropout_acts_on_embeddings_between_layers_and_on_both_outputs(scores, by_sentence):
@@ -151,6 +165,7 @@ def test_dropout_acts_on_embeddings_between_layers_and_on_both_outputs(scores, b
 PLACES = ("embedding_dropout", "memory_dropout", "readout_dropout")
 
 
+@of_a_processor
 @pytest.mark.parametrize("by_sentence", [False, True], ids=["by token", "by sentence"])
 @pytest.mark.parametrize("scores", [FAST, PLAIN], ids=["fused", "plain"])
 @pytest.mark.parametrize("place", PLACES)
