@@ -1,7 +1,5 @@
 """Attention that is changed, and what else says which words matter: against loops of their own."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
@@ -102,9 +100,8 @@ def test_a_token_stays_where_the_step_with_such_a_context_says_it_again(name, mo
         source, target = SOURCES[number], TARGETS[number]
         expected = expected_stays(model, source, target, number, 5, monkeypatch)
         np.testing.assert_array_equal(stays[row, :, : len(target) + 1], expected)
-        forced = model(batch.source.ids, batch.source.lengths, batch.source.is_token,
-                       batch.target_input).weights  # fmt: skip
-        torch.testing.assert_close(weights, forced)
+    arguments = batch.source.ids, batch.source.lengths, batch.source.is_token, batch.target_input
+    torch.testing.assert_close(weights, model(*arguments).weights)
     assert 0 < stays.double().mean() < 1
 
 
@@ -155,11 +152,11 @@ def probabilities(model, source, target):
     return np.array(rows)
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", ["additive", "local_p_heads", "conditional", "reversed"])
 def test_importance_is_what_scaling_and_leaving_out_a_word_does(name):
     model = lively(**MODELS[name])
-    source, target = SOURCES[0], TARGETS[0]
-    gradient, left_out = importance(model, Batch.from_split(split_of(), [0]))
+    source, target = SOURCES[2], TARGETS[2]
+    gradient, left_out = importance(model, Batch.from_split(split_of(), [2]))
     assert gradient.shape == left_out.shape == (len(target), len(source))
     before, rows = probabilities(model, source, target), np.arange(len(target))
     table, step = model.encoder.embedding.weight, 1e-6
@@ -188,6 +185,6 @@ def test_gradients_of_a_tied_model_are_of_the_source_words_alone():
 
 def test_a_single_word_can_be_left_out():
     pair = Batch.from_split(split_of([[5]], [[6, 7]]), [0])
-    gradient, left_out = importance(lively(), replace(pair))
+    gradient, left_out = importance(lively(), pair)
     assert gradient.shape == left_out.shape == (2, 1)
     assert (left_out > 0).all()

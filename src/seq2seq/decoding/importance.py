@@ -59,7 +59,7 @@ def _gradient(model: Seq2Seq, pair: Batch) -> Float[Tensor, "T S"]:
     weights = {"encoder.embedding.weight": torch.cat([table, own])}
     # the GPU's own library goes back in training only
     with torch.enable_grad(), torch.backends.cudnn.flags(enabled=False):
-        unrolled = functional_call(model, weights, arguments, tie_weights=False)
+        unrolled = functional_call(model, weights, arguments)
         of_step = unrolled.features.diagonal().T
         said = _log_probabilities(model, of_step).amax(dim=1).sum()
         (gradient,) = torch.autograd.grad(said, own)
