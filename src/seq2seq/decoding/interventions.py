@@ -16,7 +16,7 @@ from seq2seq.text.batch import Batch
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Looking:
     """What a change needs to know of a step.
 
     Attributes:
@@ -32,14 +32,14 @@ class Place:
     is_token: Bool[Tensor, "B S"]
 
     @classmethod
-    def of(cls, weights: Tensor, order: Tensor, is_token: Tensor) -> "Place":
+    def of(cls, weights: Tensor, order: Tensor, is_token: Tensor) -> "Looking":
         """Of a step's weights (B, S); the other token is the first in order that is not `most`."""
         most = weights.argmax(dim=1, keepdim=True)
         first, second = order[:, :1], order[:, 1:2]
         return cls(most, torch.where(first == most, second, first), order, is_token)
 
 
-Change = Callable[[Float[Tensor, "B S"], Place], Float[Tensor, "B S"]]
+Change = Callable[[Float[Tensor, "B S"], Looking], Float[Tensor, "B S"]]
 
 
 def _erased(weights: Tensor, token: Tensor) -> Tensor:
@@ -50,11 +50,11 @@ def _erased(weights: Tensor, token: Tensor) -> Tensor:
 
 
 CHANGES: dict[str, Change] = {
-    "most_attended_erased": lambda weights, place: _erased(weights, place.most),
-    "random_erased": lambda weights, place: _erased(weights, place.other),
-    "most_attended_only": lambda w, place: torch.zeros_like(w).scatter(1, place.most, 1),
-    "even": lambda w, place: place.is_token.to(w) / place.is_token.sum(dim=1, keepdim=True),
-    "permuted": lambda weights, place: weights.gather(1, place.order),
+    "most_attended_erased": lambda weights, looking: _erased(weights, looking.most),
+    "random_erased": lambda weights, looking: _erased(weights, looking.other),
+    "most_attended_only": lambda w, looking: torch.zeros_like(w).scatter(1, looking.most, 1),
+    "even": lambda w, looking: looking.is_token.to(w) / looking.is_token.sum(dim=1, keepdim=True),
+    "permuted": lambda weights, looking: weights.gather(1, looking.order),
     "no_context": lambda weights, _: torch.zeros_like(weights),
 }
 """Other weights for a step, by name."""
@@ -87,8 +87,8 @@ def tokens_that_stay(
     orders = _orders(batch, seed).to(model.device)
 
     def change(weights: Tensor) -> Tensor:
-        place = Place.of(attention[-1], orders[:, len(stays)], source.is_token)
-        return torch.stack([each(weights[:, 0], place) for each in changes.values()], dim=1)
+        looking = Looking.of(attention[-1], orders[:, len(stays)], source.is_token)
+        return torch.stack([each(weights[:, 0], looking) for each in changes.values()], dim=1)
 
     for embedded in decoder.embedding(batch.target_input).unbind(dim=1):
         features, new, weights = decoder.step(embedded, state, memory)
