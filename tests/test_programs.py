@@ -330,45 +330,33 @@ def test_attention_of_a_finished_model_has_the_kinds_that_training_records(train
     ]
 
 
-def test_attention_is_probed_alike_every_time_by_the_words_that_are_asked_for(trained, tmp_path):
-    run_dir, files = (
-        trained[0],
-        {"en": "The cat sleeps.\n\nI see it.\n", "fr": "Le chat dort.\nx\n\n"},
-    )
-    for name, text in {**files, "words": "le\nil\n"}.items():
-        (tmp_path / name).write_text(text, "utf-8")
+def test_attention_is_probed_alike_every_time(trained, tmp_path):
+    (tmp_path / "text").write_text("The cat sleeps.\n\nI see it.\n", "utf-8")
+    (tmp_path / "words").write_text("le\n", "utf-8")
 
     def probed(*options):
-        done = program("scripts/probe_attention.py", run_dir, *options, cwd=tmp_path)
+        done = program("scripts/probe_attention.py", trained[0], *options, cwd=tmp_path)
         assert done.returncode == 0, done.stderr.decode()
         return done.stdout.decode()
 
-    own = json.loads(probed("--json"))
-    assert own == json.loads(probed("--json"))
-    assert (own["words"], own["num_sentences"]) == ("own", 20)
-    counts = {group: own[group]["num_tokens"] for group in ("function", "content", "all")}
+    found = json.loads(probed("--json"))
+    assert found == json.loads(probed("--json"))
+    assert found["num_sentences"] == 20
+    counts = {group: found[group]["num_tokens"] for group in ("function", "content", "all")}
     assert counts["function"] + counts["content"] == counts["all"] > 20
-    table = probed("--sentences", "20")
-    assert f"{100 * own['all']['most_attended_erased']:.1f} %" in table
-    assert table.endswith("20 sentences, the own words\n")
-    given = json.loads(
-        probed("--source", "en", "--target", "fr", "--function-words", "words", "--json")
-    )
-    assert (given["words"], given["num_sentences"]) == ("given", 1)
-    assert given["function"]["num_tokens"] == 2  # Le and the full stop
-    assert given["content"]["num_tokens"] == 2
-    of_folder = json.loads(probed("--json", "--sentences", "3", "--seed", "2"))
-    assert of_folder["num_sentences"] == 3
+    table = probed()
+    assert f"{100 * found['all']['most_attended_erased']:.1f}%" in table
+    assert table.endswith("20 sentences, greedy translations\n")
+    assert json.loads(probed("--json", "--sentences", "3"))["num_sentences"] == 3
+    listed = json.loads(probed("--source", "text", "--function-words", "words", "--json"))
+    assert listed["num_sentences"] == 2
+    assert listed.keys() == found.keys()
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["scripts/probe_attention.py", "absent"], "absent has no translated test split: give --s"),
-        (
-            ["scripts/probe_attention.py", "x", "--target", "x"],
-            "--target is the translation of --s",
-        ),
         (["scripts/probe_attention.py", "x", "--sentences", "0"], "--seed is 0 or more, --sente"),
         (["scripts/probe_attention.py", ".", "--source", "absent"], "absent does not exist"),
         (["scripts/export_attention.py", "absent"], "absent is no folder"),

@@ -1,16 +1,20 @@
 """Attention that is changed, and what else says which words matter: against loops of their own."""
 
+from itertools import groupby
+
 import numpy as np
 import pytest
 import torch
 
-from seq2seq.decoding.importance import importance
-from seq2seq.decoding.interventions import CHANGES, tokens_that_stay
+from seq2seq.decoding.interventions import changed_weights, tokens_that_stay
+from seq2seq.decoding.probing import _words, importance
 from seq2seq.errors import InputError
-from seq2seq.model.changed_weights import changed_weights
+from seq2seq.evaluation.faithfulness import CHANGES
 from seq2seq.text.batch import Batch
 from seq2seq.text.store import EncodedSplit, TokenStore
+from seq2seq.text.words import split_words
 from tests.models import VARIANTS, model_of
+from tests.tiny import codecs_of
 
 SOURCES = [[4, 5, 6, 9, 10, 7], [7, 8], [8, 9, 10, 4]]
 TARGETS = [[5, 6, 7, 9], [8, 4, 10, 7, 5], [9, 6]]
@@ -46,8 +50,8 @@ def others(weights, most, order):
     other = next(place for place in order if place != most)
     found = {"even": [1 / size] * size, "no_context": [0.0] * size}
     found["permuted"] = [weights[place] for place in order]
-    found["most_attended_only"] = [float(place == most) for place in range(size)]
-    for name, gone in (("most_attended_erased", most), ("random_erased", other)):
+    found["most_attended_alone"] = [float(place == most) for place in range(size)]
+    for name, gone in (("most_attended_erased", most), ("another_erased", other)):
         left = sum(weight for place, weight in enumerate(weights) if place != gone)
         found[name] = [
             0.0 if place == gone or left == 0 else weight / left
@@ -109,7 +113,7 @@ def test_what_is_drawn_is_decided_by_the_seed_and_the_place_of_the_pair():
     split, model = split_of(SOURCES * 8, TARGETS * 8), lively()
     every = Batch.from_split(split, range(24))
     stays, _ = tokens_that_stay(model, every, seed=1)
-    drawn = [list(CHANGES).index(name) for name in ("random_erased", "permuted")]
+    drawn = [list(CHANGES).index(name) for name in ("another_erased", "permuted")]
     fixed = [place for place in range(len(CHANGES)) if place not in drawn]
     again, _ = tokens_that_stay(model, Batch.from_split(split, range(23, -1, -1)), seed=1)
     is_token = every.target_is_token.unsqueeze(1)
@@ -188,3 +192,18 @@ def test_a_single_word_can_be_left_out():
     gradient, left_out = importance(lively(), pair)
     assert gradient.shape == left_out.shape == (2, 1)
     assert (left_out > 0).all()
+
+
+@pytest.mark.parametrize("name", ["word", "unigram", "whitespace"])
+def test_a_token_stands_for_the_word_that_it_is_part_of(name, grammar, tmp_path):
+    pairs = grammar.sample(40, 1, "train")
+    size = {"max_size": 340} if name == "unigram" else {}
+    codec = codecs_of(pairs, tmp_path, tokenizer=name, **size)[1]
+    for pair in pairs:
+        ids = codec.encode(pair.target)
+        found = [word for word, _ in groupby(_words(codec, ids))]
+        assert len(_words(codec, ids)) == len(ids)
+        whole = pair.target.split() if name == "whitespace" else split_words(pair.target)
+        kept = [word for word, _ in groupby(whole)]
+        # a word without a token of its own is in another's
+        assert found == kept or (name == "whitespace" and len(found) == len(kept))

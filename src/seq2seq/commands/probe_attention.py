@@ -1,10 +1,10 @@
-"""Ask whether attention is true: seq2seq probe-attention RUN_OR_MODEL
+"""Ask whether attention is true: seq2seq probe-attention RUN
 
 Changes the attention weights of one step at a time, and counts the words that the model says all
 the same: with the most attended source token erased, or another one, with that token alone, with
 even weights, permuted ones, or no context at all. Then Kendall's tau of attention with gradient
-times input, and with leaving a source word out of the text. The words are those of the model's
-greedy translations of its test split, or of --source; with --target it is forced to write that.
+times input, and with leaving a source word out of the text. The words are those of the model's own
+greedy translations, of its test split or of --source.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from seq2seq.experiments.ledger import read_ledger
 from seq2seq.experiments.translations import read_translations, translations_path
 from seq2seq.grammar.grammar import load_grammar
 from seq2seq.own_files import OWN
-from seq2seq.text.corpus import SentencePair, read_lines, read_sources
+from seq2seq.text.corpus import read_lines
 
 
 def main() -> int:
@@ -27,7 +27,6 @@ def main() -> int:
     add = parser.add_argument
     add("model", type=Path, help="a run folder, or an exported model/ folder")
     add("--source", type=Path, metavar="FILE", help="text (default: the run's test split)")
-    add("--target", type=Path, metavar="FILE", help="its translation, which the model is to write")
     add("--sentences", type=int, default=500, metavar="N", help="the first so many (default: 500)")
     add(
         "--function-words",
@@ -45,52 +44,43 @@ def main() -> int:
 def _probe(arguments: argparse.Namespace) -> int:
     if arguments.seed < 0 or arguments.sentences < 1:
         raise InputError("--seed is 0 or more, --sentences 1 or more")
-    if arguments.target is not None and arguments.source is None:
-        raise InputError("--target is the translation of --source: give both")
-    pairs, is_function = _pairs(arguments)[: arguments.sentences], _function_words(arguments)
+    sentences, is_function = _sentences(arguments), _function_words(arguments)
 
     # torch loads only for files that can be read
     from seq2seq.decoding.device import device_named  # noqa: PLC0415
-    from seq2seq.decoding.interventions import CHANGES  # noqa: PLC0415
     from seq2seq.decoding.model_folder import load_attending  # noqa: PLC0415
     from seq2seq.decoding.probing import LONGEST, probe  # noqa: PLC0415
     from seq2seq.evaluation.faithfulness import faithfulness, faithfulness_table  # noqa: PLC0415
 
     exported, device = load_attending(arguments.model), device_named(arguments.device)
-    own_words = arguments.target is None
-    probed = probe(exported, pairs, own_words=own_words, seed=arguments.seed, device=device)
+    probed = probe(exported, sentences[: arguments.sentences], seed=arguments.seed, device=device)
     if not probed:
-        raise InputError(f"no sentence has 1 to {LONGEST} tokens on both sides: give others")
-    found = faithfulness(probed, tuple(CHANGES), is_function)
-    words = "own" if own_words else "given"
+        raise InputError(f"no sentence, or no translation, has 1 to {LONGEST} tokens: give others")
+    found = faithfulness(probed, is_function)
     if arguments.json:
-        print(json.dumps({"words": words, "num_sentences": len(probed), **found}))
+        print(json.dumps({"num_sentences": len(probed), **found}))
     else:
-        print(f"{faithfulness_table(found)}\n{len(probed):,} sentences, the {words} words")
+        print(f"{faithfulness_table(found)}\n{len(probed):,} sentences, greedy translations")
     return 0
 
 
-def _pairs(arguments: argparse.Namespace) -> list[SentencePair]:
+def _sentences(arguments: argparse.Namespace) -> list[str]:
     if arguments.source is not None:
-        return read_sources(arguments.source, arguments.target)
+        return read_lines(arguments.source)
     path = translations_path(arguments.model, "test")
     if not path.exists():
         raise InputError(f"{arguments.model} has no translated test split: give --source FILE")
-    return [SentencePair(source, "") for source in read_translations(path).sources]
+    return read_translations(path).sources
 
 
 def _function_words(arguments: argparse.Namespace) -> Callable[[str], bool] | None:
     """Whether a word is one; signs are. None where nobody knows."""
     if arguments.function_words is not None:
         listed = {line.strip().lower() for line in read_lines(arguments.function_words)}
-        return lambda word: not _is_word(word) or word.lower() in listed
+        return lambda word: not any(map(str.isalnum, word)) or word.lower() in listed
     ledger = read_ledger(arguments.model)
     data = ledger.config["data"] if ledger else None
     if not isinstance(data, dict) or not {"folder", "train_pairs"} <= data.keys():
         return None
     content = load_grammar(OWN / str(data["folder"])).content_words()
-    return lambda word: not _is_word(word) or word.lower() not in content
-
-
-def _is_word(word: str) -> bool:
-    return any(map(str.isalnum, word))
+    return lambda word: word.lower() not in content

@@ -1,45 +1,71 @@
-"""What a model says where a step's attention weights are others."""
+"""What a model says where the attention weights of a step are others than its own."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int
-from torch import Tensor
+from jaxtyping import Bool, Float
+from numpy.typing import NDArray
+from torch import Tensor, nn
 
-from seq2seq.model.changed_weights import changed_weights
+from seq2seq.errors import InputError
+from seq2seq.evaluation.faithfulness import CHANGES
+from seq2seq.model.attention import ScoredAttention
+from seq2seq.model.attentions.composed import ComposedAttention
+from seq2seq.model.contracts import Decoder
 from seq2seq.model.memory import select_state
 from seq2seq.model.seq2seq import Seq2Seq
 from seq2seq.text.batch import Batch
 
 
-@dataclass(frozen=True, slots=True)
-class Looking:
-    """What a change needs to know of a step.
+@contextmanager
+def changed_weights(decoder: Decoder, change: Callable[[Tensor], Tensor]) -> Iterator[None]:
+    """Inside it, the steps of a decoder look elsewhere; outside of training only.
 
-    Attributes:
-        most: the source token that is attended to most, by the mean of all heads.
-        other: another one, drawn at random.
-        order: of the tokens, drawn at random.
-        is_token: True on real tokens.
+        c = sum over j of change(w)_j m_j,  w: (B, K, S),  of each head where there are several
+
+    Weights that a step returns, and those that its attention remembers, are its own all the same.
+
+    Raises:
+        InputError: the decoder has no attention of this program.
     """
+    modules = decoder.modules() if isinstance(decoder, nn.Module) else ()
+    found = [each for each in modules if isinstance(each, ScoredAttention | ComposedAttention)]
+    if not found:
+        raise InputError("weights are changed in attentions of this program only: it has none")
+    # dropout is where weights become others for the mean alone
+    hooks = [each.dropout.register_forward_hook(lambda _, w, __: change(w[0])) for each in found]
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
 
-    most: Int[Tensor, "B 1"]
-    other: Int[Tensor, "B 1"]
-    order: Int[Tensor, "B S"]
-    is_token: Bool[Tensor, "B S"]
 
-    @classmethod
-    def of(cls, weights: Tensor, order: Tensor, is_token: Tensor) -> "Looking":
-        """Of a step's weights (B, S); the other token is the first in order that is not `most`."""
-        most = weights.argmax(dim=1, keepdim=True)
-        first, second = order[:, :1], order[:, 1:2]
-        return cls(most, torch.where(first == most, second, first), order, is_token)
+def other_weights(
+    weights: Tensor, looked: Tensor, order: Tensor, is_token: Tensor
+) -> dict[str, Float[Tensor, "B S"]]:
+    """By the names of `CHANGES`.
 
-
-Change = Callable[[Float[Tensor, "B S"], Looking], Float[Tensor, "B S"]]
+    Args:
+        weights: of a step, and of a head of several (B, S).
+        looked: the mean of all heads (B, S), whose maximum is erased or kept in each of them.
+        order: of the source tokens, drawn at random (B, S). It permutes the weights, and the first
+            token in it that is not the maximum is the other one.
+        is_token: True on real tokens (B, S).
+    """
+    most, first, second = looked.argmax(dim=1, keepdim=True), order[:, :1], order[:, 1:2]
+    other, nothing = torch.where(first == most, second, first), torch.zeros_like(weights)
+    return {
+        "most_attended_erased": _erased(weights, most),
+        "another_erased": _erased(weights, other),
+        "most_attended_alone": nothing.scatter(1, most, 1),
+        "even": is_token.to(weights) / is_token.sum(dim=1, keepdim=True),
+        "permuted": weights.gather(1, order),
+        "no_context": nothing,
+    }
 
 
 def _erased(weights: Tensor, token: Tensor) -> Tensor:
@@ -49,20 +75,9 @@ def _erased(weights: Tensor, token: Tensor) -> Tensor:
     return left / total.masked_fill(total == 0, 1)
 
 
-CHANGES: dict[str, Change] = {
-    "most_attended_erased": lambda weights, looking: _erased(weights, looking.most),
-    "random_erased": lambda weights, looking: _erased(weights, looking.other),
-    "most_attended_only": lambda w, looking: torch.zeros_like(w).scatter(1, looking.most, 1),
-    "even": lambda w, looking: looking.is_token.to(w) / looking.is_token.sum(dim=1, keepdim=True),
-    "permuted": lambda weights, looking: weights.gather(1, looking.order),
-    "no_context": lambda weights, _: torch.zeros_like(weights),
-}
-"""Other weights for a step, by name."""
-
-
 @torch.no_grad()
 def tokens_that_stay(
-    model: Seq2Seq, batch: Batch, *, seed: int, changes: Mapping[str, Change] = CHANGES
+    model: Seq2Seq, batch: Batch, *, seed: int, changes: Collection[str] = tuple(CHANGES)
 ) -> tuple[Bool[Tensor, "B C T"], Float[Tensor, "B T S"]]:
     """Whether the likeliest token after each prefix of the targets is that with other weights, too.
 
@@ -72,7 +87,7 @@ def tokens_that_stay(
         model: outside of training.
         batch: sentence pairs; what is said of padding means nothing.
         seed: decides what is drawn, with the number of a pair in its split.
-        changes: which others (C).
+        changes: names of others (C).
 
     Returns:
         That, and the attention weights.
@@ -84,11 +99,12 @@ def tokens_that_stay(
     memory = model.encode(source.ids, source.lengths, source.is_token)
     rows = torch.arange(len(batch), device=model.device).repeat_interleave(len(changes))
     state, stays, attention = decoder.initial_state(memory), list[Tensor](), list[Any]()
-    orders = _orders(batch, seed).to(model.device)
+    orders = torch.from_numpy(_orders(batch, seed)).to(model.device)
 
     def change(weights: Tensor) -> Tensor:
-        looking = Looking.of(attention[-1], orders[:, len(stays)], source.is_token)
-        return torch.stack([each(weights[:, 0], looking) for each in changes.values()], dim=1)
+        order = orders[:, len(stays)]
+        found = other_weights(weights[:, 0], attention[-1], order, source.is_token)
+        return torch.stack([found[name] for name in changes], dim=1)
 
     for embedded in decoder.embedding(batch.target_input).unbind(dim=1):
         features, new, weights = decoder.step(embedded, state, memory)
@@ -101,18 +117,12 @@ def tokens_that_stay(
     return torch.stack(stays, dim=2), torch.stack(attention, dim=1)
 
 
-def _orders(batch: Batch, seed: int) -> Int[Tensor, "B T S"]:
-    """A random order of the real source tokens of each pair for each step; padding stays."""
+def _orders(batch: Batch, seed: int) -> NDArray[np.int64]:
+    """A random order of the real source tokens of each pair for each step (B, T, S)."""
     num_steps, size = batch.target_input.shape[1], batch.source.ids.shape[1]
     orders = np.tile(np.arange(size), (len(batch), num_steps, 1))
-    pairs = zip(
-        orders,
-        batch.sentence_ids.tolist(),
-        batch.source.lengths.tolist(),
-        batch.target_lengths.tolist(),
-        strict=True,
-    )
-    for order, number, width, height in pairs:
+    sides = batch.sentence_ids, batch.source.lengths, batch.target_lengths
+    for order, (number, width, height) in zip(orders, torch.stack(sides, 1).tolist(), strict=True):
         generator = np.random.default_rng([seed, number])
         order[:height, :width] = [generator.permutation(width) for _ in range(height)]
-    return torch.from_numpy(orders)
+    return orders

@@ -9,7 +9,7 @@ the same word does not say that these had no part in it (Wiegreffe and Pinter, "
 explanation", 2019); that they give another one does say that they had.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -17,21 +17,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-AGREEMENTS = ("attention_gradient", "attention_leave_one_out", "gradient_leave_one_out")
-"""Pairs of measures that `rank_agreement` compares."""
-
-TITLES = {
-    "num_tokens": "tokens",
+CHANGES = {
     "most_attended_erased": "stay: most attended erased",
-    "random_erased": "stay: another one erased",
-    "most_attended_only": "stay: most attended alone",
+    "another_erased": "stay: another one erased",
+    "most_attended_alone": "stay: most attended alone",
     "even": "stay: even weights",
     "permuted": "stay: permuted weights",
     "no_context": "stay: no context",
+}
+"""Other weights of a step, and their titles in a table."""
+
+AGREEMENTS = {
     "attention_gradient": "tau: attention, gradient",
     "attention_leave_one_out": "tau: attention, left out",
     "gradient_leave_one_out": "tau: gradient, left out",
 }
+"""Pairs of measures that `rank_agreement` compares."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class Probed:
 
     Attributes:
         words: of the translation, for each token that which it is part of.
-        stays: whether each prediction stays with other weights, a row for each of the changes.
+        stays: whether each prediction stays with other weights, a row for each of `CHANGES`.
         agreement: see `rank_agreement`.
     """
 
@@ -74,13 +75,12 @@ def rank_agreement(*measures: NDArray[np.floating]) -> NDArray[np.float64]:
 
 
 def faithfulness(
-    probed: Sequence[Probed], changes: Sequence[str], is_function: Callable[[str], bool] | None
+    probed: Sequence[Probed], is_function: Callable[[str], bool] | None
 ) -> dict[str, dict[str, float | None]]:
-    """Means over tokens by the names of `TITLES`, of all, and of function and content words.
+    """Means over tokens, by name, of function words, of content words, and of all.
 
     Args:
         probed: the sentences.
-        changes: names of the rows of `Probed.stays`.
         is_function: whether a word is a function word; None where nobody knows.
     """
     words = [word for each in probed for word in each.words]
@@ -89,34 +89,22 @@ def faithfulness(
     if is_function is not None:
         is_closed = np.array([is_function(word) for word in words])
         groups = {"function": is_closed, "content": ~is_closed} | groups
-    names = (*changes, *AGREEMENTS)
-    return {
-        group: {"num_tokens": int(chosen.sum())} | _means(names, rows[:, chosen])
-        for group, chosen in groups.items()
-    }
+    return {group: _means(rows[:, chosen]) for group, chosen in groups.items()}
 
 
-def _means(names: Sequence[str], rows: NDArray[np.float64]) -> dict[str, float | None]:
-    """Means of what is a number."""
+def _means(rows: NDArray[np.float64]) -> dict[str, float | None]:
+    """The number of tokens, and the means of what is a number."""
     known = (row[np.isfinite(row)] for row in rows)
-    return {
-        name: float(row.mean()) if len(row) else None
-        for name, row in zip(names, known, strict=True)
-    }
+    means = (float(row.mean()) if len(row) else None for row in known)
+    return {"num_tokens": rows.shape[1], **dict(zip((*CHANGES, *AGREEMENTS), means, strict=True))}
 
 
-def faithfulness_table(found: dict[str, dict[str, Any]]) -> str:
+def faithfulness_table(found: Mapping[str, Mapping[str, Any]]) -> str:
     """What `faithfulness` gives, for a terminal: per cent of the tokens, and tau."""
     lines = ["".join([" " * 28, *(f"{group:>10}" for group in found)])]
-    for name, title in TITLES.items():
-        cells = (_cell(name, each[name]) for each in found.values())
+    for name, title in ({"num_tokens": "tokens"} | CHANGES | AGREEMENTS).items():
+        form = ",.0f" if name == "num_tokens" else ".1%" if name in CHANGES else ".2f"
+        values = (each[name] for each in found.values())
+        cells = ("-" if value is None else format(value, form) for value in values)
         lines.append("".join([f"{title:<28}", *(f"{cell:>10}" for cell in cells)]))
     return "\n".join(lines)
-
-
-def _cell(name: str, value: float | None) -> str:
-    if value is None:
-        return "-"
-    if name == "num_tokens":
-        return f"{value:,}"
-    return f"{value:.2f}" if name in AGREEMENTS else f"{100 * value:.1f} %"

@@ -11,7 +11,7 @@ from tensorboard.compat.proto.summary_pb2 import Summary
 
 from seq2seq.decoding.forced import force_decode
 from seq2seq.decoding.hypothesis import Hypothesis
-from seq2seq.decoding.interventions import CHANGES, tokens_that_stay
+from seq2seq.decoding.interventions import tokens_that_stay
 from seq2seq.evaluation.bleu import sentence_bleu_score
 from seq2seq.model.seq2seq import Seq2Seq
 from seq2seq.pictures.heatmap import attention_title, png_bytes, render_attention
@@ -27,11 +27,11 @@ READABLE = 200
 """Tokens of a sentence of which a picture can be read."""
 
 CAUSES = {
-    "causal_maximum": CHANGES["most_attended_erased"],
-    "causal_random": CHANGES["random_erased"],
-    "causal_context": CHANGES["no_context"],
+    "causal_maximum": "most_attended_erased",
+    "causal_random": "another_erased",
+    "causal_context": "no_context",
 }
-"""What is done to a step's weights, by the name of the share of predictions that it changes."""
+"""The weights that take the place of a step's own, by the share of predictions that they change."""
 
 PanelSearch = Callable[[Seq2Seq, SourceBatch], Sequence[Sequence[Hypothesis]]]
 """The n best translations of every sentence of a batch, the best first."""
@@ -125,7 +125,7 @@ class AttentionRecords(Callback):
         self._record_causes(trainer, pl_module.model, batch)
 
     def _record_causes(self, trainer: pl.Trainer, model: Seq2Seq, batch: Batch) -> None:
-        stays, _ = tokens_that_stay(model, batch, seed=0, changes=CAUSES)
+        stays, _ = tokens_that_stay(model, batch, seed=0, changes=[*CAUSES.values()])
         of_words = stays.transpose(1, 2)[batch.target_is_token & (batch.target_output != END_ID)]
         for name, share in zip(CAUSES, of_words.float().mean(dim=0).tolist(), strict=True):
             if len(of_words):
