@@ -20,6 +20,12 @@ from seq2seq.model.seq2seq import Seq2Seq
 from seq2seq.text.batch import Batch
 
 
+def attentions_of(decoder: Decoder) -> list[ScoredAttention | ComposedAttention]:
+    """The attentions of this program that a decoder is made of, a head for each."""
+    modules = decoder.modules() if isinstance(decoder, nn.Module) else ()
+    return [each for each in modules if isinstance(each, ScoredAttention | ComposedAttention)]
+
+
 @contextmanager
 def changed_weights(decoder: Decoder, change: Callable[[Tensor], Tensor]) -> Iterator[None]:
     """Inside it, the steps of a decoder look elsewhere; outside of training only.
@@ -31,8 +37,7 @@ def changed_weights(decoder: Decoder, change: Callable[[Tensor], Tensor]) -> Ite
     Raises:
         InputError: the decoder has no attention of this program.
     """
-    modules = decoder.modules() if isinstance(decoder, nn.Module) else ()
-    found = [each for each in modules if isinstance(each, ScoredAttention | ComposedAttention)]
+    found = attentions_of(decoder)
     if not found:
         raise InputError("weights are changed in attentions of this program only: it has none")
     # dropout is where weights become others for the mean alone

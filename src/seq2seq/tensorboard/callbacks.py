@@ -11,7 +11,7 @@ from tensorboard.compat.proto.summary_pb2 import Summary
 
 from seq2seq.decoding.forced import force_decode
 from seq2seq.decoding.hypothesis import Hypothesis
-from seq2seq.decoding.interventions import tokens_that_stay
+from seq2seq.decoding.interventions import attentions_of, tokens_that_stay
 from seq2seq.evaluation.bleu import sentence_bleu_score
 from seq2seq.model.seq2seq import Seq2Seq
 from seq2seq.pictures.heatmap import attention_title, png_bytes, render_attention
@@ -122,7 +122,8 @@ class AttentionRecords(Callback):
                     continue
                 for rank, hypothesis in enumerate(hypotheses):
                     self._record(trainer, index, kind, rank, hypothesis)
-        self._record_causes(trainer, pl_module.model, batch)
+        if attentions_of(pl_module.model.decoder):
+            self._record_causes(trainer, pl_module.model, batch)
 
     def _record_causes(self, trainer: pl.Trainer, model: Seq2Seq, batch: Batch) -> None:
         stays, _ = tokens_that_stay(model, batch, seed=0, changes=[*CAUSES.values()])
