@@ -9,12 +9,18 @@ from torch import nn
 
 from seq2seq.decoding.interventions import tokens_that_stay
 from seq2seq.tensorboard.attention_panel import AttentionPanel
-from seq2seq.tensorboard.callbacks import CAUSES, AttentionRecords
+from seq2seq.tensorboard.callbacks import AttentionRecords
 from seq2seq.tensorboard.event_log import EventLog
 from seq2seq.text.batch import Batch
 from seq2seq.text.store import encode_split
 from tests.models import model_of
 from tests.tiny import codecs_of
+
+NAMES = {
+    "causal_maximum": "most_attended_erased",
+    "causal_random": "another_erased",
+    "causal_context": "no_context",
+}
 
 
 class Foreign(nn.Module):
@@ -57,8 +63,8 @@ def recorded(grammar, tmp_path):
 
 def test_shares_are_of_the_words_that_change(recorded):
     events, model, batch = recorded(is_foreign=False)
-    stays, _ = tokens_that_stay(model, batch, seed=0, changes=list(CAUSES.values()))
-    for place, name in enumerate(CAUSES):
+    stays, _ = tokens_that_stay(model, batch, seed=0, changes=list(NAMES.values()))
+    for place, name in enumerate(NAMES):
         rows = [
             stays[row, place, : length - 1].tolist()
             for row, length in enumerate(batch.target_lengths.tolist())
