@@ -117,6 +117,7 @@ def uses(do, run):
     assert "BLEU" in do(f"seq2seq evaluate {run} {both.format('reference')} --beam 2")
     assert "AER" in do(f"seq2seq align {run} {both.format('target')} --gold links")
     do(f"seq2seq plot {run} --sentence 'I see it.' -o 'a picture.png'")
+    assert "no context" in do(f"seq2seq probe-attention {run}")
     do(f"seq2seq log-attention {run} --input sentences.txt --beam 2")
     do(f"seq2seq export-attention {run} -o page.html")
     do(f"seq2seq export-page {run} -o translating.html")

@@ -330,9 +330,35 @@ def test_attention_of_a_finished_model_has_the_kinds_that_training_records(train
     ]
 
 
+def test_attention_is_probed_alike_every_time(trained, tmp_path):
+    (tmp_path / "text").write_text("The cat sleeps.\n\nI see it.\n", "utf-8")
+    (tmp_path / "words").write_text("le\n", "utf-8")
+
+    def probed(*options):
+        done = program("scripts/probe_attention.py", trained[0], *options, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr.decode()
+        return done.stdout.decode()
+
+    found = json.loads(probed("--json"))
+    assert found == json.loads(probed("--json"))
+    assert found["num_sentences"] == 20
+    counts = {group: found[group]["num_tokens"] for group in ("function", "content", "all")}
+    assert counts["function"] + counts["content"] == counts["all"] > 20
+    table = probed()
+    assert f"{100 * found['all']['most_attended_erased']:.1f}%" in table
+    assert table.endswith("20 sentences, greedy translations\n")
+    assert json.loads(probed("--json", "--sentences", "3"))["num_sentences"] == 3
+    listed = json.loads(probed("--source", "text", "--function-words", "words", "--json"))
+    assert listed["num_sentences"] == 2
+    assert listed.keys() == found.keys()
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (["scripts/probe_attention.py", "absent"], "absent has no translated test split: give --s"),
+        (["scripts/probe_attention.py", "x", "--sentences", "0"], "--seed is 0 or more, --sente"),
+        (["scripts/probe_attention.py", ".", "--source", "absent"], "absent does not exist"),
         (["scripts/export_attention.py", "absent"], "absent is no folder"),
         (["scripts/export_attention.py", "."], ". holds no attention records"),
         (["scripts/export_attention.py", ".", "--input", "absent"], "absent does not exist"),

@@ -28,6 +28,7 @@ OF_TATOEBA = ["data.validation_pairs=5", "data.test_pairs=5"]
 
 ELSEWHERE = {
     "python scripts/kernel_regression.py": "test_kernel_regression_program.py",
+    "python scripts/probe_attention.py runs/baseline/default": "test_programs.py",
     "python train.py --help": "test_documentation.py",
 }
 """Commands that another test runs."""

@@ -6,7 +6,7 @@ from playwright.sync_api import expect
 
 from seq2seq.decoding.search import search_from_options
 from seq2seq.tensorboard.translating_page import export_page
-from tests.browser.conftest import HOSTILE
+from tests.browser.conftest import HOSTILE, tensorboard
 from tests.translating import rounded, steps_of
 
 FIRST = "The young woman doesn't like the red cars."
@@ -232,3 +232,28 @@ def test_everything_is_asked_by_keys_on_a_phone_in_the_dark(open_page, address):
     page.locator(".word").nth(1).focus()
     page.keyboard.press("Escape")
     expect(page.locator(".panel")).to_be_hidden()
+
+
+def test_in_the_tab_the_model_of_a_run_translates_what_is_typed(trained, open_page):
+    with tensorboard(trained) as url:
+        page = open_page(f"{url}#attention&p.attention.run=seed_2")
+        tab = page.frame_locator("iframe[src*='plugin_entry']")
+        expect(tab.locator("figure svg").first).to_be_visible(timeout=30_000)
+        recorded, before = labels(tab, "row"), page.url
+        line = tab.get_by_label("sentence for the model of this run")
+        line.fill(SENTENCES[1])
+        line.press("Enter")
+        translator = rounded(trained / "seed_2", export_page(trained / "seed_2", ""))
+        [expected] = translator.translate([SENTENCES[1]])
+        expect(tab.locator(".said")).to_have_text(expected.text, timeout=60_000)
+        expect(tab.get_by_role("heading", name="The model of seed_2")).to_be_visible()
+        assert words_of(tab) == labels(tab, "row") == list(expected.target_tokens)
+        choose(tab, 1)
+        np.testing.assert_allclose(shown_weights(tab), expected.weights[1], atol=1e-3)
+        tab.get_by_label("sentence to translate").fill(SENTENCES[2])
+        [expected] = translator.translate([SENTENCES[2]])
+        expect(tab.locator(".said")).to_have_text(expected.text)
+        assert page.url == before
+        tab.get_by_role("button", name="back to what was recorded").click()
+        expect(tab.locator(".said")).to_have_count(0)
+        assert labels(tab, "row") == recorded

@@ -35,6 +35,40 @@ def test_pairs_are_distinct_and_no_split_shares_one(splits):
     assert len(set(sources)) == len(sources) == 21_500
 
 
+def test_content_words_are_those_of_the_open_classes(grammar, splits):
+    content = grammar.content_words()
+    assert {
+        "chat",
+        "chats",
+        "jolie",
+        "regarde",
+        "regardé",
+        "souvent",
+        "semaine",
+        "terre",
+    } <= content
+    closed = {
+        "le",
+        "la",
+        "les",
+        "une",
+        "ces",
+        "leur",
+        "de",
+        "est",
+        "a",
+        "ont",
+        "va",
+        "peuvent",
+        "ne",
+        "pas",
+    }
+    assert not closed & content
+    target = Counter(word.lower() for pair in splits["test"] for word in split_words(pair.target))
+    share = sum(count for word, count in target.items() if word in content) / target.total()
+    assert 0.3 < share < 0.6
+
+
 def words_of(pairs):
     return Counter(word.lower() for pair in pairs for word in split_words(pair.source))
 

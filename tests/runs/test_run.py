@@ -163,6 +163,9 @@ def test_tensorboard_has_scalars_config_samples_and_one_heatmap_tag_a_sentence(f
                 "peak",
                 "unattended",
                 "monotonicity",
+                "causal_maximum",
+                "causal_random",
+                "causal_context",
             )
         ),
         *(f"alignment/{name}" for name in ("aer", "least_aer", "precision", "recall")),
@@ -173,6 +176,10 @@ def test_tensorboard_has_scalars_config_samples_and_one_heatmap_tag_a_sentence(f
     }
     assert scalars <= set(events.Tags()["scalars"])
     assert [event.value for event in events.Scalars("attention/padding_mass")] == [0, 0]
+    causes = [event.value for event in events.Scalars("attention/causal_context")]
+    assert len(causes) == 2
+    assert all(0 <= share <= 1 for share in causes)
+    assert causes[-1] > 0
     assert set(events.Tags()["images"]) == {"attention/0", "attention/1"}
     images = events.Images("attention/0")
     assert [image.step for image in images] == [8, 16]

@@ -15,17 +15,24 @@ from tensorboard.compat.proto.tensor_pb2 import TensorProto
 from torch.utils.tensorboard import SummaryWriter
 from werkzeug.test import Client
 
+from seq2seq.decoding.model_files import MODEL_FILES
+from seq2seq.decoding.model_folder import TranslationModel, save_model_folder
 from seq2seq.errors import InputError
+from seq2seq.model.build import build_seq2seq
 from seq2seq.pictures.colours import difference_colours, oklab
 from seq2seq.tensorboard.export import export_run
-from seq2seq.tensorboard.plugin import event_files, views
+from seq2seq.tensorboard.plugin import event_files, loader, views
 from seq2seq.tensorboard.plugin.event_files import read_log_folder
 from seq2seq.tensorboard.plugin.loader import AttentionLoader
 from seq2seq.tensorboard.plugin.page import MODULES, STATIC_FILES, bundle, page, static_file
 from seq2seq.tensorboard.plugin.views import natural
 from seq2seq.tensorboard.record_format import AttentionRecord, encode_record, quantised
 from seq2seq.tensorboard.records import log_attention
+from seq2seq.tensorboard.translating_page import export_page
 from tests.loaders import CONTEXT, LOADERS, PLUGINS, flags_of, provider_of
+from tests.models import spec_of
+from tests.tiny import codecs_of
+from tests.translating import data_of
 
 NUM_STEPS = 600
 """More than TensorBoard keeps of a tag that it does not know."""
@@ -117,6 +124,69 @@ def test_the_index_names_runs_sentences_kinds_and_ranks_in_order(client):
     }
     assert index["problems"] == []
     assert len(index["colours"]) == 192
+
+
+@pytest.fixture(scope="module")
+def served_models(serve, grammar, tmp_path_factory):
+    """A client on runs of which some have a model, and the folder of the runs."""
+    above = tmp_path_factory.mktemp("above")
+    root, pairs = above / "runs", grammar.sample(20, 1, "train")
+    codecs = codecs_of(pairs, tmp_path_factory.mktemp("codecs"))
+    sizes = [len(codec.vocabulary) for codec in codecs]
+    names = "source_vocabulary_size", "target_vocabulary_size"
+    for run, changes in (
+        ("own", {}), ("lstm", {"cell": "lstm"}), ("none", None), ("../outside", {}),
+    ):  # fmt: skip
+        (root / run).mkdir(parents=True)
+        if run != "../outside":
+            with SummaryWriter(str(root / run)) as writer:
+                log_attention(writer, "attention/0", np.eye(2), ["a", "b"], ["c", "d"], 1)
+        if changes is not None:
+            spec = spec_of(**dict(zip(names, sizes, strict=True)), **changes)
+            exported = TranslationModel(spec, build_seq2seq(spec), *codecs)
+            save_model_folder(root / run / "model", exported)
+    for run, links in (("led", ["model"]), ("filed", [f"model/{name}" for name in MODEL_FILES])):
+        (root / run).mkdir()
+        (root / run / "model").mkdir() if "/" in links[0] else None
+        with SummaryWriter(str(root / run)) as writer:
+            log_attention(writer, "attention/0", np.eye(2), ["a", "b"], ["c", "d"], 1)
+        for link in links:
+            if (above / "outside" / link).exists():
+                (root / run / link).symlink_to(above / "outside" / link)
+    return serve(root), root
+
+
+def test_the_model_of_a_run_is_what_the_page_that_translates_holds(served_models):
+    client, root = served_models
+    runs = {run["run"]: run["model"] for run in client.get(f"{ROUTE}/index").json["runs"]}
+    assert runs == {"own": True, "lstm": True, "none": False, "led": False, "filed": False}
+    answer = client.get(f"{ROUTE}/model", query_string={"run": "own"})
+    assert answer.json == data_of(export_page(root / "own", ""))["model"]
+    refused = client.get(f"{ROUTE}/model", query_string={"run": "lstm"})
+    assert (refused.status_code, refused.text) == (
+        400, "a page computes model.cell=gru only, not model.cell=lstm",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        *("none", "absent", "led", "filed", "../outside", "own/../../outside"),
+        *("/", "", "a\0b", "x" * 5000),
+    ],
+)
+def test_no_other_file_becomes_a_model(served_models, run):
+    client, root = served_models
+    for name in (run, str(root.parent / "outside") if run == "/" else run):
+        assert client.get(f"{ROUTE}/model", query_string={"run": name}).status_code == 404
+    assert client.get(f"{ROUTE}/model").status_code == 404
+    assert client.get(f"{ROUTE}/model?run=own&run=none").status_code == 404
+
+
+def test_a_model_too_large_for_a_browser_is_none(served_models, monkeypatch):
+    client, _ = served_models
+    monkeypatch.setattr(loader, "MODEL_BYTES", 100)
+    assert client.get(f"{ROUTE}/model?run=own").status_code == 404
 
 
 def test_every_step_is_kept_without_flags(client):

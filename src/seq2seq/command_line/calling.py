@@ -11,6 +11,7 @@ COMMANDS = {
     "compare": "scripts/compare_runs.py",
     "plot": "scripts/plot_attention.py",
     "align": "scripts/align.py",
+    "probe-attention": "scripts/probe_attention.py",
     "log-attention": "scripts/log_attention.py",
     "export-attention": "scripts/export_attention.py",
     "export-page": "scripts/export_page.py",

@@ -2,13 +2,14 @@
 
 import random
 import zlib
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from seq2seq.errors import InputError
 from seq2seq.grammar.french import spell
-from seq2seq.grammar.lexicon import Lexicon, load_lexicon
+from seq2seq.grammar.lexicon import Lexicon, Verb, load_lexicon
 from seq2seq.grammar.phrase import Phrase
 from seq2seq.grammar.phrases import Combination, Rule, Rules
 from seq2seq.grammar.sentences import Sentences
@@ -59,6 +60,31 @@ class Grammar:
                 if len(pairs) == count:
                     return list(pairs.values())
         raise InputError(f"the grammar makes fewer than {count:,} different {split} pairs")
+
+    def content_words(self) -> frozenset[str]:
+        """French nouns, names, adjectives, verbs and adverbs; no auxiliaries, no modal verbs."""
+        lexicon = self.lexicon
+        verbs = *lexicon.transitive, *lexicon.prepositional, *lexicon.intransitive
+        helping = *lexicon.auxiliaries.values(), *lexicon.modals
+        entries = (
+            *lexicon.adverbs.values(),
+            *(p for of in lexicon.times.values() for p in of.values()),
+        )
+        described = (form for noun in lexicon.nouns for form in noun.target)
+        forms = (form for adjective in lexicon.adjectives for form in adjective.target)
+        content = *(name for name, _ in lexicon.names), *described, *forms, *_forms(verbs), *entries
+        determiners = (form or "" for each in lexicon.determiners for form in each.target)
+        return _words(content) - _words((*determiners, *_forms(helping)))
+
+
+def _forms(verbs: Iterable[Verb]) -> Iterator[str]:
+    for verb in verbs:
+        yield from (verb.infinitive, *verb.finite, verb.participle)
+
+
+def _words(entries: Iterable[str]) -> frozenset[str]:
+    """The words of entries of the lexicon, of which some bear the names of links."""
+    return frozenset(part.partition(":")[0] for entry in entries for part in entry.split())
 
 
 def load_grammar(folder: Path) -> Grammar:

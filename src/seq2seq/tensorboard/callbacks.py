@@ -11,6 +11,7 @@ from tensorboard.compat.proto.summary_pb2 import Summary
 
 from seq2seq.decoding.forced import force_decode
 from seq2seq.decoding.hypothesis import Hypothesis
+from seq2seq.decoding.interventions import attentions_of, tokens_that_stay
 from seq2seq.evaluation.bleu import sentence_bleu_score
 from seq2seq.model.seq2seq import Seq2Seq
 from seq2seq.pictures.heatmap import attention_title, png_bytes, render_attention
@@ -20,10 +21,17 @@ from seq2seq.tensorboard.records import log_attention
 from seq2seq.text.batch import Batch, SourceBatch
 from seq2seq.text.codec import TextCodec
 from seq2seq.text.store import EncodedSplit
-from seq2seq.text.vocabulary import END
+from seq2seq.text.vocabulary import END, END_ID
 
 READABLE = 200
 """Tokens of a sentence of which a picture can be read."""
+
+CAUSES = {
+    "causal_maximum": "most_attended_erased",
+    "causal_random": "another_erased",
+    "causal_context": "no_context",
+}
+"""The weights that take the place of a step's own, by the share of predictions that they change."""
 
 PanelSearch = Callable[[Seq2Seq, SourceBatch], Sequence[Sequence[Hypothesis]]]
 """The n best translations of every sentence of a batch, the best first."""
@@ -81,7 +89,8 @@ class AttentionHeatmaps(Callback):
 class AttentionRecords(Callback):
     """Records the attention of a panel of sentences at every validation, for the Attention tab.
 
-    The kinds are ``forced``, for sentences with a target, and one for each search.
+    The kinds are ``forced``, for sentences with a target, and one for each search. The shares of
+    `CAUSES` are scalars: of the likeliest tokens while the model is forced to write the targets.
     """
 
     def __init__(
@@ -113,6 +122,15 @@ class AttentionRecords(Callback):
                     continue
                 for rank, hypothesis in enumerate(hypotheses):
                     self._record(trainer, index, kind, rank, hypothesis)
+        if attentions_of(pl_module.model.decoder):
+            self._record_causes(trainer, pl_module.model, batch)
+
+    def _record_causes(self, trainer: pl.Trainer, model: Seq2Seq, batch: Batch) -> None:
+        stays, _ = tokens_that_stay(model, batch, seed=0, changes=[*CAUSES.values()])
+        of_words = stays.transpose(1, 2)[batch.target_is_token & (batch.target_output != END_ID)]
+        for name, share in zip(CAUSES, of_words.float().mean(dim=0).tolist(), strict=True):
+            if len(of_words):
+                _writer(trainer).add_scalar(f"attention/{name}", 1 - share, trainer.global_step)
 
     def _record(
         self, trainer: pl.Trainer, index: int, kind: str, rank: int, hypothesis: Hypothesis

@@ -54,11 +54,17 @@ def export_page(folder: Path, sentence: str) -> str:
     Raises:
         InputError: there is no model, or one that the page does not compute.
     """
+    model = page_model(folder)
+    data = {"model": model, "sentence": sentence, "colours": colours()}
+    languages = [model[side]["language"] for side in ("source", "target")]
+    return page(data, title=f"{' → '.join(languages)}, {folder.resolve().name}", parts=TRANSLATING)
+
+
+def page_model(folder: Path) -> dict[str, Any]:
+    """The model of a folder as a page holds it; its errors are those of `export_page`."""
     exported = load_model_folder(folder)
     _require_spoken(exported.spec)
-    data = {"model": _model(exported), "sentence": sentence, "colours": colours()}
-    languages = [codec.tokenizer.language for codec in _codecs(exported)]
-    return page(data, title=f"{' → '.join(languages)}, {folder.resolve().name}", parts=TRANSLATING)
+    return _model(exported)
 
 
 def _require_spoken(spec: ModelSpec) -> None:
@@ -70,14 +76,10 @@ def _require_spoken(spec: ModelSpec) -> None:
         raise InputError(f"a page computes this program's scores only, not attention={spec.score}")
 
 
-def _codecs(exported: TranslationModel) -> tuple[TextCodec, TextCodec]:
-    return exported.source_codec, exported.target_codec
-
-
 def _model(exported: TranslationModel) -> dict[str, Any]:
     ties = tied_names(exported.model)
     state = exported.model.state_dict()
-    source, target = map(_codec, _codecs(exported))
+    source, target = map(_codec, (exported.source_codec, exported.target_codec))
     return {
         "spec": asdict(exported.spec),
         "bounds": asdict(exported.bounds),

@@ -3,6 +3,7 @@
 import re
 from argparse import Namespace
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from tensorboard import plugin_util
@@ -10,11 +11,15 @@ from tensorboard.backend import http_util
 from tensorboard.plugins.base_plugin import FrontendMetadata, TBContext, TBLoader, TBPlugin
 from werkzeug.wrappers import Request, Response
 
+from seq2seq.decoding.model_files import HEADER, MODEL_FILES, WEIGHTS
+from seq2seq.errors import InputError
 from seq2seq.tensorboard.plugin import views
 from seq2seq.tensorboard.plugin.page import STATIC_FILES, static_file
 from seq2seq.tensorboard.record_format import PLUGIN_NAME
 
 MAX_NAME_LENGTH = 4096
+MODEL_BYTES = 1 << 27
+"""Of the weights of a model that is sent to a browser, which are a quarter of that there."""
 STEP = re.compile(r"-?[0-9]{1,19}")
 
 
@@ -37,6 +42,7 @@ class AttentionPlugin(TBPlugin):
 
     def __init__(self, context: TBContext) -> None:
         self._provider = context.data_provider
+        self._logdir = context.logdir
 
     def is_active(self) -> bool:
         """TensorBoard itself looks for records; without any, the tab is among the inactive."""
@@ -49,7 +55,7 @@ class AttentionPlugin(TBPlugin):
     def get_plugin_apps(self) -> dict[str, Callable[..., Any]]:
         """Routes below ``data/plugin/attention``."""
         static = {f"/{name}": _static(name) for name in STATIC_FILES}
-        data = {"/index": self._index, "/view": self._view}
+        data = {"/index": self._index, "/view": self._view, "/model": self._model}
         return static | {path: Request.application(answer) for path, answer in data.items()}
 
     def _index(self, request: Request) -> Response:
@@ -58,7 +64,35 @@ class AttentionPlugin(TBPlugin):
             plugin_util.context(request.environ),
             plugin_util.experiment_id(request.environ),
         )
+        for run in content["runs"]:
+            run["model"] = self._model_folder(run["run"]) is not None
         return http_util.Respond(request, content, "application/json")
+
+    def _model_folder(self, run: str) -> Path | None:
+        """The folder of a run's own model; None where it has none, or where a link leads to it."""
+        if not self._logdir or len(run) > MAX_NAME_LENGTH or "\0" in run:
+            return None
+        root = Path(self._logdir).resolve()
+        folder = root / run / "model"
+        is_own = folder.is_relative_to(root) and folder.resolve() == folder
+        if not is_own or any((folder / name).is_symlink() for name in MODEL_FILES):
+            return None
+        weights = folder / WEIGHTS
+        is_there = (folder / HEADER).is_file() and weights.is_file()
+        return folder if is_there and weights.stat().st_size <= MODEL_BYTES else None
+
+    def _model(self, request: Request) -> Response:
+        runs = request.args.getlist("run")
+        folder = self._model_folder(runs[0]) if len(runs) == 1 else None
+        if folder is None:
+            return _refused(request, 404, "there is no such run with a model")
+        # torch loads where somebody translates
+        from seq2seq.tensorboard.translating_page import page_model  # noqa: PLC0415
+
+        try:
+            return http_util.Respond(request, page_model(folder), "application/json")
+        except InputError as error:
+            return _refused(request, 400, str(error))
 
     def _view(self, request: Request) -> Response:
         run, tag = request.args.getlist("run"), request.args.getlist("tag")

@@ -12,6 +12,7 @@ export function servedSource(base) {
   return {
     grows: true,
     index: () => get("index"),
+    model: (run) => get(`model?${new URLSearchParams({ run })}`),
     view: async (run, tag, step) => {
       const wanted = /^-?[0-9]{1,19}$/u.test(step) ? { step } : {};
       return decodeView(await get(`view?${new URLSearchParams({ run, tag, ...wanted })}`));

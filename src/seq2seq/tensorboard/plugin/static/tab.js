@@ -2,20 +2,67 @@
 
 import { servedSource } from "./frames.js";
 import { mount } from "./viewer.js";
+import { make } from "./paint.js";
 import { pageHost } from "./address.js";
+import { TranslatingPage } from "./translating.js";
 
 const PREFIX = "p.attention.";
 
 export async function render() {
-  const style = document.createElement("link");
-  style.rel = "stylesheet";
-  style.href = new URL("viewer.css", import.meta.url);
+  await Promise.all(["viewer.css", "asking.css"].map(styled));
+  new Tab(document.body, servedSource(import.meta.url), isFramed() ? tabHost() : pageHost());
+}
+
+function styled(name) {
+  const style = make("link", { rel: "stylesheet", href: new URL(name, import.meta.url) });
   document.head.append(style);
-  await new Promise((resolve) => {
+  return new Promise((resolve) => {
     style.onload = resolve;
     style.onerror = resolve;
   });
-  mount(document.body, servedSource(import.meta.url), isFramed() ? tabHost() : pageHost());
+}
+
+// The viewer of what was recorded, below a line to type into where the run has a model.
+class Tab {
+  constructor(root, source, host) {
+    Object.assign(this, { root, source, host });
+    this.field = make("input", { type: "text", "aria-label": "sentence for the model of this run", placeholder: "Type a sentence: the model of this run translates it here", spellcheck: "false" });
+    const onsubmit = (event) => {
+      event.preventDefault();
+      this.translate();
+    };
+    this.said = make("span", { role: "status" });
+    this.line = make("form", { class: "attention typed", hidden: true, onsubmit }, this.field, make("button", {}, "translate"), this.said);
+    this.below = make("div", {});
+    root.replaceChildren(this.line, this.below);
+    this.viewer = mount(this.below, source, { ...host, onPoint: (viewer) => this.offer(viewer) });
+  }
+
+  offer({ index, selection: { run } }) {
+    this.run = run;
+    this.line.hidden = !index.runs.find((each) => each.run === run).model;
+  }
+
+  // The model comes once it is asked for; the page that translates takes the place of the viewer.
+  async translate() {
+    const { run, viewer } = this;
+    this.said.textContent = "The model of the run comes …";
+    try {
+      const data = { model: await this.source.model(run), sentence: this.field.value, colours: viewer.index, title: `The model of ${run}` };
+      const back = make("button", { type: "button", class: "back", onclick: () => this.goBack() }, "back to what was recorded");
+      const page = make("div", { class: "attention typed" }, back);
+      this.root.replaceChildren(page);
+      new TranslatingPage(this.root, data, { ...this.host, read: () => new URLSearchParams(), write: () => {}, onReload: () => {}, onAddress: () => {} });
+      this.said.textContent = "";
+    } catch (error) {
+      this.said.textContent = error.message;
+    }
+  }
+
+  goBack() {
+    this.root.replaceChildren(this.line, this.below);
+    this.viewer.paint();
+  }
 }
 
 function isFramed() {

@@ -18,16 +18,17 @@ const ALPHA = 0.6; // of the penalty gnmt
 
 export function translating(root) {
   const data = JSON.parse(document.getElementById("attention-data").textContent);
-  return new TranslatingPage(root, data);
+  return new TranslatingPage(root, { ...data, title: document.title }, pageHost());
 }
 
-class TranslatingPage {
-  constructor(root, data) {
+export class TranslatingPage {
+  constructor(root, data, host) {
+    this.page = host;
     this.translator = new Translator(data.model);
     this.data = data;
     this.turn = 0;
     this.build(root);
-    this.read(pageHost().read().get("text") ?? data.sentence);
+    this.read(host.read().get("text") ?? data.sentence);
     this.viewer = mount(this.below, this.source(), this.host());
   }
 
@@ -51,7 +52,7 @@ class TranslatingPage {
     this.tree = make("details", { class: "more", ontoggle: () => this.showMore() }, make("summary", {}, "The tree of the search"), make("div", {}));
     const size = `${(this.translator.network.numParameters / 1e6).toFixed(1)} million weights in this page; nothing leaves it`;
     const sides = make("div", { class: "sides" }, make("label", {}, make("span", {}, model.source.language), this.line), make("div", {}, make("span", {}, model.target.language), this.said));
-    const head = make("div", { class: "head" }, make("h1", {}, document.title), make("span", {}, size), make("span", { class: "space" }), this.penalty.node);
+    const head = make("div", { class: "head" }, make("h1", {}, this.data.title), make("span", {}, size), make("span", { class: "space" }), this.penalty.node);
     root.append(make("div", { class: "translating" }, make("section", { class: "attention asks" }, head, sides, this.warning, this.words, this.alone, this.panel.node), this.below, make("section", { class: "attention" }, this.glass, this.tree)));
   }
 
@@ -130,7 +131,7 @@ class TranslatingPage {
   }
 
   host() {
-    const host = pageHost();
+    const host = this.page;
     const write = (parameters) => {
       if (this.line.value !== this.data.sentence) parameters.set("text", this.line.value);
       host.write(parameters);

@@ -368,7 +368,7 @@ class Viewer {
 
   key(event) {
     const inField = event.target.closest?.("input, select, textarea, summary, .switch");
-    if (event.ctrlKey || event.metaKey || event.altKey || !this.shown?.length) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || !this.shown?.length || !this.node.isConnected) return;
     const inStage = this.stage.contains(event.target);
     const act = (inStage ? this.moves(event.key) : null) ?? (inField ? null : this.shortcuts(event));
     if (!act) return;

@@ -1,0 +1,120 @@
+"""Probes the attention of a model while it writes its own greedy translations."""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+import torch
+from torch import Tensor
+from torch.func import functional_call
+
+from seq2seq.decoding.interventions import tokens_that_stay
+from seq2seq.decoding.model_folder import TranslationModel
+from seq2seq.decoding.translator import Translator
+from seq2seq.evaluation.alignment import word_indices
+from seq2seq.evaluation.faithfulness import Probed, rank_agreement
+from seq2seq.model.decoder import Unrolled
+from seq2seq.model.precision import at_least_float32
+from seq2seq.model.seq2seq import Seq2Seq
+from seq2seq.text.batch import Batch
+from seq2seq.text.bucketing import BatchSize, sorted_order
+from seq2seq.text.codec import TextCodec
+from seq2seq.text.store import EncodedSplit, TokenStore
+from seq2seq.text.vocabulary import END
+from seq2seq.text.words import split_words
+
+LONGEST = 100
+"""Tokens of a sentence that is probed: time grows with their third power."""
+
+BATCH_SIZE = BatchSize(sentences=None, tokens=2048)
+
+
+def probe(
+    exported: TranslationModel, sentences: Sequence[str], *, seed: int, device: torch.device
+) -> list[Probed]:
+    """Probe the greedy translations of sentences.
+
+    Those without a token, or with over `LONGEST`, on either side are left out.
+
+    Raises:
+        InputError: the decoder has no attention of this program.
+    """
+    translator = Translator(exported, device=device, batch_size=BATCH_SIZE)
+    encode, vocabulary = exported.source_codec.encode, exported.target_codec.vocabulary
+    ids = [
+        (encode(text), vocabulary.ids(token for token in each.target_tokens if token != END))
+        for text, each in zip(sentences, translator.translate(sentences), strict=True)
+    ]
+    kept = [pair for pair in ids if all(0 < len(side) <= LONGEST for side in pair)]
+    source, target = (TokenStore.from_sentences([pair[side] for pair in kept]) for side in (0, 1))
+    split, found = EncodedSplit([], source, target, num_blank=0, num_long=0), list[Probed]()
+    for indices in sorted_order(source.lengths, target.lengths, BATCH_SIZE):
+        batch = Batch.from_split(split, indices.tolist()).to(device)
+        stays, attention = tokens_that_stay(exported.model, batch, seed=seed)
+        for row, index in enumerate(indices.tolist()):
+            words = _words(exported.target_codec, kept[index][1])
+            measures = importance(exported.model, Batch.from_split(split, [index]).to(device))
+            looked = attention[row, : len(words), : measures[0].shape[1]]
+            agreement = rank_agreement(*(each.numpy(force=True) for each in (looked, *measures)))
+            found.append(Probed(words, stays[row, :, : len(words)].numpy(force=True), agreement))
+    return found
+
+
+def _words(codec: TextCodec, ids: Sequence[int]) -> list[str]:
+    """The word that each token is part of; the token itself where tokens do not spell words."""
+    tokens, words = codec.vocabulary.words(ids), split_words(codec.decode(ids))
+    try:
+        places = word_indices(tokens, words)
+    except ValueError:
+        return tokens
+    return [t if place is None else words[place] for t, place in zip(tokens, places, strict=True)]
+
+
+def importance(model: Seq2Seq, pair: Batch) -> tuple[Tensor, Tensor]:
+    """How much each source word matters to each likeliest token (T, W), ``<eos>`` left out.
+
+    With y_t the likeliest token, e_j the embedding of source word j, p_t probabilities: gradient
+    times input, and leave-one-out, a word taken out of the text, the rest encoded anew:
+
+        |e_j . d log p_t(y_t) / d e_j|,  1/2 sum over y of |p_t(y) - p_t(y given no word j)|
+
+    Args:
+        model: outside of training.
+        pair: a batch of one pair.
+    """
+    ids, height = pair.source.ids, int(pair.target_lengths) - 1
+    rest = ~torch.eye(ids.shape[1], dtype=torch.bool, device=ids.device)
+    left_out = ids.expand(len(rest), -1)[rest].view(len(rest), -1)[:-1]
+    with torch.no_grad():
+        (features,) = _features(model, ids, pair)
+        expected = _log_probabilities(model, features).exp()
+        others = (_log_probabilities(model, f).exp() for f in _features(model, left_out, pair))
+        moved = [(each - expected).abs().sum(dim=1) / 2 for each in others]
+    return _gradient(model, pair)[:height, :-1], torch.stack(moved, dim=1)[:height]
+
+
+def _gradient(model: Seq2Seq, pair: Batch) -> Tensor:
+    """Of all steps at once (T, S): each has a source, with embeddings, of its own."""
+    table, num_steps = model.encoder.embedding.weight.detach(), pair.target_input.shape[1]
+    own = table[pair.source.ids[0]].repeat(num_steps, 1).requires_grad_()
+    ids = torch.arange(len(own), device=own.device).view(num_steps, -1) + len(table)
+    weights = {"encoder.embedding.weight": torch.cat([table, own])}
+    # the GPU's own library goes back in training only
+    with torch.enable_grad(), torch.backends.cudnn.flags(enabled=False):
+        features = _features(model, ids, pair, weights).diagonal().T
+        said = _log_probabilities(model, features).amax(dim=1).sum()
+        (gradient,) = torch.autograd.grad(said, own)
+    return (gradient * own.detach()).sum(dim=1).abs().view(num_steps, -1)
+
+
+def _features(
+    model: Seq2Seq, ids: Tensor, pair: Batch, weights: Mapping[str, Tensor] = MappingProxyType({})
+) -> Tensor:
+    """Of the target of a pair after each of some sources (N, T, R)."""
+    lengths, is_token = torch.full_like(ids[:, 0], ids.shape[1]), torch.ones_like(ids).bool()
+    arguments = ids, lengths, is_token, pair.target_input.expand(len(ids), -1)
+    unrolled: Unrolled = functional_call(model, dict(weights), arguments)
+    return unrolled.features
+
+
+def _log_probabilities(model: Seq2Seq, features: Tensor) -> Tensor:
+    return at_least_float32(model.decoder.output(features)).log_softmax(dim=1)
