@@ -1,0 +1,158 @@
+"""What became of a claim: judged, kept, and marked where it rests on files that have changed."""
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from seq2seq.command_line.composing import composed
+from seq2seq.config import Config
+from seq2seq.experiments.comparison import Run
+from seq2seq.own_files import CONF, OWN, PACKAGE
+from seq2seq.pictures.heatmap import png_bytes
+from seq2seq.storage.typed_json import encoded, read_json
+from seq2seq.storage.writing import write_file
+from seq2seq.sweeps import searches
+from seq2seq.sweeps.claim import Claim, Setting, claim_of, require_hypothesis, runs_folder
+from seq2seq.sweeps.claim_arms import OF_SEARCH, Arms
+from seq2seq.sweeps.claim_measures import Material
+from seq2seq.sweeps.claim_pictures import draw_claim
+from seq2seq.sweeps.claim_verdict import Compared, Verdict, compared, verdict_of
+from seq2seq.sweeps.comparison import translations_of_test
+
+FOLDER = CONF / "sweep" / "claims"
+VERSION = 1
+ROOMS = ("attention", "decoding", "evaluation", "grammar", "model", "text", "training")
+"""Of the program: what decides results."""
+
+
+class Result(Struct, kw_only=True):
+    """A verdict and what it rests on.
+
+    Attributes:
+        version: of this format.
+        name: of the claim.
+        source: see `Claim`.
+        says: likewise.
+        found: of its comparisons.
+        minutes: that its runs took, each on a core of its own.
+        num_runs: how many there are.
+        commits: of the program that trained them.
+        rests_on: digests of files, and of the files in folders.
+    """
+
+    version: int = VERSION
+    name: str
+    source: str
+    says: str
+    found: list[Compared]
+    minutes: float
+    num_runs: int
+    commits: list[str]
+    rests_on: dict[str, str]
+
+    @property
+    def verdict(self) -> Verdict:
+        """What its comparisons come to."""
+        return verdict_of(self.found)
+
+    def changed(self) -> list[str]:
+        """What it rests on and is no longer as it was."""
+        now = rests_on(self.name)
+        return [path for path, digest in self.rests_on.items() if now.get(path) != digest]
+
+
+def claim_names() -> list[str]:
+    """Those that the program comes with."""
+    return sorted(path.stem for path in FOLDER.glob("*.yaml"))
+
+
+def configured(name: str, overrides: list[str]) -> Config:
+    """The sweep of a claim.
+
+    Raises:
+        InputError: there is no such claim, or an override is wrong.
+    """
+    return composed(CONF, [f"sweep=claims/{name}", *overrides])[0]
+
+
+def judged(name: str, config: Config) -> tuple[Result, bytes]:
+    """The verdict on the runs that are there, and its picture.
+
+    Raises:
+        UnfinishedError: runs are missing.
+        InputError: the runs were made for another hypothesis.
+    """
+    claim, folder = claim_of(config.sweep), runs_folder(config.sweep, config.runs_dir)
+    arms = Arms.found(config.sweep, folder)
+    require_hypothesis(config.sweep, folder)
+    found = compared(claim, lambda setting: _material(arms.runs(setting), setting))
+    picture = png_bytes(draw_claim(claim, arms, found, _material))
+    return _result(name, claim, arms, found), picture
+
+
+def _material(runs: Sequence[Run], setting: Setting) -> Material:
+    """What is known of runs, by the search that a setting names."""
+    options = {k.removeprefix(OF_SEARCH): v for k, v in setting.items() if k.startswith(OF_SEARCH)}
+    if options:
+        return Material(runs, [searches.searched(run, options) for run in runs])
+    return Material(runs, translations_of_test(runs, {}))
+
+
+def _result(name: str, claim: Claim, arms: Arms, found: list[Compared]) -> Result:
+    ledgers = [run.ledger for group in arms.groups for run in group.runs]
+    commits = [ledger.git["commit"][:7] for ledger in ledgers if ledger.git]
+    return Result(
+        name=name,
+        source=claim.source,
+        says=claim.says,
+        found=found,
+        minutes=sum(ledger.wall_seconds for ledger in ledgers) / 60,
+        num_runs=len(ledgers),
+        commits=list(dict.fromkeys(commits)),
+        rests_on=rests_on(name),
+    )
+
+
+def rests_on(name: str) -> dict[str, str]:
+    """Digests of what decides a claim's results."""
+    places = [FOLDER / f"{name}.yaml", OWN / "data" / "grammar", CONF / "recipe" / "small.yaml"]
+    places += [PACKAGE / room for room in ROOMS]
+    return {str(place.relative_to(_root(place))): _digest(place) for place in places}
+
+
+def _root(place: Path) -> Path:
+    return OWN if place.is_relative_to(OWN) else PACKAGE
+
+
+def _digest(place: Path) -> str:
+    digest = hashlib.sha256()
+    for path in sorted(place.rglob("*.*")) if place.is_dir() else [place]:
+        if path.is_file() and path.suffix in {".py", ".yaml"}:
+            digest.update(path.name.encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def kept(folder: Path) -> list[Result]:
+    """The results that a folder keeps, by name.
+
+    Raises:
+        InputError: one of them is damaged.
+    """
+    return [
+        read_json(
+            path,
+            Result,
+            version=VERSION,
+            refusal="is no result of a claim",
+            remedy="remove it, and test the claim again",
+        )
+        for path in sorted(folder.glob("*.json"))
+    ]
+
+
+def keep(result: Result, picture: bytes, folder: Path) -> None:
+    """Write a result and its picture."""
+    write_file(folder / f"{result.name}.json", encoded(result))
+    write_file(folder / f"{result.name}.png", picture)
