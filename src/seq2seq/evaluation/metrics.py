@@ -6,6 +6,7 @@ and the HParams tab. Those of other packages come by the entry points of ``seq2s
 `seq2seq.registry`. The libraries load when something is scored.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
@@ -85,6 +86,27 @@ def _token_errors(hypotheses: Texts, references: Texts, language: str) -> float:
 
     split = bleu_metric(language).tokenizer
     return 100 * word_error_rate(list(map(split, hypotheses)), list(map(split, references))).item()
+
+
+def _repeated(hypotheses: Texts, references: Texts, language: str) -> float:
+    """Tokens of BLEU said again, and more often than by the reference, of a hundred."""
+    return _in_excess(hypotheses, references, language, least=1)
+
+
+def _dropped(hypotheses: Texts, references: Texts, language: str) -> float:
+    """Tokens of the references that their translations have less often, of a hundred."""
+    return _in_excess(references, hypotheses, language, least=0)
+
+
+def _in_excess(texts: Texts, others: Texts, language: str, *, least: int) -> float:
+    """Of a hundred tokens: those beyond what the other text has, and beyond `least`."""
+    split = bleu_metric(language).tokenizer
+    found = num_tokens = 0
+    for text, other in zip(texts, others, strict=True):
+        own, allowed = Counter(split(text).split()), Counter(split(other).split())
+        found += sum(max(0, count - max(allowed[token], least)) for token, count in own.items())
+        num_tokens += own.total()
+    return 100 * found / max(num_tokens, 1)
 
 
 def _exact_matches(hypotheses: Texts, references: Texts, _: str) -> float:
@@ -171,6 +193,8 @@ METRICS = Registry(
         "chrf": Metric("chrF", _chrf, is_quick=True, brief="chrF"),
         "ter": Metric("TER", _ter, "min", needs="spaces"),
         "token_errors": Metric("token error rate", _token_errors, "min", is_quick=True),
+        "repeated": Metric("repeated words", _repeated, "min"),
+        "dropped": Metric("dropped words", _dropped, "min"),
         "exact": Metric("exact match", _exact_matches, is_quick=True),
     },
     Metric,
