@@ -88,25 +88,20 @@ def _token_errors(hypotheses: Texts, references: Texts, language: str) -> float:
     return 100 * word_error_rate(list(map(split, hypotheses)), list(map(split, references))).item()
 
 
-def _repeated(hypotheses: Texts, references: Texts, language: str) -> float:
-    """Tokens of BLEU said again, and more often than by the reference, of a hundred."""
-    return _in_excess(hypotheses, references, language, least=1)
+def _excess(texts: Texts, others: Texts, language: str, *, least: int) -> float:
+    """Tokens of BLEU beyond those of the other text, and beyond `least` of each, of a hundred."""
+    split = bleu_metric(language).tokenizer
+    counts = [[Counter(split(text).split()) for text in side] for side in (texts, others)]
+    found = sum(
+        max(0, count - max(other[token], least))
+        for own, other in zip(*counts, strict=True)
+        for token, count in own.items()
+    )
+    return 100 * found / max(sum(own.total() for own in counts[0]), 1)
 
 
 def _dropped(hypotheses: Texts, references: Texts, language: str) -> float:
-    """Tokens of the references that their translations have less often, of a hundred."""
-    return _in_excess(references, hypotheses, language, least=0)
-
-
-def _in_excess(texts: Texts, others: Texts, language: str, *, least: int) -> float:
-    """Of a hundred tokens: those beyond what the other text has, and beyond `least`."""
-    split = bleu_metric(language).tokenizer
-    found = num_tokens = 0
-    for text, other in zip(texts, others, strict=True):
-        own, allowed = Counter(split(text).split()), Counter(split(other).split())
-        found += sum(max(0, count - max(allowed[token], least)) for token, count in own.items())
-        num_tokens += own.total()
-    return 100 * found / max(num_tokens, 1)
+    return _excess(references, hypotheses, language, least=0)
 
 
 def _exact_matches(hypotheses: Texts, references: Texts, _: str) -> float:
@@ -193,7 +188,7 @@ METRICS = Registry(
         "chrf": Metric("chrF", _chrf, is_quick=True, brief="chrF"),
         "ter": Metric("TER", _ter, "min", needs="spaces"),
         "token_errors": Metric("token error rate", _token_errors, "min", is_quick=True),
-        "repeated": Metric("repeated words", _repeated, "min"),
+        "said_again": Metric("words said again", partial(_excess, least=1), "min"),
         "dropped": Metric("dropped words", _dropped, "min"),
         "exact": Metric("exact match", _exact_matches, is_quick=True),
     },
