@@ -12,10 +12,10 @@ from seq2seq.config import Sampler, all_keys
 from seq2seq.errors import InputError
 from seq2seq.experiments.ledger import read_ledger
 from seq2seq.experiments.translations import Translations
-from seq2seq.sweeps import claim_result
-from seq2seq.sweeps.claim import Claim, claim_of, keep_hypothesis
+from seq2seq.sweeps import claim_result, searches
+from seq2seq.sweeps.claim import Statement, claim_of, keep_hypothesis
 from seq2seq.sweeps.claim_arms import Arms, UnfinishedError
-from seq2seq.sweeps.claim_measures import Material
+from seq2seq.sweeps.claim_measures import Material, measured
 from seq2seq.sweeps.claim_page import write_page
 from seq2seq.sweeps.claim_result import claim_names, configured, judged, keep
 from seq2seq.sweeps.claim_verdict import Finding, Verdict, compared, verdict_of
@@ -62,7 +62,7 @@ def finding(these, those, expected, measure="bleu", margin=0.0):
         "margin": margin,
     }
     claim = {"source": "", "says": "", "comparisons": [comparison], "lengths": [8, 14]}
-    found = compared(msgspec.convert(claim, Claim), lambda setting: ARMS[setting["arm"]])
+    found = compared(msgspec.convert(claim, Statement), lambda setting: ARMS[setting["arm"]])
     return found[0]
 
 
@@ -214,6 +214,31 @@ def test_no_verdict_comes_of_fewer_runs_than_the_sweep_has(runs):
     unchosen = [group for group in arms.groups if len(group.runs) == 3]
     with pytest.raises(UnfinishedError, match="lacks finished runs"):
         replace(arms, groups=unchosen).runs({"attention.dropout": 0.02})
+
+
+def test_a_search_is_a_setting_of_finished_runs_and_made_once(runs, monkeypatch):
+    run = Arms.found(sweep_of(runs).sweep, runs / "planted").groups[0].runs[0]
+    asked = []
+
+    def translated(_, given, options):
+        asked.append(options)
+        return [text.upper() for text in given.sources]
+
+    monkeypatch.setattr(searches, "_translated", translated)
+    options = list(searches.every({"beam": [2, 5], "length_penalty": ["none"]}))
+    for _ in range(2):
+        found = [searches.searched(run, each) for each in options]
+        assert all(each.hypotheses == [s.upper() for s in each.sources] for each in found)
+    assert asked == [{"beam": 2, "length_penalty": "none"}, {"beam": 5, "length_penalty": "none"}]
+
+
+def test_words_that_stay_are_told_by_what_a_run_keeps(runs):
+    found = Arms.found(sweep_of(runs).sweep, runs / "planted").groups[0].runs[:1]
+    (found[0].folder / "probed.json").write_text('{"all": {"even": 0.25, "permuted": null}}')
+    statement = claim_of(sweep_of(runs).sweep)
+    assert measured("stays", Material(found, [], "even"), statement).by_seed() == [25.0]
+    with pytest.raises(InputError, match="nothing is probed with weights='permuted'"):
+        measured("stays", Material(found, [], "permuted"), statement)
 
 
 def test_a_row_is_stale_when_a_file_it_rests_on_has_changed(runs, tmp_path, monkeypatch):

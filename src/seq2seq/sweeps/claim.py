@@ -13,14 +13,14 @@ from seq2seq.storage.digests import value_digest
 from seq2seq.storage.typed_json import Number, Plain, converted, encoded, read_json
 from seq2seq.storage.writing import write_file
 
-HYPOTHESIS = "hypothesis.json"
+KEPT = "hypothesis.json"
 VERSION = 1
 
 Setting = dict[str, Plain]
 """Values by dotted key, of runs and of the searches of their models."""
 
 
-class Comparison(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Question(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Two settings, and which of them is to have more.
 
     Attributes:
@@ -41,8 +41,8 @@ class Comparison(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     margin: Number = 0.0
 
 
-class Claim(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is claimed.
+class Statement(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a claim says of runs.
 
     Attributes:
         source: who has claimed it.
@@ -56,7 +56,7 @@ class Claim(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     source: str
     says: str
-    comparisons: list[Comparison]
+    comparisons: list[Question]
     lengths: tuple[int, int] | None = None
     searches: dict[str, list[Plain]] = {}
     picture: Literal["bleu_by_length", "aer_against_bleu", "bleu_by_beam", "differences"] = (
@@ -64,21 +64,21 @@ class Claim(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     )
 
 
-class _Hypothesis(Struct, kw_only=True):
+class _Kept(Struct, kw_only=True):
     """What is kept beside the runs."""
 
     version: int = VERSION
     digest: str
 
 
-def claim_of(config: SweepConfig) -> Claim:
+def claim_of(config: SweepConfig) -> Statement:
     """The claim of a sweep.
 
     Raises:
         InputError: it has none, or one that says something else.
     """
     try:
-        return converted(config.claim, Claim, "sweep.claim")
+        return converted(config.claim, Statement, "sweep.claim")
     except ValueError as error:
         raise InputError(str(error)) from error
 
@@ -91,7 +91,9 @@ def runs_folder(config: SweepConfig, runs_dir: str) -> Path:
     """
     name = config.parameters.get("experiment_name")
     if not name:
-        raise InputError("sweep.claim needs sweep.parameters.experiment_name: a folder of its own")
+        raise InputError(
+            "sweep.claim needs experiment_name among the parameters: a folder of its own"
+        )
     return Path(runs_dir) / name
 
 
@@ -106,7 +108,7 @@ def keep_hypothesis(config: SweepConfig, runs_dir: str) -> None:
     if has_runs(folder):
         require_hypothesis(config, folder)
     else:
-        write_file(folder / HYPOTHESIS, encoded(_Hypothesis(digest=_digest(config))))
+        write_file(folder / KEPT, encoded(_Kept(digest=_digest(config))))
 
 
 def require_hypothesis(config: SweepConfig, folder: Path) -> None:
@@ -115,10 +117,10 @@ def require_hypothesis(config: SweepConfig, folder: Path) -> None:
     Raises:
         InputError: they were not, or nobody knows.
     """
-    path = folder / HYPOTHESIS
+    path = folder / KEPT
     remedy = f"a hypothesis is not changed after its runs: undo that, or move {folder} away"
     refusal = "does not say what the runs beside it were to show"
-    kept = read_json(path, _Hypothesis, version=VERSION, refusal=refusal, remedy=remedy)
+    kept = read_json(path, _Kept, version=VERSION, refusal=refusal, remedy=remedy)
     if kept.digest != _digest(config):
         raise InputError(f"{config.name} has been edited since its first run: {remedy}")
 

@@ -17,6 +17,9 @@ from seq2seq.sweeps.sweep_jobs import values
 OF_SEARCH = "decoding."
 """Keys of a setting that say how finished models search."""
 
+WEIGHTS = "weights"
+"""The key that says what their attention has instead of its own weights."""
+
 
 class UnfinishedError(InputError):
     """Runs are missing."""
@@ -62,7 +65,7 @@ class Arms:
             UnfinishedError: some of them are missing.
             InputError: the setting is of several groups.
         """
-        wanted = {k: v for k, v in setting.items() if not k.startswith(OF_SEARCH)}
+        wanted = {k: v for k, v in setting.items() if not k.startswith((OF_SEARCH, WEIGHTS))}
         groups = [each for each in self.groups if _is_of(each, wanted)]
         tuned, seeds = self.config.tuned, self._values("seed")
         num_groups = 1 if tuned is None else len(self._values(tuned))
@@ -81,17 +84,14 @@ class Arms:
         """
         if len(groups) == 1:
             return groups[0].runs
-        objective = Objective(*progress_in(self.config.metric))
-        sign = 1 if objective.direction == "max" else -1
-        scores = [
-            score
-            for group in groups
+        judged = {
+            place: run.ledger
+            for place, group in enumerate(groups)
             for run in group.runs
-            if str(run.ledger.seed) == seed and (score := objective.best(run.ledger)) is not None
-        ]
-        if len(scores) < len(groups):
-            return []
-        return max(zip(scores, groups, strict=True), key=lambda each: sign * each[0])[1].runs
+            if str(run.ledger.seed) == seed
+        }
+        best = Objective(*progress_in(self.config.metric)).choice(judged)
+        return [] if best is None or len(judged) < len(groups) else groups[best].runs
 
     def _values(self, key: str) -> list[str]:
         """What the sweep has of a key."""

@@ -1,8 +1,8 @@
 """What the comparisons of a claim are by: counts of sentences, and the score of their sums.
 
 ``bleu`` and ``fall`` are counted in every test sentence, so that luck with sentences is known. Any
-other metric is a number for each seed: of the test split by greedy search or, where only
-validations take it, that of the exported model.
+other is a number for each seed: a metric of the test split by greedy search or, where only
+validations take it, that of the exported model; ``stays``, words that stay with other ``weights``.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,7 +17,8 @@ from seq2seq.evaluation.metrics import METRICS, progress_in
 from seq2seq.evaluation.significance import Score, statistics_of
 from seq2seq.experiments.comparison import Run
 from seq2seq.experiments.translations import Translations
-from seq2seq.sweeps.claim import Claim
+from seq2seq.sweeps.claim import Statement
+from seq2seq.sweeps.searches import probed
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +28,12 @@ class Material:
     Attributes:
         runs: one for each seed.
         translations: of the test split, by each of them; none where that is not kept.
+        weights: what attention has instead of its own, see ``probe-attention``.
     """
 
     runs: Sequence[Run]
     translations: Sequence[Translations]
+    weights: str = ""
 
     def statistics(self) -> NDArray:
         """The counts for BLEU, (seeds, sentences, `NUM_STATISTICS`).
@@ -62,7 +65,7 @@ class Measured:
         return scores
 
 
-def measured(name: str, material: Material, claim: Claim) -> Measured:
+def measured(name: str, material: Material, claim: Statement) -> Measured:
     """A setting, by a measure.
 
     Raises:
@@ -71,11 +74,11 @@ def measured(name: str, material: Material, claim: Claim) -> Measured:
     return MEASURES.get(name, _by_seed(name))(material, claim)
 
 
-def _bleu(material: Material, _: Claim) -> Measured:
+def _bleu(material: Material, _: Statement) -> Measured:
     return Measured(material.statistics(), bleu_of)
 
 
-def _fall(material: Material, claim: Claim) -> Measured:
+def _fall(material: Material, claim: Statement) -> Measured:
     """BLEU of short sentences less that of long ones."""
     if claim.lengths is None:
         raise InputError("sweep.claim: the measure fall needs lengths: [of short, of long ones]")
@@ -93,12 +96,20 @@ def _apart(sums: NDArray) -> NDArray:
     return difference
 
 
-def _by_seed(name: str) -> Callable[[Material, Claim], Measured]:
-    def measure(material: Material, _: Claim) -> Measured:
-        numbers = [number_of(run, name) for run in material.runs]
-        return Measured(np.array(numbers)[:, None, None], lambda sums: sums[..., 0])
+def _stays(material: Material, _: Statement) -> Measured:
+    shares = [probed(run).get(material.weights) for run in material.runs]
+    known = [100 * share for share in shares if share is not None]
+    if len(known) < len(shares):
+        raise InputError(f"sweep.claim: nothing is probed with weights={material.weights!r}")
+    return _numbers(known)
 
-    return measure
+
+def _by_seed(name: str) -> Callable[[Material, Statement], Measured]:
+    return lambda material, _: _numbers([number_of(run, name) for run in material.runs])
+
+
+def _numbers(numbers: Sequence[float]) -> Measured:
+    return Measured(np.array(numbers)[:, None, None], lambda sums: sums[..., 0])
 
 
 def number_of(run: Run, name: str) -> float:
@@ -113,8 +124,13 @@ def number_of(run: Run, name: str) -> float:
     if name in METRICS.built_in and run.ledger.best is not None:
         logged = progress_in(name)[0]
         if logged in run.ledger.best:
-            return run.ledger.best[logged]
+            share = 100 if name == "aer" else 1  # all scores are of a hundred
+            return share * run.ledger.best[logged]
     raise InputError(f"{run.folder} has no {name}, which sweep.claim compares")
 
 
-MEASURES: dict[str, Callable[[Material, Claim], Measured]] = {"bleu": _bleu, "fall": _fall}
+MEASURES: dict[str, Callable[[Material, Statement], Measured]] = {
+    "bleu": _bleu,
+    "fall": _fall,
+    "stays": _stays,
+}

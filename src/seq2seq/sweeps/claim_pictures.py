@@ -12,7 +12,7 @@ from seq2seq.experiments.comparison import Run
 from seq2seq.pictures.curves import Series, render_curves
 from seq2seq.sweeps import searches
 from seq2seq.sweeps.by_length import by_length
-from seq2seq.sweeps.claim import Claim, Setting
+from seq2seq.sweeps.claim import Setting, Statement
 from seq2seq.sweeps.claim_arms import OF_SEARCH, Arms
 from seq2seq.sweeps.claim_measures import Material, number_of
 from seq2seq.sweeps.claim_verdict import Compared
@@ -23,7 +23,7 @@ TestMaterial = Callable[[Sequence[Run], Setting], Material]
 
 
 def draw_claim(
-    claim: Claim, arms: Arms, found: Sequence[Compared], material: TestMaterial
+    claim: Statement, arms: Arms, found: Sequence[Compared], material: TestMaterial
 ) -> Image:
     """The picture that the claim names."""
     match claim.picture:
@@ -59,7 +59,7 @@ def _aer_against_bleu(arms: Arms) -> Image:
     return render_curves(series, x_label="test BLEU", y_label="validation AER")
 
 
-def _by_beam(claim: Claim, arms: Arms, material: TestMaterial) -> Image:
+def _by_beam(claim: Statement, arms: Arms, material: TestMaterial) -> Image:
     beams = [int(str(each)) for each in claim.searches.get("beam", [])]
     if not beams:
         raise InputError("sweep.claim: bleu_by_beam needs searches of several beams")

@@ -14,8 +14,8 @@ from seq2seq.pictures.heatmap import png_bytes
 from seq2seq.storage.typed_json import encoded, read_json
 from seq2seq.storage.writing import write_file
 from seq2seq.sweeps import searches
-from seq2seq.sweeps.claim import Claim, Setting, claim_of, require_hypothesis, runs_folder
-from seq2seq.sweeps.claim_arms import OF_SEARCH, Arms
+from seq2seq.sweeps.claim import Setting, Statement, claim_of, require_hypothesis, runs_folder
+from seq2seq.sweeps.claim_arms import OF_SEARCH, WEIGHTS, Arms
 from seq2seq.sweeps.claim_measures import Material
 from seq2seq.sweeps.claim_pictures import draw_claim
 from seq2seq.sweeps.claim_verdict import Compared, Verdict, compared, verdict_of
@@ -33,7 +33,7 @@ class Result(Struct, kw_only=True):
     Attributes:
         version: of this format.
         name: of the claim.
-        source: see `Claim`.
+        source: see `Statement`.
         says: likewise.
         found: of its comparisons.
         minutes: that its runs took, each on a core of its own.
@@ -97,10 +97,11 @@ def _material(runs: Sequence[Run], setting: Setting) -> Material:
     options = {k.removeprefix(OF_SEARCH): v for k, v in setting.items() if k.startswith(OF_SEARCH)}
     if options:
         return Material(runs, [searches.searched(run, options) for run in runs])
-    return Material(runs, translations_of_test(runs, {}))
+    weights = str(setting.get(WEIGHTS, ""))
+    return Material(runs, translations_of_test(runs, {}), weights)
 
 
-def _result(name: str, claim: Claim, arms: Arms, found: list[Compared]) -> Result:
+def _result(name: str, claim: Statement, arms: Arms, found: list[Compared]) -> Result:
     ledgers = [run.ledger for group in arms.groups for run in group.runs]
     commits = [ledger.git["commit"][:7] for ledger in ledgers if ledger.git]
     return Result(

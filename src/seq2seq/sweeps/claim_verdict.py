@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from seq2seq.evaluation.significance import compare
 from seq2seq.experiments.comparison import spread
-from seq2seq.sweeps.claim import Claim, Comparison, Setting
+from seq2seq.sweeps.claim import Question, Setting, Statement
 from seq2seq.sweeps.claim_measures import Material, Measured, measured
 
 LEVEL = 0.05
@@ -37,7 +37,7 @@ class Compared(Struct, frozen=True, kw_only=True):
     """What a comparison has found.
 
     Attributes:
-        says: see `Comparison`.
+        says: see `Question`.
         measure: likewise.
         these: mean and deviation over seeds of the first setting.
         those: of the second; empty where it is nothing.
@@ -74,7 +74,7 @@ def verdict_of(found: Sequence[Compared]) -> Verdict:
     return Verdict.depends if any(tested) else Verdict.not_reproduced
 
 
-def compared(claim: Claim, material_of: MaterialOf) -> list[Compared]:
+def compared(claim: Statement, material_of: MaterialOf) -> list[Compared]:
     """All comparisons, at a level of `LEVEL` divided by the number of those that decide.
 
     Args:
@@ -86,7 +86,7 @@ def compared(claim: Claim, material_of: MaterialOf) -> list[Compared]:
 
 
 def _compared(
-    comparison: Comparison, claim: Claim, material_of: MaterialOf, level: float
+    comparison: Question, claim: Statement, material_of: MaterialOf, level: float
 ) -> Compared:
     these = measured(comparison.measure, material_of(comparison.these), claim)
     others = comparison.those
@@ -110,7 +110,7 @@ def _nothing(measure: Measured) -> Measured:
     return Measured(np.zeros_like(measure.counts), measure.score)
 
 
-def _finding(comparison: Comparison, interval: tuple[float, float]) -> Finding:
+def _finding(comparison: Question, interval: tuple[float, float]) -> Finding:
     low, high = interval
     if comparison.expected is None:
         return Finding.asked

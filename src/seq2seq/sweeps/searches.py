@@ -1,8 +1,12 @@
-"""The test split again by other searches: a sweep over what a finished model can do."""
+"""What finished models do with the test split again: by other searches, with other attention."""
 
 import itertools
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+
+from msgspec import Struct
 
 from seq2seq.errors import InputError
 from seq2seq.experiments.comparison import Run
@@ -12,6 +16,9 @@ from seq2seq.experiments.translations import (
     translations_path,
     write_translations,
 )
+from seq2seq.plain_text import one_line
+from seq2seq.storage.typed_json import read_json
+from seq2seq.storage.writing import write_file
 
 Options = dict[str, Any]
 """Of a search, as `search_from_options` takes them, such as ``beam`` and ``length_penalty``."""
@@ -41,6 +48,31 @@ def searched(run: Run, options: Options) -> Translations:
     found = Translations(given.sources, given.references, _translated(run, given, options))
     write_translations(path, found)
     return found
+
+
+class _Probed(Struct):
+    """What ``probe-attention --json`` prints: of all words, the share that stays by change."""
+
+    all: dict[str, float | None]
+
+
+def probed(run: Run) -> dict[str, float | None]:
+    """Shares of a model's own words that stay with other attention weights, found once and kept.
+
+    Raises:
+        InputError: the run has no model with attention.
+    """
+    path = run.folder / "probed.json"
+    if not path.exists():
+        command = [sys.executable, "-P", "-m", "seq2seq.commands", "probe-attention", "--json"]
+        done = subprocess.run(
+            [*command, str(run.folder)], capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            raise InputError(f"{run.folder} cannot be probed: {one_line(done.stderr.strip())}")
+        write_file(path, done.stdout)
+    refusal, remedy = "is no result of probe-attention", "remove it"
+    return read_json(path, _Probed, version=1, refusal=refusal, remedy=remedy).all
 
 
 def _translated(run: Run, given: Translations, options: Options) -> list[str]:

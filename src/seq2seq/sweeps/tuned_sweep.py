@@ -53,12 +53,7 @@ class TunedSweep:
         ]
 
     def _best(self, setting: Mapping[str, list[Job]]) -> str | None:
-        """The first of the best values; None where no job that chooses is finished."""
-        sign = 1 if self._metric.direction == "max" else -1
-        scored = {value: self._score(jobs[0]) for value, jobs in setting.items()}
-        known = {value: sign * score for value, score in scored.items() if score is not None}
-        return max(known, key=lambda value: known[value], default=None)
-
-    def _score(self, job: Job) -> float | None:
-        ledger = ledger_of(job)
-        return self._metric.best(ledger) if ledger and ledger.state is State.finished else None
+        """The best of the values whose first job is finished; None where none is."""
+        ledgers = {value: ledger_of(jobs[0]) for value, jobs in setting.items()}
+        finished = {v: led for v, led in ledgers.items() if led and led.state is State.finished}
+        return self._metric.choice(finished)
