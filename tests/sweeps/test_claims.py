@@ -1,6 +1,7 @@
 """Claims: what the program says of runs whose truth is known."""
 
 import random
+import shutil
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -12,7 +13,7 @@ from seq2seq.config import Sampler, all_keys
 from seq2seq.errors import InputError
 from seq2seq.experiments.ledger import read_ledger
 from seq2seq.experiments.translations import Translations
-from seq2seq.sweeps import claim_result, searches
+from seq2seq.sweeps import claim, searches
 from seq2seq.sweeps.claim import Statement, claim_of, keep_hypothesis
 from seq2seq.sweeps.claim_arms import Arms, UnfinishedError
 from seq2seq.sweeps.claim_measures import Material, measured
@@ -241,12 +242,20 @@ def test_words_that_stay_are_told_by_what_a_run_keeps(runs):
         measured("stays", Material(found, [], "permuted"), statement)
 
 
-def test_a_row_is_stale_when_a_file_it_rests_on_has_changed(runs, tmp_path, monkeypatch):
+def test_a_row_is_stale_when_code_that_it_rests_on_has_changed(runs, tmp_path, monkeypatch):
     result, picture = judged("length", sweep_of(runs))
     keep(result, picture, tmp_path / "claims")
-    assert "stale" not in write_page(tmp_path).read_text().split("| --- |")[1]
-    rooms = tmp_path / "rooms"
-    (rooms / "model").mkdir(parents=True)
-    monkeypatch.setattr(claim_result, "PACKAGE", rooms)
+    assert "(stale" not in write_page(tmp_path).read_text()
+    assert result.changed(claim.files_now()) == []
+    package = tmp_path / "seq2seq"
+    shutil.copytree(claim.PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(claim, "PACKAGE", package)
+    layers, beam = package / "model" / "layers.py", package / "decoding" / "beam.py"
+    layers.write_text(layers.read_text() + "\n# a comment\n")
+    beam.write_text("")
+    (package / "model" / "new.py").write_text("1")
+    assert result.changed(claim.files_now()) == []
+    layers.write_text(layers.read_text() + "\nADDED = 1\n")
+    assert result.changed(claim.files_now()) == ["seq2seq/model/layers.py"]
     page = write_page(tmp_path).read_text()
-    assert "**reproduced** (stale: src/seq2seq/attention" in page
+    assert "**reproduced** (stale: seq2seq/model/layers.py has changed)" in page

@@ -1,6 +1,8 @@
 """A claim: what a sweep is to show, written down before its first run."""
 
+import ast
 from collections.abc import Mapping
+from hashlib import sha256
 from pathlib import Path
 from typing import Literal
 
@@ -9,9 +11,13 @@ from msgspec import Struct
 from seq2seq.config import SweepConfig
 from seq2seq.errors import InputError
 from seq2seq.experiments.ledger import FILE_NAME
+from seq2seq.own_files import CONF, OWN, PACKAGE
 from seq2seq.storage.digests import value_digest
 from seq2seq.storage.typed_json import Number, Plain, converted, encoded, read_json
 from seq2seq.storage.writing import write_file
+
+DECIDING = ("attention", "grammar", "model", "text", "training")
+"""Rooms of the program."""
 
 KEPT = "hypothesis.json"
 VERSION = 1
@@ -69,6 +75,7 @@ class _Kept(Struct, kw_only=True):
 
     version: int = VERSION
     digest: str
+    rests_on: dict[str, str] = {}
 
 
 def claim_of(config: SweepConfig) -> Statement:
@@ -108,11 +115,11 @@ def keep_hypothesis(config: SweepConfig, runs_dir: str) -> None:
     if has_runs(folder):
         require_hypothesis(config, folder)
     else:
-        write_file(folder / KEPT, encoded(_Kept(digest=_digest(config))))
+        write_file(folder / KEPT, encoded(_Kept(digest=_digest(config), rests_on=files_now())))
 
 
-def require_hypothesis(config: SweepConfig, folder: Path) -> None:
-    """The runs of a folder were made to test this claim as it stands.
+def require_hypothesis(config: SweepConfig, folder: Path) -> dict[str, str]:
+    """The runs of a folder were made to test this claim as it stands; by files of these digests.
 
     Raises:
         InputError: they were not, or nobody knows.
@@ -123,6 +130,31 @@ def require_hypothesis(config: SweepConfig, folder: Path) -> None:
     kept = read_json(path, _Kept, version=VERSION, refusal=refusal, remedy=remedy)
     if kept.digest != _digest(config):
         raise InputError(f"{config.name} has been edited since its first run: {remedy}")
+    return kept.rests_on
+
+
+def files_now() -> dict[str, str]:
+    """Digests of the files that decide what a training gives; comments of code decide nothing."""
+    found = [*(OWN / "data" / "grammar").glob("*.yaml"), CONF / "recipe" / "small.yaml"]
+    for room in DECIDING:
+        found += (PACKAGE / room).rglob("*.py")
+    return {_name(path): sha256(_content(path)).hexdigest()[:16] for path in sorted(found)}
+
+
+def _name(path: Path) -> str:
+    return path.relative_to(PACKAGE.parent if path.is_relative_to(PACKAGE) else OWN).as_posix()
+
+
+def _content(path: Path) -> bytes:
+    if path.suffix != ".py":
+        return path.read_bytes()
+    tree = ast.parse(path.read_bytes())
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(
+            node
+        ):
+            node.body[0] = ast.Pass()
+    return ast.unparse(tree).encode()
 
 
 def has_runs(folder: Path) -> bool:

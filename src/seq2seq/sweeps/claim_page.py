@@ -1,9 +1,10 @@
 """The page of all claims, in Markdown."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from seq2seq.storage.writing import write_file
+from seq2seq.sweeps.claim import files_now
 from seq2seq.sweeps.claim_result import Result, kept
 
 PAGE, FOLDER = "claims.md", "claims"
@@ -27,16 +28,17 @@ def write_page(folder: Path) -> Path:
     """
     results = kept(folder / FOLDER)
     rows = ["| claim | verdict | runs | time | commit |", "| --- | --- | --- | --- | --- |"]
-    rows += [_row(each) for each in results]
+    now = files_now() if results else {}
+    rows += [_row(each, now) for each in results]
     sections = [_section(each, folder / FOLDER) for each in results]
     write_file(folder / PAGE, "\n".join([HEAD, *rows, "", *sections]))
     return folder / PAGE
 
 
-def _row(result: Result) -> str:
+def _row(result: Result, now: Mapping[str, str]) -> str:
     cells = [
         f"[{result.says}](#{result.name})",
-        verdict_words(result),
+        _verdict(result, now),
         str(result.num_runs),
         f"{result.minutes:,.0f} min",
         " ".join(result.commits),
@@ -44,10 +46,11 @@ def _row(result: Result) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def verdict_words(result: Result) -> str:
-    """The verdict, and whether it is stale."""
-    changed = result.changed()
-    stale = f" (stale: {', '.join(changed)})" if changed else ""
+def _verdict(result: Result, now: Mapping[str, str]) -> str:
+    """In a word, and whether it is stale."""
+    changed = result.changed(now)
+    others = f" and {len(changed) - 1} others have" if len(changed) > 1 else " has"
+    stale = f" (stale: {changed[0]}{others} changed)" if changed else ""
     return f"**{result.verdict.value}**{stale}"
 
 

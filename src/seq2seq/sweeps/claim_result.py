@@ -1,7 +1,6 @@
 """What became of a claim: judged, kept, and marked where it rests on files that have changed."""
 
-import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -9,12 +8,18 @@ from msgspec import Struct
 from seq2seq.command_line.composing import composed
 from seq2seq.config import Config
 from seq2seq.experiments.comparison import Run
-from seq2seq.own_files import CONF, OWN, PACKAGE
+from seq2seq.own_files import CONF
 from seq2seq.pictures.heatmap import png_bytes
 from seq2seq.storage.typed_json import encoded, read_json
 from seq2seq.storage.writing import write_file
 from seq2seq.sweeps import searches
-from seq2seq.sweeps.claim import Setting, Statement, claim_of, require_hypothesis, runs_folder
+from seq2seq.sweeps.claim import (
+    Setting,
+    Statement,
+    claim_of,
+    require_hypothesis,
+    runs_folder,
+)
 from seq2seq.sweeps.claim_arms import OF_SEARCH, WEIGHTS, Arms
 from seq2seq.sweeps.claim_measures import Material
 from seq2seq.sweeps.claim_pictures import draw_claim
@@ -23,8 +28,6 @@ from seq2seq.sweeps.comparison import translations_of_test
 
 FOLDER = CONF / "sweep" / "claims"
 VERSION = 1
-ROOMS = ("attention", "decoding", "evaluation", "grammar", "model", "text", "training")
-"""Of the program: what decides results."""
 
 
 class Result(Struct, kw_only=True):
@@ -39,7 +42,7 @@ class Result(Struct, kw_only=True):
         minutes: that its runs took, each on a core of its own.
         num_runs: how many there are.
         commits: of the program that trained them.
-        rests_on: digests of files, and of the files in folders.
+        rests_on: digests of the files that decided its runs.
     """
 
     version: int = VERSION
@@ -57,9 +60,8 @@ class Result(Struct, kw_only=True):
         """What its comparisons come to."""
         return verdict_of(self.found)
 
-    def changed(self) -> list[str]:
-        """What it rests on and is no longer as it was."""
-        now = rests_on(self.name)
+    def changed(self, now: Mapping[str, str]) -> list[str]:
+        """What it rests on and is no longer as it was, by digests as `files_now` gives them."""
         return [path for path, digest in self.rests_on.items() if now.get(path) != digest]
 
 
@@ -86,10 +88,10 @@ def judged(name: str, config: Config) -> tuple[Result, bytes]:
     """
     claim, folder = claim_of(config.sweep), runs_folder(config.sweep, config.runs_dir)
     arms = Arms.found(config.sweep, folder)
-    require_hypothesis(config.sweep, folder)
+    resting = require_hypothesis(config.sweep, folder)
     found = compared(claim, lambda setting: _material(arms.runs(setting), setting))
     picture = png_bytes(draw_claim(claim, arms, found, _material))
-    return _result(name, claim, arms, found), picture
+    return _result(name, claim, arms, found, resting), picture
 
 
 def _material(runs: Sequence[Run], setting: Setting) -> Material:
@@ -101,7 +103,9 @@ def _material(runs: Sequence[Run], setting: Setting) -> Material:
     return Material(runs, translations_of_test(runs, {}), weights)
 
 
-def _result(name: str, claim: Statement, arms: Arms, found: list[Compared]) -> Result:
+def _result(
+    name: str, claim: Statement, arms: Arms, found: list[Compared], resting: dict[str, str]
+) -> Result:
     ledgers = [run.ledger for group in arms.groups for run in group.runs]
     commits = [ledger.git["commit"][:7] for ledger in ledgers if ledger.git]
     return Result(
@@ -112,27 +116,8 @@ def _result(name: str, claim: Statement, arms: Arms, found: list[Compared]) -> R
         minutes=sum(ledger.wall_seconds for ledger in ledgers) / 60,
         num_runs=len(ledgers),
         commits=list(dict.fromkeys(commits)),
-        rests_on=rests_on(name),
+        rests_on=resting,
     )
-
-
-def rests_on(name: str) -> dict[str, str]:
-    """Digests of what decides a claim's results."""
-    places = [FOLDER / f"{name}.yaml", OWN / "data" / "grammar", CONF / "recipe" / "small.yaml"]
-    places += [PACKAGE / room for room in ROOMS]
-    return {str(place.relative_to(_root(place))): _digest(place) for place in places}
-
-
-def _root(place: Path) -> Path:
-    return OWN if place.is_relative_to(OWN) else PACKAGE
-
-
-def _digest(place: Path) -> str:
-    digest = hashlib.sha256()
-    for path in sorted(place.rglob("*.*")) if place.is_dir() else [place]:
-        if path.is_file() and path.suffix in {".py", ".yaml"}:
-            digest.update(path.name.encode() + path.read_bytes())
-    return digest.hexdigest()[:16]
 
 
 def kept(folder: Path) -> list[Result]:
