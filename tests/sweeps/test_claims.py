@@ -1,14 +1,15 @@
 """Claims: what the program says of runs whose truth is known."""
 
 import random
-import shutil
 from dataclasses import replace
 from types import SimpleNamespace
 
 import msgspec
 import pytest
+import sacrebleu
 import yaml
 
+from seq2seq.commands.claim import refuse_changes
 from seq2seq.config import Sampler, all_keys
 from seq2seq.errors import InputError
 from seq2seq.experiments.ledger import read_ledger
@@ -101,6 +102,23 @@ def test_a_fall_with_length_is_that_of_one_arm_or_the_difference_of_two():
     assert finding("good", "tires", "more", "fall").finding is Finding.opposite
 
 
+def test_the_fall_is_between_the_sentences_of_the_two_lengths():
+    material = ARMS["tires"]
+    statement = Statement(source="", says="", comparisons=[], lengths=(8, 14))
+    for found, each in zip(
+        measured("fall", material, statement).by_seed(), material.translations, strict=True
+    ):
+        pairs = list(zip(each.hypotheses, each.references, strict=True))
+        short, long = (
+            sacrebleu.corpus_bleu([h for h, _ in some], [[r for _, r in some]]).score
+            for some in (
+                [pair for pair in pairs if len(pair[1].split()) <= 8],
+                [pair for pair in pairs if len(pair[1].split()) >= 14],
+            )
+        )
+        assert found == pytest.approx(short - long)
+
+
 @pytest.mark.parametrize(
     ("findings", "verdict"),
     [
@@ -124,6 +142,14 @@ def test_a_claim_names_settings_and_at_least_three_seeds(name):
         for setting in filter(None, (each.these, each.those)):
             assert setting.keys() <= all_keys().keys() | beside
     assert any(each.expected for each in claim.comparisons)
+
+
+def test_what_is_no_claim_or_would_change_one_is_refused():
+    with pytest.raises(InputError, match="nosuch: there is no such claim; there are additive"):
+        configured("nosuch", [])
+    for changed in ("seed=4", "sweep.parameters.seed=4", "model.dropout=0"):
+        with pytest.raises(InputError, match="a claim is tested as its file says"):
+            refuse_changes(["sweep.jobs=2", changed])
 
 
 DESIGN = """
@@ -246,16 +272,17 @@ def test_a_row_is_stale_when_code_that_it_rests_on_has_changed(runs, tmp_path, m
     result, picture = judged("length", sweep_of(runs))
     keep(result, picture, tmp_path / "claims")
     assert "(stale" not in write_page(tmp_path).read_text()
-    assert result.changed(claim.files_now()) == []
     package = tmp_path / "seq2seq"
-    shutil.copytree(claim.PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
+    layers = package / "model" / "layers.py"
+    layers.parent.mkdir(parents=True)
+    layers.write_text('"""What it is."""\nSIZE = 1\n')
     monkeypatch.setattr(claim, "PACKAGE", package)
-    layers, beam = package / "model" / "layers.py", package / "decoding" / "beam.py"
-    layers.write_text(layers.read_text() + "\n# a comment\n")
-    beam.write_text("")
+    result.rests_on = claim.files_now()
+    layers.write_text('"""What it was."""\nSIZE = 1  # of all\n')
     (package / "model" / "new.py").write_text("1")
     assert result.changed(claim.files_now()) == []
-    layers.write_text(layers.read_text() + "\nADDED = 1\n")
+    layers.write_text("SIZE = 2\n")
     assert result.changed(claim.files_now()) == ["seq2seq/model/layers.py"]
+    keep(result, picture, tmp_path / "claims")
     page = write_page(tmp_path).read_text()
     assert "**reproduced** (stale: seq2seq/model/layers.py has changed)" in page

@@ -37,24 +37,37 @@ def main() -> int:
 
 
 def _claims(arguments: argparse.Namespace) -> int:
+    from seq2seq.sweeps.claim_arms import UnfinishedError  # noqa: PLC0415
     from seq2seq.sweeps.claim_page import FOLDER, write_page  # noqa: PLC0415 - after --help
     from seq2seq.sweeps.claim_result import claim_names, keep  # noqa: PLC0415
 
-    names = claim_names() if arguments.claims == ["all"] else arguments.claims
-    for name in names:
-        _refuse_changes(arguments.set)
-        result, picture = _tested(name, arguments.set, may_train=not arguments.judge)
+    refuse_changes(arguments.set)
+    is_all, status = arguments.claims == ["all"], 0
+    for name in claim_names() if is_all else arguments.claims:
+        try:
+            result, picture = _tested(name, arguments.set, may_train=not arguments.judge)
+        except UnfinishedError as error:
+            if not is_all:
+                raise
+            print(one_line(f"{name:<26}no verdict: {error}"))
+            status = 1
+            continue
         with writing(arguments.output, "--output"):
             keep(result, picture, arguments.output / FOLDER)
-        print(one_line(f"{name:<12}{result.verdict.value}"))
+        print(one_line(f"{name:<26}{result.verdict.value}"))
         for each in result.found:
-            print(one_line(f"{'':<12}{each.words()}"))
+            print(one_line(f"  {each.words()}"))
     with writing(arguments.output, "--output"):
         print(one_line(f"{'written':<12}{write_page(arguments.output)}"))
-    return 0
+    return status
 
 
-def _refuse_changes(overrides: list[str]) -> None:
+def refuse_changes(overrides: list[str]) -> None:
+    """A claim is tested as it stands.
+
+    Raises:
+        InputError: an override would change its runs.
+    """
     from seq2seq.errors import InputError  # noqa: PLC0415
 
     allowed = ("runs_dir", "sweep.jobs", "sweep.time_budget", "sweep.retry_failed", "sweep.keep")

@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from seq2seq.command_line.composing import composed
 from seq2seq.config import Config
+from seq2seq.errors import InputError
 from seq2seq.experiments.comparison import Run
 from seq2seq.own_files import CONF
 from seq2seq.pictures.heatmap import png_bytes
@@ -76,6 +77,8 @@ def configured(name: str, overrides: list[str]) -> Config:
     Raises:
         InputError: there is no such claim, or an override is wrong.
     """
+    if name not in (names := claim_names()):
+        raise InputError(f"{name}: there is no such claim; there are {', '.join(names)}")
     return composed(CONF, [f"sweep=claims/{name}", *overrides])[0]
 
 
