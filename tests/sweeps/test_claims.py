@@ -14,7 +14,7 @@ from seq2seq.config import Sampler, all_keys
 from seq2seq.errors import InputError
 from seq2seq.experiments.ledger import read_ledger
 from seq2seq.experiments.translations import Translations
-from seq2seq.sweeps import claim, searches
+from seq2seq.sweeps import claim, claim_pictures, claim_result, searches
 from seq2seq.sweeps.claim import Statement, claim_of, keep_hypothesis
 from seq2seq.sweeps.claim_arms import Arms, UnfinishedError
 from seq2seq.sweeps.claim_measures import Material, measured
@@ -257,6 +257,34 @@ def test_a_search_is_a_setting_of_finished_runs_and_made_once(runs, monkeypatch)
         found = [searches.searched(run, each) for each in options]
         assert all(each.hypotheses == [s.upper() for s in each.sources] for each in found)
     assert asked == [{"beam": 2, "length_penalty": "none"}, {"beam": 5, "length_penalty": "none"}]
+
+
+@pytest.mark.parametrize("picture", ["bleu_by_length", "aer_against_bleu", "bleu_by_beam"])
+def test_a_picture_shows_what_its_runs_scored(runs, monkeypatch, picture):
+    arms = Arms.found(sweep_of(runs).sweep, runs / "planted")
+    for run in (run for group in arms.groups for run in group.runs):
+        run.ledger.best = {"alignment/aer": 0.1 * run.ledger.seed}
+    monkeypatch.setattr(searches, "_translated", lambda _run, given, _options: given.references)
+    drawn = []
+    monkeypatch.setattr(
+        claim_pictures, "render_curves", lambda series, **labels: drawn.append((series, labels))
+    )
+    wanted = {"beam": [1, 4, 8], "length_penalty": ["none", "average"]}
+    statement = Statement(source="", says="", comparisons=[], picture=picture, searches=wanted)
+    claim_pictures.draw_claim(statement, arms, [], claim_result.material)
+    ((series, labels),) = drawn
+    lines = [each for each in series if each.name]
+    if picture == "bleu_by_beam":
+        assert len(lines) == 4
+        assert all(list(each.x) == [0, 2, 3] and min(each.y) == 100 for each in lines)
+        assert {"none" in each.name for each in lines} == {True, False}
+    elif picture == "aer_against_bleu":
+        tested = [run.score("test", "bleu") for run in arms.every()[0].runs]
+        assert [list(each.y) for each in lines] == [pytest.approx([10, 20, 30])] * 2
+        assert list(lines[0].x) == tested
+    else:
+        assert [each.name for each in lines] == [group.label for group in arms.every()]
+        assert labels["x_label"] == "words of the source"
 
 
 def test_words_that_stay_are_told_by_what_a_run_keeps(runs):

@@ -92,12 +92,12 @@ def judged(name: str, config: Config) -> tuple[Result, bytes]:
     claim, folder = claim_of(config.sweep), runs_folder(config.sweep, config.runs_dir)
     arms = Arms.found(config.sweep, folder)
     resting = require_hypothesis(config.sweep, folder)
-    found = compared(claim, lambda setting: _material(arms.runs(setting), setting))
-    picture = png_bytes(draw_claim(claim, arms, found, _material))
+    found = compared(claim, lambda setting: material(arms.runs(setting), setting))
+    picture = png_bytes(draw_claim(claim, arms, found, material))
     return _result(name, claim, arms, found, resting), picture
 
 
-def _material(runs: Sequence[Run], setting: Setting) -> Material:
+def material(runs: Sequence[Run], setting: Setting) -> Material:
     """What is known of runs, by the search that a setting names."""
     options = {k.removeprefix(OF_SEARCH): v for k, v in setting.items() if k.startswith(OF_SEARCH)}
     if options:
