@@ -31,10 +31,14 @@ BESIDE_MAKING = {
     "seq2seq.runs.run_record",
     "seq2seq.runs.seen_text",
     "seq2seq.runs.start",
+    "seq2seq.sweeps.claim",
+    "seq2seq.sweeps.claim_arms",
+    "seq2seq.sweeps.claim_result",
     "seq2seq.sweeps.search_sweep",
     "seq2seq.sweeps.seed_sweep",
     "seq2seq.sweeps.sweep",
     "seq2seq.sweeps.sweep_jobs",
+    "seq2seq.sweeps.tuned_sweep",
 }
 """What reads fields though it makes no objects of them: where a run lives, whether it goes on, who
 takes part. To become fewer."""
@@ -188,7 +192,7 @@ def test_keys_that_messages_name_are_there():
 
 def test_choices_that_messages_name_are_there():
     named = {(path, *found) for path, text in texts_of_the_code() for found in CHOICE.findall(text)}
-    choices = {(path.parent.name, path.stem) for path in (ROOT / "conf").glob("*/*.yaml")}
+    choices = {(path.parent.name, path.stem) for path in (ROOT / "conf").glob("*/*")}
     assert not {(path, *choice) for path, *choice in named if tuple(choice) not in choices}
 
 

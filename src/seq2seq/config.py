@@ -94,6 +94,7 @@ Sampler = Enum(
         "grid": "grid",
         "one_at_a_time": "one_at_a_time",
         "seeds": "seeds",
+        "tuned": "tuned",
         "tpe": "tpe",
         "random": "random",
     },
@@ -200,6 +201,8 @@ class GrammarConfig(DataConfig):
     validation_pairs: int = setting("validation pairs", low=1, high=10_000, unit="pairs")
     test_pairs: int = setting("test pairs", low=1, high=10_000, unit="pairs")
     seed: int = setting("seed of the sampled sentences", low=0)
+    clauses: int = setting("joined in a sentence at most, each number as often", low=1, high=20)
+    max_words: int = setting("in a source sentence at most", low=8, high=200, unit="words")
 
 
 @dataclass(kw_only=True, slots=True)
@@ -475,6 +478,8 @@ class SweepConfig:
     min_seeds: int = setting("sampler=seeds: seeds before the first look", low=2)
     max_seeds: int = setting("sampler=seeds: seeds at most", low=2)
     significance: float = setting("greatest p that is significant", low=1e-4, high=0.5)
+    tuned: str | None = setting("sampler=tuned: each setting has its best value of this key")
+    claim: dict[str, Any] = setting("what the runs are to show: docs/sweeps.md; {}: nothing")
     jobs: int = setting("jobs at a time", low=1)
     time_budget: float | None = setting("then no job is started", low=0, unit="minutes")
     retry_failed: bool = setting("run those again that failed before")

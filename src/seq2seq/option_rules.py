@@ -68,6 +68,7 @@ COUNTS: dict[str, tuple[Where, ...]] = {
     "sweep.pruner_warmup": (SEARCHES, Where("sweep.pruner", ("none",), but_not=True)),
     "sweep.min_seeds": (Where("sweep.sampler", ("seeds",)),),
     "sweep.max_seeds": (Where("sweep.sampler", ("seeds",)),),
+    "sweep.tuned": (Where("sweep.sampler", ("tuned",)),),
     "sweep.significance": (Where("sweep.sampler", ("seeds",)),),
 }
 """Where an option has an effect: all of these hold."""

@@ -108,9 +108,18 @@ def test_the_scores_are_those_of_sacrebleu():
         ]
         expected = sacrebleu.corpus_bleu(split[0], [split[1]], tokenize="none", force=True).score
         assert card.scores[name] == pytest.approx(expected)
-    own = {"token_errors", "exact"}
+    own = {"token_errors", "said_again", "dropped", "exact"}
     scored = [name for name, metric in METRICS.built_in.items() if metric.score is not None]
-    assert len({card.scores[name] for name in scored if name not in own}) == len(scored) - 2
+    assert len({card.scores[name] for name in scored if name not in own}) == len(scored) - len(own)
+
+
+def test_words_said_again_and_dropped_are_what_one_counts_by_hand():
+    # of 4 + 2 tokens one "a" too often; "b" and "z" are lacking of 3 + 3
+    scores = scores_of(["a a b c", "x y"], ["a b b", "x y z"], "en")
+    assert scores["said_again"] == pytest.approx(100 / 6)
+    assert scores["dropped"] == pytest.approx(100 * 2 / 6)
+    # what the reference says as often is not said again, nor is another word once
+    assert scores_of(["a a d"], ["a a b"], "en")["said_again"] == 0
 
 
 def test_errors_of_tokens_and_exact_matches_are_what_one_counts_by_hand():

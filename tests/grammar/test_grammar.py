@@ -69,6 +69,20 @@ def test_content_words_are_those_of_the_open_classes(grammar, splits):
     assert 0.3 < share < 0.6
 
 
+def test_each_number_of_clauses_is_as_frequent_to_a_length(grammar, splits):
+    for split in ("train", "test"):
+        made = grammar.sample(80, 1, split, clauses=4, max_words=40)
+        assert made == grammar.sample(80, 1, split, clauses=4, max_words=40)
+        joined = [len(re.findall(r" (?:and|but|because) ", pair.source)) for pair in made]
+        # a noun phrase may have an "and" of its own
+        assert all(joins >= place % 4 for place, joins in enumerate(joined) if place % 4)
+        lengths = [len(split_words(pair.source)) for pair in made]
+        assert 30 < max(lengths) <= 40
+        assert all(re.fullmatch(r"[^.?!]+[.?!]", pair.source) for pair in made)
+        assert all(pair.alignment[-1][1] < len(split_words(pair.target)) for pair in made)
+    assert grammar.sample(50, 1, "test", clauses=1) == splits["test"][:50]
+
+
 def words_of(pairs):
     return Counter(word.lower() for pair in pairs for word in split_words(pair.source))
 

@@ -17,6 +17,7 @@ COMMANDS = {
     "export-page": "scripts/export_page.py",
     "rerun": "scripts/rerun.py",
     "speedrun": "scripts/speedrun.py",
+    "claim": "scripts/claim.py",
     "textbook": "scripts/textbook.py",
     "kernel-regression": "scripts/kernel_regression.py",
 }

@@ -6,6 +6,7 @@ and the HParams tab. Those of other packages come by the entry points of ``seq2s
 `seq2seq.registry`. The libraries load when something is scored.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
@@ -85,6 +86,22 @@ def _token_errors(hypotheses: Texts, references: Texts, language: str) -> float:
 
     split = bleu_metric(language).tokenizer
     return 100 * word_error_rate(list(map(split, hypotheses)), list(map(split, references))).item()
+
+
+def _excess(texts: Texts, others: Texts, language: str, *, least: int) -> float:
+    """Tokens of BLEU beyond those of the other text, and beyond `least` of each, of a hundred."""
+    split = bleu_metric(language).tokenizer
+    counts = [[Counter(split(text).split()) for text in side] for side in (texts, others)]
+    found = sum(
+        max(0, count - max(other[token], least))
+        for own, other in zip(*counts, strict=True)
+        for token, count in own.items()
+    )
+    return 100 * found / max(sum(own.total() for own in counts[0]), 1)
+
+
+def _dropped(hypotheses: Texts, references: Texts, language: str) -> float:
+    return _excess(references, hypotheses, language, least=0)
 
 
 def _exact_matches(hypotheses: Texts, references: Texts, _: str) -> float:
@@ -171,6 +188,8 @@ METRICS = Registry(
         "chrf": Metric("chrF", _chrf, is_quick=True, brief="chrF"),
         "ter": Metric("TER", _ter, "min", needs="spaces"),
         "token_errors": Metric("token error rate", _token_errors, "min", is_quick=True),
+        "said_again": Metric("words said again", partial(_excess, least=1), "min"),
+        "dropped": Metric("dropped words", _dropped, "min"),
         "exact": Metric("exact match", _exact_matches, is_quick=True),
     },
     Metric,

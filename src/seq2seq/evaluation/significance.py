@@ -26,7 +26,7 @@ one seed nothing is known of T: e* = d* - mean d*, and p is of these models, not
 `make calibration` measures how often p < 0.05 where nothing differs.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import ceil
 
@@ -53,11 +53,13 @@ class Comparison:
     Attributes:
         difference: mean BLEU of the second less that of the first.
         p: how likely luck alone makes so great a difference, either way.
+        interval: where the difference lies but for a share `level` of luck.
         knows_seeds: whether both have several seeds; else p is of the two models only.
     """
 
     difference: float
     p: float
+    interval: tuple[float, float]
     knows_seeds: bool
 
     def words(self, level: float) -> str:
@@ -83,21 +85,29 @@ def statistics_of(
     return np.stack([sentence_statistics(each, references, language) for each in translations])
 
 
-def compare(first: NDArray, second: NDArray, level: float) -> Comparison:
-    """Compare two settings by BLEU, see above.
+Score = Callable[[NDArray], NDArray]
+"""What sums of the counts of sentences, (…, counts), are worth, (…)."""
+
+
+def compare(first: NDArray, second: NDArray, level: float, *, score: Score = bleu_of) -> Comparison:
+    """Compare two settings by BLEU, see above, or by another score of sums over sentences.
+
+    Of a number that is known for each seed only, not for each sentence, give one sentence: p is
+    then that of Welch's test.
 
     Args:
         first: of one setting, as `statistics_of` gives it.
         second: of the other, of the same sentences.
         level: the p that will be called significant; the smaller, the more is drawn.
+        score: of sums.
 
     Raises:
         ValueError: their sentences differ in number.
     """
     generator = np.random.default_rng(1)
     num_draws = max(LEAST_DRAWS, ceil(DRAWS_AT_LEVEL / level))
-    drawn = _drawn_scores(np.concatenate([first, second]), num_draws, generator)
-    scores = bleu_of(first.sum(axis=1)), bleu_of(second.sum(axis=1))
+    drawn = _drawn_scores(np.concatenate([first, second]), num_draws, generator, score)
+    scores = score(first.sum(axis=1)), score(second.sum(axis=1))
     parts = drawn[:, : len(first)], drawn[:, len(first) :]
     difference = float(scores[1].mean() - scores[0].mean())
     luck = parts[1].mean(axis=1) - parts[0].mean(axis=1)
@@ -107,7 +117,8 @@ def compare(first: NDArray, second: NDArray, level: float) -> Comparison:
         shared = max(0.0, float(luck.var()) - sum(_own_luck(part) for part in parts))
         luck = _with_luck_of_seeds(luck, shared, scores, generator)
     as_great = np.count_nonzero(np.abs(luck) >= abs(difference) - NOTHING)
-    return Comparison(difference, (1 + int(as_great)) / (num_draws + 1), knows_seeds)
+    low, high = (difference - np.quantile(luck, [1 - level / 2, level / 2])).tolist()
+    return Comparison(difference, (1 + int(as_great)) / (num_draws + 1), (low, high), knows_seeds)
 
 
 def interval_of(statistics: NDArray, level: float) -> tuple[float, float]:
@@ -120,13 +131,15 @@ def interval_of(statistics: NDArray, level: float) -> tuple[float, float]:
         statistics: of the sentences, as `sentence_statistics` gives them.
         level: 0.05 for 95 of a hundred texts.
     """
-    drawn = _drawn_scores(statistics[None], LEAST_DRAWS, np.random.default_rng(1))
+    drawn = _drawn_scores(statistics[None], LEAST_DRAWS, np.random.default_rng(1), bleu_of)
     low, high = np.quantile(drawn, [level / 2, 1 - level / 2]).tolist()
     return low, high
 
 
-def _drawn_scores(statistics: NDArray, count: int, generator: np.random.Generator) -> NDArray:
-    """BLEU of each model, (`count`, models), on sentences that are drawn with replacement."""
+def _drawn_scores(
+    statistics: NDArray, count: int, generator: np.random.Generator, score: Score
+) -> NDArray:
+    """The score of each model, (`count`, models), on sentences that are drawn with replacement."""
     num_models, size, _ = statistics.shape
     by_sentence = statistics.transpose(1, 0, 2).reshape(size, -1)
     scores = []
@@ -136,7 +149,7 @@ def _drawn_scores(statistics: NDArray, count: int, generator: np.random.Generato
         drawn += size * np.arange(num_rows)[:, None]
         times = np.bincount(drawn.ravel(), minlength=num_rows * size).reshape(num_rows, size)
         sums = times.astype(np.float64) @ by_sentence
-        scores.append(bleu_of(sums.reshape(num_rows, num_models, -1)))
+        scores.append(score(sums.reshape(num_rows, num_models, -1)))
     return np.concatenate(scores)
 
 

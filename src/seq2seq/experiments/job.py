@@ -1,9 +1,13 @@
 """A job of a sweep: one run, as its own command line."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from seq2seq.experiments.ledger import Ledger, State, best_entry, fingerprint, read_ledger
+
+Key = TypeVar("Key")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,12 @@ class Objective:
         """The best value that a run had."""
         entry = best_entry(ledger.history, self.name, self.direction)
         return None if entry is None else entry.get(self.name)
+
+    def choice(self, runs: Mapping[Key, Ledger]) -> Key | None:
+        """The first of the best runs; None where no run has the value."""
+        choose = min if self.direction == "min" else max
+        values = {key: value for key, run in runs.items() if (value := self.best(run)) is not None}
+        return choose(values, key=lambda key: values[key], default=None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,6 @@ TEST_SHARE = 6
 VALIDATION_SHARE = 3
 """Per cent of the word combinations that only the test and the validation split hold."""
 
-MAX_WORDS = 24
 MAX_TRIES_PER_PAIR = 200
 
 
@@ -37,7 +36,9 @@ class Grammar:
     lexicon: Lexicon
     rules: Rules
 
-    def sample(self, count: int, seed: int, split: Split) -> list[SentencePair]:
+    def sample(
+        self, count: int, seed: int, split: Split, *, clauses: int = 1, max_words: int = 24
+    ) -> list[SentencePair]:
         """Distinct pairs of a split, with their gold word alignment.
 
         Every combination of content words, such as a verb and its object or a noun and its
@@ -47,14 +48,21 @@ class Grammar:
 
         The combinations of a split do not depend on the seed.
 
+        Args:
+            count: pairs.
+            seed: of what is sampled.
+            split: theirs.
+            clauses: the most that a sentence joins; each number of them is equally frequent.
+            max_words: of an English sentence, punctuation included.
+
         Raises:
             InputError: the grammar does not make so many different pairs.
         """
         sentences = Sentences(self.lexicon, self.rules, random.Random(f"{seed} {split}"))
         pairs: dict[str, SentencePair] = {}
         for _ in range(MAX_TRIES_PER_PAIR * count):
-            phrase, combinations = sentences.sentence()
-            if len(phrase.source) <= MAX_WORDS and split_of(combinations) == split:
+            phrase, combinations = sentences.sentence(len(pairs) % clauses + 1)
+            if len(phrase.source) <= max_words and split_of(combinations) == split:
                 pair = _pair(spell(phrase))
                 pairs.setdefault(pair.source, pair)
                 if len(pairs) == count:

@@ -11,13 +11,22 @@ from seq2seq.grammar.phrase import (
 )
 from seq2seq.grammar.phrases import SPECIFIC, Combination, Rule
 
+JOINING = ("and", "but", "because")
+"""Sentences of two clauses."""
+
 
 class Sentences(Clauses):
     """Makes random sentences, and tells which content words each combines."""
 
-    def sentence(self) -> tuple[Phrase, set[Combination]]:
-        """A sentence before French spelling, and the pairs of content words it combines."""
+    def sentence(self, num_clauses: int = 1) -> tuple[Phrase, set[Combination]]:
+        """A sentence before French spelling, and the pairs of content words it combines.
+
+        Args:
+            num_clauses: clauses that are joined; 1: a sentence as any rule makes it.
+        """
         self.combinations = set()
+        if num_clauses > 1:
+            return self._chain(num_clauses), self.combinations
         name, rule = self.weighted("sentences")
         match name:
             case "question":
@@ -29,6 +38,16 @@ class Sentences(Clauses):
             case _:
                 phrase = self._join(rule, self.clause(plain=True), self.clause(plain=True))
         return phrase, self.combinations
+
+    def _chain(self, num_clauses: int) -> Phrase:
+        """Clauses, each joined to those after it."""
+        phrase = self.clause(plain=True)
+        for place in range(1, num_clauses):
+            _, rule = self.weighted("sentences", JOINING)
+            if place < num_clauses - 1:
+                rule = _without_stop(rule)
+            phrase = self._join(rule, self.clause(plain=True), phrase)
+        return phrase
 
     def _join(self, rule: Rule, first: Phrase, second: Phrase) -> Phrase:
         return compose(rule["source"], rule["target"], {"CLAUSE": first, "SECOND": second})
@@ -80,6 +99,12 @@ class Sentences(Clauses):
             _, row = self.weighted("wh")
             return word_pair(row["source"], row["target"]), EMPTY, EMPTY
         return EMPTY, *self.circumstances(tense)
+
+
+def _without_stop(rule: Rule) -> Rule:
+    """A rule of sentences for what goes on."""
+    source, target = (rule[side].removesuffix(" .") for side in ("source", "target"))
+    return {"source": source, "target": target}
 
 
 def _referring(noun: Phrase, *, person: bool) -> Phrase:

@@ -45,15 +45,15 @@ def learning_curves(groups: Sequence[Group], metric: str) -> list[curves.Series]
         epochs = sorted(set.intersection(*(set(history) for history in histories)))
         values = [[history[epoch] for epoch in epochs] for history in histories]
         measured.append((group.label, epochs, np.array(values)))
-    return _on_bands(measured)
+    return on_bands(measured)
 
 
 def series_by_length(lengths: ByLength) -> list[curves.Series]:
     """Likewise, by the length of the sentences."""
-    return _on_bands([(label, lengths.lengths, each) for label, each in lengths.scores.items()])
+    return on_bands([(label, lengths.lengths, each) for label, each in lengths.scores.items()])
 
 
-def _on_bands(measured: Sequence[tuple[str, npt.ArrayLike, NDArray]]) -> list[curves.Series]:
+def on_bands(measured: Sequence[tuple[str, npt.ArrayLike, NDArray]]) -> list[curves.Series]:
     """A line for each label, places and values (seeds, places), on a band over the seeds."""
     bands, lines = [], []
     for (label, places, values), colour in zip(measured, cycle(COLOURS), strict=False):

@@ -25,6 +25,7 @@ from seq2seq.experiments.source import JobList, Source
 from seq2seq.option_rules import warnings
 from seq2seq.plain_text import one_line
 from seq2seq.runs.run_record import plain_values
+from seq2seq.sweeps.claim import keep_hypothesis
 from seq2seq.sweeps.cluster import is_elsewhere, launch_elsewhere
 from seq2seq.sweeps.seed_sweep import SeedSweep
 from seq2seq.sweeps.sweep_jobs import (
@@ -34,6 +35,7 @@ from seq2seq.sweeps.sweep_jobs import (
     one_at_a_time,
     refuse_shared_folders,
 )
+from seq2seq.sweeps.tuned_sweep import TunedSweep
 
 PLACES = ("config_path", "config_name", "config_dir")
 """Options that say where configurations are, for the jobs as for the sweep."""
@@ -99,6 +101,8 @@ def sweep(
         report.console.print(results_table(_as_they_are(plan.known, metric), metric))
         report.console.print(f"{plan.num_jobs} jobs at most; nothing was started (sweep.dry_run)")
         return 0, []
+    if config.claim:
+        keep_hypothesis(config, str(composed.runs_dir))
     started = time.monotonic()
     if is_elsewhere(composed):
         _refuse_growing(config.sampler)
@@ -152,6 +156,10 @@ def _plan(composer: Composer, swept: Swept, metric: Objective) -> Plan:
         seeds = SeedSweep(composer, swept)
         batches, known, answer = seeds.batches(), seeds.first, seeds.answer
         num_jobs = len(known) * swept.config.max_seeds // swept.config.min_seeds
+    elif swept.config.sampler is Sampler.tuned:
+        tuned = TunedSweep(composer, swept, metric)
+        batches, known, answer = tuned.batches(), tuned.first, tuned.answer
+        num_jobs = tuned.num_jobs
     else:
         alone = swept.config.sampler is Sampler.one_at_a_time
         settings = one_at_a_time if alone else combinations

@@ -25,7 +25,7 @@ class History(Callback):
         metrics = {
             name: float(value)
             for name, value in trainer.callback_metrics.items()
-            if name.startswith(("train/", "validation/")) and isfinite(value)
+            if name.startswith(("train/", "validation/", "alignment/")) and isfinite(value)
         }
         place = {"epoch": trainer.current_epoch + 1, "step": trainer.global_step}
         self._tell(place | metrics)

@@ -1,6 +1,7 @@
 """The corpus of the built-in grammar."""
 
 import hashlib
+from functools import partial
 
 from msgspec import Struct
 
@@ -46,7 +47,8 @@ def _digest(data: GrammarConfig) -> str | None:
 
     None where a file is none that `load_grammar` would read, which says why.
     """
-    numbers = data.train_pairs, data.validation_pairs, data.test_pairs, data.seed
+    pairs = data.train_pairs, data.validation_pairs, data.test_pairs
+    numbers = *pairs, data.seed, data.clauses, data.max_words
     rules = [OWN / data.folder / name for name in (RULES, LEXICON)]
     digest = hashlib.sha256(repr(numbers).encode())
     try:
@@ -59,11 +61,12 @@ def _digest(data: GrammarConfig) -> str | None:
 
 def _sampled(data: GrammarConfig) -> _Splits:
     grammar = load_grammar(OWN / data.folder)
+    sample = partial(grammar.sample, clauses=data.clauses, max_words=data.max_words)
     try:
         return _Splits(
-            train=grammar.sample(data.train_pairs, data.seed, "train"),
-            validation=grammar.sample(data.validation_pairs, data.seed, "validation"),
-            test=grammar.sample(data.test_pairs, data.seed, "test"),
+            train=sample(data.train_pairs, data.seed, "train"),
+            validation=sample(data.validation_pairs, data.seed, "validation"),
+            test=sample(data.test_pairs, data.seed, "test"),
         )
     except (KeyError, AttributeError, TypeError, ValueError, IndexError) as error:
         raise InputError(

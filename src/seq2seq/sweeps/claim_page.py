@@ -1,0 +1,71 @@
+"""The page of all claims, in Markdown."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from seq2seq.storage.writing import write_file
+from seq2seq.sweeps.claim import files_now
+from seq2seq.sweeps.claim_result import Result, kept
+
+PAGE, FOLDER = "claims.md", "claims"
+
+HEAD = """# Claims about attention, tested
+
+Each was written down in [conf/sweep/claims](../conf/sweep/claims) before its first run; the program
+tests it, and writes this page: `python scripts/claim.py NAME`. *Reproduced*: all that was expected
+is so; *not reproduced*: nothing of it; *depends*: some. Differences stand with an interval of 95 %
+for all comparisons of a claim that decide, luck with sentences and seeds considered
+([sweeps.md](sweeps.md)). Time is that of all runs, on a core each. *Stale*: what the row rests on
+has changed since.
+"""
+
+
+def write_page(folder: Path) -> Path:
+    """Write it of the results that are kept beside it.
+
+    Args:
+        folder: of the documents.
+    """
+    results = kept(folder / FOLDER)
+    rows = ["| claim | verdict | runs | time | commit |", "| --- | --- | --- | --- | --- |"]
+    now = files_now() if results else {}
+    rows += [_row(each, now) for each in results]
+    sections = [_section(each, folder / FOLDER) for each in results]
+    write_file(folder / PAGE, "\n".join([HEAD, *rows, "", *sections]))
+    return folder / PAGE
+
+
+def _row(result: Result, now: Mapping[str, str]) -> str:
+    cells = [
+        f"[{result.says}](#{result.name})",
+        _verdict(result, now),
+        str(result.num_runs),
+        f"{result.minutes:,.0f} min",
+        " ".join(result.commits),
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def _verdict(result: Result, now: Mapping[str, str]) -> str:
+    """In a word, and whether it is stale."""
+    changed = result.changed(now)
+    others = f" and {len(changed) - 1} others have" if len(changed) > 1 else " has"
+    stale = f" (stale: {changed[0]}{others} changed)" if changed else ""
+    return f"**{result.verdict.value}**{stale}"
+
+
+def _section(result: Result, folder: Path) -> str:
+    """What was found, the picture, and what somebody wrote about it in a file NAME.md beside it."""
+    note = folder / f"{result.name}.md"
+    lines: Sequence[str] = [
+        f"## {result.name}",
+        "",
+        f"{result.says} ({result.source})",
+        "",
+        *(f"- {each.words()}" for each in result.found),
+        "",
+        f"![{result.name}]({FOLDER}/{result.name}.png)",
+        "",
+        *([note.read_text(encoding="utf-8")] if note.is_file() else []),
+    ]
+    return "\n".join(lines)
