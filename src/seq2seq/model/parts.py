@@ -44,6 +44,7 @@ class Parts:
             hidden_size=spec.attention_size,
             dropout=spec.attention_dropout,
             kind=spec.attention_kind,
+            options=spec.attention_options,
             coverage=spec.attention_coverage,
             normaliser=spec.attention_normaliser,
             heads=spec.attention_heads,
