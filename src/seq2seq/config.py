@@ -152,6 +152,15 @@ class KeptCheckpoints(Enum):
     none = "none"
 
 
+class LoggerName(Enum):
+    """Where scalars and pictures go."""
+
+    tensorboard = "tensorboard"
+    csv = "csv"
+    mlflow = "mlflow"
+    wandb = "wandb"
+
+
 class ResumeMode(Enum):
     """Whether a run continues from what is in its folder."""
 
@@ -610,6 +619,7 @@ class Config:
     seed: int = setting("seed of parameters, dropout and batch order", low=0, high=2**32 - 1)
     init_from: str | None = setting("start from the weights of this run or model folder")
     allow_overlap: bool = setting("start from a model that was trained on what is held out here")
+    logger: list[LoggerName] = setting("where the course of training is logged")
     check_corpus: bool = setting("print what training would read, and stop")
     data: DataConfig
     model: ModelConfig
