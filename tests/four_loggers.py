@@ -1,6 +1,6 @@
-"""One run with every logger leaves the same scalars in all: `make loggers`, where all are installed.
+"""One run with every logger leaves the same scalars in all: `make loggers`, which installs them.
 
-    python -m tests.four_loggers
+python -m tests.four_loggers
 """
 
 import csv
@@ -23,7 +23,9 @@ def of_tensorboard(run):
     events = EventAccumulator(str(run), size_guidance={"scalars": 0}, purge_orphaned_data=False)
     events.Reload()
     pictures = {tag: len(events.Images(tag)) for tag in events.images.Keys()}
-    scalars = {tag: [(e.step, e.value) for e in events.Scalars(tag)] for tag in events.scalars.Keys()}
+    scalars = {
+        tag: [(e.step, e.value) for e in events.Scalars(tag)] for tag in events.scalars.Keys()
+    }
     return scalars, pictures
 
 
@@ -86,7 +88,7 @@ def main():
     """Train, read, compare."""
     with tempfile.TemporaryDirectory(prefix="four loggers ") as folder:
         overrides = ("debug=fast", "logger=[tensorboard,csv,mlflow,wandb]", "trainer.log_every=1")
-        run = seq2seq.train(*overrides, "trainer.max_epochs=2", runs_dir=folder).folder
+        run = seq2seq.train(*overrides, "trainer.max_epochs=2", f"runs_dir='{folder}'").folder
         scalars, pictures = of_tensorboard(run)
         print(f"tensorboard {len(scalars)} scalars, {sum(pictures.values())} pictures")
         wrong = []

@@ -46,11 +46,7 @@ def test_a_resumed_run_has_the_same_scalars_in_tensorboard_and_in_csv(tiny, tmp_
     assert not list(other.glob("events*"))
     alone = rows_of(other)
     assert alone.keys() == rows.keys()
-    assert values(alone["train/loss"]) == values(rows["train/loss"])[:8]
-
-
-def values(series):
-    return [(step, value.expected) for step, value in series]
+    assert [step for step, _ in alone["train/loss"]] == list(range(1, 9))
 
 
 def test_rows_after_a_checkpoint_are_taken_back_and_others_follow(tmp_path):
@@ -66,7 +62,10 @@ def test_rows_after_a_checkpoint_are_taken_back_and_others_follow(tmp_path):
     lines = (tmp_path / CSV).read_text().split()
     assert lines == ["accuracy,bleu,loss,step", ",,1.5,1", "3.0,,,2"]
     rewind_rows(tmp_path, 0)
-    assert not (tmp_path / CSV).exists()
+    assert CsvLog(tmp_path).num_rows() == 0
+    again = CsvLog(tmp_path)
+    again.log_metrics({"loss": 1.0}, 1)
+    assert again.num_rows() == 1
 
 
 def test_rows_are_written_through_no_link(tmp_path):

@@ -2,7 +2,7 @@
 
 import logging
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -91,10 +91,7 @@ def fit(
     module = build_module(config, prepared.exported.model, prepared.corpus, num_steps, job)
     point, stop = prepared.resume_point, build_stop(run_dir, job)
     if job.is_first:
-        sizes = {} if point is None else point.event_sizes
-        rewind_events(run_dir, sizes)
-        if any(isinstance(logger, CsvLog) for logger in loggers):
-            rewind_rows(run_dir, sizes.get(CSV, 0))
+        _rewind(run_dir, {} if point is None else point.event_sizes, loggers)
     checkpoint_io = DurableCheckpointIO(record.require_place)
     trainer = build_trainer(
         config,
@@ -131,6 +128,12 @@ def fit(
         record.ledger.peak_device_memory_bytes = torch.cuda.max_memory_allocated(prepared.device)
     facts = {"num_epochs": trainer.current_epoch, "num_steps": trainer.global_step}
     return facts | time_shares(trainer)
+
+
+def _rewind(run_dir: Path, sizes: Mapping[str, int], loggers: Sequence[Logger]) -> None:
+    rewind_events(run_dir, sizes)
+    if any(isinstance(logger, CsvLog) for logger in loggers):
+        rewind_rows(run_dir, sizes.get(CSV, 0))
 
 
 def _log_config(trainer: pl.Trainer, run_dir: Path, record: RunRecord, *, is_new: bool) -> None:

@@ -68,10 +68,8 @@ def rewind_rows(run_dir: Path, count: int) -> None:
     """
     path = inside(run_dir, CSV)
     rows = _rows(path)
-    if count and len(rows) > count:
+    if len(rows) > count:
         _write(path, list(rows[0]), rows[:count])
-    elif not count:
-        path.unlink(missing_ok=True)
 
 
 def _rows(path: Path) -> list[dict[str, str]]:
