@@ -49,7 +49,7 @@ notebook: $(STAMP) ## run notebooks/training.ipynb, which keeps what it shows
 loggers: ## one run with four loggers, whose scalars are compared, in an environment of its own
 	$(PYTHON) -m venv .loggers
 	.loggers/bin/pip install --quiet --constraint constraints.txt torch
-	.loggers/bin/pip install --quiet --constraint constraints.txt --editable '.[mlflow,wandb]'
+	.loggers/bin/pip install --quiet --editable '.[mlflow,wandb]'
 	OMP_NUM_THREADS=1 .loggers/bin/python -m tests.four_loggers
 
 .PHONY: check

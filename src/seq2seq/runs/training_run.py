@@ -56,6 +56,7 @@ def train_and_score(
                     write_hparams(run_dir, values, metrics, facts["num_steps"])
                 else:
                     logger.log_metrics(metrics, facts["num_steps"])
+                    logger.save()
     return scores | facts
 
 

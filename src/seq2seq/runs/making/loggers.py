@@ -128,10 +128,6 @@ class WandbLog(WandbLogger):
         """Show a picture."""
         self.log_image(tag, [image], step)
 
-    def finish(self) -> None:
-        """End the run: the next one in this process is another."""
-        self.experiment.finish(quiet=True)
-
 
 OTHERS: dict[LoggerName, Callable[[Path], Logger]] = {
     LoggerName.csv: CsvLog,
@@ -152,9 +148,8 @@ def open_loggers(config: Config, run_dir: Path, job: ProcessGroup) -> Iterator[l
         yield loggers
     finally:
         for logger in loggers:
-            logger.save()
             if isinstance(logger, WandbLog):
-                logger.finish()
+                logger.experiment.finish()  # the next run in this process is another
 
 
 def event_sizes(loggers: Sequence[Logger]) -> dict[str, int]:
