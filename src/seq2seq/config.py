@@ -507,6 +507,7 @@ class TrainerConfig:
     skip_nonfinite: int = setting(
         "with NaN or infinity that are left out before training stops", low=0, unit="steps"
     )
+    profile: bool = setting("write where the time of some steps goes, docs/viewing.md")
     callbacks: list[str] = setting("registered names of callbacks of other packages")
 
     def __post_init__(self) -> None:

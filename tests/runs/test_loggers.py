@@ -1,6 +1,7 @@
 """Loggers beside TensorBoard: the same scalars in all of them, and whole after a resume."""
 
 import csv
+import json
 
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
@@ -42,11 +43,15 @@ def test_a_resumed_run_has_the_same_scalars_in_tensorboard_and_in_csv(tiny, tmp_
     assert [step for step, _ in rows["train/loss"]] == list(range(1, 17))
     assert "best/test_bleu" in rows
     assert events_of(folder) == rows
-    run(tiny(*BOTH, "logger=[csv]", "trainer.max_epochs=1"), other)
+    run(tiny(*BOTH, "logger=[csv]", "trainer.max_epochs=1", "trainer.profile=true"), other)
     assert not list(other.glob("events*"))
     alone = rows_of(other)
     assert alone.keys() == rows.keys()
     assert [step for step, _ in alone["train/loss"]] == list(range(1, 9))
+    (trace,) = (other / "profile").glob("*.pt.trace.json")
+    names = [each["name"] for each in json.loads(trace.read_text())["traceEvents"]]
+    assert sum(name.startswith("ProfilerStep#") for name in names) >= 5
+    assert "Optimizer.step" in (other / "profile" / "fit-operations.txt").read_text()
 
 
 def test_rows_after_a_checkpoint_are_taken_back_and_others_follow(tmp_path):

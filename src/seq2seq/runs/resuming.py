@@ -27,6 +27,7 @@ FREE = (
     "name", "experiment_name", "runs_dir", "resume.", "device.", "tensorboard.", "decoding.beam",
     "decoding.length_penalty", "decoding.alpha", "sweep.", "trainer.max_epochs",
     "trainer.max_steps", "trainer.log_every", "trainer.checkpoint_every", "allow_overlap", "logger",
+    "trainer.profile",
 )  # fmt: skip
 """Keys, or beginnings of keys, that may change: they decide nothing, or the length of training."""
 

@@ -18,6 +18,7 @@ from seq2seq.runs.making.callbacks import build_callbacks
 from seq2seq.runs.making.lightning_device import lightning_device
 from seq2seq.runs.making.loggers import event_sizes
 from seq2seq.runs.making.pictures import build_pictures
+from seq2seq.runs.making.profiling import build_profiler
 from seq2seq.runs.making.text import EncodedCorpus
 from seq2seq.runs.run_record import RunRecord, monitor
 from seq2seq.tensorboard.event_log import SessionStart, drawing_seconds
@@ -180,6 +181,7 @@ def build_trainer(
         log_every_n_steps=1,  # the module itself logs at its interval
         num_sanity_val_steps=0,
         logger=loggers,
+        profiler=build_profiler(run_dir) if config.trainer.profile and job.is_first else None,
         plugins=[checkpoint_io],
         enable_checkpointing=False,  # ours are among the callbacks
         callbacks=[
