@@ -65,10 +65,10 @@ def _measure(arguments: argparse.Namespace) -> int:
     pairs = _pairs(arguments)
     _require_room(arguments.folder, max(arguments.pairs))
     from benchmarks.scale import measure_scale  # noqa: PLC0415 - torch, after --help
-    from benchmarks.scale_report import scale_report  # noqa: PLC0415
 
     results = [measure_scale(arguments.folder, pairs, count) for count in arguments.pairs]
-    print(scale_report(results))
+    for name in results[0]:
+        print(f"{name:<36}" + "".join(f"{round(found[name], 3):>18,}" for found in results))
     write_figures(arguments.json, results)
     return 0
 

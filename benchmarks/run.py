@@ -32,11 +32,7 @@ def run_benchmark(plan: Plan, device: torch.device) -> Results:
 def _training(size: Size, plan: Plan, device: torch.device) -> Results:
     return {
         kind: measure_training(
-            size,
-            count=plan.batches,
-            rounds=plan.rounds,
-            bucketed=kind == "bucketed",
-            device=device,
+            size, count=plan.batches, rounds=plan.rounds, bucketed=kind == "bucketed", device=device
         )
         for kind in ("shuffled", "bucketed")
     }

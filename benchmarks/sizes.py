@@ -83,17 +83,5 @@ class Plan:
     decoded: int
 
 
-QUICK = Plan(
-    sizes=(SMALL,),
-    batches=2,
-    rounds=3,
-    other_rounds=2,
-    decoded=200,
-)
-FULL = Plan(
-    sizes=(SMALL, WIDE),
-    batches=3,
-    rounds=5,
-    other_rounds=3,
-    decoded=1000,
-)
+QUICK = Plan(sizes=(SMALL,), batches=2, rounds=3, other_rounds=2, decoded=200)
+FULL = Plan(sizes=(SMALL, WIDE), batches=3, rounds=5, other_rounds=3, decoded=1000)

@@ -8,16 +8,18 @@ from functools import cache
 from http.server import ThreadingHTTPServer
 from pathlib import Path
 
+import jaxtyping
 import pytest
 from hydra import compose, initialize_config_dir
-from jaxtyping import install_import_hook
 
+from tests import checks
 from tests.file_server import Files
 from tests.tiny import SMALL_CORPUS, SMALL_MODEL
 
 # shapes and types of the rooms that handle tensors are checked while the tests run
 CHECKED = ["attention", "model", "decoding", "training", "text.batch"]
-HOOK = install_import_hook([f"seq2seq.{room}" for room in CHECKED], "beartype.beartype")
+jaxtyping.jaxtyped = checks.checked_at_first
+HOOK = jaxtyping.install_import_hook([f"seq2seq.{room}" for room in CHECKED], "beartype.beartype")
 
 ROOT = Path(__file__).parents[1]
 
@@ -30,7 +32,7 @@ TINY = [
     "trainer.log_every=3",
     "optim.warmup_steps=2",
     "tensorboard.heatmaps=2",
-    "decoding.beam=2",
+    "decoding.beam=1",
 ]
 
 
@@ -79,6 +81,11 @@ def pytest_generate_tests(metafunc):
         sample = found[one_in // 2 :: one_in]
         wanted = found if metafunc.config.getoption("--all-models") else sample
         metafunc.parametrize(fixture, wanted, ids=name_of)
+
+
+@pytest.fixture(autouse=True)
+def checks_begin_again():
+    checks.CALLS.clear()
 
 
 @pytest.fixture

@@ -42,131 +42,71 @@ def setting(
     return field(metadata={"meaning": meaning, "unit": unit, **bounds})
 
 
-class InitialState(Enum):
-    """What the decoder starts from."""
+InitialState = Enum("InitialState", {"encoder": "encoder", "zeros": "zeros"})
+"""What the decoder starts from."""
 
-    encoder = "encoder"
-    zeros = "zeros"
+CellName = Enum("CellName", {"gru": "gru", "lstm": "lstm"})
+"""Recurrent layers of encoder and decoder."""
 
+Query = Enum("Query", {"state": "state", "state_and_token": "state_and_token"})
+"""What the decoder's attention asks with."""
 
-class CellName(Enum):
-    """Recurrent layers of encoder and decoder."""
+Normaliser = Enum("Normaliser", {"softmax": "softmax", "sparsemax": "sparsemax"})
+"""What turns scores into weights."""
 
-    gru = "gru"
-    lstm = "lstm"
+Multi30kTest = Enum(
+    "Multi30kTest",
+    {"flickr_2016": "flickr_2016", "flickr_2017": "flickr_2017", "coco_2017": "coco_2017"},
+)
+"""Test sets of Multi30k."""
 
+Tying = Enum("Tying", {"none": "none", "output": "output", "all": "all"})
+"""Which weights are one."""
 
-class Query(Enum):
-    """What the decoder's attention asks with."""
-
-    state = "state"
-    state_and_token = "state_and_token"
-
-
-class Normaliser(Enum):
-    """What turns scores into weights."""
-
-    softmax = "softmax"
-    sparsemax = "sparsemax"
-
-
-class Multi30kTest(Enum):
-    """Test sets of Multi30k."""
-
-    flickr_2016 = "flickr_2016"
-    flickr_2017 = "flickr_2017"
-    coco_2017 = "coco_2017"
-
-
-class Tying(Enum):
-    """Which weights are one."""
-
-    none = "none"
-    output = "output"
-    all = "all"
-
-
-class Accelerator(Enum):
-    """Where to compute."""
-
-    auto = "auto"
-    cpu = "cpu"
-    gpu = "gpu"
-    mps = "mps"
-
+Accelerator = Enum("Accelerator", {"auto": "auto", "cpu": "cpu", "gpu": "gpu", "mps": "mps"})
+"""Where to compute."""
 
 Precision = Enum(
     "Precision",
     {"auto": "auto", "fp32": "fp32", "bf16-mixed": "bf16-mixed", "fp16-mixed": "fp16-mixed"},
 )
-Precision.__doc__ = "Number format of the products."
+"""Number format of the products."""
 
 
-class OptimiserName(Enum):
-    """Optimisers."""
+OptimiserName = Enum("OptimiserName", {"adam": "adam", "adamw": "adamw", "sgd": "sgd"})
+"""Optimisers."""
 
-    adam = "adam"
-    adamw = "adamw"
-    sgd = "sgd"
+Averaging = Enum("Averaging", {"none": "none", "ema": "ema", "epochs": "epochs"})
+"""Averages of the weights over the course of training."""
 
+Schedule = Enum("Schedule", {"constant": "constant", "cosine": "cosine", "plateau": "plateau"})
+"""Courses of the learning rate."""
 
-class Averaging(Enum):
-    """Averages of the weights over the course of training."""
+Sampler = Enum(
+    "Sampler",
+    {
+        "grid": "grid",
+        "one_at_a_time": "one_at_a_time",
+        "seeds": "seeds",
+        "tpe": "tpe",
+        "random": "random",
+    },
+)
+"""Where the jobs of a sweep come from."""
 
-    none = "none"
-    ema = "ema"
-    epochs = "epochs"
+Pruner = Enum("Pruner", {"none": "none", "median": "median", "halving": "halving"})
+"""What stops trials of a search that are worse than others."""
 
+KeptCheckpoints = Enum("KeptCheckpoints", {"all": "all", "best": "best", "none": "none"})
+"""What a sweep leaves of the checkpoints of a job that is done."""
 
-class Schedule(Enum):
-    """Courses of the learning rate."""
+LoggerName = Enum(
+    "LoggerName", {"tensorboard": "tensorboard", "csv": "csv", "mlflow": "mlflow", "wandb": "wandb"}
+)
+"""Where scalars and pictures go."""
 
-    constant = "constant"
-    cosine = "cosine"
-    plateau = "plateau"
-
-
-class Sampler(Enum):
-    """Where the jobs of a sweep come from."""
-
-    grid = "grid"
-    one_at_a_time = "one_at_a_time"
-    seeds = "seeds"
-    tpe = "tpe"
-    random = "random"
-
-
-class Pruner(Enum):
-    """What stops trials of a search that are worse than others."""
-
-    none = "none"
-    median = "median"
-    halving = "halving"
-
-
-class KeptCheckpoints(Enum):
-    """What a sweep leaves of the checkpoints of a job that is done."""
-
-    all = "all"
-    best = "best"
-    none = "none"
-
-
-class LoggerName(Enum):
-    """Where scalars and pictures go."""
-
-    tensorboard = "tensorboard"
-    csv = "csv"
-    mlflow = "mlflow"
-    wandb = "wandb"
-
-
-class ResumeMode(Enum):
-    """Whether a run continues from what is in its folder."""
-
-    auto = "auto"
-    required = "required"
-    never = "never"
+ResumeMode = Enum("ResumeMode", {"auto": "auto", "required": "required", "never": "never"})
+"""Whether a run continues from what is in its folder."""
 
 
 @dataclass(kw_only=True, slots=True)
@@ -189,13 +129,10 @@ class TokenizerConfig:
         _check_tokenizers(self)
 
 
-class LengthPenaltyName(Enum):
-    """What the log-probability of a translation is divided by."""
-
-    none = "none"
-    average = "average"
-    gnmt = "gnmt"
-
+LengthPenaltyName = Enum(
+    "LengthPenaltyName", {"none": "none", "average": "average", "gnmt": "gnmt"}
+)
+"""What the log-probability of a translation is divided by."""
 
 LEAST_SUBWORDS = 261
 """The 4 special tokens and the 256 bytes that a SentencePiece vocabulary begins with, and one."""
@@ -263,10 +200,6 @@ class GrammarConfig(DataConfig):
     test_pairs: int = setting("test pairs", low=1, high=10_000, unit="pairs")
     seed: int = setting("seed of the sampled sentences", low=0)
 
-    # a slotted dataclass is a new class, which the zero-argument super() would miss
-    def __post_init__(self) -> None:
-        DataConfig.__post_init__(self)
-
 
 @dataclass(kw_only=True, slots=True)
 class FilePairConfig:
@@ -299,10 +232,6 @@ class ParallelConfig(DataConfig):
         "training files with more text go through the store", low=0, unit="MB"
     )
 
-    def __post_init__(self) -> None:
-        DataConfig.__post_init__(self)
-        check_ranges("data", self)
-
 
 @dataclass(kw_only=True, slots=True)
 class Multi30kConfig(DataConfig):
@@ -312,9 +241,6 @@ class Multi30kConfig(DataConfig):
     test_set: Multi30kTest = setting("the test set, scored at the end")
     download: bool = setting("fetch the files that root lacks")
     address: str = setting("where the published files are fetched")
-
-    def __post_init__(self) -> None:
-        DataConfig.__post_init__(self)
 
 
 @dataclass(kw_only=True, slots=True)
@@ -329,9 +255,6 @@ class TatoebaConfig(DataConfig):
     test_pairs: int = setting("test pairs", low=0, unit="pairs")
     split_seed: int = setting("seed of what is held out, whatever seed is", low=0)
     in_order: bool = setting("training, validation, test in the order of the file, not at random")
-
-    def __post_init__(self) -> None:
-        DataConfig.__post_init__(self)
 
 
 @dataclass(kw_only=True, slots=True)
@@ -349,9 +272,6 @@ class HubConfig(DataConfig):
     )
     split_seed: int = setting("seed of what is held out, whatever seed is", low=0)
     test_split: str | None = setting("name of the test split; null: none")
-
-    def __post_init__(self) -> None:
-        DataConfig.__post_init__(self)
 
 
 @dataclass(kw_only=True, slots=True)

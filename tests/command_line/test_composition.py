@@ -5,8 +5,10 @@ import pickle
 
 import pytest
 from hydra import compose, initialize_config_dir
+from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from omegaconf import OmegaConf
 
+from seq2seq.command_line.arguments import ONE_OR_MANY
 from seq2seq.command_line.composition import judged_compositions
 from seq2seq.command_line.config_errors import as_config
 from seq2seq.command_line.hydra_section import judge_hydra
@@ -173,6 +175,24 @@ def test_a_file_chooses_by_no_resolver(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("sys.argv", ["train.py", *options])
     assert train.main() == 2
     assert "${oc.env:CHOSEN} is refused" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("override", ["hydra.mode=MULTIRUN", "debug=x"])
+def test_nothing_but_its_option_asks_for_many_runs(tmp_path, monkeypatch, capsys, override):
+    (tmp_path / "debug").mkdir()
+    (tmp_path / "debug" / "x.yaml").write_text("# @package _global_\nhydra: {mode: MULTIRUN}\n")
+    monkeypatch.setattr("sys.argv", ["train.py", f"--config-dir={tmp_path}", "--cfg=job", override])
+    assert train.main() == 2
+    assert f"{ONE_OR_MANY}\n" in capsys.readouterr().err
+
+
+def test_a_command_line_is_composed_once(monkeypatch):
+    compositions = []
+    count = lambda self, *_, **__: compositions.append(self) or {}[0]  # noqa: E731
+    monkeypatch.setattr(ConfigLoaderImpl, "_load_configuration_impl", count)
+    monkeypatch.setattr("sys.argv", ["train.py"])
+    assert train.main() == 2
+    assert len(compositions) == 1
 
 
 def test_a_configuration_begins_at_the_schema():

@@ -197,7 +197,7 @@ def test_the_exported_model_is_the_best_one_not_the_last(tiny, tmp_path, monkeyp
 
 def test_the_last_model_is_exported_where_validation_does_not_choose(tiny, tmp_path):
     run_dir = tmp_path / "run"
-    options = ["optim.learning_rate=0.5", "trainer.max_epochs=4", "trainer.monitor=last"]
+    options = ["optim.learning_rate=0.5", "trainer.max_epochs=2", "trainer.monitor=last"]
     run(tiny(*options, "tensorboard.heatmaps=0", "data.validation_pairs=8"), run_dir)
     kept = {path.name for path in (run_dir / "checkpoints").iterdir()}
     assert kept == {"last.ckpt", "previous.ckpt"}
@@ -366,7 +366,7 @@ def test_a_warm_start_from_another_shape_is_refused(finished_run, tiny, tmp_path
         ["attention=scaled_dot", "model.num_layers=2", "model.bidirectional=false"],
         ["attention=dot", "model.readout_size=8", "model.tying=output"],
         ["attention=bilinear", "optim.schedule=plateau", "optim.warmup_steps=0"],
-        ["attention=gaussian", "trainer.accumulate=2", "trainer.monitor=bleu"],
+        ["attention=gaussian", "trainer.accumulate=2", "trainer.monitor=bleu", "decoding.beam=2"],
         ["data.tokenizer.name=bpe", "data.tokenizer.joint=true", "data.tokenizer.max_size=400"],
         ["device.precision=bf16-mixed", "optim.label_smoothing=0.1", "trainer.early_stopping=1"],
         [

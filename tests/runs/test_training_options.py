@@ -1,3 +1,4 @@
+from collections import defaultdict
 from itertools import count
 from types import SimpleNamespace
 
@@ -25,7 +26,7 @@ OPTIONS = {
 }
 SHORT = [
     "tensorboard.heatmaps=0", "tensorboard.samples=0", "tensorboard.panel.first=0",
-    "data.train_pairs=64", "data.validation_pairs=8", "data.test_pairs=4", "decoding.beam=1",
+    "data.train_pairs=64", "data.validation_pairs=8", "data.test_pairs=4",
 ]  # fmt: skip
 
 
@@ -37,28 +38,41 @@ def same(first, second):
     return all(torch.equal(first[name], second[name]) for name in first)
 
 
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    return defaultdict(lambda: tmp_path_factory.mktemp("trained") / "run")
+
+
+@pytest.fixture
+def trained(tiny, folders):
+    """Overrides -> the folder of their run, which is trained once."""
+
+    def run_of(*overrides):
+        folder = folders[frozenset(overrides)]
+        if not folder.exists():
+            run(tiny(*SHORT, *overrides), folder)
+        return folder
+
+    return run_of
+
+
 @pytest.mark.parametrize("option", OPTIONS)
-def test_an_option_changes_training_and_resumes_exactly(tiny, tmp_path, option):
-    others = [*SHORT, *OPTIONS[option]]
-    overrides = [*others, option]
-    whole, plain, stopped = (tmp_path / name for name in ("whole", "plain", "stopped"))
-    run(tiny(*overrides), whole)
-    run(tiny(*others), plain)
+def test_an_option_changes_training_and_resumes_exactly(tiny, trained, tmp_path, option):
+    others = OPTIONS[option]
+    whole, plain = trained(option, *others), trained(*others)
+    stopped = tmp_path / "stopped"
     with stopped_after(5, ctrl_c), pytest.raises(TrainingInterrupted):
-        run(tiny(*overrides), stopped)
-    run(tiny(*overrides), stopped)
+        run(tiny(*SHORT, *others, option), stopped)
+    run(tiny(*SHORT, *others, option), stopped)
     expected = checkpoint_of(whole)["state_dict"]
     assert same(expected, checkpoint_of(stopped)["state_dict"])
     assert not same(expected, checkpoint_of(plain)["state_dict"])
 
 
 @pytest.mark.parametrize("kind", ["ema", "epochs"])
-def test_the_average_is_what_is_exported_and_chosen_and_training_does_not_see_it(
-    tiny, tmp_path, kind
-):
-    averaged, plain = tmp_path / "averaged", tmp_path / "plain"
-    run(tiny(*SHORT, f"optim.averaging={kind}", "trainer.max_epochs=3"), averaged)
-    run(tiny(*SHORT, "trainer.max_epochs=3"), plain)
+def test_the_average_is_what_is_exported_and_chosen_and_training_does_not_see_it(trained, kind):
+    averaged = trained(f"optim.averaging={kind}", "trainer.max_epochs=3")
+    plain = trained("trainer.max_epochs=3")
     best = checkpoint_of(averaged, "best")["state_dict"]
     exported = load_file(averaged / "model" / "model.safetensors")
     assert all(torch.equal(exported[name], best[f"model.{name}"]) for name in exported)
@@ -84,9 +98,8 @@ def test_pretrained_vectors_are_where_training_begins(tiny, tmp_path, capsys):
     torch.testing.assert_close(found, torch.full((8,), 0.25), rtol=0, atol=1e-6)
 
 
-def test_vectors_do_not_go_with_a_model_that_has_its_own(tiny, tmp_path):
-    run(tiny(*SHORT), tmp_path / "run")
-    start = [f"init_from={tmp_path}/run", "model.target_vectors=absent"]
+def test_vectors_do_not_go_with_a_model_that_has_its_own(tiny, trained, tmp_path):
+    start = [f"init_from='{trained()}'", "model.target_vectors=absent"]
     with pytest.raises(InputError, match="target_vectors does not go with init_from"):
         run(tiny(*SHORT, *start), tmp_path / "second")
 

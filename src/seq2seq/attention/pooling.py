@@ -1,11 +1,10 @@
 """From queries, keys and values to contexts: weighted means of the values."""
 
-import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from seq2seq.attention.masking import Lengths, Normaliser, attention_weights, masked_softmax
-from seq2seq.attention.scores import Score
+from seq2seq.attention.scores import ConstantScore, Score
 
 
 class Attention(nn.Module):
@@ -80,28 +79,11 @@ class Attention(nn.Module):
         return self.score(queries, keys)
 
 
-class AveragePooling(nn.Module):
+class AveragePooling(Attention):
     """Plain mean of the real values: the attention that does not look, for comparison.
 
     context = sum of v_j over the real keys j / number of real keys
     """
 
-    def project_keys(self, keys: Float[Tensor, "B K k"]) -> Float[Tensor, "B K k"]:
-        """The keys themselves: there is nothing to project."""
-        return keys
-
-    def forward(
-        self,
-        queries: Float[Tensor, "B Q q"],
-        keys: Float[Tensor, "B K k"],
-        values: Float[Tensor, "B K v"],
-        valid_lengths: Lengths = None,
-        *,
-        mask: Bool[Tensor, "..."] | None = None,
-        projected_keys: Tensor | None = None,  # noqa: ARG002 - the same call as Attention
-    ) -> tuple[Float[Tensor, "B Q v"], Float[Tensor, "B Q K"]]:
-        """Average; arguments, results and errors are those of `Attention`."""
-        shape = (queries.shape[0], queries.shape[1], keys.shape[1])
-        scores = torch.zeros(shape, dtype=values.dtype, device=values.device)
-        weights = attention_weights(scores, valid_lengths, mask=mask)
-        return weights.to(values.dtype) @ values, weights
+    def __init__(self) -> None:
+        super().__init__(ConstantScore())

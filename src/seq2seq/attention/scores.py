@@ -5,13 +5,13 @@ one is a class here and a line in `SCORES`, or a package of its own, see `seq2se
 """
 
 import math
+from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from seq2seq.attention.additive import AdditiveScore
-from seq2seq.attention.contract import Score, ScoreFactory
 from seq2seq.registry import Registry
 
 __all__ = [
@@ -26,7 +26,74 @@ __all__ = [
 ]
 
 
-class DotScore(nn.Module):
+@runtime_checkable
+class Score(Protocol):
+    """What a scoring function offers. A `torch.nn.Module` offers the call through `forward`.
+
+    Keys are often compared with many queries, one after the other. What depends on the keys alone
+    is therefore separate: `score(queries, keys)` and
+    `score(queries, keys, score.project_keys(keys))` are equal, and the second does not project.
+    """
+
+    @property
+    def needs_equal_sizes(self) -> bool:
+        """Whether queries and keys must be of one size. Usually a class attribute."""
+
+    def project_keys(self, keys: Float[Tensor, "B K k"]) -> Tensor:
+        """The part of the work that depends on the keys alone, (B, K, anything)."""
+
+    def __call__(
+        self,
+        queries: Float[Tensor, "B Q q"],
+        keys: Float[Tensor, "B K k"],
+        projected_keys: Tensor | None = None,
+    ) -> Float[Tensor, "B Q K"]:
+        """The scores; `projected_keys`, where given, instead of projecting `keys` again."""
+
+
+@runtime_checkable
+class ScoreFactory(Protocol):
+    """What a name stands for. Sizes may go unused."""
+
+    def __call__(self, *, query_size: int, key_size: int, hidden_size: int | None) -> Score:
+        """A new score."""
+
+
+class _EqualSizesScore(nn.Module):
+    """A score of queries and keys of one size, with nothing to project."""
+
+    needs_equal_sizes = True
+
+    def project_keys(self, keys: Float[Tensor, "B K k"]) -> Float[Tensor, "B K k"]:
+        """The keys themselves: there is nothing to project."""
+        return keys
+
+    def forward(
+        self,
+        queries: Float[Tensor, "B Q q"],
+        keys: Float[Tensor, "B K k"],
+        projected_keys: Float[Tensor, "B K k"] | None = None,
+    ) -> Float[Tensor, "B Q K"]:
+        """The scores.
+
+        Raises:
+            ValueError: queries and keys differ in size.
+        """
+        keys = keys if projected_keys is None else projected_keys
+        query_size, key_size = queries.shape[-1], keys.shape[-1]
+        if query_size != key_size:
+            raise ValueError(
+                f"this score needs queries and keys of one size, not {query_size} and {key_size}"
+            )
+        return self._of(queries, keys)
+
+    def _of(
+        self, queries: Float[Tensor, "B Q d"], keys: Float[Tensor, "B K d"]
+    ) -> Float[Tensor, "B Q K"]:
+        raise NotImplementedError
+
+
+class DotScore(_EqualSizesScore):
     """Dot product.
 
         a(q, k) = q^T k
@@ -36,29 +103,11 @@ class DotScore(nn.Module):
     of independent vectors of unit variance have variance d.
     """
 
-    needs_equal_sizes = True
-
-    def project_keys(self, keys: Float[Tensor, "B K k"]) -> Float[Tensor, "B K k"]:
-        """The keys themselves: there is nothing to project."""
-        return keys
-
-    def forward(
-        self,
-        queries: Float[Tensor, "B Q q"],
-        keys: Float[Tensor, "B K k"],
-        projected_keys: Float[Tensor, "B K k"] | None = None,
-    ) -> Float[Tensor, "B Q K"]:
-        """The scores.
-
-        Raises:
-            ValueError: queries and keys differ in size.
-        """
-        keys = keys if projected_keys is None else projected_keys
-        _check_equal_sizes(queries, keys)
+    def _of(self, queries: Tensor, keys: Tensor) -> Tensor:
         return queries @ keys.mT
 
 
-class ScaledDotScore(nn.Module):
+class ScaledDotScore(_EqualSizesScore):
     """Dot product, scaled so that its variance does not grow with the size of the vectors.
 
         a(q, k) = q^T k / sqrt(d)
@@ -67,25 +116,7 @@ class ScaledDotScore(nn.Module):
     Costs one batched product, B Q K d.
     """
 
-    needs_equal_sizes = True
-
-    def project_keys(self, keys: Float[Tensor, "B K k"]) -> Float[Tensor, "B K k"]:
-        """The keys themselves: there is nothing to project."""
-        return keys
-
-    def forward(
-        self,
-        queries: Float[Tensor, "B Q q"],
-        keys: Float[Tensor, "B K k"],
-        projected_keys: Float[Tensor, "B K k"] | None = None,
-    ) -> Float[Tensor, "B Q K"]:
-        """The scores.
-
-        Raises:
-            ValueError: queries and keys differ in size.
-        """
-        keys = keys if projected_keys is None else projected_keys
-        _check_equal_sizes(queries, keys)
+    def _of(self, queries: Tensor, keys: Tensor) -> Tensor:
         # Scaling the queries, not the scores, keeps the product within float16.
         return (queries / math.sqrt(queries.shape[-1])) @ keys.mT
 
@@ -125,7 +156,7 @@ class BilinearScore(nn.Module):
         return queries @ projected.mT
 
 
-class GaussianScore(nn.Module):
+class GaussianScore(_EqualSizesScore):
     """Logarithm of a Gaussian kernel: its softmax is kernel regression.
 
         a(q, k) = -|(q - k) w|^2 / 2
@@ -139,31 +170,13 @@ class GaussianScore(nn.Module):
         learnable: whether w is a parameter, with `inverse_width` its first value.
     """
 
-    needs_equal_sizes = True
-
     def __init__(self, inverse_width: float = 1.0, *, learnable: bool = False) -> None:
         super().__init__()
         self.inverse_width = (
             nn.Parameter(torch.tensor(inverse_width)) if learnable else inverse_width
         )
 
-    def project_keys(self, keys: Float[Tensor, "B K k"]) -> Float[Tensor, "B K k"]:
-        """The keys themselves: there is nothing to project."""
-        return keys
-
-    def forward(
-        self,
-        queries: Float[Tensor, "B Q q"],
-        keys: Float[Tensor, "B K k"],
-        projected_keys: Float[Tensor, "B K k"] | None = None,
-    ) -> Float[Tensor, "B Q K"]:
-        """The scores.
-
-        Raises:
-            ValueError: queries and keys differ in size.
-        """
-        keys = keys if projected_keys is None else projected_keys
-        _check_equal_sizes(queries, keys)
+    def _of(self, queries: Tensor, keys: Tensor) -> Tensor:
         return -0.5 * self.inverse_width**2 * _squared_distances(queries, keys)
 
 
@@ -189,14 +202,6 @@ class ConstantScore(nn.Module):
     ) -> Float[Tensor, "B Q K"]:
         """Zeros."""
         return queries.new_zeros(*queries.shape[:2], keys.shape[1])
-
-
-def _check_equal_sizes(queries: Tensor, keys: Tensor) -> None:
-    query_size, key_size = queries.shape[-1], keys.shape[-1]
-    if query_size != key_size:
-        raise ValueError(
-            f"this score needs queries and keys of one size, not {query_size} and {key_size}"
-        )
 
 
 def _squared_distances(queries: Tensor, keys: Tensor) -> Tensor:

@@ -12,6 +12,7 @@ from seq2seq.command_line.calling import as_called
 from seq2seq.command_line.help import choices_of
 from seq2seq.command_line.names import hint, listed
 from seq2seq.errors import InputError
+from seq2seq.option_rules import key_of
 
 OPTIONS = {
     "--help": (),
@@ -49,6 +50,8 @@ SHORT_OPTIONS = {
 NO_CHOICE = re.compile(r"(\w+)=([+-]?[\d.]+|true|false)", re.IGNORECASE)
 """A value that can name no file of a group; Hydra knows only to raise a `ValueError`."""
 
+ONE_OR_MANY = "--multirun alone says whether there are many runs"
+
 
 def check_arguments(arguments: Sequence[str], conf: Path) -> None:
     """Refuse what Hydra would stumble over, or answer with many lines.
@@ -70,6 +73,8 @@ def check_arguments(arguments: Sequence[str], conf: Path) -> None:
         if match and (conf / match[1]).is_dir():
             choices = choices_of(conf, match[1])
             raise InputError(f"{argument}: no such choice; there are {listed(choices)}")
+        if key_of(argument) == "hydra.mode":
+            raise InputError(f"{argument}: {ONE_OR_MANY}")
         if argument.startswith("-"):
             option, equals, value = argument.partition("=")
             _check_option(option, value if equals else following)

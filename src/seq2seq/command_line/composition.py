@@ -25,6 +25,7 @@ from hydra.plugins.config_source import ConfigResult, ConfigSource
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
+from seq2seq.command_line.arguments import ONE_OR_MANY
 from seq2seq.command_line.config_errors import CONFIG_ERRORS
 from seq2seq.command_line.hydra_section import judge_hydra, leaves
 from seq2seq.config import DATA_SCHEMAS, foreign_schema
@@ -73,20 +74,26 @@ class JudgedLoader(ConfigLoaderImpl):
         Raises:
             InputError: the configuration is refused, or nothing that Hydra can compose.
         """
+        if not validate_sweep_overrides:  # Hydra asks for the mode, which --multirun alone says
+            return OmegaConf.create({"hydra": {"mode": None}})
         for override in overrides:
             value = override.partition("=")[2].strip("'\"")
             _require_no_resolver(value or override, override)
         try:
             if run_mode is RunMode.MULTIRUN:
                 overrides = [*self._parameters(config_name, overrides), *overrides]
-            composed = super().load_configuration(
-                config_name, overrides, run_mode, from_shell, validate_sweep_overrides
-            )
+            composed = super().load_configuration(config_name, overrides, run_mode, from_shell)
             judge(OmegaConf.to_container(composed, resolve=False), overrides)
         except (InputError, *CONFIG_ERRORS):
             raise
         except Exception as error:  # Hydra stumbles over odd defaults lists in many ways
             raise InputError(f"the configuration cannot be composed: {shortened(error)}") from error
+        return composed
+
+    def _compose_config_from_defaults_list(self, *args: Any, **kwargs: Any) -> DictConfig:
+        composed = super()._compose_config_from_defaults_list(*args, **kwargs)
+        if composed.hydra.mode is not None:
+            raise InputError(f"hydra.mode: {ONE_OR_MANY}")
         return composed
 
     def _parameters(self, config_name: str | None, overrides: list[str]) -> list[str]:

@@ -217,9 +217,7 @@ def _letters(token: str) -> bytes:
 
 
 def merge_words(
-    weights: npt.ArrayLike,
-    source_words: Sequence[int | None],
-    target_words: Sequence[int | None],
+    weights: npt.ArrayLike, source_words: Sequence[int | None], target_words: Sequence[int | None]
 ) -> Floats:
     """Weights between words, from weights between tokens.
 

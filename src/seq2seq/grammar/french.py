@@ -7,12 +7,7 @@ from seq2seq.grammar.phrase import Phrase
 VOWELS = "aeiouyàâéèêëîïôûùœæ"
 ELIDED = {"le": "l'", "la": "l'", "je": "j'", "ne": "n'", "que": "qu'", "de": "d'", "me": "m'"}
 BEFORE_VOWEL = {"ce": "cet", "ma": "mon", "sa": "son"}
-CONTRACTED = {
-    ("de", "le"): "du",
-    ("de", "les"): "des",
-    ("à", "le"): "au",
-    ("à", "les"): "aux",
-}
+CONTRACTED = {("de", "le"): "du", ("de", "les"): "des", ("à", "le"): "au", ("à", "les"): "aux"}
 
 
 def begins_with_vowel(word: str) -> bool:

@@ -199,10 +199,7 @@ def _adjective_forms(forms: str) -> tuple[str, str, str, str, str]:
 
 
 def _verb(
-    source: str,
-    target: str,
-    conjugation: dict[str, list[str]],
-    kinds: frozenset[str] = frozenset(),
+    source: str, target: str, conjugation: dict[str, list[str]], kinds: frozenset[str] = frozenset()
 ) -> Verb:
     """A verb from "english[/past]"; the first English word is the one that is inflected."""
     base, _, given_past = source.partition("/")

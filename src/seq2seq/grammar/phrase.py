@@ -94,9 +94,7 @@ class _Side:
 
 
 def compose(
-    source_template: str,
-    target_template: str,
-    slots: Mapping[str, Phrase | Lexeme],
+    source_template: str, target_template: str, slots: Mapping[str, Phrase | Lexeme]
 ) -> Phrase:
     """Fill a rule.
 

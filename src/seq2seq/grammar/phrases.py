@@ -102,9 +102,7 @@ class NounPhrases:
         joined = compose(rule["source"], rule["target"], {"NP": first, "SECOND": second})
         feminine = agreement_of(first).feminine and agreement_of(second).feminine
         return replace(
-            joined,
-            agreement=Agreement(3, plural=True, feminine=feminine),
-            contents=first.contents,
+            joined, agreement=Agreement(3, plural=True, feminine=feminine), contents=first.contents
         )
 
     def noun_phrase(

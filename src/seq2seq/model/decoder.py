@@ -22,11 +22,11 @@ from torch import Tensor, nn
 from seq2seq.attention.masking import length_mask
 from seq2seq.model.contracts import Decoder
 from seq2seq.model.layers import Layer, advance_layers
-from seq2seq.model.memory import Encoded, Memory, State
-from seq2seq.model.parts import Parts
+from seq2seq.model.memory import Memory, State
+from seq2seq.model.parts import AttendingDecoder, Parts
 
 
-class BahdanauDecoder(nn.Module):
+class BahdanauDecoder(AttendingDecoder):
     """The decoder above, with any number of layers: the query is the state of the top one.
 
     Where the score needs queries and keys of equal size the keys are projected to it first.
@@ -35,8 +35,6 @@ class BahdanauDecoder(nn.Module):
     Args:
         parts: what it is made of.
     """
-
-    attends = True
 
     def __init__(self, parts: Parts) -> None:
         super().__init__()
@@ -57,16 +55,6 @@ class BahdanauDecoder(nn.Module):
     def layers(self) -> list[Layer]:
         """The first layer and those above it."""
         return [self.first_layer, *self.upper_layers]
-
-    def remember(self, encoded: Encoded) -> Memory:
-        """Project the keys, and draw the dropout that all tokens of a sentence share."""
-        keys = self.key_projection(encoded.states)
-        masks = self.dropout.of_sizes(encoded.states[:, 0], self._mask_sizes)
-        return encoded.remembered(keys, self.attention.remember(keys), masks)
-
-    def initial_state(self, memory: Memory) -> State:
-        """One tensor a layer, the top layer last, then what the attention keeps."""
-        return (*self.bridge(memory.final_states), *self.attention.initial_state(memory))
 
     def step(
         self, embedded: Float[Tensor, "N E"], state: State, memory: Memory

@@ -13,7 +13,25 @@ LEVELS = 2**16
 """Random numbers have 16 bits: p is rounded to a multiple of 1 / 65536."""
 
 
-class GRULayer(nn.Module):
+class _GatedLayer(nn.Module):
+    """The parameters of a cell of `num_gates` gates, and the part of them that reads the input."""
+
+    num_gates: int
+
+    def __init__(self, input_size: int, hidden_size: int) -> None:
+        super().__init__()
+        self.input_gates = nn.Linear(input_size, self.num_gates * hidden_size)
+        self.state_gates = nn.Linear(hidden_size, self.num_gates * hidden_size)
+        bound = hidden_size**-0.5
+        for parameter in self.parameters():
+            nn.init.uniform_(parameter, -bound, bound)
+
+    def inputs(self, inputs: Float[Tensor, "... I"]) -> Float[Tensor, "... G"]:
+        """The input's share x of the gates (G = `num_gates` H) of one step, or of all."""
+        return self.input_gates(inputs)
+
+
+class GRULayer(_GatedLayer):
     """A gated recurrent unit (Cho et al. 2014), in the form of `torch.nn.GRUCell`:
 
         r = sigmoid(x_r + h_r),  z = sigmoid(x_z + h_z),  n = tanh(x_n + r * h_n)
@@ -24,18 +42,6 @@ class GRULayer(nn.Module):
     """
 
     num_gates, num_states = 3, 1
-
-    def __init__(self, input_size: int, hidden_size: int) -> None:
-        super().__init__()
-        self.input_gates = nn.Linear(input_size, 3 * hidden_size)
-        self.state_gates = nn.Linear(hidden_size, 3 * hidden_size)
-        bound = hidden_size**-0.5
-        for parameter in self.parameters():
-            nn.init.uniform_(parameter, -bound, bound)
-
-    def inputs(self, inputs: Float[Tensor, "... I"]) -> Float[Tensor, "... G"]:
-        """The input's share x of the gates (G = 3 H), for one step or for all of them at once."""
-        return self.input_gates(inputs)
 
     def advance(
         self, inputs: Float[Tensor, "N G"], state: Float[Tensor, "N H"]
@@ -53,7 +59,7 @@ class GRULayer(nn.Module):
         return state
 
 
-class LSTMLayer(nn.Module):
+class LSTMLayer(_GatedLayer):
     """Long short-term memory (Hochreiter and Schmidhuber 1997), in the form of `torch.nn.LSTMCell`:
 
         i = sigmoid(x_i + h_i),  f = sigmoid(x_f + h_f),  o = sigmoid(x_o + h_o),
@@ -65,18 +71,6 @@ class LSTMLayer(nn.Module):
     """
 
     num_gates, num_states = 4, 2
-
-    def __init__(self, input_size: int, hidden_size: int) -> None:
-        super().__init__()
-        self.input_gates = nn.Linear(input_size, 4 * hidden_size)
-        self.state_gates = nn.Linear(hidden_size, 4 * hidden_size)
-        bound = hidden_size**-0.5
-        for parameter in self.parameters():
-            nn.init.uniform_(parameter, -bound, bound)
-
-    def inputs(self, inputs: Float[Tensor, "... I"]) -> Float[Tensor, "... G"]:
-        """The input's share x of the gates (G = 4 H), for one step or for all of them at once."""
-        return self.input_gates(inputs)
 
     def advance(
         self, inputs: Float[Tensor, "N G"], state: Float[Tensor, "N C"]

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from seq2seq.model.attentions.build import Attention, AttentionForm, build_attention
 from seq2seq.model.layers import CELLS, DeepReadout, Dropout, Dropouts, Layer, Readout, StateReadout
-from seq2seq.model.memory import State
+from seq2seq.model.memory import Encoded, Memory, State
 from seq2seq.model.precision import at_least_float32
 from seq2seq.model.spec import ModelSpec
 
@@ -145,3 +145,39 @@ def _bridge(initial_state: str, final_size: int, size: int) -> nn.Module:
     if final_size == size:
         return nn.Identity()
     return nn.Sequential(nn.Linear(final_size, size), nn.Tanh())
+
+
+class AttendingDecoder(nn.Module):
+    """What decoders with attention have in common: what they keep of a sentence, and begin with."""
+
+    attends = True
+    attention: Attention
+    dropout: Dropouts
+    bridge: Bridge
+    key_projection: nn.Module
+    _mask_sizes: list[int]
+
+    def remember(self, encoded: Encoded) -> Memory:
+        """Project the keys, and draw the dropout that all tokens of a sentence share."""
+        keys = self.key_projection(encoded.states)
+        masks = self.dropout.of_sizes(encoded.states[:, 0], self._mask_sizes)
+        return encoded.remembered(keys, self.attention.remember(keys), masks)
+
+    def initial_state(self, memory: Memory) -> State:
+        """One tensor a layer, the top layer last, then what the attention keeps."""
+        return (*self.bridge(memory.final_states), *self.attention.initial_state(memory))
+
+
+class BlindDecoder(nn.Module):
+    """What decoders without attention have in common: they begin with the encoder's last states."""
+
+    attends = False
+
+    def __init__(self, parts: Parts) -> None:
+        super().__init__()
+        self.embedding, self.dropout = parts.embedding, parts.dropouts()
+        self.bridge = parts.bridge()
+
+    def initial_state(self, memory: Memory) -> State:
+        """One tensor a layer, the top layer last."""
+        return self.bridge(memory.final_states)

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from msgspec import to_builtins
 from omegaconf import OmegaConf
 
 from seq2seq.config import Config
@@ -40,10 +41,8 @@ def config_values(config: Config) -> dict[str, Any]:
 
 def plain_values(section: Any) -> dict[str, Any]:
     """A section as JSON values."""
-    values = OmegaConf.to_container(OmegaConf.structured(section), enum_to_str=True)
-    if not isinstance(values, dict):
-        raise TypeError(f"a configuration is a mapping, not {type(values).__name__}")
-    return {str(key): value for key, value in values.items()}
+    values: dict[str, Any] = to_builtins(section)
+    return values
 
 
 def config_yaml(config: Config) -> str:

@@ -17,11 +17,7 @@ from seq2seq.storage.writing import write_file
 from seq2seq.text.casing import Casing
 from seq2seq.text.corpus import SentencePair
 from seq2seq.text.splitters import SPLITTERS, SUBWORDS, make_splitter
-from seq2seq.text.tokenizers import (
-    SubwordTokenizer,
-    WordTokenizer,
-    train_sentencepiece,
-)
+from seq2seq.text.tokenizers import SubwordTokenizer, WordTokenizer, train_sentencepiece
 from seq2seq.text.torchtext_adapter import frequent_tokens
 from seq2seq.text.vocabulary import SPECIALS, UNKNOWN_ID, Vocabulary
 
@@ -103,10 +99,7 @@ class CodecSettings:
 
 
 def train_codecs(
-    pairs: Sequence[SentencePair],
-    settings: CodecSettings,
-    languages: tuple[str, str],
-    folder: Path,
+    pairs: Sequence[SentencePair], settings: CodecSettings, languages: tuple[str, str], folder: Path
 ) -> tuple[TextCodec, TextCodec]:
     """Make the source and the target codec from training pairs, and save them in `folder`.
 

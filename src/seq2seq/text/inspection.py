@@ -35,11 +35,7 @@ WIDTH = 60
 
 
 def inspection_report(
-    splits: Splits,
-    *,
-    codecs: tuple[TextCodec, TextCodec],
-    languages: tuple[str, str],
-    order: Order,
+    splits: Splits, *, codecs: tuple[TextCodec, TextCodec], languages: tuple[str, str], order: Order
 ) -> str:
     """Counts, lengths, outliers, unknown tokens, repetition, overlap, odd characters, batches.
 

@@ -7,13 +7,7 @@ from itertools import chain, compress, islice
 from pathlib import Path
 
 from seq2seq.errors import InputError
-from seq2seq.text.corpus import (
-    SentencePair,
-    Shard,
-    decode_lines,
-    read_parallel,
-    require_partners,
-)
+from seq2seq.text.corpus import SentencePair, Shard, decode_lines, read_parallel, require_partners
 from seq2seq.text.files import LINES_AT_ONCE, InputFile
 from seq2seq.text.sample import Sample
 from seq2seq.text.text_digests import are_held_out

@@ -15,10 +15,7 @@ import sentencepiece
 from seq2seq.errors import InputError
 from seq2seq.storage.typed_json import open_regular
 from seq2seq.text.splitters import make_splitter
-from seq2seq.text.torchtext_adapter import (
-    load_sentencepiece,
-    sentencepiece_splitter,
-)
+from seq2seq.text.torchtext_adapter import load_sentencepiece, sentencepiece_splitter
 from seq2seq.text.vocabulary import (
     BEGIN,
     BEGIN_ID,

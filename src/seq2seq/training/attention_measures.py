@@ -5,9 +5,7 @@ from functools import cached_property
 
 from torch import Tensor
 
-from seq2seq.evaluation.alignment import (
-    AlignmentCounts,
-)
+from seq2seq.evaluation.alignment import AlignmentCounts
 from seq2seq.evaluation.attention_health import HealthSums, health_sums
 from seq2seq.text.batch import Batch
 from seq2seq.text.codec import TextCodec

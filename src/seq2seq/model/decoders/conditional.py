@@ -12,21 +12,19 @@ state has seen the context before the next word is chosen.
 """
 
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
-from seq2seq.model.memory import Encoded, Memory, State
-from seq2seq.model.parts import Parts
+from seq2seq.model.memory import Memory, State
+from seq2seq.model.parts import AttendingDecoder, Parts
 from seq2seq.model.stack import Stack
 
 
-class ConditionalDecoder(nn.Module):
+class ConditionalDecoder(AttendingDecoder):
     """The decoder above; further layers, with either cell, are above GRU_2.
 
     Args:
         parts: what it is made of.
     """
-
-    attends = True
 
     def __init__(self, parts: Parts) -> None:
         super().__init__()
@@ -39,16 +37,6 @@ class ConditionalDecoder(nn.Module):
         self.readout = parts.readout()
         self.output = parts.output(self.readout.feature_size)
         self._mask_sizes = parts.mask_sizes(self.readout.feature_size)
-
-    def remember(self, encoded: Encoded) -> Memory:
-        """Project the keys, and draw the dropout that all tokens of a sentence share."""
-        keys = self.key_projection(encoded.states)
-        masks = self.dropout.of_sizes(encoded.states[:, 0], self._mask_sizes)
-        return encoded.remembered(keys, self.attention.remember(keys), masks)
-
-    def initial_state(self, memory: Memory) -> State:
-        """One tensor a layer, s first, then what the attention keeps."""
-        return (*self.bridge(memory.final_states), *self.attention.initial_state(memory))
 
     def step(
         self, embedded: Float[Tensor, "N E"], state: State, memory: Memory

@@ -10,29 +10,22 @@ translation", 2014, with the readouts of this project in place of their maxout.
 """
 
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
 from seq2seq.model.memory import Encoded, Memory, State
-from seq2seq.model.parts import Parts
+from seq2seq.model.parts import BlindDecoder, Parts
 from seq2seq.model.stack import Stack
 
 
-class ContextDecoder(nn.Module):
+class ContextDecoder(BlindDecoder):
     """The decoder above, with any number of layers of either cell; s is the state of the top one.
 
     Args:
         parts: what it is made of.
     """
 
-    attends = False
-
     def __init__(self, parts: Parts) -> None:
-        super().__init__()
-        self.embedding, self.dropout, self.bridge = (
-            parts.embedding,
-            parts.dropouts(),
-            parts.bridge(),
-        )
+        super().__init__(parts)
         self.layers = Stack(parts.layers(parts.embedding_size))
         self.context_gates = parts.context_gates()
         self.readout = parts.readout()
@@ -46,10 +39,6 @@ class ContextDecoder(nn.Module):
         summary = encoded.summarised(context)
         masks = self.dropout.of_sizes(context, self._mask_sizes)
         return summary.remembered(summary.states, self.context_gates(summary.states), masks)
-
-    def initial_state(self, memory: Memory) -> State:
-        """One tensor a layer, the top layer last."""
-        return self.bridge(memory.final_states)
 
     def step(
         self, embedded: Float[Tensor, "N E"], state: State, memory: Memory

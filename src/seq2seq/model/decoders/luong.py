@@ -16,19 +16,17 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from seq2seq.model.memory import Encoded, Memory, State
-from seq2seq.model.parts import Parts
+from seq2seq.model.memory import Memory, State
+from seq2seq.model.parts import AttendingDecoder, Parts
 from seq2seq.model.stack import Stack
 
 
-class LuongDecoder(nn.Module):
+class LuongDecoder(AttendingDecoder):
     """The decoder above, with any number of layers of either cell; s is the state of the top one.
 
     Args:
         parts: what it is made of.
     """
-
-    attends = True
 
     def __init__(self, parts: Parts) -> None:
         super().__init__()
@@ -42,12 +40,6 @@ class LuongDecoder(nn.Module):
         self.attentional = nn.Linear(parts.memory_size + parts.hidden_size, size, bias=False)
         self.output = parts.output(size)
         self._mask_sizes = parts.mask_sizes(size)
-
-    def remember(self, encoded: Encoded) -> Memory:
-        """Project the keys, and draw the dropout that all tokens of a sentence share."""
-        keys = self.key_projection(encoded.states)
-        masks = self.dropout.of_sizes(encoded.states[:, 0], self._mask_sizes)
-        return encoded.remembered(keys, self.attention.remember(keys), masks)
 
     def initial_state(self, memory: Memory) -> State:
         """One tensor a layer, then a (N, 0 if it is not fed), then what the attention keeps."""

@@ -12,26 +12,19 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from seq2seq.model.memory import Encoded, Memory, State
-from seq2seq.model.parts import Parts
+from seq2seq.model.parts import BlindDecoder, Parts
 from seq2seq.model.stack import Stack
 
 
-class PlainDecoder(nn.Module):
+class PlainDecoder(BlindDecoder):
     """The decoder above, with any number of layers of either cell; s is the state of the top one.
 
     Args:
         parts: what it is made of.
     """
 
-    attends = False
-
     def __init__(self, parts: Parts) -> None:
-        super().__init__()
-        self.embedding, self.dropout, self.bridge = (
-            parts.embedding,
-            parts.dropouts(),
-            parts.bridge(),
-        )
+        super().__init__(parts)
         self.layers = Stack(parts.layers(parts.embedding_size))
         size = parts.spec.readout_size
         self.readout = nn.Identity() if size is None else _readout(parts.hidden_size, size)
@@ -43,10 +36,6 @@ class PlainDecoder(nn.Module):
         summary = encoded.summarised(encoded.states[:, 0])
         masks = self.dropout.of_sizes(encoded.states[:, 0], self._mask_sizes)
         return summary.remembered(summary.states, summary.states, masks)
-
-    def initial_state(self, memory: Memory) -> State:
-        """One tensor a layer, the top layer last."""
-        return self.bridge(memory.final_states)
 
     def step(
         self, embedded: Float[Tensor, "N E"], state: State, memory: Memory

@@ -9,8 +9,7 @@ from seq2seq.text.store import EncodedSplit
 def build_search(decoding: DecodingConfig) -> Search:
     """The beam search by which a finished run is scored."""
     return Search(
-        beam=decoding.beam,
-        penalty=LengthPenalty(decoding.length_penalty.value, decoding.alpha),
+        beam=decoding.beam, penalty=LengthPenalty(decoding.length_penalty.value, decoding.alpha)
     )
 
 

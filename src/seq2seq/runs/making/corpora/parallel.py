@@ -4,13 +4,7 @@ from seq2seq.config import FilePairConfig, ParallelConfig, ValidationFilesConfig
 from seq2seq.errors import InputError
 from seq2seq.runs.making.language_codes import require_language_codes
 from seq2seq.text.corpus import ParallelCorpus, SentencePair, Shard, hold_out
-from seq2seq.text.shards import (
-    are_larger,
-    find_shards,
-    first_pairs,
-    read_shards,
-    require_readable,
-)
+from seq2seq.text.shards import are_larger, find_shards, first_pairs, read_shards, require_readable
 
 MEGABYTE = 10**6
 
