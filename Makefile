@@ -45,6 +45,13 @@ browser: $(STAMP) ## drive the Attention tab in chromium (docs/viewing.md)
 notebook: $(STAMP) ## run notebooks/training.ipynb, which keeps what it shows
 	$(BIN)/jupyter execute --inplace notebooks/training.ipynb
 
+.PHONY: loggers
+loggers: ## one run with four loggers, whose scalars are compared, in an environment of its own
+	$(PYTHON) -m venv .loggers
+	.loggers/bin/pip install --quiet --constraint constraints.txt torch
+	.loggers/bin/pip install --quiet --editable '.[mlflow,wandb]'
+	OMP_NUM_THREADS=1 .loggers/bin/python -m tests.four_loggers
+
 .PHONY: check
 check: $(STAMP) ## format check, lint and type check
 	$(BIN)/ruff format --check .

@@ -121,6 +121,7 @@ def uses(do, run):
     do(f"seq2seq log-attention {run} --input sentences.txt --beam 2")
     do(f"seq2seq export-attention {run} -o page.html")
     do(f"seq2seq export-page {run} -o translating.html")
+    do(f"seq2seq export-onnx {run} -o onnx")
     assert (do.here / "a picture.png").read_bytes().startswith(b"\x89PNG")
     for page in ("page.html", "translating.html"):
         assert "<script" in (do.here / page).read_text("utf-8")

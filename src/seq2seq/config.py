@@ -17,6 +17,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from seq2seq.errors import InputError
 from seq2seq.evaluation.metrics import quick_metrics
+from seq2seq.model.attentions.registry import ATTENTIONS, KINDS
 from seq2seq.option_rules import refusals
 from seq2seq.plain_text import first_line
 from seq2seq.registry import Registry
@@ -49,13 +50,6 @@ CellName = Enum("CellName", {"gru": "gru", "lstm": "lstm"})
 
 Query = Enum("Query", {"state": "state", "state_and_token": "state_and_token"})
 """What the decoder's attention asks with."""
-
-AttentionKind = Enum(
-    "AttentionKind",
-    {"global": "global", "local_m": "local_m", "local_p": "local_p", "monotonic": "monotonic"},
-)
-"""Which source tokens the attention looks at."""
-
 
 Normaliser = Enum("Normaliser", {"softmax": "softmax", "sparsemax": "sparsemax"})
 """What turns scores into weights."""
@@ -106,6 +100,11 @@ Pruner = Enum("Pruner", {"none": "none", "median": "median", "halving": "halving
 
 KeptCheckpoints = Enum("KeptCheckpoints", {"all": "all", "best": "best", "none": "none"})
 """What a sweep leaves of the checkpoints of a job that is done."""
+
+LoggerName = Enum(
+    "LoggerName", {"tensorboard": "tensorboard", "csv": "csv", "mlflow": "mlflow", "wandb": "wandb"}
+)
+"""Where scalars and pictures go."""
 
 ResumeMode = Enum("ResumeMode", {"auto": "auto", "required": "required", "never": "never"})
 """Whether a run continues from what is in its folder."""
@@ -307,13 +306,41 @@ class ModelConfig:
 
 
 @dataclass(kw_only=True, slots=True)
+class AttentionOptions:
+    """`attention.options`: none; another package's attention has a dataclass made of this."""
+
+    def __post_init__(self) -> None:
+        check_ranges("attention.options", self)
+
+
+def attention_options(kind: str) -> type[AttentionOptions]:
+    """The options of a kind of attention.
+
+    Raises:
+        InputError: another package is to bring it, which does not, or is broken.
+    """
+    if kind in KINDS:
+        return AttentionOptions
+    try:
+        options = ATTENTIONS[kind].options
+        require_settings(options, AttentionOptions)
+    except (ValueError, ImportError, TypeError) as error:
+        raise InputError(f"attention.kind: {first_line(error)}") from error
+    return options
+
+
+@dataclass(kw_only=True, slots=True)
 class AttentionConfig:
     """`attention`."""
 
     score: str = setting("registered name of the scoring function")
     hidden_size: int | None = setting("hidden size of the score; null: it has none", low=1)
     dropout: float = setting("on the weights used for pooling", low=0, high=0.95)
-    kind: AttentionKind = setting("which tokens: global: all; local_m, local_p; monotonic")
+    kind: str = setting(
+        "which tokens: global: all; local_m, local_p; monotonic; or another package's",
+        names=lambda: [*KINDS, *ATTENTIONS.names()],
+    )
+    options: AttentionOptions
     window: int | None = setting("tokens on either side, with kind=local_m or local_p", low=1)
     normaliser: Normaliser = setting("softmax, or sparsemax: many weights are zero")
     coverage: bool = setting("scores know what has been attended to; additive score only")
@@ -321,6 +348,11 @@ class AttentionConfig:
 
     def __post_init__(self) -> None:
         check_ranges("attention", self)
+        if type(self.options) is not attention_options(self.kind):
+            raise InputError(
+                f"attention.kind={self.kind} does not go with the options of another attention: "
+                f"choose attention={self.kind}"
+            )
 
 
 @dataclass(kw_only=True, slots=True)
@@ -398,6 +430,7 @@ class TrainerConfig:
     skip_nonfinite: int = setting(
         "with NaN or infinity that are left out before training stops", low=0, unit="steps"
     )
+    profile: bool = setting("write where the time of some steps goes, docs/viewing.md")
     callbacks: list[str] = setting("registered names of callbacks of other packages")
 
     def __post_init__(self) -> None:
@@ -512,6 +545,7 @@ class Config:
     seed: int = setting("seed of parameters, dropout and batch order", low=0, high=2**32 - 1)
     init_from: str | None = setting("start from the weights of this run or model folder")
     allow_overlap: bool = setting("start from a model that was trained on what is held out here")
+    logger: list[LoggerName] = setting("where the course of training is logged")
     check_corpus: bool = setting("print what training would read, and stop")
     data: DataConfig
     model: ModelConfig
@@ -628,11 +662,20 @@ class Corpus:
     has_test_split: Callable[[Any], bool] = lambda _: True
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.options, type) and issubclass(self.options, CorpusOptions)):
-            raise TypeError(f"the options {self.options!r:.80} are made of no CorpusOptions")
-        for described in fields(self.options):
-            if "meaning" not in (described.metadata or ()) and not is_dataclass(described.type):
-                raise TypeError(f"the option {described.name} has no setting(…)")
+        require_settings(self.options, CorpusOptions)
+
+
+def require_settings(options: type[Any], base: type[Any]) -> None:
+    """Check that another package's options are made of ours, and each is a `setting`.
+
+    Raises:
+        TypeError: they are not.
+    """
+    if not (isinstance(options, type) and issubclass(options, base)):
+        raise TypeError(f"the options {options!r:.80} are made of no {base.__name__}")
+    for described in fields(options):
+        if "meaning" not in (described.metadata or ()) and not is_dataclass(described.type):
+            raise TypeError(f"the option {described.name} has no setting(…)")
 
 
 CORPORA: Registry[Corpus] = Registry("corpus", {}, Corpus, reserved=DATA_SCHEMAS, plural="corpora")
@@ -643,17 +686,19 @@ def data_schemas() -> Mapping[str, type[DataConfig]]:
     return DATA_SCHEMAS | {name: corpus.options for name, corpus in CORPORA.working().items()}
 
 
-def corpus_schema(name: str) -> DictConfig:
-    """The schema of another package's corpus, for Hydra.
+def foreign_schema(group: str, name: str) -> DictConfig:
+    """The schema of what another package brings to the group `data` or `attention`, for Hydra.
 
     Raises:
         InputError: there is none of that name, or its package is broken.
     """
     try:
-        keys: DictConfig = OmegaConf.structured(CORPORA[name].options)
+        options = attention_options(name) if group == "attention" else CORPORA[name].options
+        keys: DictConfig = OmegaConf.structured(options)
     except (ValueError, ImportError, TypeError, OmegaConfBaseException) as error:
-        raise InputError(f"data={name}: {first_line(error)}") from error
-    keys.corpus = name
+        raise InputError(f"{group}={name}: {first_line(error)}") from error
+    if group == "data":
+        keys.corpus = name
     return keys
 
 
@@ -680,6 +725,8 @@ def all_keys() -> dict[str, "Field[Any]"]:
     found = dict(described_keys(Config))
     for data in data_schemas().values():
         found |= described_keys(data, "data.")
+    for attention in ATTENTIONS.working().values():
+        found |= described_keys(attention.options, "attention.options.")
     return found
 
 

@@ -13,6 +13,7 @@ PLAIN = {
     "hidden_size": 5,
     "dropout": 0.0,
     "kind": "global",
+    "options": {},
     "coverage": False,
     "normaliser": "softmax",
     "heads": 1,

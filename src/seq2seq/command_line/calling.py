@@ -15,6 +15,7 @@ COMMANDS = {
     "log-attention": "scripts/log_attention.py",
     "export-attention": "scripts/export_attention.py",
     "export-page": "scripts/export_page.py",
+    "export-onnx": "scripts/export_onnx.py",
     "rerun": "scripts/rerun.py",
     "speedrun": "scripts/speedrun.py",
     "claim": "scripts/claim.py",

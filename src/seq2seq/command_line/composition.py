@@ -28,7 +28,7 @@ from omegaconf import DictConfig, OmegaConf
 from seq2seq.command_line.arguments import ONE_OR_MANY
 from seq2seq.command_line.config_errors import CONFIG_ERRORS
 from seq2seq.command_line.hydra_section import judge_hydra, leaves
-from seq2seq.config import DATA_SCHEMAS, corpus_schema
+from seq2seq.config import DATA_SCHEMAS, foreign_schema
 from seq2seq.errors import InputError
 from seq2seq.option_rules import key_of
 from seq2seq.plain_text import shortened
@@ -38,8 +38,8 @@ from seq2seq.storage.plain_yaml import plain_yaml
 REFERENCE = re.compile(r"\$\{([A-Za-z_]\w*(\.\w+)*)\}")
 """The one interpolation there is: all of a value, by the key of another, which is no reference."""
 
-DATA, PACKAGES = "schema/data", "seq2seq.conf"
-"""The group of the schemas of corpora; that of the entry points of packages with a folder conf."""
+SCHEMAS, PACKAGES = {"schema/data": DATA_SCHEMAS, "schema/attention": {}}, "seq2seq.conf"
+"""Groups of schemas that packages add to, with ours; the entry points of their folders conf."""
 
 
 @contextmanager
@@ -143,9 +143,9 @@ class PlainRepository(ConfigRepository):
     ) -> ConfigSource | None:
         _require_plain_name(config_path)
         group, _, name = config_path.rpartition("/")
-        if (group, object_type) == (DATA, ObjectType.CONFIG) and name not in DATA_SCHEMAS:
+        if object_type is ObjectType.CONFIG and name not in SCHEMAS.get(group, [name]):
             known: Any = self.get_schema_source()
-            known.store.store(group=DATA, name=name, node=corpus_schema(name))
+            known.store.store(group=group, name=name, node=foreign_schema(Path(group).name, name))
         return super()._find_object_source(config_path, object_type)
 
 

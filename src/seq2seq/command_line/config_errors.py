@@ -124,7 +124,7 @@ def _wrong_value(override: str, reason: str) -> str:
 
 
 def _takes(setting: Setting, value: str) -> str:
-    kind = "one of " if setting.choices else ""
+    kind = "one of " if setting.choices and not setting.expected.startswith("a list") else ""
     return f"{setting.key} takes {kind}{setting.expected}{hint(value, setting.choices)}"
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import Field, dataclass
 from enum import EnumMeta
 from types import NoneType
-from typing import Any, get_args
+from typing import Any, get_args, get_origin
 
 from seq2seq.config import all_keys, data_schemas, described_keys
 
@@ -58,7 +58,10 @@ def _setting(key: str, described: "Field[Any]") -> Setting:
     plain = next(kind for kind in types if kind is not NoneType)
     named = tuple(described.metadata["names"]())
     choices = tuple(plain.__members__) if isinstance(plain, EnumMeta) else named
-    expected = ", ".join(choices) or _range(TYPE_NAMES[plain], described)
+    listed = ", ".join(choices)
+    if listed and get_origin(described.type) is list:
+        listed = f"a list, [{choices[0]}], of any of {listed}"
+    expected = listed or _range(TYPE_NAMES[plain], described)
     return Setting(
         key=key,
         meaning=described.metadata["meaning"],

@@ -20,7 +20,7 @@ VERSION = 1
 PLACING = ("experiment_name", "name", "runs_dir", "resume", "sweep")
 """Keys of the configuration that say where a run lives and how it goes on, not what it is."""
 
-LOOKING_ON = ("trainer.callbacks",)
+LOOKING_ON = ("trainer.callbacks", "trainer.profile", "logger")
 """Others that decide no result."""
 
 

@@ -44,6 +44,7 @@ class Parts:
             hidden_size=spec.attention_size,
             dropout=spec.attention_dropout,
             kind=spec.attention_kind,
+            options=spec.attention_options,
             coverage=spec.attention_coverage,
             normaliser=spec.attention_normaliser,
             heads=spec.attention_heads,
@@ -132,10 +133,10 @@ class _Zeros(nn.Module):
 
     def __init__(self, size: int) -> None:
         super().__init__()
-        self._size = size
+        self.size = size
 
     def forward(self, final: Float[Tensor, "B F"]) -> Float[Tensor, "B C"]:
-        return final.new_zeros(len(final), self._size)
+        return final.new_zeros(len(final), self.size)
 
 
 def _bridge(initial_state: str, final_size: int, size: int) -> nn.Module:

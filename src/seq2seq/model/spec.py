@@ -1,11 +1,10 @@
 """Sizes and choices of a model."""
 
-from dataclasses import MISSING, dataclass, fields
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta
-
-from seq2seq.model.attentions.build import Kind
 
 Size = Annotated[int, Meta(ge=1, le=10**9)]
 Probability = Annotated[float, Meta(ge=0, lt=1)]
@@ -42,7 +41,8 @@ class ModelSpec:
         readout_dropout: on the decoder's features.
         query: of the attention: ``state``, or ``state_and_token``, see `BahdanauDecoder`.
         attention_kind: which tokens it looks at: all, a window (`…attentions.windows`), or one
-            after the other (`…attentions.monotonic`).
+            after the other (`…attentions.monotonic`); or another package's.
+        attention_options: of another package's kind.
         attention_coverage: see `…attentions.coverage`.
         attention_normaliser: ``softmax`` or ``sparsemax``.
         attention_heads: see `…attentions.heads`.
@@ -73,7 +73,8 @@ class ModelSpec:
     memory_dropout: Probability | None = None
     readout_dropout: Probability | None = None
     query: Literal["state", "state_and_token"] = "state"
-    attention_kind: Kind = "global"
+    attention_kind: str = "global"
+    attention_options: Mapping[str, Any] = field(default_factory=dict)
     attention_coverage: bool = False
     attention_normaliser: Literal["softmax", "sparsemax"] = "softmax"
     attention_heads: Annotated[int, Meta(ge=1, le=64)] = 1
@@ -90,5 +91,5 @@ class ModelSpec:
 
 BEFORE_CHOICES = {
     each.name: each.default for each in fields(ModelSpec) if each.default is not MISSING
-}
+} | {"attention_options": {}}
 """What every model was before there was a choice; what is of that time does not name it."""

@@ -2,18 +2,22 @@
 
 import logging
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import lightning.pytorch as pl
 import numpy as np
 import torch
 from lightning.pytorch.callbacks import Callback
+from lightning.pytorch.loggers import Logger
 
 from seq2seq.allocator import keep_freed_memory
 from seq2seq.config import Config
+from seq2seq.experiments.ledger import flat
 from seq2seq.plain_text import one_line
+from seq2seq.runs.making.loggers import CSV, CsvLog, rewind_rows
 from seq2seq.runs.making.training import (
     build_data,
     build_module,
@@ -25,7 +29,7 @@ from seq2seq.runs.preparation import PreparedRun
 from seq2seq.runs.resuming import continuable
 from seq2seq.runs.run_record import RunRecord
 from seq2seq.tensorboard.callbacks import log_config
-from seq2seq.tensorboard.event_log import rewind_events
+from seq2seq.tensorboard.event_log import EventLog, event_log, rewind_events
 from seq2seq.training.checkpoint_io import DurableCheckpointIO
 from seq2seq.training.continuing import require_same_form
 from seq2seq.training.failures import failures_in_one_line
@@ -61,6 +65,7 @@ def fit(
     run_dir: Path,
     record: RunRecord,
     job: ProcessGroup,
+    loggers: list[Logger],
     watchers: Sequence[Callback] = (),
 ) -> dict[str, Any]:
     """Fit the model, as one of the processes of a job; returns facts of the training.
@@ -71,6 +76,7 @@ def fit(
         run_dir: its folder.
         record: is told of every validation.
         job: the processes that train together.
+        loggers: of `open_loggers`.
         watchers: callbacks that look on.
 
     Raises:
@@ -85,7 +91,7 @@ def fit(
     module = build_module(config, prepared.exported.model, prepared.corpus, num_steps, job)
     point, stop = prepared.resume_point, build_stop(run_dir, job)
     if job.is_first:
-        rewind_events(run_dir, {} if point is None else point.event_sizes)
+        _rewind(run_dir, {} if point is None else point.event_sizes, loggers)
     checkpoint_io = DurableCheckpointIO(record.require_place)
     trainer = build_trainer(
         config,
@@ -101,6 +107,7 @@ def fit(
         stop=stop,
         job=job,
         watchers=watchers,
+        loggers=loggers,
     )
 
     def check(path: Path, content: dict[str, Any]) -> None:
@@ -109,8 +116,8 @@ def fit(
 
     checkpoint_io.check = check
     record.ledger.threads = torch.get_num_threads()
-    if point is None and job.is_first:
-        log_config(trainer, (run_dir / "config.yaml").read_text(encoding="utf-8"))
+    if job.is_first:
+        _log_config(trainer, run_dir, record, is_new=point is None)
     if point is not None:
         print(one_line(f"continuing from {point.checkpoint}, step {point.step}"))
     failures = failures_in_one_line(run_dir, lambda: module.guard.shape)
@@ -121,6 +128,20 @@ def fit(
         record.ledger.peak_device_memory_bytes = torch.cuda.max_memory_allocated(prepared.device)
     facts = {"num_epochs": trainer.current_epoch, "num_steps": trainer.global_step}
     return facts | time_shares(trainer)
+
+
+def _rewind(run_dir: Path, sizes: Mapping[str, int], loggers: Sequence[Logger]) -> None:
+    rewind_events(run_dir, sizes)
+    if any(isinstance(logger, CsvLog) for logger in loggers):
+        rewind_rows(run_dir, sizes.get(CSV, 0))
+
+
+def _log_config(trainer: pl.Trainer, run_dir: Path, record: RunRecord, *, is_new: bool) -> None:
+    if event_log(trainer) is not None and is_new:
+        log_config(trainer, (run_dir / "config.yaml").read_text(encoding="utf-8"))
+    for logger in trainer.loggers:
+        if not isinstance(logger, EventLog):  # `write_hparams` shows them beside the results
+            logger.log_hyperparams(flat(record.ledger.config))
 
 
 def seed_of(seed: int, rank: int) -> int:

@@ -26,7 +26,8 @@ from seq2seq.training.checkpoint_file import VERSION, newest_checkpoint
 FREE = (
     "name", "experiment_name", "runs_dir", "resume.", "device.", "tensorboard.", "decoding.beam",
     "decoding.length_penalty", "decoding.alpha", "sweep.", "trainer.max_epochs",
-    "trainer.max_steps", "trainer.log_every", "trainer.checkpoint_every", "allow_overlap",
+    "trainer.max_steps", "trainer.log_every", "trainer.checkpoint_every", "allow_overlap", "logger",
+    "trainer.profile",
 )  # fmt: skip
 """Keys, or beginnings of keys, that may change: they decide nothing, or the length of training."""
 

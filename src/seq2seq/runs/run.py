@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -90,8 +91,17 @@ def _corpus(config: Config) -> ParallelCorpus:
     """The corpus, unless the model that is to learn from it cannot be built."""
     from seq2seq.runs.making.model import check_model  # noqa: PLC0415 - torch
 
+    _require_loggers(config)
     check_model(config)
     return build_corpus(config.data)
+
+
+def _require_loggers(config: Config) -> None:
+    for name in (logger.value for logger in config.logger):
+        if find_spec(name) is None:
+            raise InputError(
+                f"logger={name} needs the package {name}: pip install 'seq2seq-attention[{name}]'"
+            )
 
 
 def _finished(run_dir: Path, job: ProcessGroup) -> bool:

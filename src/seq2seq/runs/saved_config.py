@@ -11,7 +11,15 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from seq2seq.config import CORPORA, DATA_SCHEMAS, Config, DataConfig, SweepConfig
+from seq2seq.config import (
+    CORPORA,
+    DATA_SCHEMAS,
+    AttentionOptions,
+    Config,
+    DataConfig,
+    SweepConfig,
+    attention_options,
+)
 from seq2seq.errors import InputError
 from seq2seq.own_files import CONF
 from seq2seq.plain_text import shortened
@@ -51,6 +59,8 @@ def _build(schema: Any, values: Any, prefix: str, given: Mapping[str, Any]) -> A
         wrong = ", ".join(sorted(f"{prefix}{name}" for name in names ^ values.keys()))
         raise ValueError(f"keys too many or missing: {wrong}")
     kinds = typing.get_type_hints(schema)
+    if kinds.get("options") is AttentionOptions:
+        kinds["options"] = attention_options(values["kind"])
     built = {name: _value(kinds[name], values[name], f"{prefix}{name}") for name in names}
     return schema(**built, **given)
 

@@ -16,6 +16,7 @@ from seq2seq.evaluation.bleu import cased_bleu
 from seq2seq.runs.fit import fit
 from seq2seq.runs.making.corpus import build_corpus
 from seq2seq.runs.making.decoding import build_search
+from seq2seq.runs.making.loggers import open_loggers
 from seq2seq.runs.preparation import PreparedRun, prepare
 from seq2seq.runs.run_record import RunRecord, config_yaml
 from seq2seq.storage.writing import write_file
@@ -125,7 +126,8 @@ def speedrun(config: Config, run_dir: Path, overrides: list[str], *, bleu: float
         prepared = prepare(config, corpus, run_dir, ALONE)
         write_file(run_dir / "config.yaml", config_yaml(config))
         goal = Goal(prepared, config, bleu=bleu, started=started)
-        fit(config, prepared, run_dir, record, ALONE, watchers=[goal])
+        with open_loggers(config, run_dir, ALONE) as loggers:
+            fit(config, prepared, run_dir, record, ALONE, loggers, watchers=[goal])
     return goal.marks
 
 

@@ -36,18 +36,27 @@ def train_and_score(
     """
     # imported this late, Lightning costs nothing to a user whose input is refused
     from seq2seq.runs.fit import fit  # noqa: PLC0415
+    from seq2seq.runs.making.loggers import open_loggers  # noqa: PLC0415
+    from seq2seq.tensorboard.event_log import EventLog  # noqa: PLC0415
     from seq2seq.training.failures import failures_in_one_line  # noqa: PLC0415
 
-    facts = fit(config, prepared, run_dir, record, job)
-    if not job.is_first:
-        return facts
-    with failures_in_one_line(run_dir, lambda: "sentences to translate"):
-        kept = _kept_checkpoint(run_dir / "checkpoints")
-        load_model_weights(kept, prepared.exported.model)
-        save_model_folder(run_dir / "model", prepared.exported)
-        scores = _score(config, prepared, run_dir)
-        metrics = shown_metrics(scores, record.ledger, of_best=kept.name == BEST)
-        write_hparams(run_dir, flat(record.ledger.config), metrics, facts["num_steps"])
+    with open_loggers(config, run_dir, job) as loggers:
+        facts = fit(config, prepared, run_dir, record, job, loggers)
+        if not job.is_first:
+            return facts
+        with failures_in_one_line(run_dir, lambda: "sentences to translate"):
+            kept = _kept_checkpoint(run_dir / "checkpoints")
+            load_model_weights(kept, prepared.exported.model)
+            save_model_folder(run_dir / "model", prepared.exported)
+            scores = _score(config, prepared, run_dir)
+            metrics = shown_metrics(scores, record.ledger, of_best=kept.name == BEST)
+            for logger in loggers:
+                if isinstance(logger, EventLog):
+                    values = flat(record.ledger.config)
+                    write_hparams(run_dir, values, metrics, facts["num_steps"])
+                else:
+                    logger.log_metrics(metrics, facts["num_steps"])
+                    logger.save()
     return scores | facts
 
 

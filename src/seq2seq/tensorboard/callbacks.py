@@ -6,17 +6,16 @@ from typing import Any
 import lightning.pytorch as pl
 import numpy as np
 from lightning.pytorch.callbacks import Callback
-from lightning.pytorch.loggers import TensorBoardLogger
-from tensorboard.compat.proto.summary_pb2 import Summary
+from PIL.Image import Image
 
 from seq2seq.decoding.forced import force_decode
 from seq2seq.decoding.hypothesis import Hypothesis
 from seq2seq.decoding.interventions import attentions_of, tokens_that_stay
 from seq2seq.evaluation.bleu import sentence_bleu_score
 from seq2seq.model.seq2seq import Seq2Seq
-from seq2seq.pictures.heatmap import attention_title, png_bytes, render_attention
+from seq2seq.pictures.heatmap import attention_title, render_attention
 from seq2seq.tensorboard.attention_panel import AttentionPanel, gold_links
-from seq2seq.tensorboard.event_log import drawing
+from seq2seq.tensorboard.event_log import TakesPictures, drawing, event_log
 from seq2seq.tensorboard.records import log_attention
 from seq2seq.text.batch import Batch, SourceBatch
 from seq2seq.text.codec import TextCodec
@@ -71,19 +70,18 @@ class AttentionHeatmaps(Callback):
         hypotheses = force_decode(pl_module.model, batch)
         for index, hypothesis in zip(self._sentence_ids, hypotheses, strict=True):
             picture = self._picture(index, hypothesis, trainer.global_step)
-            _writer(trainer).file_writer.add_summary(picture, trainer.global_step)
+            for logger in trainer.loggers:
+                if isinstance(logger, TakesPictures):
+                    logger.log_picture(f"attention/{index}", picture, trainer.global_step)
 
-    def _picture(self, index: int, forced: Hypothesis, step: int) -> Summary:
+    def _picture(self, index: int, forced: Hypothesis, step: int) -> Image:
         sides = (self._validation.source[index], self._validation.target[index])
         source, target = (
             [*codec.vocabulary.words(ids), END]
             for codec, ids in zip(self._codecs, sides, strict=True)
         )
         title = attention_title(self._title, step=step, score=forced.score)
-        image = render_attention(forced.weights.float().numpy(), source, target, title=title)
-        size = {"height": image.height, "width": image.width, "colorspace": 3}
-        encoded = Summary.Image(**size, encoded_image_string=png_bytes(image))
-        return Summary(value=[Summary.Value(tag=f"attention/{index}", image=encoded)])
+        return render_attention(forced.weights.float().numpy(), source, target, title=title)
 
 
 class AttentionRecords(Callback):
@@ -192,9 +190,10 @@ def log_config(trainer: pl.Trainer, config: str) -> None:
 
 def _writer(trainer: pl.Trainer) -> Any:
     """TensorBoard's writer of the run."""
-    if not isinstance(trainer.logger, TensorBoardLogger):
-        raise TypeError("attention is drawn where a TensorBoardLogger is the trainer's logger")
-    return trainer.logger.experiment
+    log = event_log(trainer)
+    if log is None:
+        raise TypeError("texts and records are written where there is an EventLog")
+    return log.experiment
 
 
 def _cell(text: str) -> str:

@@ -3,26 +3,37 @@
 import re
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import lightning.pytorch as pl
 from lightning.fabric.loggers.logger import rank_zero_experiment
 from lightning.pytorch.callbacks import Callback
 from lightning.pytorch.loggers import TensorBoardLogger
+from PIL.Image import Image
 from tensorboard.compat.proto.event_pb2 import Event, SessionLog
+from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.summary.writer import event_file_writer
 from torch.utils.tensorboard import SummaryWriter
 
+from seq2seq.pictures.heatmap import png_bytes
 from seq2seq.storage.writing import cut
 
 MARK = ".run"
 """End of the names of the event files that a run writes and may rewind."""
 
 STAMP = re.compile(r"events\.out\.tfevents\.([0-9]{10})\.")
+
+
+@runtime_checkable
+class TakesPictures(Protocol):
+    """A logger that shows pictures."""
+
+    def log_picture(self, tag: str, image: Image, step: int) -> None:
+        """Show a picture."""
 
 
 class EventLog(TensorBoardLogger):
@@ -54,6 +65,13 @@ class EventLog(TensorBoardLogger):
         """Write scalars."""
         with self.timed():
             super().log_metrics(metrics, step)
+
+    def log_picture(self, tag: str, image: Image, step: int) -> None:
+        """Show a picture."""
+        size = {"height": image.height, "width": image.width, "colorspace": 3}
+        encoded = Summary.Image(**size, encoded_image_string=png_bytes(image))
+        summary = Summary(value=[Summary.Value(tag=tag, image=encoded)])
+        self.experiment.file_writer.add_summary(summary, step)
 
     def save(self) -> None:
         """Flush, without the file of hyperparameters that Lightning adds: config.yaml has them."""
@@ -113,6 +131,11 @@ def rewind_events(run_dir: Path, sizes: Mapping[str, int]) -> None:
             path.unlink()
 
 
+def event_log(trainer: pl.Trainer) -> EventLog | None:
+    """TensorBoard's among the loggers."""
+    return next((each for each in trainer.loggers if isinstance(each, EventLog)), None)
+
+
 class SessionStart(Callback):
     """Where training continues, a TensorBoard that looks on forgets what came after the checkpoint.
 
@@ -122,19 +145,24 @@ class SessionStart(Callback):
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:  # noqa: ARG002
         """Tell TensorBoard that a session starts after this step."""
-        if isinstance(trainer.logger, EventLog) and trainer.is_global_zero:
+        log = event_log(trainer)
+        if log is not None and trainer.is_global_zero:
             start = Event(session_log=SessionLog(status=SessionLog.START))
-            trainer.logger.experiment.file_writer.add_event(start, trainer.global_step + 1)
+            log.experiment.file_writer.add_event(start, trainer.global_step + 1)
+
+
+def drawing_seconds(loggers: Iterable[Any]) -> float:
+    """Time that went into what TensorBoard shows, if it is among the loggers."""
+    return sum(each.seconds for each in loggers if isinstance(each, EventLog))
 
 
 def drawing(hook: Callable[..., None]) -> Callable[..., None]:
-    """Count the time of a callback's hook in that of the trainer's `EventLog`."""
+    """Count the time of a callback's hook in that of the trainer's `EventLog`, if it has one."""
 
     @wraps(hook)
     def timed(self: Any, trainer: Any, *arguments: Any) -> None:
-        if not isinstance(trainer.logger, EventLog):
-            raise TypeError("a picture is drawn where an EventLog is the trainer's logger")
-        with trainer.logger.timed():
+        log = event_log(trainer)
+        with nullcontext() if log is None else log.timed():
             hook(self, trainer, *arguments)
 
     return timed

@@ -12,23 +12,13 @@ from torch import Tensor
 
 from seq2seq.attention.scores import SCORES
 from seq2seq.decoding.model_folder import TranslationModel, load_model_folder, tied_names
+from seq2seq.decoding.portable import require_portable
 from seq2seq.errors import InputError
 from seq2seq.model.spec import ModelSpec
 from seq2seq.tensorboard.plugin.page import TRANSLATING, page
 from seq2seq.tensorboard.plugin.views import colours
 from seq2seq.text.codec import TextCodec
 from seq2seq.text.tokenizers import SubwordTokenizer
-
-SPOKEN: dict[str, tuple[str, Any]] = {
-    "decoder": ("decoder", "bahdanau"),
-    "cell": ("model.cell", "gru"),
-    "reverse_source": ("data.reverse_source", False),
-    "attention_kind": ("attention.kind", "global"),
-    "attention_coverage": ("attention.coverage", False),
-    "attention_normaliser": ("attention.normaliser", "softmax"),
-    "attention_heads": ("attention.heads", 1),
-}
-"""Fields of a model's description: the option, and the value that the page computes."""
 
 CLIPPED = np.linspace(1, 0.85, 16, dtype=np.float32)
 """Shares of the greatest weight of a row; what is above becomes that."""
@@ -68,10 +58,7 @@ def page_model(folder: Path) -> dict[str, Any]:
 
 
 def _require_spoken(spec: ModelSpec) -> None:
-    for field, (option, spoken) in SPOKEN.items():
-        value = getattr(spec, field)
-        if value != spoken:
-            raise InputError(f"a page computes {option}={spoken} only, not {option}={value}")
+    require_portable(spec, "a page")
     if spec.score not in SCORES.built_in:
         raise InputError(f"a page computes this program's scores only, not attention={spec.score}")
 

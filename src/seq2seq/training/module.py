@@ -175,9 +175,9 @@ class TranslationModule(pl.LightningModule):
         values["train/learning_rate"] = self.trainer.optimizers[0].param_groups[0]["lr"]
         self.log_dict(values, logger=False)
         # Lightning would write them after the checkpoint of this step, and a resumed run never
-        if self.logger is not None:
-            values["epoch"] = float(self.current_epoch)
-            self.logger.log_metrics(values, self.global_step + 1)
+        values["epoch"] = float(self.current_epoch)
+        for logger in self.loggers:
+            logger.log_metrics(values, self.global_step + 1)
         self._train_sums, self._train_since = None, time.perf_counter()
 
     def on_validation_epoch_start(self) -> None:

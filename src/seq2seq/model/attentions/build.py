@@ -1,7 +1,8 @@
 """Attentions from their description."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any
 
 from torch import nn
 
@@ -13,10 +14,11 @@ from seq2seq.model.attentions.composed import ComposedAttention, GlobalWeighing
 from seq2seq.model.attentions.coverage import CoverageScore
 from seq2seq.model.attentions.heads import HeadsAttention
 from seq2seq.model.attentions.monotonic import MonotonicWeighing
+from seq2seq.model.attentions.registry import KINDS, AttentionParts, make_attention
 from seq2seq.model.attentions.windows import WindowWeighing
+from seq2seq.model.contracts import MemoryAttention
 
-Attention = ScoredAttention | ComposedAttention | HeadsAttention
-Kind = Literal["global", "local_m", "local_p", "monotonic"]
+Attention = ScoredAttention | ComposedAttention | HeadsAttention | MemoryAttention
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +28,8 @@ class AttentionForm:
     score: str
     hidden_size: int | None
     dropout: float
-    kind: Kind
+    kind: str
+    options: Mapping[str, Any]
     coverage: bool
     normaliser: str
     heads: int
@@ -39,8 +42,10 @@ def build_attention(
     """The attention, and the size the keys must be projected to (None for no projection).
 
     Raises:
-        TypeError: coverage is asked of a score that is not additive.
-        ValueError: the score is unknown, or there are more heads than a head has numbers.
+        TypeError: coverage is asked of a score that is not additive, or another package's part
+            does not keep its contract.
+        ValueError: a name is unknown, or there are more heads than a head has numbers.
+        ImportError: another package fails.
     """
     if form.heads == 1:
         return _attention(form, query_size, memory_size)
@@ -54,21 +59,34 @@ def build_attention(
     ), None
 
 
-def _attention(
-    form: AttentionForm, query_size: int, key_size: int
-) -> tuple[ScoredAttention | ComposedAttention, int | None]:
+def _attention(form: AttentionForm, query_size: int, key_size: int) -> tuple[Attention, int | None]:
     score = build_score(
         form.score, query_size=query_size, key_size=key_size, hidden_size=form.hidden_size
     )
     projected = query_size if score.needs_equal_sizes and key_size != query_size else None
     if (form.kind, form.coverage, form.normaliser) == ("global", False, "softmax"):
         return ScoredAttention(score, form.dropout), projected
-    attention = ComposedAttention(
-        _with_coverage(score, key_size) if form.coverage else score,
-        _weighing(form, query_size),
-        form.dropout,
+    scored = _with_coverage(score, key_size) if form.coverage else score
+    if form.kind not in KINDS:
+        return _foreign(form, scored, query_size, projected or key_size), projected
+    return ComposedAttention(scored, _weighing(form, query_size), form.dropout), projected
+
+
+def _foreign(
+    form: AttentionForm, score: Score | CoverageScore, query_size: int, key_size: int
+) -> MemoryAttention:
+    parts = AttentionParts(
+        score=score,
+        normaliser=NORMALISERS[form.normaliser],
+        dropout=form.dropout,
+        query_size=query_size,
+        key_size=key_size,
     )
-    return attention, projected
+    attention = make_attention(form.kind, parts, form.options)
+    if not (isinstance(attention, nn.Module) and isinstance(attention, MemoryAttention)):
+        made = f"{attention!r:.80}"
+        raise TypeError(f"attention {form.kind!r} makes no module with memory: {made}")
+    return attention
 
 
 def _with_coverage(score: Score, key_size: int) -> CoverageScore:

@@ -33,12 +33,16 @@ class HeadsAttention(nn.Module):
     """
 
     def __init__(
-        self, make: Callable[[int], nn.Module], num_heads: int, query_size: int, memory_size: int
+        self,
+        make: Callable[[int], MemoryAttention],
+        num_heads: int,
+        query_size: int,
+        memory_size: int,
     ) -> None:
         super().__init__()
         size = query_size // num_heads
         shares = [len(share) for share in torch.arange(memory_size).tensor_split(num_heads)]
-        self.heads = nn.ModuleList(make(size) for _ in shares)
+        self.heads = nn.ModuleList(cast("nn.Module", make(size)) for _ in shares)
         self.queries = _projections(query_size, [size] * num_heads)
         self.keys = _projections(memory_size, [size] * num_heads)
         self.values = _projections(memory_size, shares)

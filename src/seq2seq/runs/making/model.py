@@ -33,6 +33,7 @@ ELSEWHERE = {
     "attention_size": "attention.hidden_size",
     "attention_dropout": "attention.dropout",
     "attention_kind": "attention.kind",
+    "attention_options": "attention.options",
     "attention_coverage": "attention.coverage",
     "attention_normaliser": "attention.normaliser",
     "attention_heads": "attention.heads",
@@ -54,6 +55,7 @@ DROPOUTS = tuple(key for name, key in KEYS.items() if name.endswith("dropout"))
 def build_spec(config: Config, source: Vocabulary, target: Vocabulary) -> ModelSpec:
     """Sizes of the model."""
     values = plain_values(config)
+    values["attention.options"] = plain_values(config.attention.options)
     choices: dict[str, Any] = {name: values[key] for name, key in KEYS.items()}
     return ModelSpec(
         source_vocabulary_size=len(source),

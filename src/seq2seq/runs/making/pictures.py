@@ -1,8 +1,8 @@
-"""What TensorBoard is shown at every validation."""
+"""What TensorBoard, and loggers that take pictures, are shown at every validation."""
 
 from lightning.pytorch.callbacks import Callback
 
-from seq2seq.config import Config
+from seq2seq.config import Config, LoggerName
 from seq2seq.decoding.beam import beam_search
 from seq2seq.decoding.greedy import greedy_search
 from seq2seq.decoding.lengths import LengthBounds
@@ -28,19 +28,15 @@ def build_pictures(
         corpus: of the run.
         attends: whether there is attention.
     """
-    samples = TranslationSamples(corpus.validation, count=config.tensorboard.samples)
-    if not attends:
-        return [samples]
-    return [
-        samples,
-        AttentionHeatmaps(
-            corpus.validation,
-            (corpus.source_codec, corpus.target_codec),
-            count=config.tensorboard.heatmaps,
-            title=title,
-        ),
-        _records(config, corpus),
-    ]
+    shown: list[Callback] = []
+    if LoggerName.tensorboard in config.logger:
+        shown.append(TranslationSamples(corpus.validation, count=config.tensorboard.samples))
+    if attends and {*config.logger} - {LoggerName.csv}:
+        codecs, count = (corpus.source_codec, corpus.target_codec), config.tensorboard.heatmaps
+        shown.append(AttentionHeatmaps(corpus.validation, codecs, count=count, title=title))
+    if attends and LoggerName.tensorboard in config.logger:
+        shown.append(_records(config, corpus))
+    return shown
 
 
 def _records(config: Config, corpus: EncodedCorpus) -> AttentionRecords:

@@ -8,18 +8,20 @@ from typing import Any
 
 import lightning.pytorch as pl
 import torch
-from lightning.fabric.plugins.environments.lightning import LightningEnvironment
 from lightning.pytorch.callbacks import Callback
-from lightning.pytorch.strategies import DDPStrategy
+from lightning.pytorch.loggers import Logger
 
 from seq2seq.config import Averaging, Config, Schedule
 from seq2seq.experiments.checkpoints import BEST, LAST
 from seq2seq.model.seq2seq import Seq2Seq
 from seq2seq.runs.making.callbacks import build_callbacks
+from seq2seq.runs.making.lightning_device import lightning_device
+from seq2seq.runs.making.loggers import event_sizes
 from seq2seq.runs.making.pictures import build_pictures
+from seq2seq.runs.making.profiling import build_profiler
 from seq2seq.runs.making.text import EncodedCorpus
 from seq2seq.runs.run_record import RunRecord, monitor
-from seq2seq.tensorboard.event_log import EventLog, SessionStart
+from seq2seq.tensorboard.event_log import SessionStart, drawing_seconds
 from seq2seq.text.bucketing import BatchSize, ShuffledOrders, sorted_order
 from seq2seq.text.resampling import Resampling
 from seq2seq.training.attention_measures import AttentionMeasures
@@ -43,8 +45,6 @@ from seq2seq.training.process_group import ProcessGroup
 from seq2seq.training.progress import ProgressReport
 from seq2seq.training.random_state import RandomState
 from seq2seq.training.time_spent import TimeSpent
-
-PRECISIONS = {"fp32": "32-true", "bf16-mixed": "bf16-mixed", "fp16-mixed": "16-mixed"}
 
 
 def build_data(config: Config, corpus: EncodedCorpus, job: ProcessGroup) -> TranslationData:
@@ -151,6 +151,7 @@ def build_trainer(
     stop: StopOnSignal,
     job: ProcessGroup,
     watchers: Sequence[Callback],
+    loggers: list[Logger],
 ) -> pl.Trainer:
     """The Lightning trainer of a run folder.
 
@@ -168,29 +169,23 @@ def build_trainer(
         stop: listens for signals.
         job: the processes that train together.
         watchers: callbacks that look on; they see of a validation what it has measured.
+        loggers: of `open_loggers`.
     """
-    log = EventLog(run_dir)
     pictures = build_pictures(config, run_dir.name, corpus, attends=attends) if job.is_first else []
     return pl.Trainer(
-        accelerator={"cuda": "gpu"}.get(device.type, device.type),
-        devices=config.device.devices,
-        num_nodes=config.device.num_nodes,
-        # the processes are there, and are told apart by the variables of torchrun
-        strategy=DDPStrategy(cluster_environment=LightningEnvironment())
-        if job.size > 1
-        else "auto",
+        **lightning_device(config.device, device, precision, job),
         use_distributed_sampler=False,  # `Order.share` is ours
-        precision=PRECISIONS[precision],  # type: ignore[arg-type]
         max_epochs=config.trainer.max_epochs,
         accumulate_grad_batches=config.trainer.accumulate,
         check_val_every_n_epoch=config.trainer.validate_every,
         log_every_n_steps=1,  # the module itself logs at its interval
         num_sanity_val_steps=0,
-        logger=log,
+        logger=loggers,
+        profiler=build_profiler(run_dir) if config.trainer.profile and job.is_first else None,
         plugins=[checkpoint_io],
         enable_checkpointing=False,  # ours are among the callbacks
         callbacks=[
-            TimeSpent(lambda: log.seconds),
+            TimeSpent(lambda: drawing_seconds(loggers)),
             RandomState(job),
             SessionStart(),
             ProgressReport(total_steps=num_steps),
@@ -201,7 +196,9 @@ def build_trainer(
             *_averaging(config),
             *_endings(config, num_steps),
             *build_callbacks(config.trainer.callbacks, run_dir),
-            CheckpointContents({"conditions": lambda: conditions, "events": log.sizes}),
+            CheckpointContents(
+                {"conditions": lambda: conditions, "events": lambda: event_sizes(loggers)}
+            ),
             *_checkpoints(config, run_dir / "checkpoints"),
             stop,
         ],

@@ -1,0 +1,92 @@
+"""Loggers beside TensorBoard: the same scalars in all of them, and whole after a resume."""
+
+import csv
+import json
+
+import pytest
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+from seq2seq.config import LoggerName
+from seq2seq.errors import InputError
+from seq2seq.runs.making.loggers import CSV, CsvLog, rewind_rows
+from seq2seq.runs.run import run
+from tests.stops import crash, stopped_after
+
+BOTH = ["logger=[tensorboard,csv]", "trainer.log_every=1", "data.test_pairs=1"]
+BOTH += ["tensorboard.heatmaps=0", "tensorboard.panel.first=0"]
+
+
+def rows_of(folder):
+    """Of each scalar in metrics.csv, steps and values."""
+    found = {}
+    with (folder / CSV).open() as file:
+        for row in csv.DictReader(file):
+            step = int(row.pop("step"))
+            for tag, value in row.items():
+                if value:
+                    found.setdefault(tag, []).append((step, pytest.approx(float(value), rel=1e-6)))
+    return found
+
+
+def events_of(folder):
+    events = EventAccumulator(str(folder), size_guidance={"scalars": 0}, purge_orphaned_data=False)
+    events.Reload()
+    return {tag: [(e.step, e.value) for e in events.Scalars(tag)] for tag in events.scalars.Keys()}
+
+
+def test_a_resumed_run_has_the_same_scalars_in_tensorboard_and_in_csv(tiny, tmp_path):
+    folder, other = tmp_path / "run", tmp_path / "other"
+    with stopped_after(12, crash), pytest.raises(RuntimeError):
+        run(tiny(*BOTH), folder)
+    run(tiny(*BOTH), folder)
+    rows = rows_of(folder)
+    assert [step for step, _ in rows["train/loss"]] == list(range(1, 17))
+    assert "best/test_bleu" in rows
+    assert events_of(folder) == rows
+    run(tiny(*BOTH, "logger=[csv]", "trainer.max_epochs=1", "trainer.profile=true"), other)
+    assert not list(other.glob("events*"))
+    alone = rows_of(other)
+    assert alone.keys() == rows.keys()
+    assert [step for step, _ in alone["train/loss"]] == list(range(1, 9))
+    (trace,) = (other / "profile").glob("*.pt.trace.json")
+    names = [each["name"] for each in json.loads(trace.read_text())["traceEvents"]]
+    assert sum(name.startswith("ProfilerStep#") for name in names) >= 5
+    assert "Optimizer.step" in (other / "profile" / "fit-operations.txt").read_text()
+
+
+def test_rows_after_a_checkpoint_are_taken_back_and_others_follow(tmp_path):
+    log = CsvLog(tmp_path)
+    log.log_metrics({"loss": 1.5}, 1)
+    assert log.num_rows() == 1
+    log.log_metrics({"loss": 1.25, "bleu": 2.0}, 2)
+    log.save()
+    rewind_rows(tmp_path, 1)
+    again = CsvLog(tmp_path)
+    again.log_metrics({"accuracy": 3.0}, 2)
+    assert again.num_rows() == 2
+    lines = (tmp_path / CSV).read_text().split()
+    assert lines == ["accuracy,bleu,loss,step", ",,1.5,1", "3.0,,,2"]
+    rewind_rows(tmp_path, 0)
+    assert CsvLog(tmp_path).num_rows() == 0
+    again = CsvLog(tmp_path)
+    again.log_metrics({"loss": 1.0}, 1)
+    assert again.num_rows() == 1
+
+
+def test_rows_are_written_through_no_link(tmp_path):
+    elsewhere = tmp_path / "elsewhere.csv"
+    elsewhere.write_text("mine\n1\n")
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / CSV).symlink_to(elsewhere)
+    with pytest.raises(InputError, match=r"metrics\.csv is a link"):
+        rewind_rows(tmp_path / "run", 0)
+    assert elsewhere.read_text() == "mine\n1\n"
+
+
+def test_a_logger_whose_package_is_absent_is_refused_before_the_corpus(tiny, tmp_path, monkeypatch):
+    monkeypatch.setattr("seq2seq.runs.run.find_spec", lambda _: None)
+    config = tiny("logger=[wandb]")
+    assert config.logger == [LoggerName.wandb]
+    with pytest.raises(InputError, match=r"logger=wandb needs .* 'seq2seq-attention\[wandb\]'"):
+        run(config, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
