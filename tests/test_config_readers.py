@@ -180,9 +180,12 @@ def texts_of_the_code():
                 yield path, node.value
 
 
+OTHERS_BRING_ITS_KEYS = {"attention.options"}
+
+
 def unknown_keys(texts):
     named = {(path, key) for path, text in texts for key in NAMED_KEY.findall(text)}
-    known = {key for _, key in named if setting_of(key) or is_section(key)}
+    known = {key for _, key in named if setting_of(key) or is_section(key)} | OTHERS_BRING_ITS_KEYS
     return {(path, key) for path, key in named if key not in known}
 
 

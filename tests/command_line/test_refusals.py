@@ -42,7 +42,9 @@ REFUSED = {
         "experiment=basline: no such choice, did you mean baseline?; there are baseline, "
         "multi30k_de_en, multi30k_en_de, multi30k_en_fr, speedrun, textbook"
     ),
-    "debug=dat": "debug=dat: no such choice, did you mean data?; there are data, fast, overfit",
+    "debug=dat": (
+        "debug=dat: no such choice, did you mean data?; there are data, fast, overfit, profile"
+    ),
     "~data": "data is needed: add data=…",
     "+data=grammar": "data is chosen more than once: write data=… once, without +",
     "data.tokenizer=word": (

@@ -55,7 +55,8 @@ def test_the_record_of_a_run_tells_all_of_it(finished_run):
     assert ledger.state is State.finished
     assert [entry["epoch"] for entry in ledger.history] == [1, 2]
     logged = {progress_in(name)[0] for name in quick_metrics()}
-    assert logged - ledger.best.keys() == {"alignment/aer"}, "the grammar gives no alignments"
+    assert logged <= ledger.best.keys()
+    assert "alignment/aer" in logged
     assert ledger.best == min(ledger.history, key=lambda entry: entry["validation/loss"])
     assert ledger.scores == json.loads((finished_run / "metrics.json").read_text())
     assert ledger.config["attention"]["score"] == "additive"

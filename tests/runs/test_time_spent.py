@@ -2,13 +2,12 @@ import json
 import time
 
 import numpy as np
-import pytest
 from lightning.pytorch import Trainer
 from lightning.pytorch.loggers import TensorBoardLogger
 
 from benchmarks.batches import split_of
 from seq2seq.runs.run import run, summary
-from seq2seq.tensorboard.event_log import EventLog, drawing
+from seq2seq.tensorboard.event_log import EventLog, drawing, drawing_seconds
 from seq2seq.text.loader import BatchLoader, LoaderCost
 
 SHARES = ("tensorboard_share", "data_share", "padding_share")
@@ -41,12 +40,14 @@ def test_what_an_event_log_writes_and_what_is_drawn_is_counted(tmp_path, monkeyp
     assert log.seconds == 3.0
 
 
-def test_nothing_is_drawn_without_an_event_log(tmp_path):
+def test_without_an_event_log_a_hook_does_its_work_and_no_time_is_counted(tmp_path):
     trainer = Trainer(
         logger=TensorBoardLogger(tmp_path), enable_checkpointing=False, accelerator="cpu"
     )
-    with pytest.raises(TypeError, match="EventLog"):
-        drawing(lambda *_: None)(None, trainer)
+    seen = []
+    drawing(lambda *given: seen.append(given))("callback", trainer, "module")
+    assert seen == [("callback", trainer, "module")]
+    assert drawing_seconds(trainer.loggers) == 0
 
 
 def test_a_loader_counts_places_and_tokens_but_not_the_time_of_its_user(

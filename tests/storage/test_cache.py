@@ -82,7 +82,7 @@ def test_changed_rules_make_another_corpus(folder, configured, monkeypatch, tmp_
     for path in (grammar.OWN / data.folder).iterdir():
         (changed / path.name).write_text(path.read_text("utf-8") + "\n# changed\n", "utf-8")
     data.folder = str(changed)
-    monkeypatch.setattr(Grammar, "sample", lambda *_: ["sampled"])
+    monkeypatch.setattr(Grammar, "sample", lambda *_, **__: ["sampled"])
     assert grammar.read(data).train == ["sampled"]
 
 

@@ -51,7 +51,7 @@ def recorded(grammar, tmp_path):
             model.decoder.attention = Foreign(model.decoder.attention)
         panel = AttentionPanel(tuple(f"attention/{place}" for place in range(6)), encoded)
         log = EventLog(tmp_path / "run")
-        trainer = SimpleNamespace(logger=log, global_step=7)
+        trainer = SimpleNamespace(loggers=[log], global_step=7)
         module = SimpleNamespace(model=model, device=torch.device("cpu"))
         AttentionRecords(panel, codecs, {}).on_validation_end(trainer, module)
         log.experiment.close()
