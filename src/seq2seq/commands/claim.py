@@ -1,6 +1,6 @@
 """Test claims about attention: seq2seq claim length
 
-Runs or continues the sweep of each claim that is named (conf/sweep/claims; all: of every one), and
+Runs or continues the sweep of each claim that is named (sweep=claims/NAME; all: of every one), and
 says whether it shows what was written down before its first run. Finished runs that were brought
 from elsewhere are judged as they are. Without a name the page alone is written anew.
 """
