@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import runpy
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,6 +18,8 @@ import pytest
 
 from seq2seq.evaluation.alignment import AlignmentCounts, GoldAlignment
 from seq2seq.evaluation.pharaoh import format_gold, parse_gold, read_pharaoh
+from seq2seq.experiments.comparison import find_runs
+from seq2seq.sweeps import searches
 from seq2seq.tensorboard.plugin.event_files import read_log_folder
 from seq2seq.text.words import split_words
 from seq2seq.training.module import TranslationModule
@@ -348,6 +351,9 @@ def test_attention_is_probed_alike_every_time(trained, tmp_path):
     assert f"{100 * found['all']['most_attended_erased']:.1f}%" in table
     assert table.endswith("20 sentences, greedy translations\n")
     assert json.loads(probed("--json", "--sentences", "3"))["num_sentences"] == 3
+    run = tmp_path / "run"
+    shutil.copytree(trained[0], run)
+    assert searches.probed(find_runs([run]).finished[0]) == found["all"], "of a claim"
     listed = json.loads(probed("--source", "text", "--function-words", "words", "--json"))
     assert listed["num_sentences"] == 2
     assert listed.keys() == found.keys()

@@ -296,6 +296,14 @@ def test_words_that_stay_are_told_by_what_a_run_keeps(runs):
         measured("stays", Material(found, [], "permuted"), statement)
 
 
+def test_other_weights_that_nobody_knows_are_refused_before_the_first_run(runs):
+    config = sweep_of(runs).sweep
+    asked = {"says": "", "measure": "stays", "these": {"weights": "evne"}}
+    config.claim = {**config.claim, "comparisons": [asked]}
+    with pytest.raises(InputError, match="probed with weights=evne; there are most_attended"):
+        claim_of(config)
+
+
 def test_a_row_is_stale_when_code_that_it_rests_on_has_changed(runs, tmp_path, monkeypatch):
     result, picture = judged("length", sweep_of(runs))
     keep(result, picture, tmp_path / "claims")

@@ -10,6 +10,7 @@ from torch.func import functional_call
 from seq2seq.decoding.interventions import tokens_that_stay
 from seq2seq.decoding.model_folder import TranslationModel
 from seq2seq.decoding.translator import Translator
+from seq2seq.errors import InputError
 from seq2seq.evaluation.alignment import word_indices
 from seq2seq.evaluation.faithfulness import Probed, rank_agreement
 from seq2seq.model.decoder import Unrolled
@@ -36,7 +37,7 @@ def probe(
     Those without a token, or with over `LONGEST`, on either side are left out.
 
     Raises:
-        InputError: the decoder has no attention of this program.
+        InputError: the decoder has no attention of this program, or no sentence is left.
     """
     translator = Translator(exported, device=device, batch_size=BATCH_SIZE)
     encode, vocabulary = exported.source_codec.encode, exported.target_codec.vocabulary
@@ -45,6 +46,8 @@ def probe(
         for text, each in zip(sentences, translator.translate(sentences), strict=True)
     ]
     kept = [pair for pair in ids if all(0 < len(side) <= LONGEST for side in pair)]
+    if not kept:
+        raise InputError(f"no sentence, or no translation, has 1 to {LONGEST} tokens: give others")
     source, target = (TokenStore.from_sentences([pair[side] for pair in kept]) for side in (0, 1))
     split, found = EncodedSplit([], source, target, num_blank=0, num_long=0), list[Probed]()
     for indices in sorted_order(source.lengths, target.lengths, BATCH_SIZE):

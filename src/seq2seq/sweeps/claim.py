@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from seq2seq.config import SweepConfig
 from seq2seq.errors import InputError
+from seq2seq.evaluation.faithfulness import CHANGES
 from seq2seq.experiments.ledger import FILE_NAME
 from seq2seq.own_files import CONF, OWN, PACKAGE
 from seq2seq.storage.digests import value_digest
@@ -18,6 +19,9 @@ from seq2seq.storage.writing import write_file
 
 DECIDING = ("attention", "grammar", "model", "text", "training")
 """Rooms of the program."""
+
+WEIGHTS = "weights"
+"""The key of a setting that says what attention has instead of its own weights, of `CHANGES`."""
 
 KEPT = "hypothesis.json"
 VERSION = 1
@@ -85,9 +89,16 @@ def claim_of(config: SweepConfig) -> Statement:
         InputError: it has none, or one that says something else.
     """
     try:
-        return converted(config.claim, Statement, "sweep.claim")
+        claim = converted(config.claim, Statement, "sweep.claim")
     except ValueError as error:
         raise InputError(str(error)) from error
+    for setting in (side for each in claim.comparisons for side in (each.these, each.those or {})):
+        if setting.get(WEIGHTS, "even") not in CHANGES:
+            raise InputError(
+                f"sweep.claim: no model is probed with weights={setting[WEIGHTS]}; there are "
+                f"{', '.join(CHANGES)}"
+            )
+    return claim
 
 
 def runs_folder(config: SweepConfig, runs_dir: str) -> Path:

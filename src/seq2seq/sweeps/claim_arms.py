@@ -11,14 +11,11 @@ from seq2seq.errors import InputError
 from seq2seq.evaluation.metrics import progress_in
 from seq2seq.experiments.comparison import Group, Run, find_runs, group_runs
 from seq2seq.experiments.job import Objective
-from seq2seq.sweeps.claim import Setting
+from seq2seq.sweeps.claim import WEIGHTS, Setting
 from seq2seq.sweeps.sweep_jobs import values
 
 OF_SEARCH = "decoding."
 """Keys of a setting that say how finished models search."""
-
-WEIGHTS = "weights"
-"""The key that says what their attention has instead of its own weights."""
 
 
 class UnfinishedError(InputError):

@@ -15,13 +15,14 @@ from seq2seq.storage.typed_json import encoded, read_json
 from seq2seq.storage.writing import write_file
 from seq2seq.sweeps import searches
 from seq2seq.sweeps.claim import (
+    WEIGHTS,
     Setting,
     Statement,
     claim_of,
     require_hypothesis,
     runs_folder,
 )
-from seq2seq.sweeps.claim_arms import OF_SEARCH, WEIGHTS, Arms
+from seq2seq.sweeps.claim_arms import OF_SEARCH, Arms
 from seq2seq.sweeps.claim_measures import Material
 from seq2seq.sweeps.claim_pictures import draw_claim
 from seq2seq.sweeps.claim_verdict import Compared, Verdict, compared, verdict_of

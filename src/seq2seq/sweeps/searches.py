@@ -1,14 +1,13 @@
 """What finished models do with the test split again: by other searches, with other attention."""
 
 import itertools
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
 
 from seq2seq.errors import InputError
+from seq2seq.evaluation.faithfulness import faithfulness
 from seq2seq.experiments.comparison import Run
 from seq2seq.experiments.translations import (
     Translations,
@@ -16,9 +15,11 @@ from seq2seq.experiments.translations import (
     translations_path,
     write_translations,
 )
-from seq2seq.plain_text import one_line
-from seq2seq.storage.typed_json import read_json
+from seq2seq.storage.typed_json import encoded, read_json
 from seq2seq.storage.writing import write_file
+
+NUM_PROBED = 500
+"""Test sentences, the first, whose translations are probed."""
 
 Options = dict[str, Any]
 """Of a search, as `search_from_options` takes them, such as ``beam`` and ``length_penalty``."""
@@ -36,9 +37,7 @@ def searched(run: Run, options: Options) -> Translations:
     Raises:
         InputError: the run has no test translations or no model, or an option is wrong.
     """
-    given = run.translations("test")
-    if given is None:
-        raise InputError(f"{run.folder} has no translations of a test split")
+    given = _given(run)
     name = ",".join(f"{key}={value}" for key, value in sorted(options.items()))
     path = translations_path(run.folder, f"test,{name}")
     if path.exists():
@@ -51,7 +50,7 @@ def searched(run: Run, options: Options) -> Translations:
 
 
 class _Probed(Struct):
-    """What ``probe-attention --json`` prints: of all words, the share that stays by change."""
+    """Of all words, the share that stays by change."""
 
     all: dict[str, float | None]
 
@@ -60,19 +59,30 @@ def probed(run: Run) -> dict[str, float | None]:
     """Shares of a model's own words that stay with other attention weights, found once and kept.
 
     Raises:
-        InputError: the run has no model with attention.
+        InputError: the run has no test translations, or no model with attention.
     """
     path = run.folder / "probed.json"
     if not path.exists():
-        command = [sys.executable, "-P", "-m", "seq2seq.commands", "probe-attention", "--json"]
-        done = subprocess.run(
-            [*command, str(run.folder)], capture_output=True, text=True, check=False
-        )
-        if done.returncode:
-            raise InputError(f"{run.folder} cannot be probed: {one_line(done.stderr.strip())}")
-        write_file(path, done.stdout)
-    refusal, remedy = "is no result of probe-attention", "remove it"
+        write_file(path, encoded(_Probed(_stays(run))))
+    refusal, remedy = "is no result of probing", "remove it"
     return read_json(path, _Probed, version=1, refusal=refusal, remedy=remedy).all
+
+
+def _stays(run: Run) -> dict[str, float | None]:
+    import torch  # noqa: PLC0415 - late
+
+    from seq2seq.decoding.model_folder import load_attending  # noqa: PLC0415
+    from seq2seq.decoding.probing import probe  # noqa: PLC0415
+
+    sentences, exported = _given(run).sources[:NUM_PROBED], load_attending(run.folder)
+    return faithfulness(probe(exported, sentences, seed=1, device=torch.device("cpu")), None)["all"]
+
+
+def _given(run: Run) -> Translations:
+    given = run.translations("test")
+    if given is None:
+        raise InputError(f"{run.folder} has no translations of a test split")
+    return given
 
 
 def _translated(run: Run, given: Translations, options: Options) -> list[str]:
