@@ -1,5 +1,6 @@
 """What anything may take: time of a processor, which a busy machine does not use up, and memory."""
 
+import gc
 import os
 import signal
 import sys
@@ -94,6 +95,7 @@ def _memory(process: int | str, kind: str) -> int:
 def limited() -> Iterator[list[str]]:
     """Hold what this process does within to the limits; the list says what it took too much of."""
     wrong: list[str] = []
+    gc.collect()  # what is let go of meanwhile would hide what is taken
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")  # the peak begins at what is held now
     before = _memory("self", "VmHWM")
