@@ -18,6 +18,7 @@ README = (ROOT / "README.md").read_text("utf-8")
 
 SHRUNK = [
     *[override for override in SMALL_MODEL if not override.startswith("device")],
+    "model.readout_size=8",
     "data.limit=40",
     "trainer.max_steps=2",
     "tensorboard.heatmaps=1",

@@ -122,7 +122,9 @@ class TokenizerConfig:
     restore_case: bool = setting("give translations the case that is usual in training")
     joint: bool = setting("one vocabulary for both languages")
     min_frequency: int = setting("rarer words become <unk>", low=1)
-    max_size: int | None = setting("greatest vocabulary size; null: no bound", low=8)
+    max_size: int | None = setting(
+        "greatest vocabulary size; null: no bound, or for subwords by the number of pairs", low=8
+    )
     sampling: float | None = setting("strength of subword sampling; null: none", low=0, high=1)
 
     def __post_init__(self) -> None:
@@ -162,10 +164,10 @@ def _check_tokenizers(tokenizer: TokenizerConfig) -> None:
             "set data.tokenizer.lowercase=true"
         )
     size = tokenizer.max_size
-    if names & {*SUBWORDS} and (size is None or size < LEAST_SUBWORDS):
+    if names & {*SUBWORDS} and size is not None and size < LEAST_SUBWORDS:
         raise InputError(
-            f"data.tokenizer.max_size={'null' if size is None else size} does not go with "
-            f"SentencePiece: give at least {LEAST_SUBWORDS}, for example 6000"
+            f"data.tokenizer.max_size={size} does not go with SentencePiece: give at least "
+            f"{LEAST_SUBWORDS}, for example 6000"
         )
 
 
@@ -288,7 +290,11 @@ class ModelConfig:
     decoder_hidden_size: int = setting("state of the decoder", low=1)
     num_layers: int = setting("layers of encoder and decoder", low=1, high=16)
     bidirectional: bool = setting("the encoder reads both ways")
-    dropout: float = setting("dropout of embeddings, between layers, of outputs", low=0, high=0.95)
+    dropout: float | None = setting(
+        "of embeddings, between layers, of outputs; null: by the passes over the corpus",
+        low=0,
+        high=0.95,
+    )
     embedding_dropout: float | None = setting("on embedded tokens; null: dropout", low=0, high=0.95)
     memory_dropout: float | None = setting("on encoder outputs; null: dropout", low=0, high=0.95)
     readout_dropout: float | None = setting("on readout features; null: dropout", low=0, high=0.95)
@@ -410,13 +416,17 @@ CALLBACKS: Registry[CallbackMaker] = Registry("callback", {}, CallbackMaker)
 class TrainerConfig:
     """`trainer`."""
 
-    max_epochs: int = setting("passes over the training split", low=1)
+    max_epochs: int = setting("passes over the training split at most", low=1)
     max_steps: int | None = setting("stop after so many", low=1, unit="optimiser steps")
-    batch_sentences: int | None = setting("sentences in a batch at most", low=1)
+    batch_sentences: int | None = setting(
+        "sentences in a batch at most; null: no bound, or without batch_tokens by the length", low=1
+    )
     batch_tokens: int | None = setting("padded size of a batch at most", low=2, unit="tokens")
     accumulate: int = setting("batches per optimiser step", low=1)
     gradient_clip: float | None = setting("greatest norm of the gradient", low=1e-6)
-    validate_every: int = setting("between two validations", low=1, unit="epochs")
+    validate_every: int | None = setting(
+        "between two validations; null: about thirty of them", low=1, unit="epochs"
+    )
     monitor: str = setting(
         "what chooses the model that is kept", names=lambda: [*quick_metrics(), "last"]
     )
@@ -440,11 +450,6 @@ class TrainerConfig:
                 CALLBACKS.require(name)
             except ValueError as error:
                 raise InputError(f"trainer.callbacks: {error}") from error
-        if self.batch_sentences is None and self.batch_tokens is None:
-            raise InputError(
-                "trainer.batch_sentences and trainer.batch_tokens are both null: "
-                "bound the batch by one of them, for example trainer.batch_sentences=128"
-            )
         if self.monitor == "last" and self.early_stopping is not None:
             raise InputError(
                 "trainer.early_stopping needs a metric: set trainer.monitor=loss or another"

@@ -77,6 +77,7 @@ def test_the_nearest_key_is_found_by_spelling_leaf_and_initials():
 def test_a_recipe_sets_only_model_optim_trainer_and_tokenizer():
     for path in (CONF / "recipe").glob("*.yaml"):
         recipe = yaml.safe_load(path.read_text("utf-8"))
+        recipe.pop("defaults", None)
         assert recipe.pop("data", {}).keys() <= {"tokenizer"}
         assert recipe.keys() <= {"model", "optim", "trainer"}
 

@@ -96,7 +96,8 @@ REFUSED = {
     ),
     "model.dropout=nan": (
         "model.dropout=nan is out of range: "
-        "dropout of embeddings, between layers, of outputs, from 0 to 0.95"
+        "of embeddings, between layers, of outputs; null: by the passes over the corpus, "
+        "from 0 to 0.95"
     ),
     "model.num_layers=0": (
         "model.num_layers=0 is out of range: layers of encoder and decoder, from 1 to 16"
@@ -113,16 +114,12 @@ REFUSED = {
         "model.tying=output needs outputs of the embedding's size, not 256: "
         "set model.readout_size=128"
     ),
-    "data.tokenizer.name=bpe": (
-        "data.tokenizer.max_size=null does not go with SentencePiece: "
-        "give at least 261, for example 6000"
-    ),
     f"{FILES} data.tokenizer.max_size=100": (
         "data.tokenizer.max_size=100 does not go with SentencePiece: "
         "give at least 261, for example 6000"
     ),
     f"{FILES} data.tokenizer.target_name=word": (
-        "data.tokenizer.joint=true needs one tokenizer, not unigram and word: "
+        "data.tokenizer.joint=true needs one tokenizer, not bpe and word: "
         "set data.tokenizer.joint=false"
     ),
     "optim.schedule=plateau": (
@@ -138,10 +135,6 @@ REFUSED = {
     "trainer.monitor=ter": (
         "trainer.monitor=ter is wrong: trainer.monitor takes one of loss, perplexity, accuracy, "
         "aer, bleu, chrf, token_errors, exact, last, did you mean aer?"
-    ),
-    "trainer.batch_sentences=null": (
-        "trainer.batch_sentences and trainer.batch_tokens are both null: "
-        "bound the batch by one of them, for example trainer.batch_sentences=128"
     ),
     # languages
     "data.source_language=de": (

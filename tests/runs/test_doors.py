@@ -11,8 +11,8 @@ from seq2seq.text.multi30k import Selection
 from tests.tiny import SMALL_MODEL
 
 SMALL = [
-    *SMALL_MODEL, "data.tokenizer.max_size=340", "trainer.max_steps=2", "name=multi30k",
-    "decoding.beam=1", "tensorboard.heatmaps=1",
+    *SMALL_MODEL, "recipe=small", "data.tokenizer.max_size=340", "trainer.max_steps=2",
+    "name=multi30k", "decoding.beam=1", "tensorboard.heatmaps=1",
 ]  # fmt: skip
 STEMS = list(Selection("en", "cs", "flickr_2016").names())
 

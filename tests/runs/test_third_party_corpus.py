@@ -85,7 +85,9 @@ def test_without_its_package_there_is_no_such_choice():
 
 
 def test_a_run_is_repeated_with_the_package_and_translates_without(verses, tmp_path, monkeypatch):
-    config, _ = composed(CONF, [*verses, *SMALL_MODEL, "trainer.max_epochs=1", "decoding.beam=1"])
+    config, _ = composed(
+        CONF, [*verses, "recipe=small", *SMALL_MODEL, "trainer.max_epochs=1", "decoding.beam=1"]
+    )
     run(config, tmp_path / "run")
     assert load_config(tmp_path / "run").data == config.data
     assert rerun(tmp_path / "run", tmp_path / "again") == []

@@ -41,6 +41,9 @@ REFERENCE = re.compile(r"\$\{([A-Za-z_]\w*(\.\w+)*)\}")
 SCHEMAS, PACKAGES = {"schema/data": DATA_SCHEMAS, "schema/attention": {}}, "seq2seq.conf"
 """Groups of schemas that packages add to, with ours; the entry points of their folders conf."""
 
+BUILT_IN, OF_REAL_TEXT = "grammar", "recipe=standard"
+"""The corpus that `recipe: small` is for, and what other corpora have."""
+
 
 @contextmanager
 def judged_compositions() -> Iterator[None]:
@@ -82,7 +85,11 @@ class JudgedLoader(ConfigLoaderImpl):
         try:
             if run_mode is RunMode.MULTIRUN:
                 overrides = [*self._parameters(config_name, overrides), *overrides]
-            composed = super().load_configuration(config_name, overrides, run_mode, from_shell)
+            recipe = _recipe_of_corpus(overrides)
+            given = [*recipe, *overrides]
+            composed = super().load_configuration(config_name, given, run_mode, from_shell)
+            for override in recipe:  # no argument, of which runs have their names
+                composed.hydra.overrides.task.remove(override)
             judge(OmegaConf.to_container(composed, resolve=False), overrides)
         except (InputError, *CONFIG_ERRORS):
             raise
@@ -184,6 +191,16 @@ def _sources_of_packages() -> Iterator[PlainFileSource]:
         except ImportError:
             said = f"{PACKAGES} of the package {package!r}: {entry.value!r} has no folder conf"
             print(f"WARNING: left out: {said}", file=sys.stderr)
+
+
+def _recipe_of_corpus(overrides: Sequence[str]) -> list[str]:
+    """Real text has a recipe of its own where neither a recipe nor an experiment is chosen.
+
+    Hydra reads the choice of a recipe before that of the corpus, which cannot override it.
+    """
+    chosen = {key_of(each): each.partition("=")[2] for each in overrides if "=" in each}
+    is_left = not {"recipe", "experiment"} & chosen.keys()
+    return [OF_REAL_TEXT] if is_left and chosen.get("data", BUILT_IN) != BUILT_IN else []
 
 
 def judge(composed: Any, overrides: Sequence[str]) -> None:

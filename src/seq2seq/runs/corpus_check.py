@@ -5,6 +5,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from seq2seq.config import Config, ParallelConfig
+from seq2seq.runs.making.by_size import sized
 from seq2seq.runs.making.text import build_codecs, encode_held_out, encode_pairs
 from seq2seq.text.bucketing import BatchSize, shuffled_order
 from seq2seq.text.corpus import ParallelCorpus
@@ -19,6 +20,7 @@ def check_corpus(config: Config, corpus: ParallelCorpus) -> str:
     Raises:
         InputError: options do not go with the corpus, or no training pair is left.
     """
+    config = sized(config, len(corpus.train))
     if corpus.large:
         if not isinstance(config.data, ParallelConfig):
             raise TypeError(f"{type(config.data).__name__} has no large files")

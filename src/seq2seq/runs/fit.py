@@ -17,13 +17,13 @@ from seq2seq.allocator import keep_freed_memory
 from seq2seq.config import Config
 from seq2seq.experiments.ledger import flat
 from seq2seq.plain_text import one_line
+from seq2seq.runs.making.by_size import Length
 from seq2seq.runs.making.loggers import CSV, CsvLog, rewind_rows
 from seq2seq.runs.making.training import (
     build_data,
     build_module,
     build_stop,
     build_trainer,
-    total_steps,
 )
 from seq2seq.runs.preparation import PreparedRun
 from seq2seq.runs.resuming import continuable
@@ -87,7 +87,8 @@ def fit(
     if job.size > 1:
         torch.manual_seed(seed_of(config.seed, job.rank))
     data = build_data(config, prepared.corpus, job)
-    num_steps = total_steps(config, len(data.train_dataloader()))
+    length = Length.of(config.trainer, len(data.train_dataloader()))
+    num_steps = length.num_steps
     module = build_module(config, prepared.exported.model, prepared.corpus, num_steps, job)
     point, stop = prepared.resume_point, build_stop(run_dir, job)
     if job.is_first:
@@ -100,7 +101,7 @@ def fit(
         attends=prepared.exported.model.decoder.attends,
         device=prepared.device,
         precision=prepared.precision,
-        num_steps=num_steps,
+        length=length,
         record=record,
         conditions=prepared.conditions,
         checkpoint_io=checkpoint_io,

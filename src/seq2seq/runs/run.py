@@ -89,10 +89,11 @@ def _run(config: Config, run_dir: Path, overrides: Sequence[str], job: ProcessGr
 
 def _corpus(config: Config) -> ParallelCorpus:
     """The corpus, unless the model that is to learn from it cannot be built."""
+    from seq2seq.runs.making.by_size import sized  # noqa: PLC0415 - torchtext
     from seq2seq.runs.making.model import check_model  # noqa: PLC0415 - torch
 
     _require_loggers(config)
-    check_model(config)
+    check_model(sized(config, 0))
     return build_corpus(config.data)
 
 
@@ -153,12 +154,16 @@ def _locked(run_dir: Path) -> Iterator[FolderLock]:
 def _train(config: Config, corpus: ParallelCorpus, record: RunRecord, job: ProcessGroup) -> Metrics:
     run_dir = record.folder
     # Lightning loads only for a corpus that can be read
+    from seq2seq.runs.making.by_size import sized, sized_line  # noqa: PLC0415
     from seq2seq.runs.preparation import prepare  # noqa: PLC0415
     from seq2seq.runs.seen_text import keep_seen  # noqa: PLC0415
     from seq2seq.runs.training_run import train_and_score  # noqa: PLC0415
 
+    fitted = sized(config, len(corpus.train), job.size)
+    if job.is_first and fitted != config:
+        print(sized_line(config, fitted))
     with job.in_turn():
-        prepared = prepare(config, corpus, run_dir, job)
+        prepared = prepare(fitted, corpus, run_dir, job)
     prepared = replace(prepared, precision=job.gather(prepared.precision)[0])
     record.ledger.precision = prepared.precision
     record.ledger.texts = {
@@ -169,7 +174,7 @@ def _train(config: Config, corpus: ParallelCorpus, record: RunRecord, job: Proce
     if job.is_first:
         write_file(run_dir / "config.yaml", config_yaml(config))
         keep_seen(run_dir, config, prepared.corpus)
-    metrics = train_and_score(config, prepared, run_dir, record, job)
+    metrics = train_and_score(fitted, prepared, run_dir, record, job)
     if not job.is_first:
         return {}
     record.save()

@@ -14,6 +14,7 @@ from seq2seq.config import Config
 from seq2seq.decoding.translator import Translator
 from seq2seq.evaluation.bleu import cased_bleu
 from seq2seq.runs.fit import fit
+from seq2seq.runs.making.by_size import sized
 from seq2seq.runs.making.corpus import build_corpus
 from seq2seq.runs.making.decoding import build_search
 from seq2seq.runs.making.loggers import open_loggers
@@ -123,8 +124,9 @@ def speedrun(config: Config, run_dir: Path, overrides: list[str], *, bleu: float
     corpus = build_corpus(config.data)
     record = RunRecord.begin(config, run_dir, overrides)
     with record.kept():
-        prepared = prepare(config, corpus, run_dir, ALONE)
         write_file(run_dir / "config.yaml", config_yaml(config))
+        config = sized(config, len(corpus.train))
+        prepared = prepare(config, corpus, run_dir, ALONE)
         goal = Goal(prepared, config, bleu=bleu, started=started)
         with open_loggers(config, run_dir, ALONE) as loggers:
             fit(config, prepared, run_dir, record, ALONE, loggers, watchers=[goal])

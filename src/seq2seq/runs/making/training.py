@@ -14,6 +14,7 @@ from lightning.pytorch.loggers import Logger
 from seq2seq.config import Averaging, Config, Schedule
 from seq2seq.experiments.checkpoints import BEST, LAST
 from seq2seq.model.seq2seq import Seq2Seq
+from seq2seq.runs.making.by_size import Length
 from seq2seq.runs.making.callbacks import build_callbacks
 from seq2seq.runs.making.lightning_device import lightning_device
 from seq2seq.runs.making.loggers import event_sizes
@@ -90,12 +91,6 @@ def _resampling(config: Config, corpus: EncodedCorpus) -> Resampling | None:
     )
 
 
-def total_steps(config: Config, batches_per_epoch: int) -> int:
-    """Optimiser steps of the whole training."""
-    steps = config.trainer.max_epochs * -(-batches_per_epoch // config.trainer.accumulate)
-    return min(steps, config.trainer.max_steps or steps)
-
-
 def _optimisation(config: Config, num_steps: int) -> Optimisation:
     metric, mode = monitor(config)
     return Optimisation(
@@ -144,7 +139,7 @@ def build_trainer(
     attends: bool,
     device: torch.device,
     precision: str,
-    num_steps: int,
+    length: Length,
     record: RunRecord,
     conditions: dict[str, Any],
     checkpoint_io: DurableCheckpointIO,
@@ -162,7 +157,7 @@ def build_trainer(
         attends: whether there is attention to look at.
         device: where to compute.
         precision: of `build_precision`.
-        num_steps: optimiser steps of the whole training.
+        length: of the whole training.
         record: is told of every validation.
         conditions: what the checkpoints are to remember of the run, see `conditions_of`.
         checkpoint_io: writes and reads the checkpoints.
@@ -175,9 +170,9 @@ def build_trainer(
     return pl.Trainer(
         **lightning_device(config.device, device, precision, job),
         use_distributed_sampler=False,  # `Order.share` is ours
-        max_epochs=config.trainer.max_epochs,
+        max_epochs=length.num_epochs,
         accumulate_grad_batches=config.trainer.accumulate,
-        check_val_every_n_epoch=config.trainer.validate_every,
+        check_val_every_n_epoch=length.validate_every,
         log_every_n_steps=1,  # the module itself logs at its interval
         num_sanity_val_steps=0,
         logger=loggers,
@@ -188,13 +183,13 @@ def build_trainer(
             TimeSpent(lambda: drawing_seconds(loggers)),
             RandomState(job),
             SessionStart(),
-            ProgressReport(total_steps=num_steps),
+            ProgressReport(total_steps=length.num_steps),
             *([AttentionWatch()] if attends else []),
             History(record.add_validation),
             *watchers,
             *pictures,
             *_averaging(config),
-            *_endings(config, num_steps),
+            *_endings(config, length.num_steps),
             *build_callbacks(config.trainer.callbacks, run_dir),
             CheckpointContents(
                 {"conditions": lambda: conditions, "events": lambda: event_sizes(loggers)}
