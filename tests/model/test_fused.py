@@ -143,15 +143,26 @@ class Own(AdditiveScore):
     ],
 )
 def test_what_the_fused_pass_does_not_know_goes_step_by_step(batch, changes, is_plain, monkeypatch):
-    called, original = [], choice.unroll
-    monkeypatch.setattr(choice, "unroll", lambda *a: called.append(1) or original(*a))
+    called, original = [], choice.unroll_loop
+    monkeypatch.setattr(choice, "unroll_loop", lambda *a: called.append(1) or original(*a))
     features_of(model_of(**changes), batch)
     assert bool(called) == is_plain
 
 
 def test_a_subclass_of_a_known_score_goes_step_by_step(batch, monkeypatch):
-    model, called, original = model_of(), [], choice.unroll
+    model, called, original = model_of(), [], choice.unroll_loop
     model.decoder.attention.score.__class__ = Own
-    monkeypatch.setattr(choice, "unroll", lambda *a: called.append(1) or original(*a))
+    monkeypatch.setattr(choice, "unroll_loop", lambda *a: called.append(1) or original(*a))
     features_of(model, batch)
     assert called == [1]
+
+
+def test_in_a_shorter_format_the_loop_has_the_same_gradients_each_time_it_is_undone(batch):
+    model = model_of(decoder="conditional").float()
+    with torch.autocast("cpu", torch.bfloat16):
+        total = features_of(model, batch).sum()
+    weights = list(model.decoder.word_layer.parameters())
+    first = torch.autograd.grad(total, weights, retain_graph=True)
+    assert all(map(torch.equal, first, torch.autograd.grad(total, weights)))
+    exact = torch.autograd.grad(features_of(model, batch).sum(), weights)
+    torch.testing.assert_close(first, exact, rtol=0.02, atol=0.05)

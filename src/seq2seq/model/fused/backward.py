@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from seq2seq.model.fused.forward import DecoderPass
-from seq2seq.model.fused.layer import bias_gradient, columns, weight_gradient
+from seq2seq.model.fused.layer import bias_gradient, columns, even_product, weight_gradient
 from seq2seq.model.fused.tensors import LayerTensors, UnrollTensors
 
 
@@ -38,11 +38,19 @@ class DecoderGradients:
                 self._of_states[-1][: self._steps.counts[step]] += of_tops[rows]
             self._backward_layers(step, rows)
             of_context = self._of_contexts[rows]
-            of_context.copy_(self._of_inputs[0][rows] @ self._forward.context_weight)
+            of_context.copy_(
+                even_product(
+                    self._of_inputs[0],
+                    self._forward.context_weight,
+                    self._steps,
+                    step,
+                    self._forward.form.precision,
+                )
+            )
             if of_contexts is not None:
                 of_context += of_contexts[rows]
             self._backward_attention(step, rows, None if of_weights is None else of_weights[rows])
-            through = self._of_products[-1][rows] @ self._forward.top.weight
+            through = self._forward.top.back(step, self._of_products[-1])
             self._of_states[-1][: len(through)] += through
 
     def _backward_layers(self, step: int, rows: slice) -> None:
@@ -58,7 +66,7 @@ class DecoderGradients:
             of_inputs, of_products = self._of_inputs[place], self._of_products[place]
             kept = layer.backward_step(step, of_states, of_inputs, of_products)
             if place < last:
-                kept += of_products[rows] @ layer.weight
+                kept += layer.back(step, of_products)
             of_states.copy_(kept)
             if place:
                 below = forward.inputs[place - 1].backward_step(of_inputs, rows)

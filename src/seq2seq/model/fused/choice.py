@@ -13,9 +13,10 @@ from torch import Tensor
 from seq2seq.attention.scores import AdditiveScore, BilinearScore, DotScore, ScaledDotScore
 from seq2seq.model.attention import ScoredAttention
 from seq2seq.model.contracts import Decoder
-from seq2seq.model.decoder import BahdanauDecoder, Unrolled, unroll
+from seq2seq.model.decoder import BahdanauDecoder, Unrolled
 from seq2seq.model.fused.attention import AdditivePass, DotPass, FusedScore
 from seq2seq.model.fused.decoder import unroll_fused
+from seq2seq.model.fused.loop import unroll_loop
 from seq2seq.model.fused.search import FusedSearch, PlainSearch, SearchDecoder
 from seq2seq.model.layers import GRULayer
 from seq2seq.model.memory import Memory
@@ -30,7 +31,7 @@ def teacher_force(
     """`seq2seq.model.decoder.unroll`, the fast way where there is one."""
     known = _known(decoder)
     if known is None or known[0].attention.dropout.p:
-        return unroll(decoder, target_input, memory, target_lengths)
+        return unroll_loop(decoder, target_input, memory, target_lengths)
     return unroll_fused(*known, target_input, memory, target_lengths)
 
 

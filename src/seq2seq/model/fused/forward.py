@@ -86,16 +86,18 @@ class DecoderPass:
         for step in range(len(self.form.steps)):
             rows = self.form.steps.rows(step)
             top.multiply(step)
+            self._attend(step, rows)
+            even = self.form.steps.rows_at_least(step, self.form.precision)
             gates = torch.addmm(
-                self.token_gates[rows], self._attend(step, rows), self.context_weight.T
-            )
+                self.token_gates[even], self.context_operands[even], self.context_weight.T
+            )[: self.form.steps.counts[step]]
             for layer, above in zip(lower, self.inputs, strict=True):
                 layer.multiply(step)
                 gates = above.gates(layer.advance(step, gates), rows)
             top.advance(step, gates)
 
-    def _attend(self, step: int, rows: slice) -> Tensor:
-        """The context of a step, in the format of the products."""
+    def _attend(self, step: int, rows: slice) -> None:
+        """The context of a step, also in the format of the products."""
         weights, context = self.weights[rows], self.contexts[rows]
         count = len(weights)
         scores = self.attention.scores(self.queries(step)).add_(self.padding[:count])
@@ -103,4 +105,3 @@ class DecoderPass:
         torch.bmm(weights.unsqueeze(1), self.memory[:count], out=context.unsqueeze(1))
         if self.form.precision.is_mixed:
             self.context_operands[rows] = context
-        return self.context_operands[rows]

@@ -31,7 +31,8 @@ class LayerPass:
     def __init__(
         self, initial: Tensor, weight: Tensor, bias: Tensor, steps: Steps, precision: Precision
     ) -> None:
-        self._steps, self._initial = steps, initial.to(precision.state)
+        self._steps, self._precision = steps, precision
+        self._initial = initial.to(precision.state)
         num_tokens, size = steps.num_tokens, initial.shape[1]
         self._size = size
         self.weight, self._bias = weight.to(precision.product), bias.to(precision.product)
@@ -52,7 +53,12 @@ class LayerPass:
         """The products of the states before a step."""
         rows = self._steps.rows(step)
         self.operands[rows] = self.before(step)
+        rows = self._steps.rows_at_least(step, self._precision)  # the others are written later
         torch.addmm(self._bias, self.operands[rows], self.weight.T, out=self.products[rows])
+
+    def back(self, step: int, of_products: Tensor) -> Tensor:
+        """The gradient of the operands of a step, from that of all products (N, P)."""
+        return even_product(of_products, self.weight, self._steps, step, self._precision)
 
     def advance(self, step: int, input_gates: Tensor) -> Tensor:
         """The GRU equations, see `GRULayer`, from the input's share x of the gates (…, 3 H).
@@ -128,6 +134,13 @@ class InputProduct:
 
     def _masked(self, inputs: Tensor, rows: slice) -> Tensor:
         return inputs if self._mask is None else inputs * self._mask[rows]
+
+
+def even_product(
+    packed: Tensor, weight: Tensor, steps: Steps, step: int, precision: Precision
+) -> Tensor:
+    """The product of the rows of a step with a weight."""
+    return (packed[steps.rows_at_least(step, precision)] @ weight)[: steps.counts[step]]
 
 
 def columns(matrices: Tensor) -> Tensor:

@@ -69,7 +69,7 @@ class _UnrolledLayer(torch.autograd.Function):
                 current = of_state[: steps.counts[step]]
                 current += gradient[rows]
                 kept = layer.backward_step(step, current, of_inputs, of_products)
-                torch.add(kept, of_products[rows] @ layer.weight, out=current)
+                torch.add(kept, layer.back(step, of_products), out=current)
             of_weight = weight_gradient(of_products, layer.operands)
             of_bias = bias_gradient(of_products, ctx.precision)
         return None, None, of_inputs, of_state, of_weight, of_bias

@@ -8,6 +8,11 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from seq2seq.model.precision import Precision
+
+EVEN_ROWS = 16
+"""Rows that a processor's tile has: as many are multiplied as fast as fewer."""
+
 
 class Steps:
     """Packs (B, T, …) into (N, …): the N real tokens, all of the first step before the second.
@@ -47,6 +52,16 @@ class Steps:
     def rows(self, step: int) -> slice:
         """The rows of a step."""
         return slice(self._starts[step], self._starts[step + 1])
+
+    def rows_at_least(self, step: int, precision: Precision) -> slice:
+        """The rows of a step, and of those behind as many as make their number an even one.
+
+        oneDNN, which multiplies in short formats, keeps a program for each number of rows.
+        """
+        start, end = self._starts[step], self._starts[step + 1]
+        if precision.is_mixed:
+            end = min(end + -(end - start) % EVEN_ROWS, self.num_tokens)
+        return slice(start, end)
 
     def rows_before(self, step: int) -> slice:
         """The rows of the step before it, of the sentences that this step still has."""
