@@ -70,6 +70,9 @@ def test_translate_gives_one_line_for_each_line_in_order(trained):
     assert len(out) == len(lines)
     assert out[0] == out[5]
     assert out[1] == ""
+    (said,) = done.stderr.decode().splitlines()
+    assert "in 4 of 6 lines are unknown to the model" in said
+    assert "wörds 1" in said
 
 
 @pytest.mark.parametrize(
@@ -122,6 +125,7 @@ def test_translate_gives_json_n_best_samples_and_ensembles(trained):
     for fact in facts:
         assert len(fact["attention"]) == len(fact["target_tokens"])
         assert all(len(row) == len(fact["source_tokens"]) for row in fact["attention"])
+        assert len(fact["unknown"]) == fact["source_tokens"].count("<unk>")
     n_best = [line.split(" ||| ") for line in said("--n-best", "3")]
     assert [number for number, *_ in n_best] == ["1", "1", "1", "2", "3", "3", "3"]
     assert [n_best[0][1], n_best[3][1], n_best[4][1]] == plain
@@ -146,7 +150,7 @@ def test_translate_asks_on_a_terminal_and_draws_the_attention(trained):
     command = [sys.executable, str(ROOT / "scripts" / "translate.py"), str(trained[0])]
     with subprocess.Popen(command, stdin=writer, stdout=writer, stderr=subprocess.PIPE) as process:
         os.close(writer)
-        os.write(reader, b"The cat sleeps.\n\x04")
+        os.write(reader, b"The cat sleeps.\nHello cat\n\x04")
         shown = b""
         with contextlib.suppress(OSError):  # how a terminal says that the program has ended
             while part := os.read(reader, 4096):
@@ -155,7 +159,12 @@ def test_translate_asks_on_a_terminal_and_draws_the_attention(trained):
     os.close(reader)
     lines = shown.decode().replace("\r", "").splitlines()
     heads = [line.split() for line in lines if line.startswith(" ")]
-    assert [(len(head), head[-2:]) for head in heads] == [(5, [".", "<eos>"])]
+    assert [(len(head), head[-2:]) for head in heads] == [
+        (5, [".", "<eos>"]),
+        (3, ["cat", "<eos>"]),
+    ]
+    assert heads[1][0] == "[Hello]"
+    assert "[unknown to the model: Hello]" in lines
     assert any("·" in line or "░" in line for line in lines)
 
 

@@ -206,6 +206,21 @@ class GrammarConfig(DataConfig):
     max_words: int = setting("in a source sentence at most", low=8, high=200, unit="words")
 
 
+TaskName = Enum("TaskName", {"dates": "dates", "reverse": "reverse", "numbers": "numbers"})
+"""What `data=tasks` can make."""
+
+
+@dataclass(kw_only=True, slots=True)
+class TasksConfig(DataConfig):
+    """`data=tasks`: small tasks that the program makes itself."""
+
+    task: TaskName = setting("dates to ISO 8601, symbols reversed, numbers in words")
+    train_pairs: int = setting("training pairs", low=2, high=100_000, unit="pairs")
+    validation_pairs: int = setting("validation pairs", low=1, high=10_000, unit="pairs")
+    test_pairs: int = setting("test pairs", low=1, high=10_000, unit="pairs")
+    seed: int = setting("seed of what is drawn", low=0)
+
+
 @dataclass(kw_only=True, slots=True)
 class FilePairConfig:
     """Two parallel files."""
@@ -634,6 +649,7 @@ def _check_range(key: str, value: float, described: "Field[Any]") -> None:
 
 DATA_SCHEMAS: dict[str, type[DataConfig]] = {
     "grammar": GrammarConfig,
+    "tasks": TasksConfig,
     "parallel": ParallelConfig,
     "multi30k": Multi30kConfig,
     "tatoeba": TatoebaConfig,

@@ -5,6 +5,8 @@ from dataclasses import replace
 import pytest
 import torch
 
+from seq2seq.decoding import translation as translations_module
+from seq2seq.decoding.forced import force_translate
 from seq2seq.decoding.hypothesis import Hypothesis
 from seq2seq.decoding.lengths import DEFAULT_BOUNDS, LengthBounds
 from seq2seq.decoding.model_folder import (
@@ -14,9 +16,10 @@ from seq2seq.decoding.model_folder import (
 )
 from seq2seq.decoding.sampling import Sampling
 from seq2seq.decoding.search import GREEDY, Search, search_from_options
-from seq2seq.decoding.translation import EMPTY, Translation
+from seq2seq.decoding.translation import EMPTY, Translation, UnknownCount
 from seq2seq.decoding.translator import LONGEST, Translator, _with_source_words
 from seq2seq.errors import InputError
+from seq2seq.text.bucketing import BatchSize
 from seq2seq.text.casing import Casing
 from seq2seq.text.codec import TextCodec
 from seq2seq.text.corpus import SentencePair
@@ -85,6 +88,29 @@ def test_one_translation_for_each_sentence_in_order_and_blank_for_blank(folder):
 def test_unknown_tokens_are_named(folder):
     translator = Translator.load(folder)
     assert translator.unknown_tokens("a strange b word") == ["strange", "word"]
+    found = translator.translate(["a strange b word", "a b", "", "odd"], return_attention=False)
+    assert [each.unknown for each in found] == [("strange", "word"), (), (), ("odd",)]
+    assert found[0].marked_source() == ("a", "[strange]", "b", "[word]", "<eos>")
+    assert found[0].unknown_note() == "[unknown to the model: strange, word]"
+    assert found[1].unknown_note() == ""
+    (forced,) = force_translate(
+        load_model_folder(folder),
+        [SentencePair("odd a", "b")],
+        device=torch.device("cpu"),
+        batch_size=BatchSize(sentences=1, tokens=None),
+    )
+    assert forced.unknown == ("odd",)
+
+
+def test_unknown_tokens_of_many_lines_are_one_line(folder, monkeypatch):
+    count = UnknownCount()
+    translator = Translator.load(folder)
+    count.add(translator.translate(["a b", ""]))
+    assert count.warnings() == []
+    monkeypatch.setattr(translations_module, "MOST_NAMED", 2)
+    count.add(translator.translate(["x y \x1b", "y z y"]))
+    (line,) = count.warnings()
+    assert line == "WARNING: 6 tokens in 2 of 4 lines are unknown to the model: y 3, x 1"
 
 
 def test_streaming_gives_the_same_as_translating_at_once(folder):

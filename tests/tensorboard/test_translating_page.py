@@ -59,7 +59,10 @@ return given.sentences.map((sentence) => given.searches.map(({ beam, length_pena
 """
 TOKENISE = """
 const codec = new Codec(given.codec);
-return given.texts.map((text) => [codec.read(text).ids, codec.write(codec.read(text).ids)]);
+return given.texts.map((text) => {
+  const { ids, unknown } = codec.read(text);
+  return [ids, unknown, codec.write(ids)];
+});
 """
 HARD = [
     "", "  ", "a", "  Two  spaces. ", "don't o'clock it's the dogs' house", "« Ça va ? » — non !",
@@ -220,8 +223,9 @@ def assert_tokens_alike(codec, texts):
     from seq2seq.tensorboard.translating_page import _codec  # noqa: PLC0415
 
     found = in_node(TOKENISE, codec=_codec(codec), texts=texts)
-    for text, (ids, written) in zip(texts, found, strict=True):
+    for text, (ids, unknown, written) in zip(texts, found, strict=True):
         assert ids == codec.encode(text), text
+        assert unknown == codec.unknown(text), text
         assert written == codec.decode(ids), text
 
 

@@ -149,6 +149,18 @@ def test_lower_casing_is_a_switch():
 def test_a_special_token_written_in_a_text_is_unknown(tmp_path):
     source, _ = trained(tmp_path, tokenizer="whitespace")
     assert source.encode("<pad> <eos> <bos> it") == [UNKNOWN_ID] * 3 + source.encode("it")
+    assert source.unknown("<pad> it <eos> Zebra <pad>") == ["<pad>", "<eos>", "Zebra", "<pad>"]
+
+
+@pytest.mark.parametrize("name", ["unigram", "bpe"])
+def test_of_subwords_the_characters_in_bytes_are_unknown(name, tmp_path):
+    source, _ = trained(tmp_path, joint=True, tokenizer=name, max_size=330, lowercase=True)
+    text = "A cat, 日本 é ½日 it"
+    assert source.unknown(text) == ["日", "本", "½", "日"]
+    in_bytes = [token for token in source.tokenizer.tokens(text) if re.fullmatch("<0x..>", token)]
+    assert len(in_bytes) == len("日本½日".encode())
+    assert UNKNOWN_ID not in source.encode(text)
+    assert source.unknown("") == []
 
 
 def test_source_and_target_may_have_different_tokenizers(tmp_path):

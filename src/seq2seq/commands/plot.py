@@ -52,6 +52,8 @@ def _plot(arguments: argparse.Namespace) -> int:
     with writing(arguments.output, "-o"):
         arguments.output.write_bytes(png_bytes(picture))
     print(one_line(f"{translation.text}   score {translation.score:.2f}   {arguments.output}"))
+    if note := translation.unknown_note():
+        print(one_line(note))
     return 0
 
 

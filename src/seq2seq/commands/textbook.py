@@ -37,7 +37,7 @@ def _translate(arguments: argparse.Namespace) -> int:
     translations = translator.translate(list(SENTENCES))
     for (source, reference), translation in zip(SENTENCES.items(), translations, strict=True):
         bleu = sentence_bleu(split_words(translation.text), split_words(reference), max_order=2)
-        unknown = ", ".join(translator.unknown_tokens(source))
+        unknown = ", ".join(translation.unknown)
         note = f"   unknown: {unknown}" if unknown else ""
         print(f"{source:<12} => {translation.text:<24} BLEU {bleu:.3f}   ({reference}){note}")
     last = translations[-1]

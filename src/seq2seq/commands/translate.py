@@ -139,6 +139,9 @@ def _windows(
     num_done: int,
 ) -> Iterator[tuple[list[str], str]]:
     """Lines, a window at a time, and what is to be written for them."""
+    from seq2seq.decoding.translation import UnknownCount  # noqa: PLC0415 - torch, after --help
+
+    unknown = UnknownCount()
     progress = Pace(num_done, shown=sys.stderr.isatty() and not sys.stdout.isatty())
     windows = translator.stream(
         lines,
@@ -157,7 +160,10 @@ def _windows(
         )
         yield read, text
         progress.add(len(read))
+        unknown.add(translations[0] for translations in found)
     progress.end()
+    for line in unknown.warnings():
+        print(line, file=sys.stderr)
 
 
 def _for_stdout(text: str) -> str:
@@ -203,10 +209,14 @@ def _converse(translator: "Translator", search: "Search", *, replace_unknown: bo
         )
         for best in translations:
             print(one_line(f"{best.text}   ({best.score:.2f})"))
+            if note := best.unknown_note():
+                print(one_line(note))
             width = shutil.get_terminal_size().columns
             if best.weights.numel():
                 weights = best.weights.tolist()
-                print(draw_attention(weights, best.source_tokens, best.target_tokens, width=width))
+                print(
+                    draw_attention(weights, best.marked_source(), best.target_tokens, width=width)
+                )
     print()
     return 0
 

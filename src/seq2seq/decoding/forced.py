@@ -82,5 +82,6 @@ def force_translate(
                 target_tokens=tuple(exported.target_codec.vocabulary.words(hypothesis.ids)),
                 score=hypothesis.score,
                 weights=hypothesis.weights,
+                unknown=tuple(exported.source_codec.unknown(split.pairs[index].source)),
             )
     return translations

@@ -1,5 +1,7 @@
-"""A translated sentence."""
+"""A translated sentence, and what was unknown in many."""
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -7,7 +9,9 @@ import torch
 from torch import Tensor
 
 from seq2seq.evaluation.alignment import argmax_links
-from seq2seq.text.vocabulary import END
+from seq2seq.plain_text import one_line
+from seq2seq.text.inspection import listed
+from seq2seq.text.vocabulary import END, UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +25,7 @@ class Translation:
         score: natural log-probability of the target tokens.
         weights: attention probabilities; without entries where they were not asked for
             and of a model without attention.
+        unknown: what the model does not know of the source, see `TextCodec.unknown`.
     """
 
     text: str
@@ -28,6 +33,7 @@ class Translation:
     target_tokens: tuple[str, ...]
     score: float
     weights: Tensor
+    unknown: tuple[str, ...] = ()
 
     def alignment(self) -> list[tuple[int, int]]:
         """(source, target) places: each target token with the source token it attends to most.
@@ -40,6 +46,15 @@ class Translation:
         in_order = sorted(links, key=lambda link: link[1])
         return [link for link in in_order if self.target_tokens[link[1]] != END]
 
+    def marked_source(self) -> tuple[str, ...]:
+        """The source tokens; an unknown word is itself in brackets instead of ``<unk>``."""
+        words = iter(self.unknown)
+        return tuple(f"[{next(words, t)}]" if t == UNKNOWN else t for t in self.source_tokens)
+
+    def unknown_note(self) -> str:
+        """A line for a person who reads the translation; blank where everything is known."""
+        return f"[unknown to the model: {', '.join(self.unknown)}]" if self.unknown else ""
+
     def as_dict(self) -> dict[str, Any]:
         """What JSON can hold of it; attention with four digits."""
         return {
@@ -49,8 +64,38 @@ class Translation:
             "target_tokens": self.target_tokens,
             "attention": [[round(w, 4) for w in row] for row in self.weights.tolist() if row],
             "alignment": self.alignment(),
+            "unknown": self.unknown,
         }
 
 
 EMPTY = Translation("", (), (), 0.0, torch.zeros(0, 0))
 """The translation of a blank line."""
+
+MOST_NAMED = 10_000
+"""Different unknown tokens that are counted each by itself: any number of lines may have them."""
+
+
+class UnknownCount:
+    """How much was unknown in the lines of a text."""
+
+    def __init__(self) -> None:
+        self._by_token: Counter[str] = Counter()
+        self._num_tokens = self._num_lines = self._num_with = 0
+
+    def add(self, translations: Iterable[Translation]) -> None:
+        """Count a line for each."""
+        for unknown in (translation.unknown for translation in translations):
+            self._num_lines += 1
+            self._num_with += bool(unknown)
+            self._num_tokens += len(unknown)
+            room = MOST_NAMED - len(self._by_token)
+            new = [t for t in dict.fromkeys(unknown) if t not in self._by_token][room:]
+            self._by_token.update(t for t in unknown if t not in new)
+
+    def warnings(self) -> list[str]:
+        """A line that says it; none where everything is known."""
+        if not self._num_tokens:
+            return []
+        where = f"in {self._num_with:,} of {self._num_lines:,} lines"
+        found = f"{self._num_tokens:,} tokens {where} are unknown to the model"
+        return [one_line(f"WARNING: {found}{listed(self._by_token)}")]

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -159,9 +160,10 @@ class Translator:
             for index, hypotheses in zip(indices, found, strict=True):
                 text = sentences[index] if replace_unknown else ""
                 made = [self._translation(encoded[index], text, each) for each in hypotheses]
+                facts: dict[str, Any] = {"unknown": tuple(self.unknown_tokens(sentences[index]))}
                 if not return_attention:  # of a window of long lines, it would fill the memory
-                    made = [replace(each, weights=EMPTY.weights) for each in made]
-                translations[index] = made
+                    facts["weights"] = EMPTY.weights
+                translations[index] = [replace(each, **facts) for each in made]
         return translations
 
     def _batches(self, sentences: Sequence[str], encoded: list[list[int]]) -> list[list[int]]:
@@ -199,10 +201,8 @@ class Translator:
             first_number += len(read)
 
     def unknown_tokens(self, sentence: str) -> list[str]:
-        """Tokens of a source sentence that the vocabulary lacks; the model reads ``<unk>``."""
-        tokens = self._source_codec.tokenizer.tokens(sentence)
-        ids = self._source_codec.vocabulary.ids(tokens)
-        return [token for token, index in zip(tokens, ids, strict=True) if index == UNKNOWN_ID]
+        """What the model does not know of a source sentence, see `TextCodec.unknown`."""
+        return self._source_codec.unknown(sentence)
 
     def _translation(
         self, source_ids: list[int], source: str, hypothesis: Hypothesis

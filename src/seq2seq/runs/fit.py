@@ -88,8 +88,7 @@ def fit(
         torch.manual_seed(seed_of(config.seed, job.rank))
     data = build_data(config, prepared.corpus, job)
     length = Length.of(config.trainer, len(data.train_dataloader()))
-    num_steps = length.num_steps
-    module = build_module(config, prepared.exported.model, prepared.corpus, num_steps, job)
+    module = build_module(config, prepared.exported.model, prepared.corpus, length.num_steps, job)
     point, stop = prepared.resume_point, build_stop(run_dir, job)
     if job.is_first:
         _rewind(run_dir, {} if point is None else point.event_sizes, loggers)

@@ -16,7 +16,7 @@ from seq2seq.experiments.metrics import VERSION
 from seq2seq.experiments.translations import text_fingerprint
 from seq2seq.option_rules import warnings
 from seq2seq.plain_text import one_line
-from seq2seq.runs.making.corpus import build_corpus
+from seq2seq.runs.making.corpus import build_corpus, new_sources
 from seq2seq.runs.process_group import process_group
 from seq2seq.runs.run_folder import tidy
 from seq2seq.runs.run_record import (
@@ -83,7 +83,7 @@ def _run(config: Config, run_dir: Path, overrides: Sequence[str], job: ProcessGr
         with record.kept(), refusals_in_one_line(run_dir):
             metrics = _train(config, corpus, record, job)
     if job.is_first:
-        print(summary(metrics, run_dir))
+        print(summary(metrics, run_dir, to_try=new_sources(config.data, corpus)))
     return metrics
 
 
@@ -184,8 +184,8 @@ def _train(config: Config, corpus: ParallelCorpus, record: RunRecord, job: Proce
     return metrics
 
 
-def summary(metrics: Metrics, run_dir: Path) -> str:
-    """Where the results are, the scores, and what to do next."""
+def summary(metrics: Metrics, run_dir: Path, to_try: Sequence[str] = ()) -> str:
+    """Where the results are, the scores, and what to do next, with sentences for it."""
     scores = [
         line
         for split, card in metrics.items()
@@ -201,6 +201,7 @@ def summary(metrics: Metrics, run_dir: Path) -> str:
         f"results     {run_dir}",
         f"look        tensorboard --logdir {run_dir.parent}",
         f"translate   {as_called('seq2seq translate')} {run_dir} < sentences.txt",
+        *(f"{'' if place else 'try':<12}{text}" for place, text in enumerate(to_try)),
     ]
     return "\n".join(map(one_line, lines))
 

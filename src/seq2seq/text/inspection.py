@@ -85,10 +85,8 @@ def _shown(pair: SentencePair) -> str:
 
 
 def unknown_tokens(codec: TextCodec, sentences: Iterable[str]) -> Counter[str]:
-    """Occurrences of the tokens that a vocabulary lacks."""
-    known = set(codec.vocabulary.tokens)
-    tokens = (token for sentence in sentences for token in codec.tokenizer.tokens(sentence))
-    return Counter(token for token in tokens if token not in known)
+    """Occurrences of what a vocabulary lacks."""
+    return Counter(token for sentence in sentences for token in codec.unknown(sentence))
 
 
 def _unknown(splits: Splits, codecs: tuple[TextCodec, TextCodec]) -> Iterator[str]:
@@ -97,14 +95,15 @@ def _unknown(splits: Splits, codecs: tuple[TextCodec, TextCodec]) -> Iterator[st
         for side, codec, sentences in zip(("source", "target"), codecs, texts, strict=True):
             counts = unknown_tokens(codec, sentences)
             found = f"{counts.total():,} unknown tokens, {len(counts):,} different"
-            yield f"{name} {side}: {found}{_listed(counts)}"
+            yield f"{name} {side}: {found}{listed(counts)}"
 
 
 def _sides(pairs: Sequence[SentencePair]) -> tuple[list[str], list[str]]:
     return [pair.source for pair in pairs], [pair.target for pair in pairs]
 
 
-def _listed(counts: Counter[str]) -> str:
+def listed(counts: Counter[str]) -> str:
+    """The most frequent of what was counted, after a colon; nothing where there is nothing."""
     named = (f"{_named(token)} {count:,}" for token, count in counts.most_common(MOST_COMMON))
     more = "…" if len(counts) > MOST_COMMON else ""
     return f": {', '.join(named)}{more}" if counts else ""
@@ -199,7 +198,7 @@ def _characters(splits: Splits, languages: tuple[str, str]) -> Iterator[str]:
     texts = _sides([pair for split in splits.values() for pair in split.pairs])
     for side, language, sentences in zip(("source", "target"), languages, texts, strict=True):
         counts = unusual_characters(sentences, language)
-        yield f"{side} ({language}): {len(counts):,} unusual{_listed(counts)}"
+        yield f"{side} ({language}): {len(counts):,} unusual{listed(counts)}"
 
 
 def _batches(train: EncodedSplit, order: Order) -> Iterator[str]:

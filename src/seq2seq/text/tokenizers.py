@@ -79,6 +79,13 @@ class SubwordTokenizer:
         lowered = [text.lower() for text in texts] if self.lowercase else texts
         return self.model.encode(lowered, out_type=int, num_threads=1)
 
+    def in_bytes(self, text: str) -> list[str]:
+        """The characters of a sentence that no piece holds, so that they are spelt in bytes."""
+        lowered = text.lower() if self.lowercase else text
+        pieces = self.model.encode(lowered, return_type="proto").pieces
+        # the last byte of a character has it as its surface, the others have nothing
+        return [p.surface for p in pieces if p.surface and self.model.is_byte(p.id)]
+
     def sampled_tokens(self, text: str, alpha: float, seed: int) -> list[str]:
         """Split a sentence in one of many ways, drawn at random; the text is the same again.
 

@@ -7,7 +7,14 @@ from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from seq2seq.config import CORPORA, DATA_SCHEMAS, CorpusOptions, DataConfig
+from seq2seq.config import (
+    CORPORA,
+    DATA_SCHEMAS,
+    CorpusOptions,
+    DataConfig,
+    GrammarConfig,
+    TasksConfig,
+)
 from seq2seq.errors import InputError
 from seq2seq.plain_text import first_line
 from seq2seq.registry import foreign
@@ -16,6 +23,9 @@ from seq2seq.text.words import split_words
 
 if TYPE_CHECKING:
     from seq2seq.evaluation.alignment import GoldAlignment
+
+NUM_NEW = 3
+"""Sentences that a person is given to try."""
 
 
 def build_corpus(data: DataConfig) -> ParallelCorpus:
@@ -74,6 +84,21 @@ def _parts(words: Sequence[str]) -> list[range]:
     """The numbers of the words that `split_words` finds in each."""
     ends = [0, *accumulate(len(split_words(word)) for word in words)]
     return [range(*each) for each in pairwise(ends)]
+
+
+def new_sources(data: DataConfig, corpus: ParallelCorpus) -> list[str]:
+    """Sources that the corpus could hold, too, but no split of it does; none of text in files.
+
+    They are of the kind of the test split, drawn with another seed, and always the same.
+    """
+    if not isinstance(data, GrammarConfig | TasksConfig):
+        return []
+    sizes = {"train_pairs": 2, "validation_pairs": 1, "test_pairs": 10 * NUM_NEW}
+    others = _read(replace(data, seed=data.seed + 1, **sizes)).test
+    held = {
+        pair.source for split in (corpus.train, corpus.validation, corpus.test) for pair in split
+    }
+    return [pair.source for pair in others if pair.source not in held][:NUM_NEW]
 
 
 def has_test_split(data: DataConfig) -> bool:

@@ -2,7 +2,7 @@
 
 import { columnOf, entropyOf, figuresOf, rowOf } from "./frames.js";
 import { draw, make } from "./paint.js";
-import { labelOf, sentenceOf } from "./tokens.js";
+import { UNKNOWN, labelOf, sentenceOf } from "./tokens.js";
 
 const FIGURES = [
   ["entropy", "entropy", "Mean over the target tokens, 0 sharp to 1 even: nats / log(source length)", 3],
@@ -34,7 +34,10 @@ export function sentencePart(shown) {
 }
 
 function spoken(tokens) {
-  return make("dd", { dir: "auto" }, sentenceOf(tokens));
+  const text = sentenceOf(tokens);
+  const known = tokens.includes(UNKNOWN) ? text.split(UNKNOWN) : [text];
+  const unknown = () => make("mark", { title: "a word that the model does not know" }, UNKNOWN);
+  return make("dd", { dir: "auto" }, ...known.flatMap((part, place) => (place ? [unknown(), part] : [part])));
 }
 
 export function figuresPart(shown) {

@@ -21,9 +21,16 @@ export class Subwords {
   }
 
   split(text) {
-    if (!text) return [];
-    const marked = Array.from(MARK + text.replaceAll(" ", MARK));
-    return this.cut(marked, this).flatMap((piece) => (this.pieces.has(piece) ? [piece] : byteTokens(piece)));
+    return this.cutUp(text).flatMap((piece) => (this.pieces.has(piece) ? [piece] : byteTokens(piece)));
+  }
+
+  // Characters that are spelt in bytes.
+  inBytes(text) {
+    return this.cutUp(text).filter((piece) => !this.pieces.has(piece));
+  }
+
+  cutUp(text) {
+    return text ? this.cut(Array.from(MARK + text.replaceAll(" ", MARK)), this) : [];
   }
 
   join(tokens) {

@@ -2,6 +2,7 @@
 
 const LONGEST_LABEL = 28;
 const SPECIAL = /^<[^<>\s]+>$/u;
+export const UNKNOWN = "<unk>"; // what is read of a word that the vocabulary lacks
 
 export const FONT =
   'system-ui, "Segoe UI", Roboto, "Helvetica Neue", "Noto Sans", "DejaVu Sans", Arial, ' +
@@ -37,7 +38,7 @@ export function widest(tokens, size) {
 // Without special tokens at its ends. Subwords that mark the beginning of a word by ▁ are joined as
 // the text was.
 export function sentenceOf(tokens) {
-  const isWord = (token) => !isSpecial(token);
+  const isWord = (token) => token === UNKNOWN || !isSpecial(token);
   const kept = tokens.slice(tokens.findIndex(isWord), tokens.findLastIndex(isWord) + 1);
   const subwords = kept.some((token) => token.startsWith("▁"));
   return subwords ? kept.join("").replaceAll("▁", " ").trim() : kept.join(" ");

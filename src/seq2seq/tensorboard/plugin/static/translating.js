@@ -89,9 +89,8 @@ export class TranslatingPage {
   }
 
   askText(text) {
-    const { words, ids } = this.translator.target.read(text);
-    const unknown = words.filter((_, place) => ids[place] === UNKNOWN_ID);
-    if (!unknown.length) return this.ask((question) => question.words(ids));
+    const { ids, unknown } = this.translator.target.read(text);
+    if (!ids.includes(UNKNOWN_ID)) return this.ask((question) => question.words(ids));
     return this.warn(`It cannot say ${unknown.join(", ")}: the vocabulary lacks that.`);
   }
 

@@ -17,11 +17,13 @@ class Codec {
     this.ids = new Map(tokens.map((token, id) => [token, id]));
   }
 
-  // {words, ids}: special tokens that are written in a text are words like any other.
+  // {ids, unknown}: special tokens that are written in a text are words like any other.
   read(text) {
-    const words = this.splitter.split(this.lowercase ? text.toLowerCase() : text);
+    const lowered = this.lowercase ? text.toLowerCase() : text;
+    const words = this.splitter.split(lowered);
     const known = (id) => (id >= NUM_SPECIALS ? id : UNKNOWN_ID);
-    return { words, ids: words.map((word) => known(this.ids.get(word) ?? UNKNOWN_ID)) };
+    const ids = words.map((word) => known(this.ids.get(word) ?? UNKNOWN_ID));
+    return { ids, unknown: this.splitter.inBytes?.(lowered) ?? words.filter((_, place) => ids[place] === UNKNOWN_ID) };
   }
 
   write(ids) {
@@ -49,9 +51,8 @@ export class Translator {
   // A sentence as the network has read it; null of a blank one.
   read(text) {
     if (!text.trim()) return null;
-    const { words, ids } = this.source.read(text);
+    const { ids, unknown } = this.source.read(text);
     const kept = [...ids.slice(0, MOST_TOKENS), END_ID];
-    const unknown = words.filter((_, place) => ids[place] === UNKNOWN_ID);
     return { tokens: kept.map((id) => this.source.tokens[id]), unknown, numLeft: Math.max(0, ids.length - MOST_TOKENS), memory: this.network.encode(kept) };
   }
 
