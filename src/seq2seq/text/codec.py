@@ -44,24 +44,16 @@ class TextCodec:
 
         A special token that is written in the text is a word like any other, and unknown.
         """
-        return self._ids(self.tokenizer.tokens(text))
-
-    def _ids(self, tokens: Sequence[str]) -> list[int]:
-        ids = self.vocabulary.ids(tokens)
+        ids = self.vocabulary.ids(self.tokenizer.tokens(text))
         return [index if index >= len(SPECIALS) else UNKNOWN_ID for index in ids]
 
     def unknown(self, text: str) -> list[str]:
-        """What the vocabulary lacks of a sentence, each as often as it is there.
-
-        Of words those that are read as ``<unk>``; of subwords, which never are, the characters
-        that have to be spelt in bytes.
-        """
+        """What the vocabulary lacks: words; of subwords, the characters that are spelt in bytes."""
         if isinstance(self.tokenizer, SubwordTokenizer):
             return self.tokenizer.in_bytes(text)
         tokens = self.tokenizer.tokens(text)
-        return [
-            t for t, index in zip(tokens, self._ids(tokens), strict=True) if index == UNKNOWN_ID
-        ]
+        ids = self.vocabulary.ids(tokens)
+        return [each for each, index in zip(tokens, ids, strict=True) if index < len(SPECIALS)]
 
     def encode_all(self, texts: list[str]) -> list[list[int]]:
         """`encode` of many sentences, which subwords do in half the time."""

@@ -93,8 +93,10 @@ def new_sources(data: DataConfig, corpus: ParallelCorpus) -> list[str]:
     """
     if not isinstance(data, GrammarConfig | TasksConfig):
         return []
-    sizes = {"train_pairs": 2, "validation_pairs": 1, "test_pairs": 10 * NUM_NEW}
-    others = _read(replace(data, seed=data.seed + 1, **sizes)).test
+    other = replace(
+        data, seed=data.seed + 1, train_pairs=2, validation_pairs=1, test_pairs=10 * NUM_NEW
+    )
+    others = _read(other).test
     held = {
         pair.source for split in (corpus.train, corpus.validation, corpus.test) for pair in split
     }
