@@ -83,6 +83,33 @@ def test_rows_are_written_through_no_link(tmp_path):
     assert elsewhere.read_text() == "mine\n1\n"
 
 
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"loss,step\n\xff,1\n", "can't decode byte 0xff"),
+        (b"loss,step\n1,2,3\n", "a row has too many"),
+        (b"loss,step\n%s,1\n" % (b"9" * 200_000), "field larger than field limit"),
+    ],
+)
+def test_rows_that_are_none_are_refused_in_one_line(tmp_path, content, reason):
+    (tmp_path / CSV).write_bytes(content)
+    with pytest.raises(InputError, match=rf"metrics\.csv is no table of scalars \(.*{reason}"):
+        rewind_rows(tmp_path, 1)
+    assert (tmp_path / CSV).read_bytes() == content
+
+
+def test_a_folder_in_the_place_of_the_rows_is_refused(tmp_path):
+    (tmp_path / CSV).mkdir()
+    with pytest.raises(InputError, match=r"metrics\.csv is no table of scalars \(.*regular file"):
+        CsvLog(tmp_path).log_metrics({"loss": 1.0}, 1)
+
+
+def test_a_row_that_was_cut_short_is_taken_back(tmp_path):
+    (tmp_path / CSV).write_text("loss,bleu,step\n1.5,2.0,1\n1.2")
+    rewind_rows(tmp_path, 1)
+    assert (tmp_path / CSV).read_text().split() == ["loss,bleu,step", "1.5,2.0,1"]
+
+
 def test_a_logger_whose_package_is_absent_is_refused_before_the_corpus(tiny, tmp_path, monkeypatch):
     monkeypatch.setattr("seq2seq.runs.run.find_spec", lambda _: None)
     config = tiny("logger=[wandb]")

@@ -15,6 +15,8 @@ from lightning.pytorch.loggers.csv_logs import ExperimentWriter
 from PIL.Image import Image
 
 from seq2seq.config import Config, LoggerName
+from seq2seq.errors import InputError
+from seq2seq.storage.typed_json import open_regular
 from seq2seq.storage.writing import inside, write_file
 from seq2seq.tensorboard.event_log import EventLog
 from seq2seq.training.process_group import ProcessGroup
@@ -73,10 +75,21 @@ def rewind_rows(run_dir: Path, count: int) -> None:
 
 
 def _rows(path: Path) -> list[dict[str, str]]:
-    if not path.exists():
+    """What the file holds, if there is one.
+
+    Raises:
+        InputError: it is no table.
+    """
+    try:
+        with open_regular(path) as file, io.TextIOWrapper(file, "utf-8", newline="") as text:
+            rows = list(csv.DictReader(text))
+    except FileNotFoundError:
         return []
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
+    except (OSError, ValueError, csv.Error) as error:
+        raise InputError(f"{path} is no table of scalars ({error}): move it away") from error
+    if any(None in row for row in rows):  # one that was cut short has fewer columns
+        raise InputError(f"{path} is no table of scalars (a row has too many): move it away")
+    return rows
 
 
 def _write(path: Path, header: Sequence[str], rows: Sequence[Mapping[str, str]]) -> None:
