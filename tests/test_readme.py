@@ -1,4 +1,4 @@
-"""Every command of the README, run as it stands but for the size of what it does."""
+"""Every command of the README and of the pages behind it, run as it stands, but smaller."""
 
 import gzip
 import re
@@ -6,6 +6,7 @@ import shlex
 import sys
 import zipfile
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
@@ -15,6 +16,7 @@ from tests.tiny import SMALL_MODEL
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
+PAGES = [(ROOT / "docs" / f"{name}.md").read_text("utf-8") for name in ("data", "runs")]
 
 SHRUNK = [
     *[override for override in SMALL_MODEL if not override.startswith("device")],
@@ -28,20 +30,20 @@ OF_GRAMMAR = ["data.train_pairs=40", "data.validation_pairs=5", "data.test_pairs
 OF_TATOEBA = ["data.validation_pairs=5", "data.test_pairs=5"]
 
 ELSEWHERE = {
-    "python scripts/kernel_regression.py": "test_kernel_regression_program.py",
     "python scripts/probe_attention.py runs/baseline/default": "test_programs.py",
-    "python train.py --help": "test_documentation.py",
 }
 """Commands that another test runs."""
 
 
 def commands():
     """The lines of every shell block, comments left out, continued lines joined."""
-    for block in re.findall(r"```sh\n(.*?)```", README, flags=re.DOTALL):
+    found = {}
+    for block in re.findall(r"```sh\n(.*?)```", "\n".join([README, *PAGES]), flags=re.DOTALL):
         for line in block.replace("\\\n", " ").splitlines():
             command = " ".join(line.partition(" #")[0].split())
             if command:
-                yield command
+                found[command] = None
+    return list(found)
 
 
 SWEEPS = [command for command in commands() if command.startswith("python train.py -m")]
@@ -161,7 +163,7 @@ def test_the_example_in_python_translates(baseline, capsys):
         for block in re.findall(r"```python\n(.*?)```", README, re.DOTALL)
         if "translator" in block
     )
-    exec(compile(example, "README.md", "exec"), {})
+    exec(compile(dedent(example), "README.md", "exec"), {})
     assert len(capsys.readouterr().out.splitlines()) >= 2
 
 
@@ -182,3 +184,17 @@ def test_the_files_that_contributing_names_are_there():
     for name in named:
         places = (ROOT / "src" / "seq2seq" / name, ROOT / "src" / name, ROOT / name)
         assert any(path.is_file() for path in places), name
+
+
+def test_the_readme_is_short_and_every_page_is_in_the_index():
+    assert len(README.splitlines()) <= 180
+    index = (ROOT / "docs" / "README.md").read_text("utf-8")
+    pages = [path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")]
+    assert len(pages) > 15
+    assert [page for page in pages if f"]({page})" not in index] == ["README.md"]
+
+
+def test_every_file_that_a_page_names_is_there():
+    for page in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md")):
+        for link in re.findall(r"\]\((?!https?:)([^)#\s]+)", page.read_text("utf-8")):
+            assert (page.parent / link).exists(), f"{page.name}: {link}"
