@@ -52,6 +52,10 @@ loggers: ## one run with four loggers, whose scalars are compared, in an environ
 	.loggers/bin/pip install --quiet --editable '.[mlflow,wandb]'
 	OMP_NUM_THREADS=1 .loggers/bin/python -m tests.four_loggers
 
+.PHONY: first-hour
+first-hour: ## walk the README in a fresh clone, as written (40 minutes)
+	$(PYTHON) -m tests.first_hour
+
 .PHONY: check
 check: $(STAMP) ## format check, lint and type check
 	$(BIN)/ruff format --check .
