@@ -1,7 +1,7 @@
 """The README's three hours, walked in a fresh clone as written: make first-hour.
 
-Every command of the README has its place in `WALK`, with the minutes that it may take (twice what the
-README says on a slow day, or more) and what it has to print.
+Every command of the README has its place in `WALK`, with the minutes that it may take (twice those
+of a slow day, or more) and what it has to print.
 """
 
 import json
