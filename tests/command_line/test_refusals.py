@@ -40,7 +40,7 @@ REFUSED = {
     "device=3": "device=3: no such choice; there are auto, cpu, ddp, gpu, mps",
     "experiment=basline": (
         "experiment=basline: no such choice, did you mean baseline?; there are baseline, "
-        "multi30k_de_en, multi30k_en_de, multi30k_en_fr, speedrun, textbook"
+        "multi30k_de_en, multi30k_en_de, multi30k_en_fr, speedrun, speedrun_1, textbook"
     ),
     "debug=dat": (
         "debug=dat: no such choice, did you mean data?; there are data, fast, overfit, profile"

@@ -1,9 +1,12 @@
+import sys
 from types import SimpleNamespace
 
 import pytest
 import torch
 from safetensors.torch import load_file
 
+from seq2seq.commands.speedrun import main
+from seq2seq.own_files import OWN as ROOT
 from seq2seq.runs.making.corpus import build_corpus
 from seq2seq.runs.making.text import build_codecs
 from seq2seq.runs.run import run
@@ -70,3 +73,31 @@ def test_the_line_for_the_table_is_of_the_mark_that_reached_the_score():
     below, reached = Mark(1, 60.0, 1000, 20.0), Mark(2, 120.4, 2000, 33.25)
     assert as_lines([below, reached], bleu=33.0)[-1].endswith("| 120 | 2,000 | 33.25 |")
     assert as_lines([below], bleu=33.0)[-1] == "BLEU 33 not reached"
+
+
+@pytest.mark.parametrize(("least", "status"), [(33.0, 0), (33.4, 1)])
+def test_a_row_is_verified_by_three_seeds_all_of_which_have_to_reach_the_score(
+    least, status, tmp_path, monkeypatch, capsys
+):
+    seen = []
+
+    def trained(config, folder, overrides, *, bleu):
+        seen.append((config.seed, config.model.query.value, folder.name, overrides[0], bleu))
+        return [Mark(1, 10.0 * config.seed, 1000, 20.0), Mark(2, 60.0, 3000, 33.0 + config.seed)]
+
+    monkeypatch.setattr("seq2seq.runs.speedrun.speedrun", trained)
+    options = ["--verify", "speedrun_1", "--bleu", str(least + 1), f"runs_dir={tmp_path}"]
+    monkeypatch.setattr(sys, "argv", ["speedrun.py", *options, "data.root=x"])
+    assert main() == status
+    row = ("state", "experiment=speedrun_1", least + 1)
+    assert seen == [(n, row[0], f"verify_{n}", *row[1:]) for n in (1, 2, 3)]
+    said = capsys.readouterr().out.splitlines()
+    assert said[-1] == "mean        60 s   3,000 target tokens   BLEU 35.00"
+
+
+def test_the_rows_of_the_page_are_experiments(configured):
+    page = (ROOT / "docs" / "speedrun.md").read_text("utf-8")
+    rows = [line.split("|")[1].strip(" `") for line in page.splitlines() if "| 202" in line]
+    assert rows == ["speedrun_1", "speedrun"]
+    for row in rows:
+        assert configured(f"experiment={row}").trainer.max_epochs <= 5
