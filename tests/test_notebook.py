@@ -51,7 +51,7 @@ def test_the_cells_run_in_order_and_show_their_pictures():
 
 
 def test_every_cell_but_the_imports_states_what_to_expect():
-    imports, *others = ["".join(cell["source"]) for _, cell in CODE]
+    _install, imports, *others = ["".join(cell["source"]) for _, cell in CODE]
     assert not asserts_of(imports)
     assert len(others) >= 10
     for source in others:

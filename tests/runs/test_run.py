@@ -7,6 +7,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
 
 from seq2seq.errors import InputError, TrainingInterrupted
 from seq2seq.evaluation.metrics import progress_in, quick_metrics
@@ -46,7 +47,7 @@ def finished(request, tmp_path_factory):
 @pytest.fixture
 def finished_run(tiny, finished, capsys):
     if not finished.exists():
-        run(tiny(), finished)
+        run(tiny(), finished, ["attention=additive", "seed=1", "device.threads=1"])
     return finished
 
 
@@ -77,6 +78,11 @@ def test_the_hparams_tab_has_the_values_and_metrics_of_the_run_once(finished_run
     names = ["experiment", "session_start_info", "session_end_info"]
     assert {f"_hparams_/{name}" for name in names} <= summaries.keys()
     scores = read_ledger(finished_run).scores
+    content = summaries["_hparams_/experiment"].plugin_data.content
+    experiment = HParamsPluginData.FromString(content).experiment
+    shown_first = {info.name for info in experiment.hparam_infos if info.differs}
+    assert shown_first == {"attention", "seed"}
+    assert len(shown_first) < len(experiment.hparam_infos)
     (best,) = events_of(finished_run).Scalars("best/test_bleu")
     assert best.value == pytest.approx(scores["test"]["bleu"], abs=1e-5)
 
