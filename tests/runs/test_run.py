@@ -14,6 +14,7 @@ from seq2seq.evaluation.metrics import progress_in, quick_metrics
 from seq2seq.evaluation.score_card import score_card
 from seq2seq.experiments.ledger import State, read_ledger, write_ledger
 from seq2seq.experiments.translations import read_translations
+from seq2seq.runs import run as run_module
 from seq2seq.runs.rerun import differences, rerun
 from seq2seq.runs.run import run, summary
 from seq2seq.runs.run_record import config_values, finished_scores
@@ -430,3 +431,21 @@ def test_the_corpus_check_prints_its_report_and_leaves_and_builds_nothing(
     for section in ("split", "ratios", "unknown", "repeated", "overlap", "characters", "batches"):
         assert f"\n{section} " in f"\n{printed}"
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "refusal"),
+    [
+        ("init_from=absent", "absent holds no model"),
+        ("resume=required", "resume=required, but .* holds no checkpoint"),
+        ("", "file is no folder that can be written to: set runs_dir"),
+    ],
+)
+def test_wrong_folders_are_refused_before_the_corpus_is_read(
+    change, refusal, configured, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(run_module, "build_corpus", lambda _: pytest.fail("the corpus is read"))
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match=refusal):
+        run(configured(*change.split()), tmp_path / ("run" if change else "file/run"))
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]

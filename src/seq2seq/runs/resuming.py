@@ -11,6 +11,7 @@ from msgspec import Meta, Struct, field, to_builtins
 
 from seq2seq.config import Config, ResumeMode
 from seq2seq.errors import InputError
+from seq2seq.experiments.checkpoints import LAST, PREVIOUS
 from seq2seq.experiments.ledger import flat
 from seq2seq.model.spec import BEFORE_CHOICES
 from seq2seq.option_rules import without_effect
@@ -114,29 +115,39 @@ def find_resume_point(
         InputError: the conditions have changed, or ``resume=`` does not allow it.
         TrainingFailed: all checkpoints are damaged.
     """
-    folder, mode, force = run_dir / "checkpoints", config.resume.mode, config.resume.force
-    if mode is ResumeMode.never:
-        _require_no_progress(folder)
+    require_mode(config, run_dir)
+    if config.resume.mode is ResumeMode.never:
         return None
-    found = newest_checkpoint(folder)
+    found = newest_checkpoint(run_dir / "checkpoints")
     if found is None:
-        if mode is ResumeMode.required:
-            raise InputError(
-                f"resume=required, but {folder} holds no checkpoint: check name=…, or leave "
-                "resume=required out to train from the beginning"
-            )
         return None
     path, content = found
     with continuable(path, content):
         read = converted(content, _Checkpoint)
     point = ResumePoint(path, read.global_step, to_builtins(read.conditions), read.events)
-    require_same_conditions(point, conditions, force=force)
+    require_same_conditions(point, conditions, force=config.resume.force)
     if read.epoch > config.trainer.max_epochs:
         raise InputError(
             f"{path} is in epoch {read.epoch + 1}, beyond trainer.max_epochs="
             f"{config.trainer.max_epochs}: raise it"
         )
     return point
+
+
+def require_mode(config: Config, run_dir: Path) -> None:
+    """Refuse what ``resume=`` does not allow, whatever is in the checkpoints.
+
+    Raises:
+        InputError: there are some with ``never``, or none with ``required``.
+    """
+    folder, mode = run_dir / "checkpoints", config.resume.mode
+    if mode is ResumeMode.never:
+        _require_no_progress(folder)
+    if mode is ResumeMode.required and not any((folder / n).is_file() for n in (LAST, PREVIOUS)):
+        raise InputError(
+            f"resume=required, but {folder} holds no checkpoint: check name=…, or leave "
+            "resume=required out to train from the beginning"
+        )
 
 
 @contextmanager

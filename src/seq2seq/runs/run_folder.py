@@ -1,12 +1,14 @@
 """Where a run lives."""
 
 import hashlib
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
 
 from seq2seq.config import Config
 from seq2seq.decoding.model_files import MODEL_FILES
+from seq2seq.errors import InputError
 from seq2seq.experiments.checkpoints import BEST, LAST
 from seq2seq.option_rules import key_of
 from seq2seq.storage.removal import remove_leftovers
@@ -52,6 +54,20 @@ def run_folder(config: Config, overrides: Sequence[str]) -> Path:
         earlier = parent / safe_name(name_from_overrides(overrides, PLACES))
         return earlier if earlier.is_dir() else folder
     return folder
+
+
+def require_place(run_dir: Path) -> None:
+    """Refuse a folder that cannot be made, without making it.
+
+    Raises:
+        InputError: what is there of the way to it is no folder of ours.
+    """
+    nearest = next(path for path in (run_dir, *run_dir.absolute().parents) if path.exists())
+    if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
+        raise InputError(
+            f"{run_dir} cannot be made: {nearest} is no folder that can be written to: set "
+            "runs_dir to a folder of yours"
+        )
 
 
 def tidy(run_dir: Path) -> None:
