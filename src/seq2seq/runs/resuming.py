@@ -116,8 +116,6 @@ def find_resume_point(
         TrainingFailed: all checkpoints are damaged.
     """
     require_mode(config, run_dir)
-    if config.resume.mode is ResumeMode.never:
-        return None
     found = newest_checkpoint(run_dir / "checkpoints")
     if found is None:
         return None
@@ -141,9 +139,13 @@ def require_mode(config: Config, run_dir: Path) -> None:
         InputError: there are some with ``never``, or none with ``required``.
     """
     folder, mode = run_dir / "checkpoints", config.resume.mode
-    if mode is ResumeMode.never:
-        _require_no_progress(folder)
-    if mode is ResumeMode.required and not any((folder / n).is_file() for n in (LAST, PREVIOUS)):
+    found = sorted(path.name for path in folder.glob("*.ckpt"))
+    if mode is ResumeMode.never and found:
+        raise InputError(
+            f"resume=never, but {folder} holds {', '.join(found)}: give another name=…, or remove "
+            "the folder"
+        )
+    if mode is ResumeMode.required and not {LAST, PREVIOUS} & {*found}:
         raise InputError(
             f"resume=required, but {folder} holds no checkpoint: check name=…, or leave "
             "resume=required out to train from the beginning"
@@ -165,15 +167,6 @@ def continuable(path: Path, content: Mapping[str, Any]) -> Iterator[None]:
             f"{path} cannot be continued from ({error}; its format version is {version!s:.20}, "
             f"this program's {VERSION}): use the program it is from, or give another name=…"
         ) from error
-
-
-def _require_no_progress(folder: Path) -> None:
-    found = sorted(path.name for path in folder.glob("*.ckpt"))
-    if found:
-        raise InputError(
-            f"resume=never, but {folder} holds {', '.join(found)}: give another name=…, or remove "
-            "the folder"
-        )
 
 
 def conditions_of(config: Config, corpus: ParallelCorpus) -> dict[str, Any]:
@@ -239,16 +232,12 @@ def require_same_conditions(
                 f"{point.checkpoint} was written with another {name}: bring back the training and "
                 "validation text it was trained on, or give another name=…"
             )
-    forceable = [key for key in differing if not _is_free(key)]
+    forceable = [key for key in differing if not key.startswith((*FREE, "data."))]
     if forceable and not force:
         raise InputError(
             f"{point.checkpoint} was written with {_changes(forceable, began, now)}: set it back, "
             "or continue all the same with resume.force=true"
         )
-
-
-def _is_free(key: str) -> bool:
-    return key.startswith((*FREE, "data."))
 
 
 def _changes(keys: Iterable[str], began: Mapping[str, Any], now: Mapping[str, Any]) -> str:
