@@ -34,9 +34,9 @@ REFUSED = {
     "name=[1": "'name=[1' cannot be read: write key=value, and quote special signs",
     "data=multi31k": (
         "data=multi31k: no such choice, did you mean multi30k?; "
-        "there are grammar, hf, multi30k, parallel, tatoeba"
+        "there are grammar, hf, multi30k, parallel, tasks, tatoeba"
     ),
-    "data=": "data=: no such choice; there are grammar, hf, multi30k, parallel, tatoeba",
+    "data=": "data=: no such choice; there are grammar, hf, multi30k, parallel, tasks, tatoeba",
     "device=3": "device=3: no such choice; there are auto, cpu, ddp, gpu, mps",
     "experiment=basline": (
         "experiment=basline: no such choice, did you mean baseline?; there are baseline, "
