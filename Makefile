@@ -42,8 +42,8 @@ browser: $(STAMP) ## drive the Attention tab in chromium (docs/viewing.md)
 	$(BIN)/python -m pytest tests/browser $(ARGS)
 
 .PHONY: notebook
-notebook: $(STAMP) ## run notebooks/training.ipynb, which keeps what it shows
-	$(BIN)/jupyter execute --inplace notebooks/training.ipynb
+notebook: $(STAMP) ## run the notebooks that train, which keep what they show
+	$(BIN)/jupyter execute --inplace notebooks/training.ipynb notebooks/score.ipynb
 
 .PHONY: loggers
 loggers: ## one run with four loggers, whose scalars are compared, in an environment of its own

@@ -34,13 +34,14 @@ REFUSED = {
     "name=[1": "'name=[1' cannot be read: write key=value, and quote special signs",
     "data=multi31k": (
         "data=multi31k: no such choice, did you mean multi30k?; "
-        "there are grammar, hf, multi30k, parallel, tatoeba"
+        "there are grammar, hf, multi30k, parallel, tasks, tatoeba"
     ),
-    "data=": "data=: no such choice; there are grammar, hf, multi30k, parallel, tatoeba",
+    "data=": "data=: no such choice; there are grammar, hf, multi30k, parallel, tasks, tatoeba",
     "device=3": "device=3: no such choice; there are auto, cpu, ddp, gpu, mps",
     "experiment=basline": (
-        "experiment=basline: no such choice, did you mean baseline?; there are baseline, "
-        "multi30k_de_en, multi30k_en_de, multi30k_en_fr, speedrun, speedrun_1, textbook"
+        "experiment=basline: no such choice, did you mean baseline?; there are baseline, dates, "
+        "multi30k_de_en, multi30k_en_de, multi30k_en_fr, numbers, reverse, speedrun, speedrun_1, "
+        "textbook"
     ),
     "debug=dat": (
         "debug=dat: no such choice, did you mean data?; there are data, fast, overfit, profile"

@@ -1,14 +1,16 @@
-"""docs/python.md and the notebook that trains, run as they stand but for sizes."""
+"""docs/python.md and the notebooks that train, run as they stand but for sizes."""
 
 import ast
 import json
 import re
 import sys
+from copy import deepcopy
 from pathlib import Path
 
 import pytest
 
 import seq2seq
+from seq2seq.attention.scores import SCORES
 from seq2seq.experiments import processes
 from seq2seq.sweeps import sweep as sweep_module
 from tests.conftest import TINY
@@ -18,9 +20,9 @@ from tests.tiny import SMALL_MODEL
 
 ROOT = Path(__file__).parents[2]
 BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "python.md").read_text("utf-8"), re.S)
-PATH = ROOT / "notebooks" / "training.ipynb"
-NOTEBOOK = json.loads(PATH.read_text("utf-8"))
-CODE = [cell for cell in NOTEBOOK["cells"] if cell["cell_type"] == "code"]
+NOTEBOOKS = {
+    path.stem: json.loads(path.read_text("utf-8")) for path in (ROOT / "notebooks").glob("*.ipynb")
+}
 FEWEST = ["trainer.max_epochs=1", "device.threads=1", "decoding.beam=2", "tensorboard.heatmaps=0"]
 
 
@@ -59,22 +61,48 @@ def test_the_examples_of_the_page_run_in_order(small):
     assert namespace["best"].metrics == namespace["runs"][0].metrics
 
 
+def code_of(notebook):
+    return [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+
+
+def test_every_notebook_opens_elsewhere_by_one_address():
+    installing = {"".join(code_of(each)[0]["source"]) for each in NOTEBOOKS.values()}
+    (install,) = installing
+    assert install.count("REPOSITORY") == 2
+    for notebook in NOTEBOOKS.values():
+        assert "](https://colab.research.google.com/github)" in "".join(
+            notebook["cells"][0]["source"]
+        )
+        assert code_of(notebook)[0]["metadata"]["tags"] == ["install"]
+
+
+@pytest.mark.parametrize("name", ["training", "score"])
+def test_what_the_notebooks_that_train_show_is_kept(name):
+    cells = code_of(NOTEBOOKS[name])
+    shown = json.dumps([cell["outputs"] for cell in cells])
+    assert [cell["execution_count"] for cell in cells] == list(range(1, len(cells) + 1))
+    assert "<iframe" in shown
+    assert "<table>" in shown
+    assert "/root" not in shown and "/home" not in shown  # noqa: PT018 - nobody's folders
+
+
 def test_the_notebook_uses_this_alone():
+    code = code_of(NOTEBOOKS["training"])
     imported = {
         alias.name
-        for cell in CODE
+        for cell in code
         for node in ast.walk(ast.parse("".join(cell["source"])))
         if isinstance(node, ast.Import | ast.ImportFrom)
         for alias in node.names
     }
     assert imported == {"seq2seq", "subprocess", "sys", "find_spec"}
-    assert 8 <= len(CODE) <= 12
+    assert 8 <= len(code) <= 12
 
 
-def shrunk_notebook():
-    """The notebook with the tests' settings in its cell of parameters."""
-    notebook = json.loads(PATH.read_text("utf-8"))
-    cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+def shrunk_notebook(name):
+    """A notebook with the tests' settings in its cell of parameters."""
+    notebook = deepcopy(NOTEBOOKS[name])
+    cells = code_of(notebook)
     (values,) = [cell for cell in cells if "parameters" in cell["metadata"].get("tags", ())]
     values["source"] = f"SETTINGS = {[*TINY, *FEWEST]}"
     for cell in cells:
@@ -82,14 +110,20 @@ def shrunk_notebook():
     return notebook
 
 
-def test_the_cells_of_the_notebook_run_in_order(monkeypatch, tmp_path):
+@pytest.mark.parametrize(
+    ("name", "is_picture"), [("training", [True, True, False]), ("score", [True, False])]
+)
+def test_the_cells_of_the_notebook_run_in_order(name, is_picture, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(SCORES, "_added", {})
     namespace = {}
-    cells = [cell for cell in shrunk_notebook()["cells"] if cell["cell_type"] == "code"]
-    shown = [run_cell("".join(cell["source"]), namespace) for cell in cells]
+    shown = [
+        run_cell("".join(cell["source"]), namespace) for cell in code_of(shrunk_notebook(name))
+    ]
     html = [each._repr_html_() for each in shown if hasattr(each, "_repr_html_")]
-    assert ["<iframe" in each for each in html] == [True, True, False]
-    assert set(shown[-2]) == {"validation", "test"}
+    assert ["<iframe" in each for each in html] == is_picture
+    if name == "training":
+        assert set(shown[-2]) == {"validation", "test"}
 
 
 INTERRUPTED = """
@@ -111,7 +145,7 @@ def test_a_kernel_runs_the_notebook_is_interrupted_and_goes_on(monkeypatch, tmp_
 
     monkeypatch.setenv("PYTHONPATH", f"{ROOT}:{ROOT / 'src'}")
     monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path))
-    notebook = nbformat.reads(json.dumps(shrunk_notebook()), as_version=4)
+    notebook = nbformat.reads(json.dumps(shrunk_notebook("training")), as_version=4)
     for source in (INTERRUPTED, "train().metrics['num_steps']"):
         notebook.cells.append(nbformat.v4.new_code_cell(source))
     notebook.cells[-2].metadata["tags"] = ["raises-exception"]

@@ -330,3 +330,14 @@ def test_a_title_names_the_run_the_step_and_the_score_that_there_are():
     assert attention_title("default", step=0, score=-1.2345) == "default  step 0  score -1.23"
     assert attention_title("default", score=0.0) == "default  score 0.00"
     assert attention_title("default") == "default"
+
+
+def test_a_picture_is_as_wide_as_it_is_asked_to_be_where_that_can_be_read():
+    def drawn(count, width=None, title="t" * 90):
+        words = ["word"] * count
+        return render_attention(np.eye(count), words, words, title=title, width=width)
+
+    assert [drawn(count, 350).width for count in (1, 4, 9, 14)] == [350] * 4
+    assert drawn(4, 350).height > drawn(9, 350).height / 2
+    assert 350 < drawn(30, 350).width < drawn(30).width
+    assert drawn(4, 350, title="").height < drawn(4, 350).height

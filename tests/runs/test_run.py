@@ -7,12 +7,14 @@ import pytest
 import torch
 from safetensors.torch import load_file
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
 
 from seq2seq.errors import InputError, TrainingInterrupted
 from seq2seq.evaluation.metrics import progress_in, quick_metrics
 from seq2seq.evaluation.score_card import score_card
 from seq2seq.experiments.ledger import State, read_ledger, write_ledger
 from seq2seq.experiments.translations import read_translations
+from seq2seq.runs import run as run_module
 from seq2seq.runs.rerun import differences, rerun
 from seq2seq.runs.run import run, summary
 from seq2seq.runs.run_record import config_values, finished_scores
@@ -46,7 +48,7 @@ def finished(request, tmp_path_factory):
 @pytest.fixture
 def finished_run(tiny, finished, capsys):
     if not finished.exists():
-        run(tiny(), finished)
+        run(tiny(), finished, ["attention=additive", "seed=1", "device.threads=1"])
     return finished
 
 
@@ -77,6 +79,11 @@ def test_the_hparams_tab_has_the_values_and_metrics_of_the_run_once(finished_run
     names = ["experiment", "session_start_info", "session_end_info"]
     assert {f"_hparams_/{name}" for name in names} <= summaries.keys()
     scores = read_ledger(finished_run).scores
+    content = summaries["_hparams_/experiment"].plugin_data.content
+    experiment = HParamsPluginData.FromString(content).experiment
+    shown_first = {info.name for info in experiment.hparam_infos if info.differs}
+    assert shown_first == {"attention", "seed"}
+    assert len(shown_first) < len(experiment.hparam_infos)
     (best,) = events_of(finished_run).Scalars("best/test_bleu")
     assert best.value == pytest.approx(scores["test"]["bleu"], abs=1e-5)
 
@@ -424,3 +431,21 @@ def test_the_corpus_check_prints_its_report_and_leaves_and_builds_nothing(
     for section in ("split", "ratios", "unknown", "repeated", "overlap", "characters", "batches"):
         assert f"\n{section} " in f"\n{printed}"
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "refusal"),
+    [
+        ("init_from=absent", "absent holds no model"),
+        ("resume=required", "resume=required, but .* holds no checkpoint"),
+        ("", "file is no folder that can be written to: set runs_dir"),
+    ],
+)
+def test_wrong_folders_are_refused_before_the_corpus_is_read(
+    change, refusal, configured, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(run_module, "build_corpus", lambda _: pytest.fail("the corpus is read"))
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match=refusal):
+        run(configured(*change.split()), tmp_path / ("run" if change else "file/run"))
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]

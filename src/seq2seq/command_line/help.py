@@ -62,7 +62,8 @@ TAIL = """\
 Every key, its range and its value are in
 {page}.
 The values of a run, without running it: seq2seq train --cfg job
-Tab completion for bash: eval "$(seq2seq train -sc install=bash)"
+Tab completion: eval "$(seq2seq train -sc install=bash)", for zsh with install=zsh;
+for fish: seq2seq train -sc install=fish | source
 """
 
 

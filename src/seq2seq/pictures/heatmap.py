@@ -38,6 +38,7 @@ def render_attention(
     *,
     title: str = "",
     cell_size: int | None = None,
+    width: int | None = None,
 ) -> Image.Image:
     """Draw which source tokens each target token attends to.
 
@@ -50,6 +51,8 @@ def render_attention(
         title: a line at the top.
         cell_size: pixels from one cell to the next, at least `MIN_CELL`; None chooses by the
             number of tokens.
+        width: of the picture in pixels, as far as labels remain legible: without a colour bar,
+            its cells are as large as that allows.
 
     Raises:
         ValueError: weights and labels disagree in number, there are none, a weight is no number
@@ -59,11 +62,39 @@ def render_attention(
     size = _cell_size(matrix) if cell_size is None else cell_size
     if size < MIN_CELL:
         raise ValueError(f"cell_size must be at least {MIN_CELL} pixels, got {size}")
+    if width is not None:
+        return grid.picture(_of_width(matrix, source_tokens, target_tokens, title, width))
+    columns, chart = _chart(matrix, source_tokens, target_tokens, size)
+    bar = grid.margin(grid.colour_bar(1), top=columns + _GAP - grid.OVERHANG)
+    return grid.picture(_titled(title, grid.beside(chart, bar, gap=3 * _GAP)))
+
+
+def _chart(
+    matrix: Floats, source_tokens: Sequence[str], target_tokens: Sequence[str], size: int
+) -> tuple[int, Pixels]:
+    """The height of the labels above the cells, and all of it."""
     columns = grid.upwards(grid.stacked(_labels(source_tokens, size), size, grid.START))
     rows = grid.stacked(_labels(target_tokens, size), size, grid.END)
-    chart = _labelled(grid.cells(matrix, size), rows, columns)
-    bar = grid.margin(grid.colour_bar(1), top=columns.shape[0] + _GAP - grid.OVERHANG)
-    return grid.picture(_titled(title, grid.beside(chart, bar, gap=3 * _GAP)))
+    return columns.shape[0], _labelled(grid.cells(matrix, size), rows, columns)
+
+
+def _of_width(
+    matrix: Floats,
+    source_tokens: Sequence[str],
+    target_tokens: Sequence[str],
+    title: str,
+    width: int,
+) -> Pixels:
+    """The chart with the largest cells that leave it within the width, and paper for the rest."""
+    room = width - 2 * grid.EDGE
+    for size in range(MAX_CELL, MIN_CELL - 1, -1):
+        _, chart = _chart(matrix, source_tokens, target_tokens, size)
+        if chart.shape[1] <= room:
+            break
+    while title and grid.text(title, _TITLE_SIZE).shape[1] > max(room, chart.shape[1]):
+        title = shortened(title, len(title) - 1)
+    block = _titled(title, chart)
+    return grid.margin(block, right=max(0, room - block.shape[1]))
 
 
 def render_matrices(

@@ -11,6 +11,7 @@ from msgspec import Meta, Struct, field, to_builtins
 
 from seq2seq.config import Config, ResumeMode
 from seq2seq.errors import InputError
+from seq2seq.experiments.checkpoints import LAST, PREVIOUS
 from seq2seq.experiments.ledger import flat
 from seq2seq.model.spec import BEFORE_CHOICES
 from seq2seq.option_rules import without_effect
@@ -114,29 +115,41 @@ def find_resume_point(
         InputError: the conditions have changed, or ``resume=`` does not allow it.
         TrainingFailed: all checkpoints are damaged.
     """
-    folder, mode, force = run_dir / "checkpoints", config.resume.mode, config.resume.force
-    if mode is ResumeMode.never:
-        _require_no_progress(folder)
-        return None
-    found = newest_checkpoint(folder)
+    require_mode(config, run_dir)
+    found = newest_checkpoint(run_dir / "checkpoints")
     if found is None:
-        if mode is ResumeMode.required:
-            raise InputError(
-                f"resume=required, but {folder} holds no checkpoint: check name=…, or leave "
-                "resume=required out to train from the beginning"
-            )
         return None
     path, content = found
     with continuable(path, content):
         read = converted(content, _Checkpoint)
     point = ResumePoint(path, read.global_step, to_builtins(read.conditions), read.events)
-    require_same_conditions(point, conditions, force=force)
+    require_same_conditions(point, conditions, force=config.resume.force)
     if read.epoch > config.trainer.max_epochs:
         raise InputError(
             f"{path} is in epoch {read.epoch + 1}, beyond trainer.max_epochs="
             f"{config.trainer.max_epochs}: raise it"
         )
     return point
+
+
+def require_mode(config: Config, run_dir: Path) -> None:
+    """Refuse what ``resume=`` does not allow, whatever is in the checkpoints.
+
+    Raises:
+        InputError: there are some with ``never``, or none with ``required``.
+    """
+    folder, mode = run_dir / "checkpoints", config.resume.mode
+    found = sorted(path.name for path in folder.glob("*.ckpt"))
+    if mode is ResumeMode.never and found:
+        raise InputError(
+            f"resume=never, but {folder} holds {', '.join(found)}: give another name=…, or remove "
+            "the folder"
+        )
+    if mode is ResumeMode.required and not {LAST, PREVIOUS} & {*found}:
+        raise InputError(
+            f"resume=required, but {folder} holds no checkpoint: check name=…, or leave "
+            "resume=required out to train from the beginning"
+        )
 
 
 @contextmanager
@@ -154,15 +167,6 @@ def continuable(path: Path, content: Mapping[str, Any]) -> Iterator[None]:
             f"{path} cannot be continued from ({error}; its format version is {version!s:.20}, "
             f"this program's {VERSION}): use the program it is from, or give another name=…"
         ) from error
-
-
-def _require_no_progress(folder: Path) -> None:
-    found = sorted(path.name for path in folder.glob("*.ckpt"))
-    if found:
-        raise InputError(
-            f"resume=never, but {folder} holds {', '.join(found)}: give another name=…, or remove "
-            "the folder"
-        )
 
 
 def conditions_of(config: Config, corpus: ParallelCorpus) -> dict[str, Any]:
@@ -228,16 +232,12 @@ def require_same_conditions(
                 f"{point.checkpoint} was written with another {name}: bring back the training and "
                 "validation text it was trained on, or give another name=…"
             )
-    forceable = [key for key in differing if not _is_free(key)]
+    forceable = [key for key in differing if not key.startswith((*FREE, "data."))]
     if forceable and not force:
         raise InputError(
             f"{point.checkpoint} was written with {_changes(forceable, began, now)}: set it back, "
             "or continue all the same with resume.force=true"
         )
-
-
-def _is_free(key: str) -> bool:
-    return key.startswith((*FREE, "data."))
 
 
 def _changes(keys: Iterable[str], began: Mapping[str, Any], now: Mapping[str, Any]) -> str:

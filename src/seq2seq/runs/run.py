@@ -18,7 +18,7 @@ from seq2seq.option_rules import warnings
 from seq2seq.plain_text import one_line
 from seq2seq.runs.making.corpus import build_corpus, new_sources
 from seq2seq.runs.process_group import process_group
-from seq2seq.runs.run_folder import tidy
+from seq2seq.runs.run_folder import require_place, tidy
 from seq2seq.runs.run_record import (
     RunRecord,
     config_values,
@@ -74,7 +74,7 @@ def _run(config: Config, run_dir: Path, overrides: Sequence[str], job: ProcessGr
             print(one_line(line))
     is_finished = _finished(run_dir, job)
     with job.in_turn():
-        corpus = None if is_finished else _corpus(config)
+        corpus = None if is_finished else _corpus(config, run_dir)
     with _locked(run_dir) if job.is_first else nullcontext() as lock:
         # another run may have finished it while the corpus was read
         if corpus is None or _finished(run_dir, job):
@@ -87,11 +87,14 @@ def _run(config: Config, run_dir: Path, overrides: Sequence[str], job: ProcessGr
     return metrics
 
 
-def _corpus(config: Config) -> ParallelCorpus:
-    """The corpus, unless the model that is to learn from it cannot be built."""
+def _corpus(config: Config, run_dir: Path) -> ParallelCorpus:
+    """The corpus, unless folders are wrong, or the model that is to learn cannot be built."""
     from seq2seq.runs.making.by_size import sized  # noqa: PLC0415 - torchtext
     from seq2seq.runs.making.model import check_model  # noqa: PLC0415 - torch
+    from seq2seq.runs.resuming import require_mode  # noqa: PLC0415 - torch
 
+    require_place(run_dir)
+    require_mode(config, run_dir)
     _require_loggers(config)
     check_model(sized(config, 0))
     return build_corpus(config.data)

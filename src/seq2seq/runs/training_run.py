@@ -18,6 +18,7 @@ from seq2seq.experiments.translations import (
 )
 from seq2seq.runs.making.decoding import build_search
 from seq2seq.runs.preparation import PreparedRun
+from seq2seq.runs.run_folder import naming
 from seq2seq.runs.run_record import RunRecord
 from seq2seq.tensorboard.hparams import write_hparams
 from seq2seq.text.corpus import SentencePair
@@ -53,7 +54,8 @@ def train_and_score(
             for logger in loggers:
                 if isinstance(logger, EventLog):
                     values = flat(record.ledger.config)
-                    write_hparams(run_dir, values, metrics, facts["num_steps"])
+                    given = naming(record.ledger.overrides)
+                    write_hparams(run_dir, values, given, metrics, facts["num_steps"])
                 else:
                     logger.log_metrics(metrics, facts["num_steps"])
                     logger.save()

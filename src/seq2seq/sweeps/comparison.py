@@ -5,7 +5,7 @@ import csv
 import html
 import io
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -37,8 +37,8 @@ class ComparedGroups:
 
     rows: Sequence[Mapping[str, str]]
     notes: Sequence[str]
-    groups: Sequence[Group]
-    by_length: ByLength | None
+    groups: Sequence[Group] = field(repr=False)
+    by_length: ByLength | None = field(repr=False)
 
     def tables(self) -> list[Sequence[Mapping[str, str]]]:
         """The rows, and those of the scores by length."""

@@ -22,6 +22,9 @@ from seq2seq.text.codec import TextCodec
 from seq2seq.text.store import EncodedSplit
 from seq2seq.text.vocabulary import END, END_ID
 
+CARD = 350
+"""Pixels of TensorBoard's card of a picture, to which it scales every picture without smoothing."""
+
 READABLE = 200
 """Tokens of a sentence of which a picture can be read."""
 
@@ -81,7 +84,8 @@ class AttentionHeatmaps(Callback):
             for codec, ids in zip(self._codecs, sides, strict=True)
         )
         title = attention_title(self._title, step=step, score=forced.score)
-        return render_attention(forced.weights.float().numpy(), source, target, title=title)
+        weights = forced.weights.float().numpy()
+        return render_attention(weights, source, target, title=title, width=CARD)
 
 
 class AttentionRecords(Callback):

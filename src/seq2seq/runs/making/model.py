@@ -12,6 +12,7 @@ from torch import nn
 
 from seq2seq.attention.registry import SCORES
 from seq2seq.config import Config, plain_values
+from seq2seq.decoding.model_folder import load_model_folder
 from seq2seq.errors import InputError
 from seq2seq.model.build import build_seq2seq
 from seq2seq.model.decoders.registry import DECODERS
@@ -70,8 +71,10 @@ def check_model(config: Config) -> None:
 
     Raises:
         InputError: options do not go together, a name is unknown, a package that brings a part
-            fails, or memory is too small.
+            fails, memory is too small, or there is no model to begin from.
     """
+    if config.init_from is not None:
+        load_model_folder(Path(config.init_from))
     smallest = Vocabulary(SPECIALS)
     chosen = counting(plain_values(config))
     for key, registry in (("model.decoder", DECODERS), ("attention.score", SCORES)):
