@@ -125,6 +125,14 @@ def test_a_name_that_is_no_text_is_printed(stub):
     assert (done.returncode, done.stdout, done.stderr) == (0, b"\\udcff\n", b"")
 
 
+def test_a_name_that_is_too_long_is_one_line(monkeypatch, capsys):
+    try:
+        Path("x" * 300).exists()
+    except OSError as error:
+        found = ended(monkeypatch, capsys, error)
+    assert found == (2, f"error: {'x' * 300} is longer than a name can be: shorten it\n")
+
+
 def test_a_file_that_cannot_be_written_is_a_wrong_option(tmp_path):
     path = tmp_path / "absent" / "page.html"
     message = rf"^{path} cannot be written \(No such file or directory\): give another -o$"

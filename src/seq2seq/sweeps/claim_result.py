@@ -112,9 +112,8 @@ def _result(
     name: str, claim: Statement, arms: Arms, found: list[Compared], resting: dict[str, str]
 ) -> Result:
     ledgers = [run.ledger for group in arms.groups for run in group.runs]
-    commits = [
-        str(ledger.git["commit"])[:7] for ledger in ledgers if "commit" in (ledger.git or {})
-    ]
+    known = [ledger.git or {} for ledger in ledgers]
+    commits = [str(git["commit"])[:7] for git in known if "commit" in git]
     return Result(
         name=name,
         source=claim.source,
