@@ -1,4 +1,4 @@
-"""Claims, results and runs that anybody may have made: nothing outside their folders is touched."""
+"""Claims, results, runs and labels that anybody may have made: nothing outside their folders is touched."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -6,7 +6,13 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 
+from seq2seq.commands import compare
 from seq2seq.errors import InputError
+from seq2seq.experiments.job import Job, Objective, Outcome
+from seq2seq.experiments.ledger import State
+from seq2seq.experiments.report import SweepReport, results_table
+from seq2seq.experiments.translations import Translations
+from seq2seq.sweeps import comparison, searches
 from seq2seq.sweeps.claim import keep_hypothesis
 from seq2seq.sweeps.claim_page import write_page
 from seq2seq.sweeps.claim_result import Result, _result, configured, keep
@@ -70,3 +76,42 @@ def test_a_record_with_an_odd_commit_is_judged(git, commits):
     run = SimpleNamespace(ledger=SimpleNamespace(git=git, wall_seconds=60.0))
     arms = SimpleNamespace(groups=[SimpleNamespace(runs=[run])])
     assert _result("length", SimpleNamespace(source="", says=""), arms, [], {}).commits == commits
+
+
+def test_translations_of_a_claim_are_kept_through_no_link(tmp_path, monkeypatch):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "translations").symlink_to(tmp_path / "elsewhere")
+    given = Translations(["a"], ["b"], ["c"])
+    run = SimpleNamespace(folder=tmp_path / "run", translations=lambda _: given)
+    monkeypatch.setattr(searches, "_translated", lambda *_: ["d"])
+    with pytest.raises(InputError, match="translations is a link that leads out of"):
+        searches.searched(run, {"beam": 2})
+    assert not list((tmp_path / "elsewhere").iterdir())
+
+
+def test_a_comparison_is_written_through_no_link(tmp_path, monkeypatch, capsys):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "comparison").symlink_to(tmp_path / "elsewhere")
+    monkeypatch.setattr(comparison, "compare_runs", lambda _: None)
+    monkeypatch.setattr("sys.argv", ["compare_runs.py", str(tmp_path / "runs")])
+    assert compare.main() == 2
+    assert "comparison is a link that leads out of" in capsys.readouterr().err
+
+
+def test_labels_of_jobs_are_text(tmp_path, capsys):
+    label = "data.train.source='corpus/[a-c]*',[/x],[red]a[/red] \x1b[31m"
+    job = Job((), tmp_path / "[b]", "f", 1, label)
+    outcome = Outcome(State.failed, detail="[/y] \x1b[2J")
+    metric = Objective("validation/bleu", "max")
+    report = SweepReport(num_jobs=1, metric=metric)
+    report.console.width = 300
+    report.ended(job, outcome)
+    report.console.print(results_table({job: outcome}, metric))
+    said = capsys.readouterr().out
+    shown = label.replace("\x1b", "\N{REPLACEMENT CHARACTER}")
+    assert said.count(shown) == 2
+    assert "[/y]" in said
+    assert "[b]" in said
+    assert "\x1b" not in said
