@@ -1,4 +1,4 @@
-"""Claims, results, runs and labels that anybody may have made: nothing outside their folders is touched."""
+"""Claims, results, runs and labels of anybody: nothing outside their folders is touched."""
 
 from dataclasses import replace
 from types import SimpleNamespace
