@@ -8,7 +8,7 @@ from hydra import compose, initialize_config_dir
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from omegaconf import OmegaConf
 
-from seq2seq.command_line.arguments import ONE_OR_MANY
+from seq2seq.command_line.arguments import ONE_OR_MANY, check_arguments
 from seq2seq.command_line.composition import judged_compositions
 from seq2seq.command_line.config_errors import as_config
 from seq2seq.command_line.hydra_section import judge_hydra
@@ -198,3 +198,9 @@ def test_a_command_line_is_composed_once(monkeypatch):
 def test_a_configuration_begins_at_the_schema():
     with pytest.raises(InputError, match="begin with schema"):
         as_config(OmegaConf.create({"a": [1]}))
+
+
+@pytest.mark.parametrize("path", ["../elsewhere", "conf", ""])
+def test_a_folder_in_place_of_ours_has_a_whole_path(path):
+    with pytest.raises(InputError, match="give a whole path, or a folder by --config-dir"):
+        check_arguments(["--config-path", path], strangers.CONF)

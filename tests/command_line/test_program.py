@@ -1,6 +1,7 @@
 """How every program of scripts/ ends."""
 
 import ast
+import os
 import signal
 import subprocess
 import sys
@@ -112,6 +113,24 @@ def test_output_that_is_not_open_does_not_matter(stub):
     command = f"{sys.executable} {stub} --status 3 >&-"
     done = subprocess.run(command, shell=True, stderr=subprocess.PIPE, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (3, b"")
+
+
+def test_a_name_that_is_no_text_is_printed(stub):
+    named = STUB.replace('"begun"', "os.fsdecode(b'\\xff')").replace("import sys", "import os, sys")
+    stub.write_text(named)
+    environment = os.environ | {"PYTHONIOENCODING": "utf-8"}
+    done = subprocess.run(
+        [sys.executable, stub], env=environment, capture_output=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"\\udcff\n", b"")
+
+
+def test_a_name_that_is_too_long_is_one_line(monkeypatch, capsys):
+    try:
+        Path("x" * 300).exists()
+    except OSError as error:
+        found = ended(monkeypatch, capsys, error)
+    assert found == (2, f"error: {'x' * 300} is longer than a name can be: shorten it\n")
 
 
 def test_a_file_that_cannot_be_written_is_a_wrong_option(tmp_path):

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from seq2seq.commands import export_onnx as export_onnx_command
 from seq2seq.decoding.greedy import greedy_search
 from seq2seq.decoding.lengths import LengthBounds
 from seq2seq.decoding.model_folder import TranslationModel, save_model_folder
@@ -86,6 +87,20 @@ def test_other_models_are_refused_in_one_line(changes, line, codecs, tmp_path):
     with pytest.raises(InputError, match=re.escape(line)):
         export_onnx(tmp_path / "model", tmp_path / "onnx")
     assert not (tmp_path / "onnx").exists()
+
+
+def test_an_output_that_is_no_folder_is_one_line(codecs, tmp_path, monkeypatch, capsys):
+    exported(tmp_path / "model", codecs)
+    (tmp_path / "thesis").write_text("mine")
+    (tmp_path / "taken" / "step.onnx").mkdir(parents=True)
+    for name in ("thesis", "taken", "thesis/inner"):
+        arguments = [str(tmp_path / "model"), "-o", str(tmp_path / name)]
+        monkeypatch.setattr("sys.argv", ["export_onnx.py", *arguments])
+        assert export_onnx_command.main() == 2
+        said = capsys.readouterr().err
+        assert said.startswith(f"error: {tmp_path / name} cannot be written (")
+        assert said.count("\n") == 1
+    assert (tmp_path / "thesis").read_text() == "mine"
 
 
 def test_the_search_of_the_page_finds_what_the_program_finds(codecs, tmp_path):

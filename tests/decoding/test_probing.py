@@ -1,11 +1,13 @@
 """Attention that is changed, and what else says which words matter: against loops of their own."""
 
 from itertools import groupby
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
+from seq2seq.commands import probe_attention
 from seq2seq.decoding.interventions import changed_weights, tokens_that_stay
 from seq2seq.decoding.probing import _words, importance
 from seq2seq.errors import InputError
@@ -207,3 +209,11 @@ def test_a_token_stands_for_the_word_that_it_is_part_of(name, grammar, tmp_path)
         kept = [word for word, _ in groupby(whole)]
         # a word without a token of its own is in another's
         assert found == kept or (name == "whitespace" and len(found) == len(kept))
+
+
+def test_a_record_without_a_corpus_knows_no_function_words(monkeypatch):
+    asked = SimpleNamespace(function_words=None, model=None)
+    for config in ({}, {"data": None}, {"data": [1]}, {"data": {"folder": "x"}}):
+        record = SimpleNamespace(config=config)
+        monkeypatch.setattr(probe_attention, "read_ledger", lambda _, record=record: record)
+        assert probe_attention._function_words(asked) is None

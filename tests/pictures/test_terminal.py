@@ -1,3 +1,9 @@
+from types import SimpleNamespace
+
+import torch
+
+from seq2seq.commands import translate
+from seq2seq.decoding.translation import Translation
 from seq2seq.pictures.terminal import SHADES, draw_attention
 
 WEIGHTS = [[1.0, 0.0, 0.0], [0.05, 0.5, 0.45]]
@@ -42,3 +48,16 @@ def test_wide_signs_count_twice_and_signs_without_width_cannot_move_the_cursor()
 
 def test_nothing_is_drawn_of_a_blank_sentence():
     assert draw_attention([], [], [], width=80) == ""
+
+
+def test_what_is_said_of_a_typed_sentence_moves_nothing_but_the_cursor(monkeypatch, capsys):
+    typed = iter(["a \x1b[2J"])
+    monkeypatch.setattr(translate, "_asked", lambda: next(typed, None))
+    found = Translation(
+        "b\x1b[31m\x07\r", ("a\x1b", "<unk>"), ("b\x9b",), -1.0, torch.ones(1, 2), ("\x1b]0;x\x07",)
+    )
+    translator = SimpleNamespace(translate_n_best=lambda *_, **__: [[found]])
+    assert translate._converse(translator, None, replace_unknown=False) == 0
+    said = capsys.readouterr().out
+    assert "unknown to the model" in said
+    assert not {sign for sign in said if not sign.isprintable()} - {"\n"}

@@ -2,13 +2,16 @@
 
 import csv
 import json
+import sys
+from types import SimpleNamespace
 
 import pytest
+from lightning.pytorch.loggers import MLFlowLogger
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from seq2seq.config import LoggerName
 from seq2seq.errors import InputError
-from seq2seq.runs.making.loggers import CSV, CsvLog, rewind_rows
+from seq2seq.runs.making.loggers import CSV, CsvLog, MlflowLog, WandbLog, rewind_rows
 from seq2seq.runs.run import run
 from tests.stops import crash, stopped_after
 
@@ -117,3 +120,64 @@ def test_a_logger_whose_package_is_absent_is_refused_before_the_corpus(tiny, tmp
     with pytest.raises(InputError, match=r"logger=wandb needs .* 'seq2seq-attention\[wandb\]'"):
         run(config, tmp_path / "run")
     assert not (tmp_path / "run").exists()
+
+
+@pytest.fixture
+def mlflow(monkeypatch):
+    """What a database says of an experiment, in the place of MLflow; an exception if it is none."""
+    said = SimpleNamespace(artifact_location=None, error=None, opened=[])
+
+    def experiment(_):
+        if said.error is not None:
+            raise said.error
+        return said if said.artifact_location else None
+
+    def opens(self, **given):
+        said.opened.append(given["tracking_uri"])
+        self._experiment_name = given["experiment_name"]
+        self._mlflow_client = SimpleNamespace(get_experiment_by_name=experiment)
+
+    monkeypatch.setattr(MLFlowLogger, "__init__", opens)
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    return said
+
+
+@pytest.mark.parametrize("name", ["mlflow.db", "mlflow"])
+def test_mlflow_writes_through_no_link(mlflow, tmp_path, name):
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.write_text("mine")
+    (tmp_path / "runs" / "run").mkdir(parents=True)
+    (tmp_path / "runs" / name).symlink_to(elsewhere)
+    with pytest.raises(InputError, match=rf"{name} is a link"):
+        MlflowLog(tmp_path / "runs" / "run")
+    assert mlflow.opened == []
+
+
+def test_a_second_name_of_another_database_is_not_opened(mlflow, tmp_path):
+    (tmp_path / "elsewhere.db").write_text("mine")
+    (tmp_path / "runs" / "run").mkdir(parents=True)
+    (tmp_path / "runs" / "mlflow.db").hardlink_to(tmp_path / "elsewhere.db")
+    with pytest.raises(InputError, match=r"mlflow\.db is a link, or no plain file"):
+        MlflowLog(tmp_path / "runs" / "run")
+    assert mlflow.opened == []
+
+
+def test_a_database_that_is_there_sends_pictures_nowhere_else(mlflow, tmp_path):
+    own = (tmp_path / "mlflow").as_uri()
+    for mlflow.artifact_location in (None, own):
+        MlflowLog(tmp_path / "run")
+    for mlflow.artifact_location in ("s3://bucket", (tmp_path / "other").as_uri(), f"{own}/../x"):
+        with pytest.raises(InputError, match=r"mlflow\.db has pictures written to .*not beside it"):
+            MlflowLog(tmp_path / "run")
+    mlflow.error = RuntimeError("file is not a database\nTraceback")
+    with pytest.raises(InputError, match=r"no database of MLflow \(file is not a database\)"):
+        MlflowLog(tmp_path / "run")
+
+
+def test_wandb_writes_through_no_link(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "wandb", SimpleNamespace(Settings=lambda **_: None))
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "wandb").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(InputError, match="wandb is a link that leads out of"):
+        WandbLog(tmp_path / "run")

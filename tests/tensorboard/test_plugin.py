@@ -172,7 +172,7 @@ def test_the_model_of_a_run_is_what_the_page_that_translates_holds(served_models
     "run",
     [
         *("none", "absent", "led", "filed", "../outside", "own/../../outside"),
-        *("/", "", "a\0b", "x" * 5000),
+        *("/", "", "a\0b", "x" * 300, "x" * 5000),
     ],
 )
 def test_no_other_file_becomes_a_model(served_models, run):
@@ -481,6 +481,12 @@ def test_the_page_holds_what_the_tab_would_show(client, log_folder):
         v for v in data["views"] if (v["run"], v["tag"]) == ("one", "attention/0/forced")
     )
     assert embedded["frames"] == served["frames"]
+
+
+def test_the_title_of_a_page_is_text_whatever_its_folder_is_called():
+    content = page({}, title="</title><script>\udcff")
+    assert "<title>&lt;/title&gt;&lt;script&gt;\ufffd</title>" in content
+    content.encode()
 
 
 def test_tokens_cannot_end_the_data_of_the_page(log_folder):

@@ -1,10 +1,12 @@
 """Attention records: what is written is read again, and nothing else is."""
 
 import json
+import os
 import struct
 import subprocess
 import sys
 import zlib
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -15,6 +17,8 @@ from tensorboard.backend.event_processing.event_file_loader import EventFileLoad
 from tensorboard.compat.proto.summary_pb2 import DATA_CLASS_TENSOR
 from torch.utils.tensorboard import SummaryWriter
 
+from seq2seq.errors import InputError
+from seq2seq.tensorboard import log_translations
 from seq2seq.tensorboard.record_format import (
     MAGIC,
     MAX_TOKEN_LENGTH,
@@ -25,6 +29,7 @@ from seq2seq.tensorboard.record_format import (
     quantised,
 )
 from seq2seq.tensorboard.records import log_attention
+from seq2seq.text.corpus import SentencePair
 
 SOURCE_TEXT = "The red cat does not see the small black bird ."
 TARGET_TEXT = "Le chat rouge ne voit pas le petit oiseau noir dans le jardin"
@@ -271,3 +276,11 @@ def test_neither_logging_nor_the_tab_imports_torch():
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
     )
     assert done.stdout == "[]\n"
+
+
+def test_a_folder_whose_name_is_no_text_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(log_translations, "load_attending", mock.MagicMock())
+    monkeypatch.setattr(log_translations, "_found", lambda *_, **__: {})
+    asked = (tmp_path / os.fsdecode(b"\xff"), tmp_path, [SentencePair("a", "")])
+    with pytest.raises(InputError, match="cannot be written to: give another --logdir"):
+        log_translations.log_translations(*asked, step=0, beam=1, device="cpu")

@@ -167,3 +167,12 @@ def test_only_the_web_is_fetched_from(address, tmp_path):
         download, address, tmp_path / "f", RIGHT, progress=lambda *_: None, patience=HASTY
     )
     assert message == f"{address} is no address to fetch from: give one that begins https://"
+
+
+@pytest.mark.parametrize("name", [".f.gz.part", "f.gz"])
+def test_a_file_is_fetched_through_no_link(fetch, tmp_path, name):
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.write_text("mine")
+    (tmp_path / name).symlink_to(elsewhere)
+    assert fetch("truncated") == CONTENT
+    assert elsewhere.read_text() == "mine"

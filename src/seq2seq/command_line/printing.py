@@ -18,6 +18,12 @@ def print_while_read() -> None:
             setattr(sys, name, _forgiving(stream))
 
 
+def take_any_name() -> None:
+    """From now on standard output takes names of files that are no text, with escapes."""
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
 def _is_of_a_file(stream: Any) -> bool:
     """Not closed before the start (None), nor what a notebook or a test put in its place."""
     binary = getattr(stream, "buffer", None)

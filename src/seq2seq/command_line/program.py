@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from seq2seq.command_line.calling import as_called
-from seq2seq.command_line.printing import discard
+from seq2seq.command_line.printing import discard, take_any_name
 from seq2seq.errors import InputError, TrainingFailed, TrainingInterrupted
 from seq2seq.plain_text import one_line
 from seq2seq.storage.failures import is_full, refusal, refusals_in_one_line
@@ -45,6 +45,7 @@ def run_program(parser: argparse.ArgumentParser, work: Callable[[argparse.Namesp
         one line on standard error; 128 and the number of the signal where one ended it; 0 where
         whoever read standard output, such as ``head``, has enough.
     """
+    take_any_name()
     try:
         with refusals_in_one_line("standard output"):
             status = work(parser.parse_args())

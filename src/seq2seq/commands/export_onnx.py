@@ -8,7 +8,7 @@ import argparse
 from importlib.util import find_spec
 from pathlib import Path
 
-from seq2seq.command_line.program import program_parser, run_program
+from seq2seq.command_line.program import program_parser, run_program, writing
 from seq2seq.errors import InputError
 
 
@@ -25,5 +25,6 @@ def _export(arguments: argparse.Namespace) -> int:
         raise InputError("this needs the package onnx: pip install 'seq2seq-attention[onnx]'")
     from seq2seq.decoding.onnx_export import export_onnx  # noqa: PLC0415 - loads torch
 
-    export_onnx(arguments.folder, arguments.output)
+    with writing(arguments.output, "-o"):
+        export_onnx(arguments.folder, arguments.output)
     return 0

@@ -77,7 +77,7 @@ def _function_words(arguments: argparse.Namespace) -> Callable[[str], bool] | No
         listed = {line.strip().lower() for line in read_lines(arguments.function_words)}
         return lambda word: not any(map(str.isalnum, word)) or word.lower() in listed
     ledger = read_ledger(arguments.model)
-    data = ledger.config["data"] if ledger else None
+    data = ledger.config.get("data") if ledger else None
     if not isinstance(data, dict) or not {"folder", "train_pairs"} <= data.keys():
         return None
     content = load_grammar(OWN / str(data["folder"])).content_words()

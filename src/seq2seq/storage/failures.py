@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from seq2seq.errors import TrainingFailed
+from seq2seq.errors import InputError, TrainingFailed
 
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 REFUSED = FULL | {errno.EIO, errno.EROFS, errno.EACCES, errno.EPERM}
@@ -33,6 +33,8 @@ def refusal(error: OSError, place: Path | str) -> TrainingFailed:
 def refusals_in_one_line(place: Path | str, *, only: bool = True) -> Iterator[None]:
     """Turn what the disk refuses inside the block into `TrainingFailed`.
 
+    A name that is too long for any file is wrong input.
+
     Args:
         place: see `refusal`.
         only: pass other errors of the operating system on.
@@ -42,6 +44,10 @@ def refusals_in_one_line(place: Path | str, *, only: bool = True) -> Iterator[No
     try:
         yield
     except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise InputError(
+                f"{error.filename} is longer than a name can be: shorten it"
+            ) from error
         if only and error.errno not in REFUSED:
             raise
         raise refusal(error, place) from error

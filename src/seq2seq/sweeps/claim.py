@@ -13,6 +13,7 @@ from seq2seq.errors import InputError
 from seq2seq.evaluation.faithfulness import CHANGES
 from seq2seq.experiments.ledger import FILE_NAME
 from seq2seq.own_files import CONF, OWN, PACKAGE
+from seq2seq.runs.run_folder import safe_name
 from seq2seq.storage.digests import value_digest
 from seq2seq.storage.typed_json import Number, Plain, converted, encoded, read_json
 from seq2seq.storage.writing import write_file
@@ -107,10 +108,11 @@ def runs_folder(config: SweepConfig, runs_dir: str) -> Path:
     Raises:
         InputError: they have no folder of their own.
     """
-    name = config.parameters.get("experiment_name")
-    if not name:
+    name = config.parameters.get("experiment_name", "")
+    if name != safe_name(name):
         raise InputError(
-            "sweep.claim needs experiment_name among the parameters: a folder of its own"
+            "sweep.claim needs experiment_name among the parameters: a folder of its own, with a "
+            "plain name"
         )
     return Path(runs_dir) / name
 

@@ -1,8 +1,9 @@
 """The page of all claims, in Markdown."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
+from seq2seq.plain_text import one_line
 from seq2seq.storage.writing import write_file
 from seq2seq.sweeps.claim import files_now
 from seq2seq.sweeps.claim_result import Result, kept
@@ -43,7 +44,7 @@ def _row(result: Result, now: Mapping[str, str]) -> str:
         f"{result.minutes:,.0f} min",
         " ".join(result.commits),
     ]
-    return f"| {' | '.join(cells)} |"
+    return one_line(f"| {' | '.join(cells)} |")
 
 
 def _verdict(result: Result, now: Mapping[str, str]) -> str:
@@ -57,7 +58,7 @@ def _verdict(result: Result, now: Mapping[str, str]) -> str:
 def _section(result: Result, folder: Path) -> str:
     """What was found, the picture, and what somebody wrote about it in a file NAME.md beside it."""
     note = folder / f"{result.name}.md"
-    lines: Sequence[str] = [
+    lines = [
         f"## {result.name}",
         "",
         f"{result.says} ({result.source})",
@@ -66,6 +67,6 @@ def _section(result: Result, folder: Path) -> str:
         "",
         f"![{result.name}]({FOLDER}/{result.name}.png)",
         "",
-        *([note.read_text(encoding="utf-8")] if note.is_file() else []),
     ]
-    return "\n".join(lines)
+    said = [note.read_text(encoding="utf-8", errors="replace")] if note.is_file() else []
+    return "\n".join([*map(one_line, lines), *said])

@@ -1,6 +1,7 @@
 """What became of a claim: judged, kept, and marked where it rests on files that have changed."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from msgspec import Struct
@@ -111,7 +112,8 @@ def _result(
     name: str, claim: Statement, arms: Arms, found: list[Compared], resting: dict[str, str]
 ) -> Result:
     ledgers = [run.ledger for group in arms.groups for run in group.runs]
-    commits = [ledger.git["commit"][:7] for ledger in ledgers if ledger.git]
+    known = [ledger.git or {} for ledger in ledgers]
+    commits = [str(git["commit"])[:7] for git in known if "commit" in git]
     return Result(
         name=name,
         source=claim.source,
@@ -137,9 +139,15 @@ def kept(folder: Path) -> list[Result]:
             version=VERSION,
             refusal="is no result of a claim",
             remedy="remove it, and test the claim again",
+            check=partial(_require_name, path.stem),
         )
         for path in sorted(folder.glob("*.json"))
     ]
+
+
+def _require_name(name: str, result: Result) -> None:
+    if result.name != name:
+        raise ValueError(f"name: it is not {name}")
 
 
 def keep(result: Result, picture: bytes, folder: Path) -> None:

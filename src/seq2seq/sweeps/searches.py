@@ -16,7 +16,7 @@ from seq2seq.experiments.translations import (
     write_translations,
 )
 from seq2seq.storage.typed_json import encoded, read_json
-from seq2seq.storage.writing import write_file
+from seq2seq.storage.writing import inside, write_file
 
 NUM_PROBED = 500
 """Test sentences, the first, whose translations are probed."""
@@ -44,6 +44,7 @@ def searched(run: Run, options: Options) -> Translations:
         found = read_translations(path)
         if found.text == given.text:
             return found
+    inside(run.folder, path.parent.name)
     found = Translations(given.sources, given.references, _translated(run, given, options))
     write_translations(path, found)
     return found

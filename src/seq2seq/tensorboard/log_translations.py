@@ -50,7 +50,7 @@ def log_translations(
     found = _found(exported, pairs, beam=beam, device=device_named(device))
     try:
         writer = event_writer(folder)
-    except OSError as error:
+    except (OSError, UnicodeEncodeError) as error:  # TensorBoard writes to names that are text
         raise InputError(f"{folder} cannot be written to: give another --logdir") from error
     with writer:
         for kind, lists in found.items():

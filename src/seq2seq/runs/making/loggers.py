@@ -16,8 +16,9 @@ from PIL.Image import Image
 
 from seq2seq.config import Config, LoggerName
 from seq2seq.errors import InputError
+from seq2seq.plain_text import first_line
 from seq2seq.storage.typed_json import open_regular
-from seq2seq.storage.writing import inside, write_file
+from seq2seq.storage.writing import inside, open_own, write_file
 from seq2seq.tensorboard.event_log import EventLog
 from seq2seq.training.process_group import ProcessGroup
 
@@ -108,12 +109,32 @@ class MlflowLog(MLFlowLogger):
         logging.getLogger("mlflow").setLevel(logging.WARNING)
         folder = run_dir.resolve().parent
         given = os.environ.get("MLFLOW_TRACKING_URI")
+        database, pictures = folder / "mlflow.db", inside(folder, "mlflow").as_uri()
+        if not given and os.path.lexists(database):
+            os.close(open_own(database, os.O_RDONLY))
         super().__init__(
             experiment_name=folder.name,
             run_name=run_dir.name,
-            tracking_uri=given or f"sqlite:///{folder / 'mlflow.db'}",
-            artifact_location=None if given else (folder / "mlflow").as_uri(),
+            tracking_uri=given or f"sqlite:///{database}",
+            artifact_location=None if given else pictures,
         )
+        if not given:
+            self._require_pictures_in(pictures, database)
+
+    def _require_pictures_in(self, place: str, database: Path) -> None:
+        """A database that is there says where pictures go."""
+        try:
+            known = self._mlflow_client.get_experiment_by_name(self._experiment_name)
+        except Exception as error:
+            said = first_line(error)
+            raise InputError(
+                f"{database} is no database of MLflow ({said}): move it away"
+            ) from error
+        if known is not None and known.artifact_location != place:
+            raise InputError(
+                f"{database} has pictures written to {known.artifact_location}, not beside it: "
+                "move it away"
+            )
 
     def log_picture(self, tag: str, image: Image, step: int) -> None:
         """Show a picture."""
@@ -132,7 +153,7 @@ class WandbLog(WandbLogger):
         super().__init__(
             name=run_dir.name,
             project=run_dir.resolve().parent.name,
-            save_dir=run_dir,
+            save_dir=inside(run_dir, "wandb").parent,
             offline=os.environ.get("WANDB_MODE") != "online",
             settings=wandb.Settings(console="off", silent=True),
         )

@@ -75,11 +75,11 @@ class AttentionPlugin(TBPlugin):
         root = Path(self._logdir).resolve()
         folder = root / run / "model"
         is_own = folder.is_relative_to(root) and folder.resolve() == folder
-        if not is_own or any((folder / name).is_symlink() for name in MODEL_FILES):
+        try:
+            is_there = is_own and _is_small_model(folder)
+        except OSError:  # a name that no file can have, or a folder that is somebody else's
             return None
-        weights = folder / WEIGHTS
-        is_there = (folder / HEADER).is_file() and weights.is_file()
-        return folder if is_there and weights.stat().st_size <= MODEL_BYTES else None
+        return folder if is_there else None
 
     def _model(self, request: Request) -> Response:
         runs = request.args.getlist("run")
@@ -112,6 +112,14 @@ class AttentionPlugin(TBPlugin):
         if content is None:
             return _refused(request, 404, "there is no such run and tag")
         return http_util.Respond(request, content, "application/json")
+
+
+def _is_small_model(folder: Path) -> bool:
+    """Whether a folder has the files of a model, and no link, and a browser can hold it."""
+    if any((folder / name).is_symlink() for name in MODEL_FILES):
+        return False
+    header, weights = folder / HEADER, folder / WEIGHTS
+    return header.is_file() and weights.is_file() and weights.stat().st_size <= MODEL_BYTES
 
 
 def _static(name: str) -> Callable[..., Any]:
