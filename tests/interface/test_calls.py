@@ -40,7 +40,7 @@ SOURCE, TARGET = (
 GIVEN = [
     *[each for each in SMALL if not each.startswith("data.")],
     "data.source_language=en", "data.target_language=fr", "data.validation.fraction=0.2",
-    "data.tokenizer.name=whitespace",
+    "data.tokenizer.name=whitespace", "recipe=small",
 ]  # fmt: skip
 
 
