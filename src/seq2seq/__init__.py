@@ -1,7 +1,7 @@
 """Recurrent sequence-to-sequence translation with attention.
 
-From Python: `train`, `sweep`, `compare` and `load`, which load nothing before they are called, and
-the exceptions that they raise. See docs/python.md.
+From Python: `train`, `sweep`, `compare`, `load` and `show_attention`, which load nothing before
+they are called, and the exceptions that they raise. See docs/python.md.
 """
 
 from importlib import import_module
@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from seq2seq.errors import InputError, TrainingFailed
 
 if TYPE_CHECKING:
-    from seq2seq.interface.calls import compare, load, sweep, train
+    from seq2seq.interface.calls import compare, load, show_attention, sweep, train
 
-__all__ = ["InputError", "TrainingFailed", "compare", "load", "sweep", "train"]
+__all__ = ["InputError", "TrainingFailed", "compare", "load", "show_attention", "sweep", "train"]
 
 
 def __getattr__(name: str) -> Any:

@@ -365,7 +365,7 @@ class AttentionConfig:
     window: int | None = setting("tokens on either side, with kind=local_m or local_p", low=1)
     normaliser: Normaliser = setting("softmax, or sparsemax: many weights are zero")
     coverage: bool = setting("scores know what has been attended to; additive score only")
-    heads: int = setting("attentions beside each other; records hold their mean", low=1, high=64)
+    heads: int = setting("attentions beside each other", low=1, high=64)
 
     def __post_init__(self) -> None:
         check_ranges("attention", self)

@@ -31,8 +31,24 @@ TINY = [
     "tensorboard.panel.first=4",
 ]
 MAX_SCREENSHOT = 150_000
+
+
+def heads_like(target, source, *, heads, layer=0):
+    """Weights of heads that look along the diagonal, each at a distance and a width of its own."""
+    distance = np.subtract.outer(np.arange(len(target)), np.arange(len(source)))
+    scores = [-((distance - head + 1) ** 2) / (1 + head + 3 * layer) for head in range(heads)]
+    return np.stack([np.exp(each) / np.exp(each).sum(axis=1, keepdims=True) for each in scores])
+
+
+HEADS_TEXTS = "The small cat does not see it . <eos>", "Le petit chat ne le voit pas . <eos>"
+HEADS_SOURCE, HEADS_TARGET = (text.split() for text in HEADS_TEXTS)
+LAYERS = {
+    "one layer": heads_like(HEADS_TARGET, HEADS_SOURCE, heads=4),
+    "two layers": [heads_like(HEADS_TARGET, HEADS_SOURCE, heads=3, layer=n) for n in (1, 2)],
+}
 LASTING = 1500
 """Steps of a run."""
+
 
 expect.set_options(timeout=20_000)  # a busy machine is no failure
 
@@ -75,6 +91,9 @@ def log_folder(trained, tmp_path_factory):
         log_attention(writer, "long", np.eye(60), tokens, tokens, 1)
         scripts = [*"我喜欢喝绿茶。", "أحب", "الشاي", "שלום"]
         log_attention(writer, "scripts", np.eye(10), scripts, scripts, 1)
+    with SummaryWriter(str(folder / "heads")) as writer:
+        for name, maps in LAYERS.items():
+            log_attention(writer, name, maps, HEADS_SOURCE, HEADS_TARGET, 1)
     generator = np.random.default_rng(1)
     with SummaryWriter(str(folder / "lasting")) as writer:
         tokens = [f"t{number}" for number in range(60)]

@@ -11,7 +11,7 @@ from torch.utils.tensorboard import SummaryWriter
 
 from seq2seq.tensorboard.export import export_run
 from seq2seq.tensorboard.records import log_attention
-from tests.browser.conftest import HOSTILE, LASTING, tensorboard
+from tests.browser.conftest import HOSTILE, LASTING, LAYERS, tensorboard
 
 TAG = "attention/0/forced"
 
@@ -279,6 +279,53 @@ def test_a_view_is_exported_as_picture_drawing_and_data(open_tab, data, tmp_path
     assert shown["step"] == view["frames"][-1]["step"]
     assert shown["target"] == view["targets"][0]
     np.testing.assert_allclose(shown["weights"], weights_of(view, -1), atol=1e-5)
+
+
+def test_of_several_heads_one_is_chosen_by_pointer_and_keys(open_tab, tmp_path, screenshot):
+    page, tab = open_tab(run="heads")
+    maps, checked = tab.get_by_role("radiogroup", name="heads"), "[aria-checked=true]"
+    heads = LAYERS["one layer"]
+
+    def expect_shown(name, weights):
+        expect(maps.locator(checked)).to_have_text(name)
+        expect(tab.locator("figcaption")).to_contain_text(name)
+        point_at(tab, "row", 3)
+        np.testing.assert_allclose(shown_weights(tab), weights[3], atol=6e-5)
+
+    expect(maps.locator("button")).to_have_text(["mean", *(f"head {n}" for n in range(1, 5))])
+    expect_shown("mean", heads.mean(axis=0))
+    maps.get_by_role("radio", name="head 3").click()
+    expect_shown("head 3", heads[2])
+    screenshot(page, "viewing_heads")
+    page.keyboard.press("ArrowLeft")
+    expect_shown("head 2", heads[1])
+    page.keyboard.press("h")
+    expect_shown("head 3", heads[2])
+    expect(maps.locator(checked)).to_be_focused()
+    exported = json.loads(downloaded(page, tab, "JSON", tmp_path).read_text("utf-8"))
+    assert exported["views"][0]["map"] == "head 3"
+    np.testing.assert_allclose(exported["views"][0]["weights"], heads[2], atol=1e-4)
+
+
+def test_layers_are_rows_and_a_link_opens_the_head_again(open_tab, open_page):
+    page, tab = open_tab(run="heads", sentence="two%20layers")
+    rows = tab.locator(".maps > div")
+    expect(rows).to_have_count(3)
+    mean = rows.nth(0).get_by_role("radio")
+    mean.focus()
+    for key, name in (
+        ("ArrowDown", "layer 1 head 1"),
+        ("ArrowRight", "layer 1 head 2"),
+        ("ArrowDown", "layer 2 head 2"),
+    ):
+        page.keyboard.press(key)
+        expect(tab.locator(".maps :focus")).to_have_text(name)
+    again = tab_of(open_page(page.url))
+    expect(again.locator("figcaption")).to_contain_text("layer 2 head 2")
+    point_at(again, "row", 2)
+    np.testing.assert_allclose(shown_weights(again), LAYERS["two layers"][1][1][2], atol=6e-5)
+    again.get_by_label("run", exact=True).select_option("seed_1")
+    expect(again.locator(".maps")).to_be_hidden()
 
 
 def test_hostile_tokens_are_text(open_tab, tmp_path):

@@ -8,7 +8,7 @@ import torch
 from seq2seq.decoding import translation as translations_module
 from seq2seq.decoding.forced import force_translate
 from seq2seq.decoding.hypothesis import Hypothesis
-from seq2seq.decoding.lengths import DEFAULT_BOUNDS, LengthBounds
+from seq2seq.decoding.lengths import DEFAULT_BOUNDS, LONGEST, LengthBounds
 from seq2seq.decoding.model_folder import (
     TranslationModel,
     load_model_folder,
@@ -17,7 +17,7 @@ from seq2seq.decoding.model_folder import (
 from seq2seq.decoding.sampling import Sampling
 from seq2seq.decoding.search import GREEDY, Search, search_from_options
 from seq2seq.decoding.translation import EMPTY, Translation, UnknownCount
-from seq2seq.decoding.translator import LONGEST, Translator, _with_source_words
+from seq2seq.decoding.translator import Translator, _with_source_words
 from seq2seq.errors import InputError
 from seq2seq.text.bucketing import BatchSize
 from seq2seq.text.casing import Casing

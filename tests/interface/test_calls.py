@@ -1,5 +1,6 @@
 """From Python: the runs of the command line, errors as exceptions, and a process left as it was."""
 
+import base64
 import html
 import json
 import logging
@@ -12,6 +13,7 @@ import threading
 from pathlib import Path
 from unittest import mock
 
+import numpy as np
 import pytest
 import torch
 from hydra import compose, initialize_config_dir
@@ -38,7 +40,7 @@ SOURCE, TARGET = (
 GIVEN = [
     *[each for each in SMALL if not each.startswith("data.")],
     "data.source_language=en", "data.target_language=fr", "data.validation.fraction=0.2",
-    "data.tokenizer.name=whitespace",
+    "data.tokenizer.name=whitespace", "recipe=small",
 ]  # fmt: skip
 
 
@@ -101,7 +103,7 @@ def test_the_import_is_light_and_shows_what_there_is(tmp_path):
 import sys
 import seq2seq
 print(sorted({heavy} & set(sys.modules)))
-print({{"train", "sweep", "compare", "load", "InputError"}} <= set(dir(seq2seq)))
+print({{"train", "sweep", "compare", "load", "show_attention", "InputError"}} <= set(dir(seq2seq)))
 try:
     seq2seq.train("trainer.max_epoch=2")
 except seq2seq.InputError as error:
@@ -222,6 +224,20 @@ def test_hostile_text_stays_in_its_frame(second):
     code = second.attention(hostile, hostile)._repr_html_()
     assert code.count("<iframe") == code.count('"></iframe>') == 1
     assert "<script>alert" not in Frame(code).page
+
+
+def test_attention_of_any_model_is_shown_with_its_heads():
+    weights = np.random.default_rng(0).random((2, 3, 1, 2))
+    tokens = ["<b>", '"></iframe>']
+    code = seq2seq.show_attention(weights, tokens, ["c"])._repr_html_()
+    view = Frame(code).view
+    assert (view["sources"], view["targets"]) == ([tokens], [["c"]])
+    (frame,) = view["frames"]
+    assert frame["maps"] == [2, 3]
+    read = np.frombuffer(base64.b64decode(frame["weights"]), "<u2") / 65535
+    np.testing.assert_allclose(read.reshape(weights.shape), weights, atol=1e-5)
+    with pytest.raises(ValueError, match="do not fit 2 target tokens"):
+        seq2seq.show_attention(weights, tokens, ["c", "d"])
 
 
 def test_what_has_no_attention_to_show_is_its_text(second):

@@ -1,9 +1,8 @@
 import pytest
 
 from seq2seq.decoding.greedy import greedy_search
-from seq2seq.decoding.lengths import LengthBounds
+from seq2seq.decoding.lengths import LONGEST, LengthBounds
 from seq2seq.decoding.model_folder import load_model_folder
-from seq2seq.decoding.translator import LONGEST
 from seq2seq.runs.making.corpus import build_corpus
 from seq2seq.runs.making.text import encode_corpus
 from seq2seq.runs.preparation import prepare

@@ -2,6 +2,7 @@
 
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
@@ -11,6 +12,7 @@ from seq2seq.decoding.interventions import tokens_that_stay
 from seq2seq.tensorboard.attention_panel import AttentionPanel
 from seq2seq.tensorboard.callbacks import AttentionRecords
 from seq2seq.tensorboard.event_log import EventLog
+from seq2seq.tensorboard.record_format import decode_record
 from seq2seq.text.batch import Batch
 from seq2seq.text.store import encode_split
 from tests.models import model_of
@@ -42,9 +44,9 @@ def recorded(grammar, tmp_path):
     encoded = encode_split(pairs, codecs, max_length=None, truncate=False)
     sizes = [len(codec.vocabulary) for codec in codecs]
 
-    def record(is_foreign):
+    def record(is_foreign, **changes):
         names = "source_vocabulary_size", "target_vocabulary_size"
-        model = model_of(**dict(zip(names, sizes, strict=True)), score="bilinear")
+        model = model_of(**dict(zip(names, sizes, strict=True)), score="bilinear", **changes)
         for parameter in model.parameters():
             parameter.data.mul_(4)
         if is_foreign:
@@ -73,6 +75,23 @@ def test_shares_are_of_the_words_that_change(recorded):
         (found,) = events.Scalars(f"attention/{name}")
         assert found.step == 7
         assert found.value == pytest.approx(words.count(False) / len(words))
+
+
+def test_every_head_is_recorded(recorded):
+    events, model, batch = recorded(is_foreign=False, attention_heads=3)
+    (event,) = events.Tensors("attention/2/forced")
+    record = decode_record(event.tensor_proto.string_val[0])
+    assert record.weights.shape == (1, 3, len(record.target), len(record.source))
+    forced = model(*batch_arguments(batch)).weights[2, : len(record.target), : len(record.source)]
+    mean = record.weights[0].mean(axis=0) / 65535
+    np.testing.assert_allclose(mean, forced.detach().numpy(), atol=1e-5)
+    assert record.weights[0].std(axis=0).max() > 100  # they are not all the same
+
+
+def batch_arguments(batch):
+    source = batch.source
+    lengths = batch.target_lengths
+    return source.ids, source.lengths, source.is_token, batch.target_input, lengths
 
 
 def test_attention_of_another_package_is_recorded_without_them(recorded):

@@ -112,6 +112,30 @@ def test_every_kind_and_rank_of_a_sentence_is_a_tag_that_describes_itself(
     }
 
 
+HEADS = torch.stack([weights_of(14, 12, seed) for seed in range(6)]).unflatten(0, (2, 3))
+
+
+@pytest.mark.parametrize(
+    ("weights", "maps"),
+    [
+        (HEADS[0].bfloat16(), (1, 3)),
+        (HEADS.numpy(), (2, 3)),
+        ([layer.requires_grad_() for layer in HEADS.clone()], (2, 3)),
+        (tuple(HEADS[:, :1].numpy()), (2, 1)),
+    ],
+    ids=["heads", "layers", "list of layers", "layers of one head"],
+)
+def test_heads_and_layers_are_one_record_of_the_second_version(tmp_path, weights, maps):
+    _, value = logged(tmp_path, "s", weights, SOURCE, TARGET, 1, score=-2.0)
+    record = record_in(value)
+    assert record.weights.shape == (*maps, 14, 12)
+    error = np.abs(record.weights / 65535 - HEADS[: maps[0], : maps[1]].numpy())
+    assert error.max() <= (2e-3 if maps == (1, 3) else 1 / 131070 + 1e-7)
+    assert (record.source, record.target, record.score) == (SOURCE, TARGET, -2)
+    assert value.tensor.string_val[0][:5] == b"ATTN\x02"
+    assert json.loads(value.metadata.plugin_data.content)["version"] == 2
+
+
 def test_rows_need_not_sum_to_one(tmp_path):
     _, value = logged(tmp_path, "s", np.array([[1.0, 1.0], [0.0, 0.0]]), ["a", "b"], ["c", "d"], 1)
     assert record_in(value).weights.tolist() == [[65535, 65535], [0, 0]]
@@ -133,6 +157,11 @@ def test_tokens_are_kept_whatever_they_are(tmp_path):
 WRONG = {
     "shape": ({"weights": np.zeros((2, 1))}, r"shape \(2, 1\) do not fit 1 target tokens by 1"),
     "NaN": ({"weights": [[np.nan]]}, "must lie in 0..1"),
+    "NaN in a head": ({"weights": [[[0.5]], [[np.nan]]]}, "must lie in 0..1"),
+    "shape of heads": ({"weights": np.zeros((3, 2, 1))}, r"shape \(2, 1\) do not fit 1 target"),
+    "five dimensions": ({"weights": np.zeros((1, 1, 1, 1, 1))}, "do not fit 1 target tokens by 1"),
+    "no heads": ({"weights": np.zeros((0, 1, 1))}, "shape"),
+    "heads": ({"weights": np.zeros((1025, 1, 1))}, "too many for a record"),
     "infinite": ({"weights": [[np.inf]]}, "must lie in 0..1"),
     "negative": ({"weights": [[-0.1]]}, "must lie in 0..1"),
     "greater than one": ({"weights": [[1.1]]}, "must lie in 0..1"),
@@ -186,6 +215,8 @@ def packed(header=None, planes=None, *, version=b"\x01", magic=MAGIC, **changes)
 def test_the_format_is_as_documented():
     high_then_low = bytes([0x40, 0xBF, 0x00, 0xFF])
     assert decode_record(packed(planes=high_then_low)).weights.tolist() == [[0x4000, 0xBFFF]]
+    two = packed(version=b"\x02", maps=[2, 1], planes=bytes([64, 191, 1, 2, 0, 255, 3, 4]))
+    assert decode_record(two).weights.tolist() == [[[[0x4000, 0xBFFF]]], [[[0x103, 0x204]]]]
     assert encode_record(RECORD)[:5] == b"ATTN\x01"
     assert decode_record(encode_record(RECORD)).weights.tolist() == RECORD.weights.tolist()
 
@@ -194,7 +225,13 @@ HOSTILE = {
     "nothing": b"",
     "text": b"hello",
     "pickle": b"\x80\x04\x95",
-    "another version": packed(version=b"\x02"),
+    "another version": packed(version=b"\x03"),
+    "heads that are not numbered": packed(version=b"\x02"),
+    "heads of the first version": packed(maps=[1, 1]),
+    "no heads": packed(version=b"\x02", maps=[1, 0], planes=b""),
+    "fewer heads": packed(version=b"\x02", maps=[1, 2]),
+    "heads without end": packed(version=b"\x02", maps=[1 << 40, 1]),
+    "too many heads": packed(version=b"\x02", maps=[33, 32], planes=bytes(2 * 2 * 33 * 32)),
     "no compression": b"ATTN\x01abc",
     "cut": packed()[:-3],
     "something behind": packed() + b"x",

@@ -1,10 +1,12 @@
 """The parts of the viewer that need no browser, in node: what is asked for, kept and named."""
 
+import base64
 import json
 import shutil
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from seq2seq.tensorboard.plugin import page
@@ -38,7 +40,7 @@ def answer_of(script, steps=6, size=1, around=0, broken=(), *, promised=False):
     facts = {"steps": steps, "size": size, "around": around, "broken": list(broken)}
     server = SERVER % (facts | {"promised": str(promised).lower()})
     return told_by(
-        f"import {{ nearestFrame, servedSource }} from '{STATIC}/frames.js';",
+        f"import {{ frameOfMap, nearestFrame, servedSource }} from '{STATIC}/frames.js';",
         f"import {{ kindName, selectionOf }} from '{STATIC}/state.js';",
         f"import {{ Series }} from '{STATIC}/series.js';",
         server,
@@ -118,6 +120,54 @@ def test_steps_that_cannot_be_read_are_passed_over(around, promised):
 
 def test_where_nothing_can_be_read_there_is_no_place():
     assert answer_of("await series.fetch(null); tell(await at(2));", broken=range(6)) == -1
+
+
+def map_of(shape, name):
+    """The names of all maps and their layers, and the frame of one of them."""
+    weights = np.arange(np.prod(shape)) * 100
+    frame = {"step": 1, "source": 0, "target": 0, "alignment": 0, "score": None, "bleu": None}
+    frame["weights"] = base64.b64encode(weights.astype("<u2").tobytes()).decode()
+    view = {"sources": [["a", "b", "c"]], "targets": [["d", "e"]], "alignments": [None]}
+    view |= {"problems": [], "steps": [1], "frames": [frame | {"maps": list(shape[:-2])}]}
+    script = f"""
+    globalThis.fetch = async () => ({{ ok: true, json: async () => ({json.dumps(view)}) }});
+    const {{ frames: [frame] }} = await servedSource("http://here/").view("r", "t", null);
+    const {{ map, weights }} = frameOfMap(frame, {json.dumps(name)});
+    tell([frame.maps.map(({{ name, layer }}) => [name, layer]), map, [...weights]]);
+    """
+    maps, chosen, found = answer_of(script)
+    return maps, chosen, np.reshape(found, (2, 3)), weights.reshape(shape) / 65535
+
+
+@pytest.mark.parametrize("name", [None, "head 9", "__proto__"])
+def test_of_several_heads_their_mean_comes_first(name):
+    maps, chosen, found, weights = map_of((2, 2, 2, 3), name)
+    heads = [["layer 1 head 1", 0], ["layer 1 head 2", 0]]
+    heads += [["layer 2 head 1", 1], ["layer 2 head 2", 1]]
+    assert maps == [["mean", None], *heads]
+    assert chosen == "mean"
+    np.testing.assert_allclose(found, weights.mean(axis=(0, 1)))
+
+
+@pytest.mark.parametrize(
+    ("maps", "name", "place"),
+    [
+        ((2, 2), "layer 2 head 1", (1, 0)),
+        ((1, 3), "head 3", (0, 2)),
+        ((3, 1), "layer 2", (1, 0)),
+        ((1, 1), "head 1", (0, 0)),
+    ],
+)
+def test_a_head_is_found_by_its_name(maps, name, place):
+    _, chosen, found, weights = map_of((*maps, 2, 3), name)
+    assert chosen == name
+    np.testing.assert_allclose(found, weights[place])
+
+
+def test_one_matrix_has_no_heads():
+    maps, chosen, found, weights = map_of((2, 3), None)
+    assert (maps, chosen) == ([], None)
+    np.testing.assert_allclose(found, weights)
 
 
 def test_a_step_is_asked_for_as_a_number_or_not_at_all():

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from seq2seq.decoding.heads import with_heads
 from seq2seq.decoding.hypothesis import Hypothesis
 from seq2seq.decoding.model_folder import TranslationModel
 from seq2seq.decoding.translation import EMPTY, Translation
@@ -75,13 +76,15 @@ def force_translate(
     translations = [EMPTY] * len(pairs)
     for indices in sorted_order(split.source.lengths, split.target.lengths, batch_size):
         batch = Batch.from_split(split, indices.tolist()).to(device)
-        for index, hypothesis in zip(indices.tolist(), force_decode(model, batch), strict=True):
+        found = with_heads(model, batch.source, [[each] for each in force_decode(model, batch)])
+        for index, (hypothesis,) in zip(indices.tolist(), found, strict=True):
             translations[filled[index]] = Translation(
                 text=split.pairs[index].target,
                 source_tokens=(*exported.source_codec.vocabulary.words(split.source[index]), END),
                 target_tokens=tuple(exported.target_codec.vocabulary.words(hypothesis.ids)),
                 score=hypothesis.score,
                 weights=hypothesis.weights,
+                heads=hypothesis.heads,
                 unknown=tuple(exported.source_codec.unknown(split.pairs[index].source)),
             )
     return translations

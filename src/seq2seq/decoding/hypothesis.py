@@ -14,8 +14,11 @@ class Hypothesis:
         score: natural log-probability of the ids given the source.
         weights: attention probabilities (len(ids), source length), on the CPU; (len(ids), 0) of a
             model without attention.
+        heads: the weights of each of several heads (heads, len(ids), source length), see
+            `seq2seq.decoding.heads`; None where nobody asked, or where there is one.
     """
 
     ids: tuple[int, ...]
     score: float
     weights: Tensor
+    heads: Tensor | None = None

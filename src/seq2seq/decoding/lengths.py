@@ -1,5 +1,6 @@
 """How long translations may be, and how hypotheses of different lengths are compared."""
 
+import sys
 from dataclasses import dataclass
 from math import ceil
 
@@ -8,6 +9,9 @@ import torch
 from jaxtyping import Float, Int
 from numpy.typing import NDArray
 from torch import Tensor
+
+LONGEST = 1000
+"""Tokens of a sentence that are translated; time and memory grow with their square."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,3 +112,11 @@ class LengthPenalty:
 
 
 PENALTIES = ("none", "average", "gnmt")
+
+
+def cut(ids: list[int]) -> list[int]:
+    """The first `LONGEST` ids, with a line of warning where there are more."""
+    if len(ids) > LONGEST:
+        message = f"WARNING: of a line of {len(ids):,} tokens the first {LONGEST:,} are translated"
+        print(message, file=sys.stderr)
+    return ids[:LONGEST]

@@ -25,6 +25,8 @@ class Translation:
         score: natural log-probability of the target tokens.
         weights: attention probabilities; without entries where they were not asked for
             and of a model without attention.
+        heads: attention probabilities of each of several heads (heads, target, source); None where
+            there is one, or attention was not asked for.
         unknown: what the model does not know of the source, see `TextCodec.unknown`.
     """
 
@@ -34,6 +36,7 @@ class Translation:
     score: float
     weights: Tensor
     unknown: tuple[str, ...] = ()
+    heads: Tensor | None = None
 
     def alignment(self) -> list[tuple[int, int]]:
         """(source, target) places: each target token with the source token it attends to most.
@@ -57,12 +60,14 @@ class Translation:
 
     def as_dict(self) -> dict[str, Any]:
         """What JSON can hold of it; attention with four digits."""
+        every = self.heads.double().round(decimals=4) if self.heads is not None else None
         return {
             "translation": self.text,
             "score": self.score,
             "source_tokens": self.source_tokens,
             "target_tokens": self.target_tokens,
             "attention": [[round(w, 4) for w in row] for row in self.weights.tolist() if row],
+            **({} if every is None else {"heads": every.tolist()}),
             "alignment": self.alignment(),
             "unknown": self.unknown,
         }

@@ -1,6 +1,5 @@
 """Text in, translations with scores and attention out."""
 
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -11,7 +10,9 @@ import numpy as np
 import torch
 
 from seq2seq.decoding.device import device_named, is_mixed
+from seq2seq.decoding.heads import with_heads
 from seq2seq.decoding.hypothesis import Hypothesis
+from seq2seq.decoding.lengths import LONGEST, cut
 from seq2seq.decoding.model_folder import TranslationModel, load_model_folder
 from seq2seq.decoding.search import GREEDY, Search, run_search
 from seq2seq.decoding.translation import EMPTY, Translation
@@ -25,9 +26,6 @@ from seq2seq.text.vocabulary import END, UNKNOWN, UNKNOWN_ID
 
 WINDOW = 2048
 """Sentences that are read ahead and sorted by length before they are cut into batches."""
-
-LONGEST = 1000
-"""Tokens of a sentence that are translated; time and memory grow with their square."""
 
 
 class Translator:
@@ -148,15 +146,18 @@ class Translator:
         starts = None if prefixes is None else [self._target_codec.encode(p) for p in prefixes]
         translations: list[list[Translation]] = [[EMPTY]] * len(sentences)
         for indices in self._batches(sentences, encoded):
+            source = SourceBatch.from_sentences([encoded[i] for i in indices]).to(self._device)
             with torch.autocast(self._device.type, torch.bfloat16, enabled=self._is_mixed):
                 found = run_search(
                     self._models,
-                    SourceBatch.from_sentences([encoded[i] for i in indices]).to(self._device),
+                    source,
                     search,
                     numbers=[first_number + i for i in indices],
                     bounds=self._bounds,
                     prefixes=None if starts is None else [starts[i] for i in indices],
                 )
+                if return_attention:
+                    found = with_heads(self._models, source, found)
             for index, hypotheses in zip(indices, found, strict=True):
                 text = sentences[index] if replace_unknown else ""
                 made = [self._translation(encoded[index], text, each) for each in hypotheses]
@@ -220,6 +221,7 @@ class Translator:
             target_tokens=tuple(tokens),
             score=hypothesis.score,
             weights=hypothesis.weights,
+            heads=hypothesis.heads,
         )
 
 
@@ -240,11 +242,3 @@ def _require_same_tokens(side: str, place: int, first: TextCodec, other: TextCod
             f"model {place} of the ensemble has another {side} vocabulary than the first: "
             "train its members with one tokenizer: on one training split, or with init_from"
         )
-
-
-def cut(ids: list[int]) -> list[int]:
-    """The first `LONGEST` ids, with a line of warning where there are more."""
-    if len(ids) > LONGEST:
-        message = f"WARNING: of a line of {len(ids):,} tokens the first {LONGEST:,} are translated"
-        print(message, file=sys.stderr)
-    return ids[:LONGEST]

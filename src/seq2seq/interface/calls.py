@@ -1,4 +1,4 @@
-"""What a person calls: train, sweep, compare, load."""
+"""What a person calls: train, sweep, compare, load, show_attention."""
 
 import signal
 import sys
@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from seq2seq.command_line.calling import set_command
 from seq2seq.command_line.composing import composed, composing
@@ -21,6 +21,7 @@ from seq2seq.storage.failures import refusals_in_one_line
 if TYPE_CHECKING:
     from hydra._internal.hydra import Hydra
 
+    from seq2seq.interface.shown_attention import ShownAttention
     from seq2seq.sweeps.comparison import ComparedGroups
 
 _BUSY = threading.Lock()
@@ -123,6 +124,22 @@ def load(run: str | Path) -> FinishedRun:
     loaded = FinishedRun(Path(run))
     loaded.metrics  # noqa: B018 - refuses what is no finished run
     return loaded
+
+
+def show_attention(
+    weights: Any, source_tokens: Sequence[str], target_tokens: Sequence[str]
+) -> "ShownAttention":
+    """Attention of any model, which a notebook shows as the viewer of the Attention tab.
+
+    Arguments are those of `seq2seq.tensorboard.records.log_attention`, one or several heads.
+
+    Raises:
+        ValueError: likewise.
+    """
+    from seq2seq.interface.shown_attention import ShownAttention  # noqa: PLC0415 - as above
+    from seq2seq.tensorboard.records import attention_record  # noqa: PLC0415
+
+    return ShownAttention(attention_record(weights, source_tokens, target_tokens))
 
 
 @contextmanager

@@ -10,15 +10,11 @@ from seq2seq.decoding.hypothesis import Hypothesis
 from seq2seq.decoding.model_folder import load_attending
 from seq2seq.decoding.translation import Translation
 from seq2seq.decoding.translator import Translator
-from seq2seq.tensorboard.export import export_translation
-from seq2seq.tensorboard.plugin.page import framed
+from seq2seq.interface.shown_attention import ShownAttention
 from seq2seq.tensorboard.record_format import MAX_TOKENS
+from seq2seq.tensorboard.records import attention_record, maps_of
 from seq2seq.text.bucketing import BatchSize
 from seq2seq.text.corpus import SentencePair
-
-AROUND, ROW = 330, 30
-"""Heights of what surrounds the matrix in the viewer, and of a row of it [pixels]."""
-HIGHEST = 900
 
 
 class ShownTranslation(Translation):
@@ -30,8 +26,10 @@ class ShownTranslation(Translation):
         """HTML; the text alone where there is no attention, or too much of it for the viewer."""
         if not self.weights.numel() or max(self.weights.shape) > MAX_TOKENS:
             return f"<p>{html.escape(self.text)}</p>"
-        height = min(HIGHEST, AROUND + ROW * len(self.target_tokens))
-        return framed(export_translation(self), height=height)
+        record = attention_record(
+            maps_of(self), self.source_tokens, self.target_tokens, score=self.score
+        )
+        return ShownAttention(record, "translation", f"Attention of {self.text}")._repr_html_()
 
 
 class ShowingTranslator(Translator):

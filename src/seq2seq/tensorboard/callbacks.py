@@ -9,6 +9,7 @@ from lightning.pytorch.callbacks import Callback
 from PIL.Image import Image
 
 from seq2seq.decoding.forced import force_decode
+from seq2seq.decoding.heads import with_heads
 from seq2seq.decoding.hypothesis import Hypothesis
 from seq2seq.decoding.interventions import attentions_of, tokens_that_stay
 from seq2seq.evaluation.bleu import sentence_bleu_score
@@ -16,7 +17,7 @@ from seq2seq.model.seq2seq import Seq2Seq
 from seq2seq.pictures.heatmap import attention_title, render_attention
 from seq2seq.tensorboard.attention_panel import AttentionPanel, gold_links
 from seq2seq.tensorboard.event_log import TakesPictures, drawing, event_log
-from seq2seq.tensorboard.records import log_attention
+from seq2seq.tensorboard.records import log_attention, maps_of
 from seq2seq.text.batch import Batch, SourceBatch
 from seq2seq.text.codec import TextCodec
 from seq2seq.text.store import EncodedSplit
@@ -119,7 +120,8 @@ class AttentionRecords(Callback):
             kind: search(pl_module.model, batch.source) for kind, search in self._searches.items()
         }
         for kind, lists in found.items():
-            for index, hypotheses in enumerate(lists):
+            every = with_heads(pl_module.model, batch.source, lists)
+            for index, hypotheses in enumerate(every):
                 if kind == "forced" and not self._panel.split.pairs[index].target:
                     continue
                 for rank, hypothesis in enumerate(hypotheses):
@@ -149,7 +151,7 @@ class AttentionRecords(Callback):
         log_attention(
             _writer(trainer),
             self._panel.tags[index],
-            hypothesis.weights,
+            maps_of(hypothesis),
             [*source, END],
             target,
             trainer.global_step,

@@ -2,16 +2,13 @@
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
 
 from seq2seq.errors import InputError
-from seq2seq.tensorboard.plugin.event_files import read_log_folder
+from seq2seq.tensorboard.plugin.event_files import PAGE_BYTES, read_log_folder
 from seq2seq.tensorboard.plugin.page import page
-from seq2seq.tensorboard.records import log_attention
+from seq2seq.tensorboard.plugin.views import colours, frames_of
+from seq2seq.tensorboard.record_format import AttentionRecord, encode_record
 from seq2seq.text.corpus import read_sources
-
-if TYPE_CHECKING:
-    from seq2seq.decoding.translation import Translation
 
 
 def export_run(folder: Path) -> str:
@@ -43,21 +40,12 @@ def export_translations(
     return page(data, title=f"Attention of {model.resolve().name}: {source.name}")
 
 
-def export_translation(translation: "Translation") -> str:
-    """The page of one translation that has attention."""
-    from seq2seq.tensorboard.event_log import event_writer  # noqa: PLC0415 - as above
-
-    with TemporaryDirectory() as folder:
-        with event_writer(Path(folder)) as writer:
-            log_attention(
-                writer,
-                "sentence",
-                translation.weights,
-                translation.source_tokens,
-                translation.target_tokens,
-                0,
-                kind="translation",
-                score=translation.score,
-            )
-        data = read_log_folder(Path(folder), name="model")
-    return page(data, title=f"Attention of {translation.text}")
+def export_record(record: AttentionRecord, *, kind: str, title: str) -> str:
+    """The page of one record."""
+    known = {"sentence": "sentence", "text": " ".join(record.source), "kind": kind, "rank": 0}
+    tag = {"tag": kind, "max_step": 0, "wall_time": None, **known}
+    run = {"run": "model", "tags": [tag]}
+    view = frames_of("model", kind, {0: encode_record(record)}, [0], PAGE_BYTES)
+    return page(
+        {"index": {"runs": [run], "problems": [], **colours()}, "views": [view]}, title=title
+    )

@@ -15,7 +15,7 @@ from seq2seq.errors import InputError
 from seq2seq.evaluation.bleu import sentence_bleu_score
 from seq2seq.tensorboard.attention_panel import require_recordable
 from seq2seq.tensorboard.event_log import event_writer
-from seq2seq.tensorboard.records import log_attention
+from seq2seq.tensorboard.records import log_attention, maps_of
 from seq2seq.text.bucketing import BatchSize
 from seq2seq.text.corpus import SentencePair
 
@@ -61,7 +61,7 @@ def log_translations(
                     log_attention(
                         writer,
                         f"attention/{number}",
-                        translation.weights,
+                        maps_of(translation),
                         translation.source_tokens,
                         translation.target_tokens,
                         step,

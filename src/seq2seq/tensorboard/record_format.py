@@ -1,9 +1,12 @@
-"""The attention record, version 1: weights, tokens and scores of a sentence in few bytes.
+"""The attention record: weights, tokens and scores of a sentence in few bytes.
 
     b"ATTN", the version as one byte, then by zlib:
     length of the header in bytes (uint32, little-endian)
     header: JSON in UTF-8 with the keys source, target, score, bleu, alignment
     weights: the high bytes of all of them, row by row, then their low bytes
+
+Version 1 is of one matrix. Version 2 has several of layers and heads, one after the other, and in
+its header the key maps, [number of layers, number of heads in each].
 
 A weight w is stored as the integer nearest to 65535 w, so that it is off by 1 / 131070 at most
 (7.7e-6). High and low bytes lie apart because the high ones compress well. Reading checks
@@ -11,6 +14,7 @@ everything and runs nothing: a hostile record is a `RecordError`. Needs no torch
 """
 
 import json
+import math
 import struct
 import zlib
 from collections.abc import Sequence
@@ -23,7 +27,7 @@ import numpy.typing as npt
 from msgspec import Meta, Struct
 
 MAGIC = b"ATTN"
-VERSION = 1
+VERSIONS = (1, 2)
 PLUGIN_NAME = "attention"
 
 MAX_TOKENS = 2048
@@ -32,11 +36,15 @@ MAX_TOKEN_LENGTH = 1000
 """Characters of one token."""
 MAX_LINKS = 1 << 16
 """Of a gold alignment."""
+MAX_MAPS = 1024
+"""Heads of all layers."""
+MAX_WEIGHTS = MAX_TOKENS**2
+"""Of all of them together."""
 
 _SCALE = 65535
 _LENGTH = struct.Struct("<I")
 _MAX_HEADER = 2 * MAX_TOKENS * (6 * MAX_TOKEN_LENGTH + 24)
-_MAX_CONTENT = _LENGTH.size + _MAX_HEADER + 2 * MAX_TOKENS**2
+_MAX_CONTENT = _LENGTH.size + _MAX_HEADER + 2 * MAX_WEIGHTS
 
 _Tokens = Annotated[
     list[Annotated[str, Meta(max_length=MAX_TOKEN_LENGTH)]],
@@ -48,7 +56,7 @@ Links = tuple[tuple[int, int], ...]
 
 
 class RecordError(ValueError):
-    """Bytes that are not an attention record of this version."""
+    """Bytes that are not an attention record."""
 
 
 class _Header(Struct, forbid_unknown_fields=True):
@@ -59,6 +67,13 @@ class _Header(Struct, forbid_unknown_fields=True):
     alignment: Annotated[list[tuple[int, int]], Meta(max_length=MAX_LINKS)] | None
 
 
+_Count = Annotated[int, Meta(ge=1, le=MAX_MAPS)]
+
+
+class _MapsHeader(_Header):
+    maps: tuple[_Count, _Count]
+
+
 @dataclass(frozen=True, slots=True)
 class AttentionRecord:
     """What is known of one sentence at one step.
@@ -66,7 +81,8 @@ class AttentionRecord:
     Attributes:
         source: tokens of the columns.
         target: tokens of the rows.
-        weights: attention weights times 65535 (target, source).
+        weights: attention weights times 65535 (target, source), of several heads
+            (layers, heads, target, source).
         score: natural log-probability of the target tokens.
         bleu: of this translation, 0 to 100.
         alignment: gold links (source place, target place) in tokens; None where there is no gold.
@@ -78,6 +94,16 @@ class AttentionRecord:
     score: float | None = None
     bleu: float | None = None
     alignment: Links | None = None
+
+    @property
+    def maps(self) -> tuple[int, ...]:
+        """Numbers of layers and heads; nothing where there is one matrix."""
+        return self.weights.shape[:-2]
+
+    @property
+    def version(self) -> int:
+        """The first version that can hold it."""
+        return VERSIONS[bool(self.maps)]
 
 
 def quantised(weights: npt.ArrayLike) -> Weights:
@@ -94,6 +120,7 @@ def encode_record(record: AttentionRecord) -> bytes:
             "score": record.score,
             "bleu": record.bleu,
             "alignment": record.alignment,
+            **({"maps": record.maps} if record.maps else {}),
         },
         ensure_ascii=False,
         allow_nan=False,
@@ -102,7 +129,7 @@ def encode_record(record: AttentionRecord) -> bytes:
     high, low = np.divmod(record.weights, 256)
     planes = np.stack([high, low]).astype(np.uint8).tobytes()
     content = _LENGTH.pack(len(header)) + header + planes
-    return MAGIC + bytes([VERSION]) + zlib.compress(content, 9)
+    return MAGIC + bytes([record.version]) + zlib.compress(content, 9)
 
 
 def decode_record(content: bytes) -> AttentionRecord:
@@ -111,18 +138,19 @@ def decode_record(content: bytes) -> AttentionRecord:
     Raises:
         RecordError: they are not what `encode_record` writes.
     """
-    unpacked = _unpacked(content)
+    header_type, unpacked = _unpacked(content)
     (length,) = _LENGTH.unpack_from(unpacked)
     header, planes = unpacked[_LENGTH.size :][:length], unpacked[_LENGTH.size + length :]
     try:
-        described = msgspec.json.decode(header, type=_Header)
+        described = msgspec.json.decode(header, type=header_type)
     except (ValueError, RecursionError) as error:
         raise RecordError(f"the header is no header: {error!s:.200}") from error
     source, target = tuple(described.source), tuple(described.target)
-    size = len(source) * len(target)
-    if len(planes) != 2 * size:
-        raise RecordError(f"{len(planes)} bytes of weights for {len(target)} by {len(source)}")
-    high, low = np.frombuffer(planes, np.uint8).reshape(2, len(target), len(source))
+    maps = described.maps if isinstance(described, _MapsHeader) else ()
+    shape = checked_maps((*maps, len(target), len(source)))
+    if len(planes) != 2 * math.prod(shape):
+        raise RecordError(f"{len(planes)} bytes of weights for the shape {shape}")
+    high, low = np.frombuffer(planes, np.uint8).reshape(2, *shape)
     return AttentionRecord(
         source=source,
         target=target,
@@ -133,12 +161,25 @@ def decode_record(content: bytes) -> AttentionRecord:
     )
 
 
-def _unpacked(content: bytes) -> bytes:
-    """What is inside, of the size that a record can have at most."""
+def checked_maps(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of weights.
+
+    Raises:
+        RecordError: there are more layers and heads, or weights in them, than a record can have.
+    """
+    if math.prod(shape[:-2]) > MAX_MAPS or math.prod(shape) > MAX_WEIGHTS:
+        raise RecordError(f"weights of shape {shape} are too many for a record")
+    return shape
+
+
+def _unpacked(content: bytes) -> tuple[type[_Header], bytes]:
+    """Of which header it is, and what is inside, of the size that a record can have at most."""
     if content[: len(MAGIC)] != MAGIC:
         raise RecordError("not an attention record")
-    if content[len(MAGIC) :][:1] != bytes([VERSION]):
-        raise RecordError(f"a record of another version than {VERSION}")
+    headers: dict[bytes, type[_Header]] = {b"\x01": _Header, b"\x02": _MapsHeader}
+    header = headers.get(content[len(MAGIC) :][:1])
+    if header is None:
+        raise RecordError(f"a record of another version than {VERSIONS}")
     stream = zlib.decompressobj()
     try:
         unpacked = stream.decompress(content[len(MAGIC) + 1 :], _MAX_CONTENT)
@@ -146,7 +187,7 @@ def _unpacked(content: bytes) -> bytes:
         raise RecordError(f"damaged: {error}") from error
     if not stream.eof or stream.unused_data or len(unpacked) < _LENGTH.size:
         raise RecordError("too short or too long")
-    return unpacked
+    return header, unpacked
 
 
 def checked_links(

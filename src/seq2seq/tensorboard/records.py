@@ -6,8 +6,9 @@ One tag holds one sentence in one kind (``forced``, ``greedy``, ``beam``, or you
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from tensorboard.compat.proto.summary_pb2 import (
     DATA_CLASS_TENSOR,
     Summary,
@@ -16,18 +17,25 @@ from tensorboard.compat.proto.summary_pb2 import (
 from tensorboard.compat.proto.tensor_pb2 import TensorProto
 from tensorboard.compat.proto.types_pb2 import DT_STRING
 
-from seq2seq.pictures.colours import ROUNDING, checked_weights
+from seq2seq.pictures.colours import ROUNDING, Floats, checked_weights
 from seq2seq.tensorboard.record_format import (
     MAX_TOKEN_LENGTH,
     MAX_TOKENS,
+    MAX_WEIGHTS,
     PLUGIN_NAME,
-    VERSION,
     AttentionRecord,
     checked_links,
+    checked_maps,
     encode_record,
     printable,
     quantised,
 )
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from seq2seq.decoding.hypothesis import Hypothesis
+    from seq2seq.decoding.translation import Translation
 
 MAX_NAME_LENGTH = 200
 _PREVIEW_LENGTH = 120
@@ -52,8 +60,9 @@ def log_attention(
     Args:
         writer: a ``torch.utils.tensorboard.SummaryWriter``.
         tag: names the sentence, the same at every step.
-        weights: attention weights in 0..1, an array or a tensor on any device, one row for each
-            target token. Rows need not sum to 1.
+        weights: attention weights in 0..1, arrays or tensors on any device: (target, source), or of
+            several heads (heads, target, source), or of layers of these, a list or one more
+            dimension. Rows need not sum to 1.
         source_tokens: labels of the columns.
         target_tokens: labels of the rows.
         step: the training step.
@@ -68,27 +77,63 @@ def log_attention(
             or something is too long for a record.
     """
     name = _tag(tag, kind, rank)
-    if hasattr(weights, "detach"):  # bfloat16 and other devices are no arrays
-        weights = weights.detach().cpu().double()
-    links = None if alignment is None else [list(map(int, link)) for link in alignment]
-    record = AttentionRecord(
-        source=_tokens("source", source_tokens),
-        target=_tokens("target", target_tokens),
-        weights=quantised(checked_weights(weights, len(target_tokens), len(source_tokens))),
-        score=None if score is None else _finite("score", score),
-        # sacreBLEU's sums are a rounding error above 100 for a perfect translation
-        bleu=None if bleu is None else min(100.0, _finite("bleu", bleu, 0, 100 + ROUNDING)),
-        alignment=checked_links(links, len(source_tokens), len(target_tokens)),
+    record = attention_record(
+        weights, source_tokens, target_tokens, score=score, bleu=bleu, alignment=alignment
     )
     metadata = SummaryMetadata(
         plugin_data=SummaryMetadata.PluginData(
-            plugin_name=PLUGIN_NAME, content=_description(tag, kind, rank, record.source)
+            plugin_name=PLUGIN_NAME, content=_description(tag, kind, rank, record)
         ),
         data_class=DATA_CLASS_TENSOR,
     )
     tensor = TensorProto(dtype=DT_STRING, string_val=[encode_record(record)])
     summary = Summary(value=[Summary.Value(tag=name, metadata=metadata, tensor=tensor)])
     writer.file_writer.add_summary(summary, step)
+
+
+def attention_record(
+    weights: Any,
+    source_tokens: Sequence[str],
+    target_tokens: Sequence[str],
+    *,
+    score: float | None = None,
+    bleu: float | None = None,
+    alignment: Iterable[Sequence[int]] | None = None,
+) -> AttentionRecord:
+    """What `log_attention` writes of a sentence; arguments and errors are its own."""
+    links = None if alignment is None else [list(map(int, link)) for link in alignment]
+    return AttentionRecord(
+        source=_tokens("source", source_tokens),
+        target=_tokens("target", target_tokens),
+        weights=quantised(_maps(weights, len(target_tokens), len(source_tokens))),
+        score=None if score is None else _finite("score", score),
+        # sacreBLEU's sums are a rounding error above 100 for a perfect translation
+        bleu=None if bleu is None else min(100.0, _finite("bleu", bleu, 0, 100 + ROUNDING)),
+        alignment=checked_links(links, len(source_tokens), len(target_tokens)),
+    )
+
+
+def _maps(weights: Any, num_target: int, num_source: int) -> Floats:
+    """Weights in 0..1: (target, source), or (layers, heads, target, source)."""
+    is_list = isinstance(weights, list | tuple)
+    found = np.asarray([array_of(each) for each in weights] if is_list else array_of(weights))
+    if found.ndim not in (3, 4) or not found.size:
+        return checked_weights(found, num_target, num_source)
+    shape = checked_maps((*((1,) * (4 - found.ndim)), *found.shape))
+    maps = found.reshape(-1, *shape[2:])
+    return np.stack([checked_weights(each, num_target, num_source) for each in maps]).reshape(shape)
+
+
+def maps_of(found: "Hypothesis | Translation") -> "Tensor":
+    """The weights of several heads, their mean where a record cannot hold them; else all."""
+    if found.heads is None or found.heads.numel() > MAX_WEIGHTS:
+        return found.weights
+    return found.heads
+
+
+def array_of(weights: Any) -> Any:
+    """A tensor as an array; bfloat16 and other devices are none."""
+    return weights.detach().cpu().double().numpy() if hasattr(weights, "detach") else weights
 
 
 def _tag(tag: str, kind: str, rank: int) -> str:
@@ -119,10 +164,10 @@ def _finite(name: str, value: float, low: float = -1e300, high: float = 1e300) -
     return float(value)
 
 
-def _description(tag: str, kind: str, rank: int, source: Sequence[str]) -> bytes:
+def _description(tag: str, kind: str, rank: int, record: AttentionRecord) -> bytes:
     """What the index of the tab knows of a tag without reading its records."""
-    text = " ".join(source)
+    text = " ".join(record.source)
     preview = text if len(text) <= _PREVIEW_LENGTH else f"{text[: _PREVIEW_LENGTH - 1]}…"
     names = {"sentence": printable(tag), "kind": printable(kind)}
-    description = {"version": VERSION, **names, "rank": rank, "text": preview}
+    description = {"version": record.version, **names, "rank": rank, "text": preview}
     return json.dumps(description, ensure_ascii=False, separators=(",", ":")).encode()

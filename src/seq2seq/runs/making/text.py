@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seq2seq.config import Config, DataConfig
-from seq2seq.decoding.lengths import LengthBounds
-from seq2seq.decoding.translator import LONGEST
+from seq2seq.decoding.lengths import LONGEST, LengthBounds
 from seq2seq.errors import InputError
 from seq2seq.runs.making.decoding import build_bounds
 from seq2seq.runs.making.tokenizers import codec_settings

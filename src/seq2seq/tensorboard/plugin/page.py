@@ -22,6 +22,7 @@ MODULES = (
     "address.js",
     "exports.js",
     "controls.js",
+    "grid.js",
     "state.js",
     "viewer.js",
 )

@@ -19,7 +19,7 @@ from seq2seq.pictures.colours import LEVELS, PALETTE, difference_colours
 from seq2seq.storage.typed_json import Whole, decoded
 from seq2seq.tensorboard.record_format import (
     PLUGIN_NAME,
-    VERSION,
+    VERSIONS,
     AttentionRecord,
     RecordError,
     decode_record,
@@ -68,7 +68,7 @@ def index(provider: DataProvider, context: RequestContext, experiment_id: str = 
         if tags:
             runs.append({"run": run, "tags": sorted(tags, key=_order)})
     return {
-        "version": VERSION,
+        "version": VERSIONS[-1],
         "runs": runs,
         "problems": problems[:MAX_PROBLEMS],
         **colours(),
@@ -177,8 +177,8 @@ def _description(content: bytes) -> Json:
         found = decoded(content, _Described)
     except ValueError as error:
         raise RecordError(f"not written by log_attention: {error}") from error
-    if found.version != VERSION:
-        raise RecordError(f"not of version {VERSION}")
+    if found.version not in VERSIONS:
+        raise RecordError(f"not of version {' or '.join(map(str, VERSIONS))}")
     return {"sentence": found.sentence, "kind": found.kind, "rank": found.rank, "text": found.text}
 
 
@@ -200,6 +200,7 @@ def _frames(records: Mapping[int, AttentionRecord]) -> Json:
             "alignment": alignments.setdefault(record.alignment, len(alignments)),
             "score": record.score,
             "bleu": record.bleu,
+            **({"maps": record.maps} if record.maps else {}),
             "weights": base64.b64encode(record.weights.astype("<u2").tobytes()).decode("ascii"),
         }
         for step, record in sorted(records.items())

@@ -6,6 +6,7 @@ const DEFAULTS = {
   kind: null,
   rank: null,
   step: null, // null: the latest
+  map: null, // of several heads; null: their mean
   view: "matrix",
   gold: "on",
   compare: "off",

@@ -50,6 +50,7 @@ export function jsonText(selection, shown) {
     return {
       run,
       step: frame.step,
+      map: frame.map ?? null,
       source: frame.source,
       target: frame.target,
       weights: frame.target.map(row),

@@ -42,9 +42,32 @@ function decodeView(view) {
       source: view.sources[frame.source],
       target: view.targets[frame.target],
       links: view.alignments[frame.alignment],
-      weights: decodeWeights(frame.weights),
+      ...mapsOf(decodeWeights(frame.weights), frame.maps),
     })),
   };
+}
+
+// The weights of a frame: of the mean, where there are several maps, which follow it. Those of the
+// heads of all layers are [{name, layer, weights}, …].
+function mapsOf(all, [layers, heads] = []) {
+  if (!layers) return { weights: all, maps: [], map: null };
+  const size = all.length / (layers * heads);
+  const maps = Array.from({ length: layers * heads }, (_, place) => {
+    const [layer, head] = [Math.floor(place / heads), place % heads];
+    const parts = [layers > 1 ? `layer ${layer + 1}` : "", heads > 1 || layers === 1 ? `head ${head + 1}` : ""];
+    return { name: parts.filter(Boolean).join(" "), layer, weights: all.subarray(place * size, (place + 1) * size) };
+  });
+  const mean = new Float64Array(size);
+  for (const { weights } of maps) weights.forEach((weight, place) => (mean[place] += weight / maps.length));
+  return { weights: mean, maps: [{ name: "mean", layer: layers > 1 ? null : 0, weights: mean }, ...maps], map: "mean" };
+}
+
+// A frame as one of its maps has it; the mean where it has no such map.
+export function frameOfMap(frame, name) {
+  const map = frame.maps?.find((each) => each.name === name);
+  if (!map || map.weights === frame.weights) return frame;
+  map.frame ??= { ...frame, map: name, weights: map.weights, figures: null };
+  return map.frame;
 }
 
 // Base64 of little-endian 16-bit integers -> weights in 0..1.

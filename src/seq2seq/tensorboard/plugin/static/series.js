@@ -31,10 +31,10 @@ export class Series {
   // Of the frames that came first only the figures stay.
   forget(latest) {
     let total = 0;
-    for (const frame of this.known.values()) total += frame.weights?.length ?? 0;
+    for (const frame of this.known.values()) total += sizeOf(frame);
     for (const [step, frame] of this.known) {
       if (total <= MOST_WEIGHTS || latest.includes(frame)) return;
-      total -= frame.weights?.length ?? 0;
+      total -= sizeOf(frame);
       this.known.set(step, { step, figures: figuresOf(frame) });
     }
   }
@@ -56,4 +56,8 @@ export class Series {
     this.unreadable.add(step);
     this.frames = this.frames.filter((frame) => frame.step !== step);
   }
+}
+
+function sizeOf({ weights, maps = [] }) {
+  return (weights?.length ?? 0) * Math.max(1, maps.length);
 }

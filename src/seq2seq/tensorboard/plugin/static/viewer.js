@@ -4,7 +4,8 @@ import { addressOf, initialState } from "./address.js";
 import { menu, picker, stepSlider, switcher, toggle } from "./controls.js";
 import { composedPicture, download, jsonText, pngBlob, svgText } from "./exports.js";
 import { figuresPart, formatNumber, historyLine, sentencePart, weightsPart } from "./facts.js";
-import { differenceOf, sameTokens } from "./frames.js";
+import { differenceOf, frameOfMap, sameTokens } from "./frames.js";
+import { MapGrid } from "./grid.js";
 import { matrixChart } from "./matrix.js";
 import { make, themeOf } from "./paint.js";
 import { ribbonChart } from "./ribbons.js";
@@ -34,6 +35,7 @@ const KEYS = [
   ["k", "next kind"],
   ["v", "matrix or ribbons"],
   ["g", "gold alignment"],
+  ["h", "next head of several"],
   ["c", "compare"],
   ["Esc", "release the token"],
 ];
@@ -81,11 +83,12 @@ class Viewer {
     this.facts = make("aside", { "aria-label": "figures" });
     this.message = make("p", { class: "message", role: "status" });
     this.voice = make("p", { class: "voice", "aria-live": "polite" });
+    this.grid = new MapGrid((map) => set({ map: map === "mean" ? null : map }));
     this.body = make("main", {}, this.stage, this.facts);
     const bar = make("header", {}, this.run.node, this.sentence.node, this.kind.node, this.rank.node, make("span", { class: "space" }), this.look.node, this.gold.node, this.compare.node, this.files.node, keyHelp());
     this.time = make("div", { class: "time" }, this.play, this.steps.node);
     this.tools = make("div", { class: "tools" }, bar, this.time, this.beside);
-    this.node = make("div", { class: "attention" }, this.tools, this.message, this.body, this.voice);
+    this.node = make("div", { class: "attention" }, this.tools, this.message, this.grid.node, this.body, this.voice);
     this.root.replaceChildren(this.node);
     this.stage.addEventListener("pointerleave", () => this.pinned || this.point(null));
     document.addEventListener("keydown", (event) => this.key(event));
@@ -170,7 +173,7 @@ class Viewer {
     const series = tag === null ? new Series() : await this.seriesOf(run, tag, step);
     const place = await series.placeOf(find);
     const { frames, problems } = series;
-    return { name, run, series, frames, problems, place, frame: frames[place] };
+    return { name, run, series, frames, problems, place, frame: frames[place] && frameOfMap(frames[place], this.state.map) };
   }
 
   // Steps that have grown since are asked for again.
@@ -231,6 +234,7 @@ class Viewer {
   showNothing() {
     this.paintTheme();
     this.tools.hidden = true;
+    this.grid.node.hidden = true;
     this.say("");
     if (this.source.nothing) return this.stage.replaceChildren(make("p", { class: "hint" }, this.source.nothing));
     const problems = this.index.problems.map((problem) => make("li", {}, problem));
@@ -249,6 +253,7 @@ class Viewer {
     this.paintTheme();
     this.paintControls();
     this.tools.hidden = false;
+    this.grid.show(this.shown[0].frame, this.theme);
     const figures = this.figures(this.theme, this.room());
     this.charts = figures.map(({ chart }) => chart);
     this.stage.replaceChildren(...figures.map((figure) => this.framed(figure)));
@@ -297,7 +302,7 @@ class Viewer {
     const isNarrow = innerWidth <= NARROW;
     return {
       width: Math.max(240, this.root.clientWidth - (isNarrow ? 32 : ASIDE)),
-      height: Math.max(360, innerHeight - this.tools.offsetHeight - 90),
+      height: Math.max(360, innerHeight - this.tools.offsetHeight - this.grid.node.offsetHeight - 90),
     };
   }
 
@@ -328,7 +333,7 @@ class Viewer {
     const hypothesis = ranks.length > 1 ? ` ${rank + 1}` : "";
     const score = frame.score === null ? null : `log-probability ${formatNumber(frame.score, 2)}`;
     const which = this.shown.length > 1 ? [] : [sentence, `${kindName(kind)}${hypothesis}`];
-    return [...which, step, score].filter(Boolean).join(", ");
+    return [...which, frame.map, step, score].filter(Boolean).join(", ");
   }
 
   framed({ title, note, data, chart, share }) {
@@ -409,6 +414,7 @@ class Viewer {
       v: () => this.change({ view: state.view === "matrix" ? "ribbons" : "matrix" }),
       g: () => this.toggle("gold"),
       c: () => this.toggle("compare"),
+      h: () => this.grid.next(),
       Escape: () => this.point(null),
     };
     return onButton ? null : acts[key];
@@ -423,7 +429,7 @@ class Viewer {
   fileName(ending) {
     const { sentence, kind } = this.selection;
     const steps = this.shown.map(({ frame }) => frame.step).join("-");
-    return `${[sentence, kind, steps && `step-${steps}`].filter(Boolean).join("-")}.${ending}`;
+    return `${[sentence, kind, this.shown[0].frame.map, steps && `step-${steps}`].filter(Boolean).join("-")}.${ending}`;
   }
 
   exportSvg() {
