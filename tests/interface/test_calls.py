@@ -141,7 +141,7 @@ except AttributeError as error:
 )
 def test_what_is_wrong_is_an_exception_of_one_line(folder, override, said):
     with pytest.raises(InputError, match=re.escape(said)) as caught:
-        seq2seq.train(*SMALL, "name=refused", override)
+        seq2seq.train(*SMALL, "model.readout_size=8", "name=refused", override)
     assert "\n" not in str(caught.value)
     assert not (folder / "runs" / "baseline" / "refused").exists()
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 import yaml
@@ -70,7 +71,10 @@ for fish: seq2seq train -sc install=fish | source
 def help_text(conf: Path) -> str:
     """Commands to copy, groups with their choices, and the keys that are often set."""
     examples = "\n".join(_example(*each) for each in EXAMPLES.items())
-    groups = "\n".join(f"  {name:<11} {choices}" for name, choices in _groups(conf).items())
+    groups = "\n".join(
+        fill(choices, 100, initial_indent=f"  {name:<11} ", subsequent_indent=" " * 14)
+        for name, choices in _groups(conf).items()
+    )
     keys = "\n".join(_key_line(key) for key in OFTEN_SET)
     tail = TAIL.format(page=own_file("docs/configuration.md"))
     return (
