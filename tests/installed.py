@@ -18,7 +18,7 @@ from urllib.request import urlopen
 from seq2seq.command_line.calling import COMMANDS
 from tests.tiny import SMALL_CORPUS, SMALL_MODEL
 
-TINY = [*SMALL_CORPUS, *SMALL_MODEL, "data.train_pairs=200", "trainer.max_steps=2"]
+TINY = ["recipe=small", *SMALL_CORPUS, *SMALL_MODEL, "data.train_pairs=200", "trainer.max_steps=2"]
 TINY += ["decoding.beam=2", "tensorboard.heatmaps=1"]
 OWN_DATA = """\
 defaults:
