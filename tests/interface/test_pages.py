@@ -41,7 +41,7 @@ def small(monkeypatch, tmp_path):
     train = seq2seq.train
 
     def shrunk(*overrides, **text):
-        added = SMALL_MODEL if text else TINY
+        added = [*SMALL_MODEL, "model.readout_size=8"] if text else TINY
         return train(*overrides, *added, *FEWEST, f"name=run{len(overrides)}", **text)
 
     monkeypatch.setattr(seq2seq, "train", shrunk, raising=False)
