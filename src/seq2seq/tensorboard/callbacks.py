@@ -132,9 +132,12 @@ class AttentionRecords(Callback):
     def _record_causes(self, trainer: pl.Trainer, model: Seq2Seq, batch: Batch) -> None:
         stays, _ = tokens_that_stay(model, batch, seed=0, changes=[*CAUSES.values()])
         of_words = stays.transpose(1, 2)[batch.target_is_token & (batch.target_output != END_ID)]
-        for name, share in zip(CAUSES, of_words.float().mean(dim=0).tolist(), strict=True):
-            if len(of_words):
-                _writer(trainer).add_scalar(f"attention/{name}", 1 - share, trainer.global_step)
+        if not len(of_words):
+            return
+        shares = (1 - of_words.float().mean(dim=0)).tolist()
+        causes = {f"attention/{name}": each for name, each in zip(CAUSES, shares, strict=True)}
+        for logger in trainer.loggers:
+            logger.log_metrics(causes, trainer.global_step)
 
     def _record(
         self, trainer: pl.Trainer, index: int, kind: str, rank: int, hypothesis: Hypothesis
