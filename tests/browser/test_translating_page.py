@@ -5,6 +5,7 @@ import pytest
 from playwright.sync_api import expect
 
 from seq2seq.decoding.search import search_from_options
+from seq2seq.tensorboard.plugin.event_files import read_log_folder
 from seq2seq.tensorboard.translating_page import export_page
 from tests.browser.conftest import HOSTILE, tensorboard
 from tests.translating import rounded, steps_of
@@ -254,6 +255,26 @@ def test_in_the_tab_the_model_of_a_run_translates_what_is_typed(trained, open_pa
         [expected] = translator.translate([SENTENCES[2]])
         expect(tab.locator(".said")).to_have_text(expected.text)
         assert page.url == before
+        expect(tab.get_by_role("button", name="what it was like in training")).to_be_hidden()
         tab.get_by_role("button", name="back to what was recorded").click()
         expect(tab.locator(".said")).to_have_count(0)
         assert labels(tab, "row") == recorded
+
+
+def test_in_the_tab_a_recorded_sentence_leads_to_its_earlier_steps(trained, open_page):
+    views = read_log_folder(trained)["views"]
+    (view,) = (
+        view for view in views if (view["run"], view["tag"]) == ("seed_2", "attention/1/forced")
+    )
+    with tensorboard(trained) as url:
+        page = open_page(f"{url}#attention&p.attention.run=seed_2")
+        tab = page.frame_locator("iframe[src*='plugin_entry']")
+        line = tab.get_by_label("sentence for the model of this run")
+        line.fill(" ".join(view["sources"][0][:-1]))
+        line.press("Enter")
+        tab.get_by_role("button", name="what it was like in training").click(timeout=60_000)
+        expect(tab.locator("figcaption")).to_contain_text("attention/1, teacher-forced")
+        assert labels(tab, "column") == view["sources"][0]
+        steps = [frame["step"] for frame in view["frames"]]
+        tab.locator(".time:not(.beside) input[type=range]").press("Home")
+        expect(tab.locator(".time:not(.beside) .step b")).to_have_text(f"step {steps[0]:,}")
