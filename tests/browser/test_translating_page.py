@@ -59,6 +59,11 @@ def choose(page, place):
     return place
 
 
+def scroll_to(part):
+    """Have a part of the page below the controls, which stay where they are."""
+    part.evaluate("part => scrollBy(0, part.getBoundingClientRect().top - 80)")
+
+
 def assert_shows(page, expected):
     expect(page.locator(".said")).to_have_text(expected.text)
     assert words_of(page) == list(expected.target_tokens)
@@ -181,7 +186,9 @@ def test_a_word_that_is_set_is_kept_and_the_rest_goes_on(open_page, address, tra
     expect(page.locator(".asks .message")).to_contain_text("the vocabulary lacks that")
 
 
-def test_a_step_under_the_glass_is_the_decoder_number_by_number(open_page, address, translator):
+def test_a_step_under_the_glass_is_the_decoder_number_by_number(
+    open_page, address, translator, screenshot
+):
     page = open_page(address)
     place = choose(page, 3)
     page.get_by_text("One step under the glass").click()
@@ -202,9 +209,14 @@ def test_a_step_under_the_glass_is_the_decoder_number_by_number(open_page, addre
         numbers_of(row) for row in page.locator(".steps-of tr td:nth-child(5)").all_text_contents()
     ]
     np.testing.assert_allclose(np.ravel(table), step["weights"], atol=1e-3)
+    shut = page.locator("details[data-vector][open] summary")
+    while shut.count():
+        shut.first.click()
+    scroll_to(page.locator("details.more").first)
+    screenshot(page, "viewing_glass")
 
 
-def test_the_tree_shows_every_step_of_the_beam(open_page, address, translator):
+def test_the_tree_shows_every_step_of_the_beam(open_page, address, translator, screenshot):
     page = open_page(address)
     page.get_by_role("radio", name="beam").click()
     choose(page, 3)
@@ -217,6 +229,8 @@ def test_the_tree_shows_every_step_of_the_beam(open_page, address, translator):
     rank = best.score / len(best.target_tokens)
     assert f"over the length penalty \N{MINUS SIGN}{-rank:.4f}" in last
     assert page.locator(".tree .node.ended").count() >= 1
+    scroll_to(page.locator("details.more").last)
+    screenshot(page, "viewing_tree")
 
 
 def test_everything_is_asked_by_keys_on_a_phone_in_the_dark(open_page, address):
