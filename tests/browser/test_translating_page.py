@@ -5,7 +5,9 @@ import pytest
 from playwright.sync_api import expect
 
 from seq2seq.decoding.search import search_from_options
+from seq2seq.tensorboard.plugin.event_files import read_log_folder
 from seq2seq.tensorboard.translating_page import export_page
+from seq2seq.text.vocabulary import UNKNOWN
 from tests.browser.conftest import HOSTILE, tensorboard
 from tests.translating import rounded, steps_of
 
@@ -49,9 +51,17 @@ def shown_weights(page):
 
 
 def choose(page, place):
+    """Have a word chosen; its place. A model that has hardly been trained may say few."""
+    place = min(place, page.locator(".word").count() - 1)
     word = page.locator(".word").nth(place)
     if word.get_attribute("aria-pressed") == "false":
         word.click()
+    return place
+
+
+def scroll_to(part):
+    """Have a part of the page below the controls, which stay where they are."""
+    part.evaluate("part => scrollBy(0, part.getBoundingClientRect().top - 80)")
 
 
 def assert_shows(page, expected):
@@ -176,11 +186,13 @@ def test_a_word_that_is_set_is_kept_and_the_rest_goes_on(open_page, address, tra
     expect(page.locator(".asks .message")).to_contain_text("the vocabulary lacks that")
 
 
-def test_a_step_under_the_glass_is_the_decoder_number_by_number(open_page, address, translator):
+def test_a_step_under_the_glass_is_the_decoder_number_by_number(
+    open_page, address, translator, screenshot
+):
     page = open_page(address)
-    choose(page, 3)
+    place = choose(page, 3)
     page.get_by_text("One step under the glass").click()
-    step = steps_of(translator, FIRST)[3]
+    step = steps_of(translator, FIRST)[place]
     names = {"reset": "reset gate", "update": "update gate"}
     for name in ("query", "context", "reset", "update", "candidate", "state", "features"):
         line = page.locator(f"details[data-vector='{names.get(name, name)}']")
@@ -197,9 +209,14 @@ def test_a_step_under_the_glass_is_the_decoder_number_by_number(open_page, addre
         numbers_of(row) for row in page.locator(".steps-of tr td:nth-child(5)").all_text_contents()
     ]
     np.testing.assert_allclose(np.ravel(table), step["weights"], atol=1e-3)
+    shut = page.locator("details[data-vector][open] summary")
+    while shut.count():
+        shut.first.click()
+    scroll_to(page.locator("details.more").first)
+    screenshot(page, "viewing_glass")
 
 
-def test_the_tree_shows_every_step_of_the_beam(open_page, address, translator):
+def test_the_tree_shows_every_step_of_the_beam(open_page, address, translator, screenshot):
     page = open_page(address)
     page.get_by_role("radio", name="beam").click()
     choose(page, 3)
@@ -212,6 +229,8 @@ def test_the_tree_shows_every_step_of_the_beam(open_page, address, translator):
     rank = best.score / len(best.target_tokens)
     assert f"over the length penalty \N{MINUS SIGN}{-rank:.4f}" in last
     assert page.locator(".tree .node.ended").count() >= 1
+    scroll_to(page.locator("details.more").last)
+    screenshot(page, "viewing_tree")
 
 
 def test_everything_is_asked_by_keys_on_a_phone_in_the_dark(open_page, address):
@@ -254,6 +273,28 @@ def test_in_the_tab_the_model_of_a_run_translates_what_is_typed(trained, open_pa
         [expected] = translator.translate([SENTENCES[2]])
         expect(tab.locator(".said")).to_have_text(expected.text)
         assert page.url == before
+        expect(tab.get_by_role("button", name="what it was like in training")).to_be_hidden()
         tab.get_by_role("button", name="back to what was recorded").click()
         expect(tab.locator(".said")).to_have_count(0)
         assert labels(tab, "row") == recorded
+
+
+def test_in_the_tab_a_recorded_sentence_leads_to_its_earlier_steps(trained, open_page):
+    views = read_log_folder(trained)["views"]
+    (view,) = (
+        view for view in views if (view["run"], view["tag"]) == ("seed_2", "attention/0/forced")
+    )
+    assert UNKNOWN not in view["sources"][0]  # which is no word that can be typed
+    with tensorboard(trained) as url:
+        state = "p.attention.run=seed_2&p.attention.sentence=attention%2F1"
+        page = open_page(f"{url}#attention&{state}")
+        tab = page.frame_locator("iframe[src*='plugin_entry']")
+        line = tab.get_by_label("sentence for the model of this run")
+        line.fill(" ".join(view["sources"][0][:-1]))
+        line.press("Enter")
+        tab.get_by_role("button", name="what it was like in training").click(timeout=60_000)
+        expect(tab.locator("figcaption")).to_contain_text("attention/0, teacher-forced")
+        assert labels(tab, "column") == list(view["sources"][0])
+        steps = [frame["step"] for frame in view["frames"]]
+        tab.locator(".time:not(.beside) input[type=range]").press("Home")
+        expect(tab.locator(".time:not(.beside) .step b")).to_have_text(f"step {steps[0]:,}")

@@ -242,7 +242,8 @@ for (const name of ["write", "link", "onTheme", "onReload", "onAddress"]) host[n
 const viewer = mount(element(), source, host);
 const paint = viewer.paint.bind(viewer);
 viewer.paint = () => { seen.painted.push(viewer.shown[0].frame.step); paint(); };
-const quiet = async () => { await new Promise((r) => setTimeout(r, 5)); await viewer.asking; };
+const { recorded } = viewer;
+const quiet = async () => { await new Promise((r) => setTimeout(r, 5)); await recorded.asking; };
 for (let turn = 0; turn < 8; turn += 1) await quiet();
 for (const place of [9, 7, 5, 3, 1]) viewer.goTo(place);
 for (let turn = 0; turn < 8; turn += 1) await quiet();

@@ -20,10 +20,13 @@ MODULES = (
     "ribbons.js",
     "facts.js",
     "address.js",
-    "exports.js",
     "controls.js",
     "grid.js",
     "state.js",
+    "recorded.js",
+    "drawings.js",
+    "exports.js",
+    "keys.js",
     "viewer.js",
 )
 """The viewer: each imports only from those before it."""

@@ -63,7 +63,10 @@ export function joined(...vectors) {
 
 export function weightedMean(vectors, weights) {
   const mean = new Float64Array(vectors[0].length);
-  vectors.forEach((vector, number) => vector.forEach((value, place) => (mean[place] += weights[number] * value)));
+  for (let number = 0; number < vectors.length; number += 1) {
+    const [vector, weight] = [vectors[number], weights[number]];
+    for (let place = 0; place < mean.length; place += 1) mean[place] += weight * vector[place];
+  }
   return mean;
 }
 

@@ -1,15 +1,50 @@
 // The view as a file: PNG, SVG or JSON.
 
+import { menu } from "./controls.js";
+import { drawings } from "./drawings.js";
 import { figuresOf } from "./frames.js";
-import { draw } from "./paint.js";
+import { draw, themeOf } from "./paint.js";
 import { FONT } from "./tokens.js";
 
 const EDGE = 20;
 const TITLE = 44;
 const SHARPNESS = 2; // pixels of the PNG for one of the chart
 
+// What is shown as files, and as a link.
+export function filesMenu(viewer) {
+  const name = (ending) => `${nameOf(viewer)}.${ending}`;
+  return menu("export", [
+    ["PNG", async () => download(name("png"), await pngBlob(pictureOf(viewer)), "image/png")],
+    ["SVG", () => download(name("svg"), svgText(pictureOf(viewer)), "image/svg+xml")],
+    ["JSON", () => download(name("json"), jsonText(viewer.selection, viewer.shown), "application/json")],
+    ["copy link", () => copyLink(viewer)],
+  ]);
+}
+
+function nameOf({ selection: { sentence, kind }, shown }) {
+  const steps = shown.map(({ frame }) => frame.step).join("-");
+  return [sentence, kind, shown[0].frame.map, steps && `step-${steps}`].filter(Boolean).join("-");
+}
+
+// Files are for paper: always in light colours, and without what is pointed at.
+function pictureOf(viewer) {
+  const theme = themeOf(false, viewer.index);
+  return composedPicture(drawings(viewer, theme, viewer.room()), theme);
+}
+
+// Without a clipboard, as on a page that is not served securely, the link itself is shown.
+async function copyLink(viewer) {
+  const link = viewer.host.link();
+  try {
+    await navigator.clipboard.writeText(link);
+    viewer.say("The link is copied.");
+  } catch {
+    viewer.say(link);
+  }
+}
+
 // figures = [{title, note, chart}, …] side by side.
-export function composedPicture(figures, theme) {
+function composedPicture(figures, theme) {
   let x = EDGE;
   const height = Math.max(...figures.map(({ chart }) => chart.height)) + TITLE + 2 * EDGE;
   const parts = figures.flatMap(({ title, note, chart }) => {
@@ -27,11 +62,11 @@ export function composedPicture(figures, theme) {
   return { node: draw("svg", frame, paper, ...parts), width, height };
 }
 
-export function svgText({ node }) {
+function svgText({ node }) {
   return new XMLSerializer().serializeToString(node);
 }
 
-export async function pngBlob(picture) {
+async function pngBlob(picture) {
   const image = new Image();
   image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svgText(picture))}`;
   await image.decode();
@@ -43,7 +78,7 @@ export async function pngBlob(picture) {
 }
 
 // shown = [{name, run, frame}, …]; weights as rows of the target tokens.
-export function jsonText(selection, shown) {
+function jsonText(selection, shown) {
   const views = shown.map(({ run, frame }) => {
     const columns = frame.source.length;
     const row = (_, place) => Array.from(frame.weights.subarray(place * columns, (place + 1) * columns), (w) => Number(w.toFixed(5)));
@@ -61,7 +96,7 @@ export function jsonText(selection, shown) {
   return JSON.stringify({ sentence: selection.sentence, kind: selection.kind, rank: selection.rank, views }, null, 1);
 }
 
-export function download(name, content, type) {
+function download(name, content, type) {
   const blob = content instanceof Blob ? content : new Blob([content], { type });
   const anchor = document.createElement("a");
   anchor.href = URL.createObjectURL(blob);

@@ -12,6 +12,14 @@ const FIGURES = [
   ["bleu", "BLEU", "Of this sentence, 0 to 100", 1],
 ];
 
+const NOTHING = [
+  "No attention has been recorded in this log folder yet.",
+  "Runs of seq2seq record it at every validation; from any other PyTorch model:",
+];
+const EXAMPLE = `from seq2seq.tensorboard.records import log_attention
+
+log_attention(writer, "attention/0", weights, source_tokens, target_tokens, step)`;
+
 export function formatNumber(value, digits) {
   if (value === null || value === undefined) return "–";
   return value.toFixed(digits).replace("-", "−");
@@ -110,4 +118,10 @@ export function historyLine(frames, theme) {
     draw("polygon", { points: `${(1000 * points[0][0]).toFixed(1)},28 ${line} ${(1000 * points.at(-1)[0]).toFixed(1)},28`, fill: theme.ribbon, opacity: 0.16 }),
     draw("polyline", { points: line, fill: "none", stroke: theme.ribbon, "stroke-width": 1.5, "vector-effect": "non-scaling-stroke" }),
   );
+}
+
+// Of a log folder without records.
+export function emptyPart(problems) {
+  const lines = problems.map((problem) => make("li", {}, problem));
+  return make("div", { class: "nothing" }, make("h2", {}, NOTHING[0]), make("p", {}, NOTHING[1]), make("pre", {}, EXAMPLE), lines.length ? make("ul", { class: "problems" }, ...lines) : null);
 }

@@ -12,6 +12,8 @@ const SCORES = {
   scaled_dot: (query, key) => inner(query, key) / Math.sqrt(query.length),
 };
 
+const MOST_GATES = 2000; // of tokens, that are kept
+
 export class Network {
   constructor({ spec, parameters, ties }) {
     this.spec = spec;
@@ -20,6 +22,7 @@ export class Network {
     this.numParameters = [...new Set(this.arrays.values())].reduce((sum, array) => sum + (array.rows ? array.rows * array.columns : array.length), 0);
     this.scoreWeight = this.arrays.get("decoder.attention.score.score_weight");
     this.inverseWidth = this.arrays.get("decoder.attention.score.inverse_width")?.[0];
+    this.tokenGates = new Map();
     this.layers = Array.from({ length: spec.num_layers }, (_, layer) => (layer ? `decoder.upper_layers.${layer - 1}` : "decoder.first_layer"));
   }
 
@@ -35,7 +38,9 @@ export class Network {
     return this.arrays.has(bias) ? plus(found, this.arrays.get(bias)) : found;
   }
 
-  // {states, keys, projected, finals}: a vector for each source token; the last states of the layers.
+  // {states, keys, projected, gates, finals}: a vector for each source token; the last states of the
+  // layers. W c = sum over j of w_j (W m_j): so what a token gives the gates is the same for all steps
+  // and hypotheses.
   encode(ids) {
     let states = ids.map((id) => rowAt(this.arrays.get("encoder.embedding.weight"), id));
     const finals = this.layers.map((_, layer) => {
@@ -45,7 +50,8 @@ export class Network {
       return joined(...ways.map((way, number) => way.at(number ? 0 : -1)));
     });
     const keys = states.map((state) => this.linear("decoder.key_projection", state));
-    return { states, keys, projected: keys.map((key) => this.linear("decoder.attention.score.key_projection", key)), finals };
+    const gates = states.map((state) => this.linear("decoder.context_gates", state));
+    return { states, keys, projected: keys.map((key) => this.linear("decoder.attention.score.key_projection", key)), gates, finals };
   }
 
   // The states of one direction of an encoder's layer, in the order in which it reads.
@@ -72,18 +78,24 @@ export class Network {
     const scores = Float64Array.from(memory.projected, (key) => SCORES[this.spec.score](projectedQuery, key, this));
     const weights = given ?? logSoftmax(scores).map(Math.exp);
     const context = weightedMean(memory.states, weights);
-    const cells = this.advance(before, embedded, context);
+    const cells = this.advance(before, plus(this.gatesOf(token, embedded), weightedMean(memory.gates, weights)));
     const states = cells.map(({ state }) => state);
     const features = this.features(states.at(-1), context, embedded);
     const logProbabilities = logSoftmax(this.linear("decoder.output", features));
     return { embedded, query, projectedQuery, scores, weights, context, cells, states, features, logProbabilities };
   }
 
-  advance(before, embedded, context) {
+  // What a token gives the gates: what is said is said again, by other hypotheses and while one types.
+  gatesOf(token, embedded) {
+    if (this.tokenGates.size === MOST_GATES) this.tokenGates.clear();
+    if (!this.tokenGates.has(token)) this.tokenGates.set(token, this.linear("decoder.first_layer.input_gates", embedded));
+    return this.tokenGates.get(token);
+  }
+
+  advance(before, gates) {
     const cells = [];
     this.layers.forEach((name, layer) => {
-      const own = this.linear(`${name}.input_gates`, layer ? cells.at(-1).state : embedded);
-      const inputs = layer ? own : plus(own, this.linear("decoder.context_gates", context));
+      const inputs = layer ? this.linear(`${name}.input_gates`, cells.at(-1).state) : gates;
       cells.push(gruCell(inputs, this.linear(`${name}.state_gates`, before[layer]), before[layer]));
     });
     return cells;

@@ -7,6 +7,7 @@ import { pageHost } from "./address.js";
 import { TranslatingPage } from "./translating.js";
 
 const PREFIX = "p.attention.";
+const PREVIEW = 120; // characters
 
 export async function render() {
   await Promise.all(["viewer.css", "asking.css"].map(styled));
@@ -50,19 +51,38 @@ class Tab {
     try {
       const data = { model: await this.source.model(run), sentence: this.field.value, colours: viewer.index, title: `The model of ${run}` };
       const back = make("button", { type: "button", class: "back", onclick: () => this.goBack() }, "back to what was recorded");
-      const page = make("div", { class: "attention typed" }, back);
+      const before = make("button", { type: "button", class: "back", hidden: true }, "what it was like in training");
+      const page = make("div", { class: "attention typed" }, back, before);
+      const onTranslated = (source) => this.offerRecorded(before, run, source);
       this.root.replaceChildren(page);
-      new TranslatingPage(this.root, data, { ...this.host, read: () => new URLSearchParams(), write: () => {}, onReload: () => {}, onAddress: () => {} });
+      new TranslatingPage(this.root, data, { ...this.host, read: () => new URLSearchParams(), write: () => {}, onReload: () => {}, onAddress: () => {}, onTranslated });
       this.said.textContent = "";
     } catch (error) {
       this.said.textContent = error.message;
     }
   }
 
+  // Of a sentence that training has recorded, its attention at every step of that.
+  offerRecorded(button, run, source) {
+    const text = previewOf(source);
+    const tag = this.viewer.index.runs.find((each) => each.run === run)?.tags.find((each) => each.text === text);
+    button.hidden = !tag;
+    button.onclick = () => {
+      this.goBack();
+      this.viewer.change({ run, sentence: tag.sentence, kind: null, rank: null, step: null });
+    };
+  }
+
   goBack() {
     this.root.replaceChildren(this.line, this.below);
     this.viewer.paint();
   }
+}
+
+// As the index has the source of a tag.
+function previewOf(tokens) {
+  const characters = Array.from(tokens.join(" "));
+  return characters.length > PREVIEW ? `${characters.slice(0, PREVIEW - 1).join("")}…` : characters.join("");
 }
 
 function isFramed() {

@@ -149,6 +149,7 @@ export class TranslatingPage {
     const state = JSON.stringify([this.turn, run, kind, row, theme.dark]);
     if (state === this.state) return;
     Object.assign(this, { state, theme, question: this.questionAt(run, kind, row) });
+    this.page.onTranslated?.(this.question.translation.source);
     this.penalty.node.hidden = kind === "greedy";
     this.said.textContent = this.question.translation.text;
     this.showWords(row, run === ASKED);

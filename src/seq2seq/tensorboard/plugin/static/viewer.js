@@ -1,44 +1,21 @@
 // The viewer itself: reads state and data, shows them, and reacts.
 
 import { addressOf, initialState } from "./address.js";
-import { menu, picker, stepSlider, switcher, toggle } from "./controls.js";
-import { composedPicture, download, jsonText, pngBlob, svgText } from "./exports.js";
-import { figuresPart, formatNumber, historyLine, sentencePart, weightsPart } from "./facts.js";
-import { differenceOf, frameOfMap, sameTokens } from "./frames.js";
+import { picker, stepSlider, switcher, toggle } from "./controls.js";
+import { drawings, framed, spokenFocus } from "./drawings.js";
+import { filesMenu } from "./exports.js";
+import { emptyPart, figuresPart, historyLine, sentencePart, weightsPart } from "./facts.js";
+import { sameTokens } from "./frames.js";
 import { MapGrid } from "./grid.js";
-import { matrixChart } from "./matrix.js";
+import { keyHelp, onKey } from "./keys.js";
 import { make, themeOf } from "./paint.js";
-import { ribbonChart } from "./ribbons.js";
-import { Series } from "./series.js";
-import { kindName, otherPlace, otherTag, placeOf, selectionOf } from "./state.js";
-import { labelOf } from "./tokens.js";
+import { Recorded } from "./recorded.js";
+import { kindName, selectionOf } from "./state.js";
 
 const POLL_SECONDS = 10;
 const REPLAY_SECONDS = 6;
 const NARROW = 820; // as in viewer.css
 const ASIDE = 264 + 40 + 32; // with the gap and the edges, as there
-
-const NOTHING = [
-  "No attention has been recorded in this log folder yet.",
-  "Runs of seq2seq record it at every validation; from any other PyTorch model:",
-];
-const EXAMPLE = `from seq2seq.tensorboard.records import log_attention
-
-log_attention(writer, "attention/0", weights, source_tokens, target_tokens, step)`;
-
-const KEYS = [
-  ["← →", "step back and forth; inside a chart, move"],
-  ["↑ ↓", "inside a chart, move"],
-  [", .", "step back and forth, everywhere"],
-  ["space", "replay training"],
-  ["n p", "next, previous sentence"],
-  ["k", "next kind"],
-  ["v", "matrix or ribbons"],
-  ["g", "gold alignment"],
-  ["h", "next head of several"],
-  ["c", "compare"],
-  ["Esc", "release the token"],
-];
 
 export function mount(root, source, host) {
   const viewer = new Viewer(root, source, host);
@@ -50,11 +27,10 @@ class Viewer {
   constructor(root, source, host) {
     Object.assign(this, { root, source, host });
     this.state = initialState(host.read());
-    this.series = new Map();
+    this.recorded = new Recorded(source);
     this.focus = null;
     this.pinned = false;
     this.charts = [];
-    this.turn = 0;
     this.build();
   }
 
@@ -67,12 +43,7 @@ class Viewer {
     this.look = switcher("view", (view) => set({ view }));
     this.gold = toggle("gold", "Show the gold alignment (g)", () => this.toggle("gold"));
     this.compare = toggle("compare", "Set another run or step beside (c)", () => this.toggle("compare"));
-    this.files = menu("export", [
-      ["PNG", () => this.exportPng()],
-      ["SVG", () => this.exportSvg()],
-      ["JSON", () => this.exportJson()],
-      ["copy link", () => this.copyLink()],
-    ]);
+    this.files = filesMenu(this);
     this.play = make("button", { type: "button", class: "play", title: "Replay training (space)", "aria-label": "replay", onclick: () => this.replay() }, "▶");
     this.steps = stepSlider("step", (place) => this.goTo(place));
     this.other = picker("beside", (run) => set({ with: run === this.selection.run ? null : run, withStep: null }));
@@ -91,7 +62,7 @@ class Viewer {
     this.node = make("div", { class: "attention" }, this.tools, this.message, this.grid.node, this.body, this.voice);
     this.root.replaceChildren(this.node);
     this.stage.addEventListener("pointerleave", () => this.pinned || this.point(null));
-    document.addEventListener("keydown", (event) => this.key(event));
+    document.addEventListener("keydown", (event) => onKey(this, event));
     addEventListener("resize", () => this.shown && this.paint());
   }
 
@@ -129,74 +100,21 @@ class Viewer {
   }
 
   async show() {
-    this.turn += 1;
-    const { turn, index, state } = this;
+    const { index, state } = this;
     const selection = selectionOf(index, state);
     if (!selection) return this.showNothing();
     try {
-      const shown = await this.inTurn(turn, () => this.shownFrames(selection));
-      if (turn !== this.turn) return; // a later choice has overtaken this one
+      const shown = await this.recorded.views(index, state, selection);
+      if (!shown) return;
       this.selection = selection;
       this.shown = shown.filter(({ frames }) => frames.length);
       this.lacking = shown.length - this.shown.length;
       if (!shown[0].frames.length) return this.say(`${selection.tag} holds no readable record. ${shown[0].problems.join("; ")}`);
       this.host.write(addressOf(state));
       this.paint();
-      this.fetchNeighbours(turn);
+      this.recorded.fetchNeighbours(this.shown);
     } catch (error) {
       this.say(`The data could not be read. ${error.message}`);
-    }
-  }
-
-  // One question at a time; one that a later choice has overtaken before its turn is not asked.
-  inTurn(turn, ask) {
-    const before = this.asking;
-    const answer = (async () => {
-      await before;
-      return turn === this.turn ? ask() : null;
-    })();
-    this.asking = answer.catch(() => {});
-    return answer;
-  }
-
-  // One or two views: {name, run, series, frames, problems, frame, place}.
-  async shownFrames(selection) {
-    const { index, state } = this;
-    const first = await this.shownOf("A", selection, state.step, (frames) => placeOf(frames, state.step));
-    if (state.compare !== "on" || !first.frames.length) return [first];
-    const other = otherTag(index, state, selection);
-    const find = (frames) => otherPlace(frames, state, selection, first.frame.step);
-    return [first, await this.shownOf("B", other, state.withStep ?? first.frame.step, find)];
-  }
-
-  async shownOf(name, { run, tag }, step, find) {
-    const series = tag === null ? new Series() : await this.seriesOf(run, tag, step);
-    const place = await series.placeOf(find);
-    const { frames, problems } = series;
-    return { name, run, series, frames, problems, place, frame: frames[place] && frameOfMap(frames[place], this.state.map) };
-  }
-
-  // Steps that have grown since are asked for again.
-  async seriesOf(run, tag, step) {
-    const described = this.index.runs.find((each) => each.run === run).tags.find((each) => each.tag === tag);
-    const key = JSON.stringify([run, tag]);
-    const state = `${described.max_step} ${described.wall_time}`;
-    if (this.series.get(key)?.state !== state) {
-      const series = new Series((at) => this.source.view(run, tag, at));
-      await series.fetch(step);
-      this.series.set(key, { state, series });
-    }
-    return this.series.get(key).series;
-  }
-
-  // The steps before and after are here when they are wanted.
-  fetchNeighbours(turn) {
-    for (const { series, frame } of this.shown) {
-      for (const by of [1, -1]) {
-        const near = () => series.frames[series.frames.findIndex(({ step }) => step === frame.step) + by];
-        const lacks = () => near() && !near().weights;
-        if (lacks()) this.inTurn(turn, async () => lacks() && series.fetch(near().step)).catch(() => {});
-      }
     }
   }
 
@@ -237,10 +155,7 @@ class Viewer {
     this.grid.node.hidden = true;
     this.say("");
     if (this.source.nothing) return this.stage.replaceChildren(make("p", { class: "hint" }, this.source.nothing));
-    const problems = this.index.problems.map((problem) => make("li", {}, problem));
-    this.stage.replaceChildren(
-      make("div", { class: "nothing" }, make("h2", {}, NOTHING[0]), make("p", {}, NOTHING[1]), make("pre", {}, EXAMPLE), problems.length ? make("ul", { class: "problems" }, ...problems) : null),
-    );
+    this.stage.replaceChildren(emptyPart(this.index.problems));
     this.facts.replaceChildren();
   }
 
@@ -254,9 +169,9 @@ class Viewer {
     this.paintControls();
     this.tools.hidden = false;
     this.grid.show(this.shown[0].frame, this.theme);
-    const figures = this.figures(this.theme, this.room());
+    const figures = drawings(this, this.theme, this.room());
     this.charts = figures.map(({ chart }) => chart);
-    this.stage.replaceChildren(...figures.map((figure) => this.framed(figure)));
+    this.stage.replaceChildren(...figures.map((figure) => framed(figure, this)));
     this.point(this.focus);
   }
 
@@ -306,55 +221,6 @@ class Viewer {
     };
   }
 
-  // What is drawn: one chart, or two and their difference.
-  figures(theme, room) {
-    const { shown, state } = this;
-    const drawn = shown.map(({ name, run, frame }) => ({
-      title: shown.length > 1 ? `${name}  ${run}` : run,
-      note: this.note(frame),
-      data: { ...frame, values: frame.weights, signed: false },
-    }));
-    if (shown.length > 1 && sameTokens(shown[0].frame, shown[1].frame)) {
-      const [first, second] = shown.map(({ frame }) => frame);
-      drawn.push({ title: "A − B", note: "blue: more in A, orange: more in B", data: { ...first, values: differenceOf(first, second), signed: true } });
-    }
-    const makeChart = state.view === "matrix" ? matrixChart : ribbonChart;
-    const share = { ...room, width: Math.floor((room.width - 28 * (drawn.length - 1)) / drawn.length) };
-    return drawn.map(({ title, note, data }) => {
-      const { source, target, values, signed } = data;
-      const links = state.gold === "on" ? data.links : null;
-      return { title, note, data, share: share.width, chart: makeChart({ source, target, values, signed, links, theme }, share) };
-    });
-  }
-
-  note(frame) {
-    const { sentence, kind, rank, ranks } = this.selection;
-    const step = frame.step === null ? null : `step ${frame.step.toLocaleString("en")}`;
-    const hypothesis = ranks.length > 1 ? ` ${rank + 1}` : "";
-    const score = frame.score === null ? null : `log-probability ${formatNumber(frame.score, 2)}`;
-    const which = this.shown.length > 1 ? [] : [sentence, `${kindName(kind)}${hypothesis}`];
-    return [...which, frame.map, step, score].filter(Boolean).join(", ");
-  }
-
-  framed({ title, note, data, chart, share }) {
-    const tip = make("div", { class: "tip", hidden: true });
-    const pad = make("div", { class: "pad" }, chart.node, tip);
-    const at = (event) => {
-      const box = chart.node.getBoundingClientRect();
-      return chart.place(event.clientX - box.left, event.clientY - box.top);
-    };
-    chart.node.addEventListener("pointermove", (event) => this.pinned || this.point(at(event)));
-    chart.node.addEventListener("click", (event) => {
-      const focus = at(event);
-      this.pinned = focus !== null && !(this.pinned && JSON.stringify(focus) === JSON.stringify(this.focus));
-      this.point(focus);
-    });
-    chart.tell = (focus) => tell(tip, chart, focus, data);
-    const caption = make("figcaption", {}, make("b", {}, title), make("span", {}, note));
-    caption.style.maxWidth = `${Math.max(share, chart.width)}px`;
-    return make("figure", {}, caption, pad);
-  }
-
   point(focus) {
     const [{ frame }] = this.shown;
     const fits = focus && (focus.row ?? 0) < frame.target.length && (focus.column ?? 0) < frame.source.length;
@@ -371,89 +237,6 @@ class Viewer {
     this.host.onPoint?.(this);
   }
 
-  key(event) {
-    const inField = event.target.closest?.("input, select, textarea, summary, .switch");
-    if (event.ctrlKey || event.metaKey || event.altKey || !this.shown?.length || !this.node.isConnected) return;
-    const inStage = this.stage.contains(event.target);
-    const act = (inStage ? this.moves(event.key) : null) ?? (inField ? null : this.shortcuts(event));
-    if (!act) return;
-    event.preventDefault();
-    act();
-  }
-
-  moves(key) {
-    const [{ frame }] = this.shown;
-    const by = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[key];
-    if (!by) return null;
-    const within = (place, count) => Math.min(count - 1, Math.max(0, place));
-    return () => {
-      this.pinned = true;
-      const { row, column } = this.focus ?? { row: null, column: null };
-      const isNew = row === null && column === null;
-      this.point({
-        row: within((row ?? 0) + (isNew ? 0 : by[0]), frame.target.length),
-        column: within((column ?? 0) + (isNew ? 0 : by[1]), frame.source.length),
-      });
-    };
-  }
-
-  shortcuts({ key, target }) {
-    const onButton = target.closest?.("button") && [" ", "Enter"].includes(key);
-    const { place } = this.shown[0];
-    const { selection, state } = this;
-    const next = (values, value, by = 1) => values[(values.indexOf(value) + by + values.length) % values.length];
-    const acts = {
-      ArrowLeft: () => this.goTo(place - 1),
-      ArrowRight: () => this.goTo(place + 1),
-      ",": () => this.goTo(place - 1),
-      ".": () => this.goTo(place + 1),
-      " ": () => this.replay(),
-      n: () => this.change({ sentence: next(selection.sentences, selection.sentence), rank: null }),
-      p: () => this.change({ sentence: next(selection.sentences, selection.sentence, -1), rank: null }),
-      k: () => this.change({ kind: next(selection.kinds, selection.kind), rank: null }),
-      v: () => this.change({ view: state.view === "matrix" ? "ribbons" : "matrix" }),
-      g: () => this.toggle("gold"),
-      c: () => this.toggle("compare"),
-      h: () => this.grid.next(),
-      Escape: () => this.point(null),
-    };
-    return onButton ? null : acts[key];
-  }
-
-  // Files are for paper: always in light colours, and without what is pointed at.
-  picture() {
-    const theme = themeOf(false, this.index);
-    return composedPicture(this.figures(theme, this.room()), theme);
-  }
-
-  fileName(ending) {
-    const { sentence, kind } = this.selection;
-    const steps = this.shown.map(({ frame }) => frame.step).join("-");
-    return `${[sentence, kind, this.shown[0].frame.map, steps && `step-${steps}`].filter(Boolean).join("-")}.${ending}`;
-  }
-
-  exportSvg() {
-    download(this.fileName("svg"), svgText(this.picture()), "image/svg+xml");
-  }
-
-  async exportPng() {
-    download(this.fileName("png"), await pngBlob(this.picture()), "image/png");
-  }
-
-  // Without a clipboard, as on a page that is not served securely, the link itself is shown.
-  async copyLink() {
-    const link = this.host.link();
-    try {
-      await navigator.clipboard.writeText(link);
-      this.say("The link is copied.");
-    } catch {
-      this.say(link);
-    }
-  }
-
-  exportJson() {
-    download(this.fileName("json"), jsonText(this.selection, this.shown), "application/json");
-  }
 }
 
 // What was not recorded at a step has none to choose.
@@ -464,34 +247,4 @@ function setSteps(slider, { frames, place }, theme) {
 
 function sentenceName(name, text) {
   return `${name.replace(/^attention\//u, "")}  ${text}`;
-}
-
-function tell(tip, chart, focus, { source, target, values, signed }) {
-  const isCell = focus && focus.row !== null && focus.column !== null;
-  tip.hidden = !isCell || focus.row >= target.length || focus.column >= source.length;
-  if (tip.hidden) return;
-  const weight = values[focus.row * source.length + focus.column];
-  const number = formatNumber(weight, 4);
-  tip.replaceChildren(
-    make("bdi", {}, labelOf(target[focus.row])),
-    " → ",
-    make("bdi", {}, labelOf(source[focus.column])),
-    make("b", {}, signed && weight > 0 ? `+${number}` : number),
-  );
-  const { x, y } = chart.anchor(focus);
-  const rightmost = tip.parentElement.clientWidth - tip.offsetWidth;
-  tip.style.left = `${Math.max(0, Math.min(x + 8, rightmost))}px`;
-  tip.style.top = `${y - 8}px`;
-}
-
-function spokenFocus({ row, column }, frame) {
-  if (column === null) return `target ${frame.target[row]}`;
-  if (row === null) return `source ${frame.source[column]}`;
-  const weight = frame.weights[row * frame.source.length + column];
-  return `${frame.target[row]} looks at ${frame.source[column]}: ${formatNumber(weight, 4)}`;
-}
-
-function keyHelp() {
-  const rows = KEYS.map(([key, meaning]) => make("tr", {}, make("th", {}, make("kbd", {}, key)), make("td", {}, meaning)));
-  return make("details", { class: "menu keys" }, make("summary", { title: "Keys", "aria-label": "keys" }, "?"), make("table", {}, ...rows));
 }
