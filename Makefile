@@ -89,7 +89,7 @@ audit: ## known vulnerabilities of the pinned dependencies
 	.audit/bin/pip-audit --strict --requirement constraints.txt --no-deps --disable-pip
 
 # All but what starts the programs.
-QUICK := $(filter-out tests/__pycache__ tests/specimens tests/benchmarks tests/browser tests/interface tests/runs tests/sweeps tests/torture,$(patsubst %/,%,$(wildcard tests/*/))) \
+QUICK := $(filter-out tests/__pycache__ tests/specimens tests/benchmarks tests/browser tests/claims tests/interface tests/runs tests/sweeps tests/torture,$(patsubst %/,%,$(wildcard tests/*/))) \
 	tests/test_architecture.py
 
 .PHONY: quick

@@ -30,7 +30,7 @@ FLOORS = {
     room: int(floor)
     for floor, *rooms in map(str.split, PICTURE.splitlines())
     for room in rooms
-    if int(floor) < 9  # the programs
+    if int(floor) < 10  # the programs
 }
 BLIND = {
     "evaluation": {"model", "decoding"},

@@ -16,10 +16,10 @@ from pathlib import Path
 
 import pytest
 
+from seq2seq.claims import searches
 from seq2seq.evaluation.alignment import AlignmentCounts, GoldAlignment
 from seq2seq.evaluation.pharaoh import format_gold, parse_gold, read_pharaoh
 from seq2seq.experiments.comparison import find_runs
-from seq2seq.sweeps import searches
 from seq2seq.tensorboard.plugin.event_files import read_log_folder
 from seq2seq.text.words import split_words
 from seq2seq.training.module import TranslationModule

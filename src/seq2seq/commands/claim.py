@@ -16,7 +16,7 @@ from seq2seq.own_files import CLONE
 from seq2seq.plain_text import one_line
 
 if TYPE_CHECKING:
-    from seq2seq.sweeps.claim_result import Result
+    from seq2seq.claims.result import Result
 
 
 def main() -> int:
@@ -37,9 +37,9 @@ def main() -> int:
 
 
 def _claims(arguments: argparse.Namespace) -> int:
-    from seq2seq.sweeps.claim_arms import UnfinishedError  # noqa: PLC0415
-    from seq2seq.sweeps.claim_page import FOLDER, write_page  # noqa: PLC0415 - after --help
-    from seq2seq.sweeps.claim_result import claim_names, keep  # noqa: PLC0415
+    from seq2seq.claims.arms import UnfinishedError  # noqa: PLC0415
+    from seq2seq.claims.page import FOLDER, write_page  # noqa: PLC0415 - after --help
+    from seq2seq.claims.result import claim_names, keep  # noqa: PLC0415
 
     refuse_changes(arguments.set)
     is_all, status = arguments.claims == ["all"], 0
@@ -80,8 +80,8 @@ def refuse_changes(overrides: list[str]) -> None:
 
 
 def _tested(name: str, overrides: list[str], *, may_train: bool) -> "tuple[Result, bytes]":
-    from seq2seq.sweeps.claim_arms import UnfinishedError  # noqa: PLC0415
-    from seq2seq.sweeps.claim_result import configured, judged  # noqa: PLC0415
+    from seq2seq.claims.arms import UnfinishedError  # noqa: PLC0415
+    from seq2seq.claims.result import configured, judged  # noqa: PLC0415
 
     config = configured(name, overrides)
     try:

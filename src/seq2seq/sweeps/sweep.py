@@ -25,8 +25,8 @@ from seq2seq.experiments.source import JobList, Source
 from seq2seq.option_rules import warnings
 from seq2seq.plain_text import one_line
 from seq2seq.runs.run_record import plain_values
-from seq2seq.sweeps.claim import keep_hypothesis
 from seq2seq.sweeps.cluster import is_elsewhere, launch_elsewhere
+from seq2seq.sweeps.hypothesis import keep_hypothesis
 from seq2seq.sweeps.seed_sweep import SeedSweep
 from seq2seq.sweeps.sweep_jobs import (
     Composer,

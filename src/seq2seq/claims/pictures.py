@@ -6,17 +6,17 @@ from itertools import cycle
 import numpy as np
 from PIL.Image import Image
 
+from seq2seq.claims import searches
+from seq2seq.claims.arms import OF_SEARCH, Arms
+from seq2seq.claims.measures import Material, number_of
+from seq2seq.claims.verdict import Compared
 from seq2seq.errors import InputError
 from seq2seq.evaluation.bleu_statistics import bleu_of
 from seq2seq.experiments.comparison import Run
 from seq2seq.pictures.curves import Series, render_curves
-from seq2seq.sweeps import searches
 from seq2seq.sweeps.by_length import by_length
-from seq2seq.sweeps.claim import Setting, Statement
-from seq2seq.sweeps.claim_arms import OF_SEARCH, Arms
-from seq2seq.sweeps.claim_measures import Material, number_of
-from seq2seq.sweeps.claim_verdict import Compared
 from seq2seq.sweeps.comparison_pictures import COLOURS, on_bands, series_by_length
+from seq2seq.sweeps.hypothesis import Question, Setting, Statement
 
 TestMaterial = Callable[[Sequence[Run], Setting], Material]
 """What is known of runs, by the search that a setting names."""
@@ -33,7 +33,7 @@ def draw_claim(
             return _aer_against_bleu(arms)
         case "bleu_by_beam":
             return _by_beam(claim, arms, material)
-    return _differences(found)
+    return _differences(claim.comparisons, found)
 
 
 def _by_length(arms: Arms, material: TestMaterial) -> Image:
@@ -87,12 +87,14 @@ def _bleu(
     return np.stack(by_beam, axis=1)
 
 
-def _differences(found: Sequence[Compared]) -> Image:
-    """The interval of each comparison, the first on top, beside a line at 0."""
-    rows = range(len(found), 0, -1)
+def _differences(asked: Sequence[Question], found: Sequence[Compared]) -> Image:
+    """The interval of each comparison beside what was to be passed."""
     intervals = [
-        Series(each.says, each.interval, [row, row], colour)
-        for each, row, colour in zip(found, rows, cycle(COLOURS), strict=False)
+        Series(f"{row}  {each.says}", each.interval, [row, row], colour)
+        for row, (each, colour) in enumerate(zip(found, cycle(COLOURS), strict=False), start=1)
     ]
+    passed = {row: each.bound for row, each in enumerate(asked, start=1) if each.expected}
+    bounds = Series("to be passed", [*passed.values()], [*passed], kind="points")
     zero = Series("no difference", [0, 0], [0.5, len(found) + 0.5], kind="dashes")
-    return render_curves([*intervals, zero], x_label="difference", y_label="comparison")
+    shown = [*intervals, zero, *([bounds] if passed else [])]
+    return render_curves(shown, x_label="difference", y_label="comparison")

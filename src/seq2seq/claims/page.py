@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+from seq2seq.claims.result import Result, kept
 from seq2seq.plain_text import one_line
 from seq2seq.storage.writing import write_file
-from seq2seq.sweeps.claim import files_now
-from seq2seq.sweeps.claim_result import Result, kept
+from seq2seq.sweeps.hypothesis import files_now
 
 PAGE, FOLDER = "claims.md", "claims"
 

@@ -6,6 +6,11 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from seq2seq.claims import searches
+from seq2seq.claims.arms import OF_SEARCH, Arms
+from seq2seq.claims.measures import Material
+from seq2seq.claims.pictures import draw_claim
+from seq2seq.claims.verdict import Compared, Verdict, compared, verdict_of
 from seq2seq.command_line.composing import composed
 from seq2seq.config import Config
 from seq2seq.errors import InputError
@@ -14,8 +19,8 @@ from seq2seq.own_files import CONF
 from seq2seq.pictures.heatmap import png_bytes
 from seq2seq.storage.typed_json import encoded, read_json
 from seq2seq.storage.writing import write_file
-from seq2seq.sweeps import searches
-from seq2seq.sweeps.claim import (
+from seq2seq.sweeps.comparison import translations_of_test
+from seq2seq.sweeps.hypothesis import (
     WEIGHTS,
     Setting,
     Statement,
@@ -23,11 +28,6 @@ from seq2seq.sweeps.claim import (
     require_hypothesis,
     runs_folder,
 )
-from seq2seq.sweeps.claim_arms import OF_SEARCH, Arms
-from seq2seq.sweeps.claim_measures import Material
-from seq2seq.sweeps.claim_pictures import draw_claim
-from seq2seq.sweeps.claim_verdict import Compared, Verdict, compared, verdict_of
-from seq2seq.sweeps.comparison import translations_of_test
 
 FOLDER = CONF / "sweep" / "claims"
 VERSION = 1

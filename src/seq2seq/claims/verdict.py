@@ -6,10 +6,10 @@ from enum import Enum
 import numpy as np
 from msgspec import Struct
 
+from seq2seq.claims.measures import Material, Measured, measured
 from seq2seq.evaluation.significance import compare
 from seq2seq.experiments.comparison import spread
-from seq2seq.sweeps.claim import Question, Setting, Statement
-from seq2seq.sweeps.claim_measures import Material, Measured, measured
+from seq2seq.sweeps.hypothesis import Question, Setting, Statement
 
 LEVEL = 0.05
 
@@ -59,11 +59,10 @@ class Compared(Struct, frozen=True, kw_only=True):
     def words(self) -> str:
         """In a line."""
         low, high = self.interval
-        sides = f"{self.these} against {self.those}" if self.those else self.these
-        return (
-            f"{self.says}: {sides}, {self.difference:+.2f} "
-            f"({low:+.2f} to {high:+.2f}): {self.finding.value}"
-        )
+        if self.those:
+            sides = f"{self.these} against {self.those}, {self.difference:+.2f}"
+            return f"{self.says}: {sides} ({low:+.2f} to {high:+.2f}): {self.finding.value}"
+        return f"{self.says}: {self.these} ({low:.2f} to {high:.2f}): {self.finding.value}"
 
 
 def verdict_of(found: Sequence[Compared]) -> Verdict:
@@ -117,7 +116,6 @@ def _finding(comparison: Question, interval: tuple[float, float]) -> Finding:
     above, below = Finding.so, Finding.opposite
     if comparison.expected != "more":
         above, below = below, above
-    bound = -comparison.margin if comparison.expected == "less" else comparison.margin
-    if low > bound:
+    if low > comparison.bound:
         return above
-    return below if high < bound else Finding.unclear
+    return below if high < comparison.bound else Finding.unclear

@@ -11,7 +11,7 @@ from seq2seq.errors import InputError
 from seq2seq.evaluation.metrics import progress_in
 from seq2seq.experiments.comparison import Group, Run, find_runs, group_runs
 from seq2seq.experiments.job import Objective
-from seq2seq.sweeps.claim import WEIGHTS, Setting
+from seq2seq.sweeps.hypothesis import WEIGHTS, Setting
 from seq2seq.sweeps.sweep_jobs import values
 
 OF_SEARCH = "decoding."

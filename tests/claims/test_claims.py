@@ -9,18 +9,19 @@ import pytest
 import sacrebleu
 import yaml
 
+from seq2seq.claims import pictures, searches
+from seq2seq.claims.arms import Arms, UnfinishedError
+from seq2seq.claims.measures import Material, measured
+from seq2seq.claims.page import write_page
+from seq2seq.claims.result import claim_names, configured, judged, keep, material
+from seq2seq.claims.verdict import Compared, Finding, Verdict, compared, verdict_of
 from seq2seq.commands.claim import refuse_changes
 from seq2seq.config import Sampler, all_keys
 from seq2seq.errors import InputError
 from seq2seq.experiments.ledger import read_ledger
 from seq2seq.experiments.translations import Translations
-from seq2seq.sweeps import claim, claim_pictures, claim_result, searches
-from seq2seq.sweeps.claim import Statement, claim_of, keep_hypothesis
-from seq2seq.sweeps.claim_arms import Arms, UnfinishedError
-from seq2seq.sweeps.claim_measures import Material, measured
-from seq2seq.sweeps.claim_page import write_page
-from seq2seq.sweeps.claim_result import claim_names, configured, judged, keep
-from seq2seq.sweeps.claim_verdict import Finding, Verdict, compared, verdict_of
+from seq2seq.sweeps import hypothesis
+from seq2seq.sweeps.hypothesis import Question, Statement, claim_of, keep_hypothesis
 from tests.swept import folders_of, run_sweep
 
 MADE = random.Random(1)
@@ -267,11 +268,11 @@ def test_a_picture_shows_what_its_runs_scored(runs, monkeypatch, picture):
     monkeypatch.setattr(searches, "_translated", lambda _run, given, _options: given.references)
     drawn = []
     monkeypatch.setattr(
-        claim_pictures, "render_curves", lambda series, **labels: drawn.append((series, labels))
+        pictures, "render_curves", lambda series, **labels: drawn.append((series, labels))
     )
     wanted = {"beam": [1, 4, 8], "length_penalty": ["none", "average"]}
     statement = Statement(source="", says="", comparisons=[], picture=picture, searches=wanted)
-    claim_pictures.draw_claim(statement, arms, [], claim_result.material)
+    pictures.draw_claim(statement, arms, [], material)
     ((series, labels),) = drawn
     lines = [each for each in series if each.name]
     if picture == "bleu_by_beam":
@@ -312,13 +313,43 @@ def test_a_row_is_stale_when_code_that_it_rests_on_has_changed(runs, tmp_path, m
     layers = package / "model" / "layers.py"
     layers.parent.mkdir(parents=True)
     layers.write_text('"""What it is."""\nSIZE = 1\n')
-    monkeypatch.setattr(claim, "PACKAGE", package)
-    result.rests_on = claim.files_now()
+    monkeypatch.setattr(hypothesis, "PACKAGE", package)
+    result.rests_on = hypothesis.files_now()
     layers.write_text('"""What it was."""\nSIZE = 1  # of all\n')
     (package / "model" / "new.py").write_text("1")
-    assert result.changed(claim.files_now()) == []
+    assert result.changed(hypothesis.files_now()) == []
     layers.write_text("SIZE = 2\n")
-    assert result.changed(claim.files_now()) == ["seq2seq/model/layers.py"]
+    assert result.changed(hypothesis.files_now()) == ["seq2seq/model/layers.py"]
     keep(result, picture, tmp_path / "claims")
     page = write_page(tmp_path).read_text()
     assert "**reproduced** (stale: seq2seq/model/layers.py has changed)" in page
+
+
+def test_differences_stand_beside_what_they_are_to_pass(monkeypatch):
+    drawn = []
+    monkeypatch.setattr(pictures, "render_curves", lambda series, **_: drawn.append(series))
+    asked = [
+        Question(says="a", measure="bleu", these={}, expected="more", margin=2),
+        Question(says="b", measure="bleu", these={}),
+        Question(says="c", measure="bleu", these={}, expected="less", margin=3),
+    ]
+    found = [
+        Compared(
+            says=each.says,
+            measure="bleu",
+            these="",
+            those="",
+            difference=0.0,
+            interval=(place, place + 1),
+            p=1.0,
+            finding=Finding.asked,
+        )
+        for place, each in enumerate(asked)
+    ]
+    statement = Statement(source="", says="", comparisons=asked)
+    pictures.draw_claim(statement, None, found, material)
+    ((*intervals, zero, passed),) = drawn
+    assert [each.name for each in intervals] == ["1  a", "2  b", "3  c"]
+    assert [(*each.x, *each.y) for each in intervals] == [(0, 1, 1, 1), (1, 2, 2, 2), (2, 3, 3, 3)]
+    assert list(zip(passed.x, passed.y, strict=True)) == [(2, 1), (-3, 3)]
+    assert list(zero.x) == [0, 0]

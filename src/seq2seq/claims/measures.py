@@ -11,14 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from seq2seq.claims.searches import probed
 from seq2seq.errors import InputError
 from seq2seq.evaluation.bleu_statistics import NUM_STATISTICS, bleu_of
 from seq2seq.evaluation.metrics import METRICS, progress_in
 from seq2seq.evaluation.significance import Score, statistics_of
 from seq2seq.experiments.comparison import Run
 from seq2seq.experiments.translations import Translations
-from seq2seq.sweeps.claim import Statement
-from seq2seq.sweeps.searches import probed
+from seq2seq.sweeps.hypothesis import Statement
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,17 +6,18 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 
+from seq2seq.claims import searches
+from seq2seq.claims.page import write_page
+from seq2seq.claims.result import Result, _result, configured, keep
+from seq2seq.claims.verdict import Compared, Finding
 from seq2seq.commands import compare
 from seq2seq.errors import InputError
 from seq2seq.experiments.job import Job, Objective, Outcome
 from seq2seq.experiments.ledger import State
 from seq2seq.experiments.report import SweepReport, results_table
 from seq2seq.experiments.translations import Translations
-from seq2seq.sweeps import comparison, searches
-from seq2seq.sweeps.claim import keep_hypothesis
-from seq2seq.sweeps.claim_page import write_page
-from seq2seq.sweeps.claim_result import Result, _result, configured, keep
-from seq2seq.sweeps.claim_verdict import Compared, Finding
+from seq2seq.sweeps import comparison
+from seq2seq.sweeps.hypothesis import keep_hypothesis
 
 COMPARED = Compared(
     says="x", measure="bleu", these="1", those="", difference=1.0, interval=(0.5, 1.5), p=0.01,

@@ -1,4 +1,4 @@
-"""A claim: what a sweep is to show, written down before its first run."""
+"""What a sweep is to show, written down before its first run: a claim."""
 
 import ast
 from collections.abc import Mapping
@@ -36,7 +36,7 @@ class Question(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     Attributes:
         says: the same in words.
-        measure: of what; see `claim_measures`.
+        measure: of what; see `claims.measures`.
         these: the setting.
         those: what it is compared with; None: with nothing, 0.
         expected: that these have ``more`` or ``less`` than those, by more than `margin`, or
@@ -50,6 +50,11 @@ class Question(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     those: Setting | None = None
     expected: Literal["more", "less", "no_more"] | None = None
     margin: Number = 0.0
+
+    @property
+    def bound(self) -> float:
+        """What the difference is to pass, or to stay below."""
+        return -self.margin if self.expected == "less" else self.margin
 
 
 class Statement(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
