@@ -284,13 +284,24 @@ def test_plot_attention_draws_a_translation_or_a_given_one(trained, tmp_path, ta
         (["--sentence", " "], "--sentence is blank: give a sentence"),
         (["--sentence", "a", "--target", ""], "--target is blank: give a sentence"),
         (["--sentence", "a", "-o", "no/p.png"], "no/p.png cannot be written (No such file"),
+        (["--steps", "attention/0/forced", "-o", "p.png"], "-o p.png: --steps makes a GIF"),
+        (["--steps", "a", "--target", "b", "-o", "p.gif"], "--target goes with --sentence"),
+        (["--steps", "attention/0", "-o", "p.gif"], "{run} holds no attention of the name"),
     ],
 )
 def test_plot_attention_refuses_wrong_input_in_one_line(trained, tmp_path, arguments, message):
     done = program("scripts/plot_attention.py", str(trained[0]), *arguments, cwd=tmp_path)
     assert done.returncode == 2
-    assert done.stderr.decode().startswith(f"error: {message}")
+    assert done.stderr.decode().startswith(f"error: {message.format(run=trained[0])}")
     assert done.stderr.count(b"\n") == 1
+
+
+def test_plot_attention_draws_the_steps_of_a_training(trained, tmp_path):
+    gif = tmp_path / "forming.gif"
+    arguments = ["--steps", "attention/0/forced", "-o", str(gif)]
+    done = program("scripts/plot_attention.py", str(trained[0]), *arguments)
+    assert done.returncode == 0, done.stderr.decode()
+    assert gif.read_bytes().startswith(b"GIF89a")
 
 
 def test_attention_of_a_run_and_of_a_translated_file_becomes_a_page(trained, tmp_path):

@@ -2,6 +2,9 @@
 
 Draws the greedy translation of the sentence, or with --target the attention of the model while it
 is forced to give that target. The title is the run and the natural log-probability.
+
+With --steps, draws what training recorded of a sentence at every step as a GIF: attention as it
+forms.
 """
 
 import argparse
@@ -21,7 +24,13 @@ def main() -> int:
     """Draw one sentence."""
     parser = program_parser(__doc__)
     parser.add_argument("model", type=Path, help="a run folder, or an exported model/ folder")
-    parser.add_argument("--sentence", required=True, help="the source sentence")
+    drawn = parser.add_mutually_exclusive_group(required=True)
+    drawn.add_argument("--sentence", help="the source sentence")
+    drawn.add_argument(
+        "--steps",
+        metavar="NAME",
+        help="what a run recorded, such as attention/0/forced; -o is a GIF",
+    )
     parser.add_argument("--target", help="its translation, to be forced (default: the model's own)")
     parser.add_argument(
         "-o", "--output", type=Path, default=Path("attention.png"), help="picture to write"
@@ -35,6 +44,27 @@ def _plot(arguments: argparse.Namespace) -> int:
         if text is not None and not text.strip():
             raise InputError(f"--{option} is blank: give a sentence")
     refuse_same_file(files_of_models(arguments.model), {"-o": arguments.output})
+    return _draw_sentence(arguments) if arguments.steps is None else _draw_steps(arguments)
+
+
+def _draw_steps(arguments: argparse.Namespace) -> int:
+    if arguments.output.suffix.lower() != ".gif":
+        raise InputError(
+            f"-o {arguments.output}: --steps makes a GIF, give a name that ends in .gif"
+        )
+    if arguments.target is not None:
+        raise InputError("--target goes with --sentence")
+
+    from seq2seq.tensorboard.export import animated_steps  # noqa: PLC0415 - after --help
+
+    content = animated_steps(arguments.model, arguments.steps)
+    with writing(arguments.output, "-o"):
+        arguments.output.write_bytes(content)
+    print(one_line(f"{arguments.output}   {len(content) / 1000:.0f} kB"))
+    return 0
+
+
+def _draw_sentence(arguments: argparse.Namespace) -> int:
     translation = _translation(arguments)
 
     from seq2seq.pictures.heatmap import (  # noqa: PLC0415 - after --help

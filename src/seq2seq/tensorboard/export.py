@@ -4,7 +4,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from seq2seq.errors import InputError
-from seq2seq.tensorboard.plugin.event_files import PAGE_BYTES, read_log_folder
+from seq2seq.pictures.heatmap import gif_bytes, render_attention
+from seq2seq.tensorboard.plugin.event_files import PAGE_BYTES, read_log_folder, read_steps
 from seq2seq.tensorboard.plugin.page import page
 from seq2seq.tensorboard.plugin.views import colours, frames_of
 from seq2seq.tensorboard.record_format import AttentionRecord, encode_record
@@ -38,6 +39,28 @@ def export_translations(
         log_translations(Path(folder), model, pairs, step=0, beam=beam, device=device)
         data = read_log_folder(Path(folder), name=model.resolve().name)
     return page(data, title=f"Attention of {model.resolve().name}: {source.name}")
+
+
+def animated_steps(folder: Path, tag: str) -> bytes:
+    """A GIF of what was recorded of one tag of a run folder: its attention as it forms.
+
+    Several heads are their mean.
+
+    Raises:
+        InputError: there is nothing recorded under that name.
+    """
+    records = read_steps(folder, tag)
+    return gif_bytes(
+        [
+            render_attention(
+                record.mean(),
+                record.source,
+                record.target,
+                title=f"step {step:,}",
+            )
+            for step, record in sorted(records.items())
+        ]
+    )
 
 
 def export_record(record: AttentionRecord, *, kind: str, title: str) -> str:

@@ -100,6 +100,10 @@ class AttentionRecord:
         """Numbers of layers and heads; nothing where there is one matrix."""
         return self.weights.shape[:-2]
 
+    def mean(self) -> npt.NDArray[np.float64]:
+        """The weights of all heads, in 0..1 (target, source)."""
+        return self.weights.reshape(-1, *self.weights.shape[-2:]).mean(axis=0) / _SCALE
+
     @property
     def version(self) -> int:
         """The first version that can hold it."""

@@ -13,7 +13,12 @@ from tensorboard.context import RequestContext
 from seq2seq.errors import InputError
 from seq2seq.tensorboard.plugin import views
 from seq2seq.tensorboard.plugin.views import Json
-from seq2seq.tensorboard.record_format import PLUGIN_NAME
+from seq2seq.tensorboard.record_format import (
+    PLUGIN_NAME,
+    AttentionRecord,
+    RecordError,
+    decode_record,
+)
 
 PAGE_BYTES = 1 << 26
 """Of the frames of a page, about."""
@@ -27,13 +32,8 @@ def read_log_folder(folder: Path, *, name: str | None = None) -> Json:
     Raises:
         InputError: there are no attention records in it.
     """
-    logging.getLogger("tensorboard").setLevel(logging.ERROR)
-    multiplexer = EventMultiplexer(tensor_size_guidance={PLUGIN_NAME: 0})
-    multiplexer.AddRunsFromDirectory(str(folder))
-    multiplexer.Reload()
-    provider = MultiplexerDataProvider(multiplexer, str(folder))
-    context = RequestContext()
-    index = views.index(provider, context)
+    multiplexer = _multiplexer(folder)
+    index = _index(multiplexer, folder)
     found = [
         (described["run"], tag["tag"]) for described in index["runs"] for tag in described["tags"]
     ]
@@ -52,6 +52,43 @@ def read_log_folder(folder: Path, *, name: str | None = None) -> Json:
         if described["run"] == ".":
             described["run"] = own
     return {"index": index, "views": all_views}
+
+
+def read_steps(folder: Path, tag: str) -> dict[int, AttentionRecord]:
+    """The records of a tag of a run folder, by step.
+
+    Raises:
+        InputError: it has no such tag, or one that cannot be read.
+    """
+    multiplexer = _multiplexer(folder)
+    tags = [
+        each["tag"]
+        for run in _index(multiplexer, folder)["runs"]
+        if run["run"] == "."
+        for each in run["tags"]
+    ]
+    if tag not in tags:
+        known = f"there are {len(tags)}, such as {', '.join(tags[:3])}" if tags else "there is none"
+        raise InputError(f"{folder} holds no attention of the name {tag}: {known}")
+    try:
+        return {
+            event.step: decode_record(_content(event.tensor_proto))
+            for event in multiplexer.Tensors(".", tag)
+        }
+    except RecordError as error:
+        raise InputError(f"{folder}: {tag} is damaged: {error}") from error
+
+
+def _multiplexer(folder: Path) -> EventMultiplexer:
+    logging.getLogger("tensorboard").setLevel(logging.ERROR)
+    multiplexer = EventMultiplexer(tensor_size_guidance={PLUGIN_NAME: 0})
+    multiplexer.AddRunsFromDirectory(str(folder))
+    multiplexer.Reload()
+    return multiplexer
+
+
+def _index(multiplexer: EventMultiplexer, folder: Path) -> Json:
+    return views.index(MultiplexerDataProvider(multiplexer, str(folder)), RequestContext())
 
 
 def _spread(run: str, tag: str, records: Mapping[int, bytes], most_bytes: int) -> Json:
