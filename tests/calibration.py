@@ -48,6 +48,20 @@ def settings(generator, num_seeds, size, share, quality=0.0, gain=0.0):
         yield statistics_of_right_tokens(right, lengths)
 
 
+def the_same_models(generator, num_seeds, size, share, quality=0.0, gain=0.0):
+    """Statistics of two searches of the same models, which share most of what they get right."""
+    lengths = generator.integers(6, 21, size=size)
+    exists = np.arange(20) < lengths[:, None]
+    difficulty = DIFFICULTY * generator.standard_normal((size, 1))
+    seed = quality * ONE_BLEU * generator.standard_normal((num_seeds, 1, 1))
+    own = generator.standard_normal((num_seeds, size, 20), dtype=np.float32)
+    for better in (0.0, gain):
+        of_search = generator.standard_normal((num_seeds, size, 20), dtype=np.float32)
+        noise = (0.8 + 0.2 * share) ** 0.5 * own + (0.2 * (1 - share)) ** 0.5 * of_search
+        right = (difficulty + noise + seed < THRESHOLD + better * ONE_BLEU) & exists
+        yield statistics_of_right_tokens(right, lengths)
+
+
 def statistics_of_right_tokens(right, lengths):
     found, run = [], right
     for order in range(1, 5):
@@ -58,12 +72,12 @@ def statistics_of_right_tokens(right, lengths):
     return np.stack([size, size, *found, *total], axis=-1).astype(np.float64)
 
 
-def share_significant(trials, num_seeds, size, share, quality=0.0, gain=0.0):
+def share_significant(trials, num_seeds, size, share=0.0, quality=0.0, gain=0.0, of=settings):
     """How often the difference is called significant."""
     found = 0
     for generator in np.random.default_rng(1).spawn(trials):
-        pair = settings(generator, num_seeds, size, share, quality, gain)
-        found += compare(*pair, LEVEL).p < LEVEL
+        pair = of(generator, num_seeds, size, share, quality, gain)
+        found += compare(*pair, LEVEL, paired=of is the_same_models).p < LEVEL
     return found / trials
 
 

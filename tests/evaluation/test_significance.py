@@ -6,7 +6,7 @@ from sacrebleu.metrics.bleu import BLEU
 
 from seq2seq.evaluation.bleu_statistics import bleu_of, sentence_statistics
 from seq2seq.evaluation.significance import compare, interval_of, statistics_of
-from tests.calibration import share_significant
+from tests.calibration import share_significant, the_same_models
 
 WORDS = ["a", "the", "cat", "dog", "sees", "on", "with", "red", "house", "they", "it", "not", "do"]
 
@@ -74,6 +74,29 @@ def test_p_is_students_where_luck_with_sentences_plays_no_part():
     shift = 2.776445 * (2 / 3) ** 0.5
     comparison = compare(of_scores(low), of_scores([each + shift for each in low]), 0.0005)
     assert comparison.p == pytest.approx(0.05, abs=0.005)
+
+
+def test_p_of_the_same_models_is_students_of_their_differences():
+    # of 2 degrees of freedom p is 1 - t / sqrt(t^2 + 2)
+    low, more = [40.0, 50.0, 60.0], [1.0, 2.0, 3.0]
+    high = [one + other for one, other in zip(low, more, strict=True)]
+    comparison = compare(of_scores(low), of_scores(high), 0.0005, paired=True)
+    t = 2 / (1 / 3) ** 0.5
+    assert comparison.difference == pytest.approx(2)
+    assert comparison.p == pytest.approx(1 - t / (t**2 + 2) ** 0.5, abs=0.005)
+    assert compare(of_scores(low), of_scores(high), 0.0005).p > 0.7
+
+
+def test_the_same_models_differ_by_luck_seldom_and_by_a_gain_often():
+    # at 0.05, 9 of 120 are two standard errors above; their quality would hide the gain
+    assert share_significant(120, 3, 100, quality=3.0, of=the_same_models) <= 0.09
+    assert share_significant(60, 3, 100, quality=3.0, gain=4, of=the_same_models) > 0.5
+    assert share_significant(60, 3, 100, 0.8, quality=3.0, gain=4) < 0.3
+
+
+def test_models_that_are_paired_are_as_many():
+    with pytest.raises(ValueError, match="broadcast"):
+        compare(of_scores([50.0, 51.0]), of_scores([50.0, 51.0, 52.0]), 0.05, paired=True)
 
 
 def test_seeds_that_differ_only_by_luck_with_sentences_do_not_count_it_twice():

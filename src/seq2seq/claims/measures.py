@@ -7,6 +7,7 @@ validations take it, that of the exported model; ``stays``, words that stay with
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +35,10 @@ class Material:
     runs: Sequence[Run]
     translations: Sequence[Translations]
     weights: str = ""
+
+    def folders(self) -> list[Path]:
+        """Where its models are."""
+        return [run.folder for run in self.runs]
 
     def statistics(self) -> NDArray:
         """The counts for BLEU, (seeds, sentences, `NUM_STATISTICS`).

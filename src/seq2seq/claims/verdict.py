@@ -87,11 +87,13 @@ def compared(claim: Statement, material_of: MaterialOf) -> list[Compared]:
 def _compared(
     comparison: Question, claim: Statement, material_of: MaterialOf, level: float
 ) -> Compared:
-    these = measured(comparison.measure, material_of(comparison.these), claim)
-    others = comparison.those
-    those = None if others is None else measured(comparison.measure, material_of(others), claim)
+    material, others = material_of(comparison.these), comparison.those
+    beside = None if others is None else material_of(others)
+    these = measured(comparison.measure, material, claim)
+    those = None if beside is None else measured(comparison.measure, beside, claim)
     against = _nothing(these) if those is None else those
-    found = compare(against.counts, these.counts, level, score=these.score)
+    paired = beside is not None and beside.folders() == material.folders()
+    found = compare(against.counts, these.counts, level, score=these.score, paired=paired)
     return Compared(
         says=comparison.says,
         measure=comparison.measure,

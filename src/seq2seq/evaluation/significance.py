@@ -23,6 +23,9 @@ The first root gives the draws the variance V. The second, with draws of χ² of
 gives them the tails of Student's t, because V is uncertain where seeds are few: after Satterthwaite
 (1946) v = V² / (s_b⁴ / (m² (m - 1)) + s_c⁴ / (k² (k - 1))), S being known well. Where a setting has
 one seed nothing is known of T: e* = d* - mean d*, and p is of these models, not of the setting.
+
+Two searches of the same models are paired: the differences of the m models are one sample, in which
+how good the models are cancels, Var d = S + (U + T) / m of these differences.
 `make calibration` measures how often p < 0.05 where nothing differs.
 """
 
@@ -89,7 +92,9 @@ Score = Callable[[NDArray], NDArray]
 """What sums of the counts of sentences, (…, counts), are worth, (…)."""
 
 
-def compare(first: NDArray, second: NDArray, level: float, *, score: Score = bleu_of) -> Comparison:
+def compare(
+    first: NDArray, second: NDArray, level: float, *, score: Score = bleu_of, paired: bool = False
+) -> Comparison:
     """Compare two settings by BLEU, see above, or by another score of sums over sentences.
 
     Of a number that is known for each seed only, not for each sentence, give one sentence: p is
@@ -100,17 +105,20 @@ def compare(first: NDArray, second: NDArray, level: float, *, score: Score = ble
         second: of the other, of the same sentences.
         level: the p that will be called significant; the smaller, the more is drawn.
         score: of sums.
+        paired: whether both are of the same models in the same order.
 
     Raises:
-        ValueError: their sentences differ in number.
+        ValueError: their sentences differ in number; paired, their models do.
     """
     generator = np.random.default_rng(1)
     num_draws = max(LEAST_DRAWS, ceil(DRAWS_AT_LEVEL / level))
     drawn = _drawn_scores(np.concatenate([first, second]), num_draws, generator, score)
-    scores = score(first.sum(axis=1)), score(second.sum(axis=1))
-    parts = drawn[:, : len(first)], drawn[:, len(first) :]
-    difference = float(scores[1].mean() - scores[0].mean())
-    luck = parts[1].mean(axis=1) - parts[0].mean(axis=1)
+    scores = [score(second.sum(axis=1)), -score(first.sum(axis=1))]
+    parts = [drawn[:, len(first) :], -drawn[:, : len(first)]]
+    if paired:
+        scores, parts = [scores[0] + scores[1]], [parts[0] + parts[1]]
+    difference = float(sum(each.mean() for each in scores))
+    luck = np.sum([part.mean(axis=1) for part in parts], axis=0)
     luck -= luck.mean()
     knows_seeds = min(len(first), len(second)) > 1
     if knows_seeds:
@@ -159,7 +167,7 @@ def _own_luck(drawn: NDArray) -> float:
 
 
 def _with_luck_of_seeds(
-    luck: NDArray, shared: float, scores: tuple[NDArray, NDArray], generator: np.random.Generator
+    luck: NDArray, shared: float, scores: Sequence[NDArray], generator: np.random.Generator
 ) -> NDArray:
     """Draws of e*, from those of d* about their mean, S, and the scores of the seeds."""
     variances = [float(each.var(ddof=1)) / len(each) for each in scores]
