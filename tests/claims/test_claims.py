@@ -43,7 +43,7 @@ def translated(lost_short, lost_long, seed):
 
 
 def arm(lost_short, lost_long, seed):
-    runs = [SimpleNamespace(language="en")] * 3
+    runs = [SimpleNamespace(language="en", folder=(seed, n)) for n in range(3)]
     return Material(runs, [translated(lost_short, lost_long, seed + n) for n in range(3)])
 
 
@@ -86,6 +86,19 @@ def test_a_planted_effect_is_found_and_none_where_there_is_none(these, those, ex
     assert found.finding is is_found
     low, high = found.interval
     assert low < found.difference < high
+
+
+def test_searches_of_the_same_models_are_paired(monkeypatch):
+    # each model loses as many more words as it has, whatever those are
+    kept = [translated(lost, lost, 1) for lost in (5, 15, 25)]
+    worse = [translated(lost, lost, 1) for lost in (8, 18, 28)]
+    runs = [SimpleNamespace(language="en", folder=n) for n in range(3)]
+    others = [SimpleNamespace(language="en", folder=n + 3) for n in range(3)]
+    monkeypatch.setitem(ARMS, "kept", Material(runs, kept))
+    monkeypatch.setitem(ARMS, "of the same", Material(runs, worse))
+    monkeypatch.setitem(ARMS, "of others", Material(others, worse))
+    assert finding("kept", "of the same", "more").finding is Finding.so
+    assert finding("kept", "of others", "more").finding is Finding.unclear
 
 
 def test_within_a_margin_is_told_from_beyond_it_and_from_unknown():
