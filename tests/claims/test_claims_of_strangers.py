@@ -41,7 +41,7 @@ def test_a_hypothesis_is_kept_in_the_folder_of_runs_alone(tmp_path, name):
 
 @pytest.mark.parametrize("name", ["../secret", "x" * 300, "a\0b"])
 def test_a_result_has_the_name_of_its_file(tmp_path, name):
-    (tmp_path / "secret.md").write_text("secret")
+    (tmp_path / "secret.txt").write_text("secret")
     keep(RESULT, b"", tmp_path / "claims")
     (tmp_path / "claims" / "length.json").write_bytes(
         msgspec.json.encode(msgspec.structs.replace(RESULT, name=name))
@@ -53,7 +53,7 @@ def test_a_result_has_the_name_of_its_file(tmp_path, name):
 def test_what_a_result_says_stays_in_its_place(tmp_path):
     said = msgspec.structs.replace(RESULT, says="\x1b[31m\n# Another", commits=["\x9b|\nx"])
     keep(said, b"", tmp_path / "claims")
-    (tmp_path / "claims" / "length.md").write_bytes(b"Noted: caf\xe9.\n")
+    (tmp_path / "claims" / "length.txt").write_bytes(b"Noted: caf\xe9.\n")
     page = write_page(tmp_path).read_text("utf-8")
     assert not {"\x1b", "\x9b"} & set(page)
     assert [line for line in page.splitlines() if line.startswith("#")] == [

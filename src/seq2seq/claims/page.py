@@ -56,8 +56,8 @@ def _verdict(result: Result, now: Mapping[str, str]) -> str:
 
 
 def _section(result: Result, folder: Path) -> str:
-    """What was found, the picture, and what somebody wrote about it in a file NAME.md beside it."""
-    note = folder / f"{result.name}.md"
+    """What was found, the picture, and what somebody wrote about it in a file NAME.txt beside it."""
+    note = folder / f"{result.name}.txt"
     lines = [
         f"## {result.name}",
         "",

@@ -17,13 +17,14 @@ from seq2seq.command_line.program import ENDINGS, ended_by
 from seq2seq.config import register_schema
 from seq2seq.errors import InputError, SweepEnded, TrainingFailed
 from seq2seq.own_files import CONF
-from seq2seq.runs.start import start
 from seq2seq.signals import stop_signals
 from seq2seq.storage.failures import refusals_in_one_line
 
 
 def train(composed: DictConfig) -> int:
     """Run what Hydra composed; returns the exit status."""
+    from seq2seq.runs.start import start  # noqa: PLC0415 - after --help
+
     try:
         return start(as_config(composed), list(HydraConfig.get().overrides.task))
     except ENDINGS as ending:
