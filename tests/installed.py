@@ -7,6 +7,7 @@ one, and works with the command `seq2seq` in an empty folder with a blank in its
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -97,6 +98,11 @@ def completes(do):
     assert completed("seq2seq", "tra") == {"train", "translate"}
     assert completed("seq2seq", "train", "data=m") == {"data=multi30k"}
     assert "optim.warmup_steps=" in completed("seq2seq", "train", "optim.warm")
+    if shutil.which("fish"):
+        (do.here / "complete.fish").write_text(
+            "seq2seq train -sc install=fish | source\ncomplete -C 'seq2seq train data=m'\n"
+        )
+        assert do("fish complete.fish").split() == ["data=multi30k"]
 
 
 def trains(do):

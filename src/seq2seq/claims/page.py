@@ -56,7 +56,7 @@ def _verdict(result: Result, now: Mapping[str, str]) -> str:
 
 
 def _section(result: Result, folder: Path) -> str:
-    """What was found, the picture, and what somebody wrote about it in a file NAME.txt beside it."""
+    """What was found, the picture, and what somebody wrote about it in NAME.txt beside it."""
     note = folder / f"{result.name}.txt"
     lines = [
         f"## {result.name}",

@@ -63,7 +63,8 @@ TAIL = """\
 Every key, its range and its value are in
 {page}.
 The values of a run, without running it: seq2seq train --cfg job
-Tab completion: eval "$(seq2seq train -sc install=bash)", for zsh with install=zsh;
+Tab completion: eval "$(seq2seq train -sc install=bash)"; for zsh the same with install=zsh after
+autoload -U compinit bashcompinit; compinit; bashcompinit
 for fish: seq2seq train -sc install=fish | source
 """
 
