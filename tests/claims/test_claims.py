@@ -18,6 +18,7 @@ from seq2seq.claims.verdict import Compared, Finding, Verdict, compared, verdict
 from seq2seq.commands.claim import refuse_changes
 from seq2seq.config import Sampler, all_keys
 from seq2seq.errors import InputError
+from seq2seq.experiments.comparison import Group
 from seq2seq.experiments.ledger import read_ledger
 from seq2seq.experiments.translations import Translations
 from seq2seq.sweeps import hypothesis
@@ -297,8 +298,23 @@ def test_a_picture_shows_what_its_runs_scored(runs, monkeypatch, picture):
         assert [list(each.y) for each in lines] == [pytest.approx([10, 20, 30])] * 2
         assert list(lines[0].x) == tested
     else:
-        assert [each.name for each in lines] == [group.label for group in arms.every()]
+        assert [each.name for each in lines] == [name for name, _ in arms.named()]
         assert labels["x_label"] == "words of the source"
+
+
+def test_arms_have_the_fewest_keys_that_tell_them_apart_in_pictures(runs):
+    config = sweep_of(runs).sweep
+    rates = {"model.decoder": ["a", "b"], "model.bridge": ["1", "2"], "optim.rate": [3, 4]}
+    alike = [
+        Group("", {key: each[place] for key, each in rates.items()}, [None] * 3) for place in (0, 1)
+    ]
+    config.tuned = None
+    named = Arms(config, runs, alike).named()
+    assert [name for name, _ in named] == ["decoder=a", "decoder=b"]
+    crossed = [*alike, Group("", {"model.decoder": "a", "model.bridge": "1", "optim.rate": 4}, [])]
+    names = [name for name, _ in Arms(config, runs, crossed).named()]
+    assert names == ["decoder=a, rate=3", "decoder=b, rate=4", "decoder=a, rate=4"]
+    assert Arms(config, runs, [Group("all runs", {}, [])]).named()[0][0] == "all runs"
 
 
 def test_words_that_stay_are_told_by_what_a_run_keeps(runs):

@@ -11,6 +11,7 @@ from seq2seq.errors import InputError
 from seq2seq.evaluation.metrics import progress_in
 from seq2seq.experiments.comparison import Group, Run, find_runs, group_runs
 from seq2seq.experiments.job import Objective
+from seq2seq.plain_text import one_line
 from seq2seq.sweeps.hypothesis import WEIGHTS, Setting
 from seq2seq.sweeps.sweep_jobs import values
 
@@ -55,6 +56,15 @@ class Arms:
         num_seeds = len(self._values("seed"))
         return [group for group in self.groups if len(group.runs) == num_seeds]
 
+    def named(self) -> list[tuple[str, Group]]:
+        """These groups, by the first of their keys that tell them apart."""
+        groups, keys = self.every(), list[str]()
+        for key in groups[0].values:
+            more = {_told(group, [*keys, key]) for group in groups}
+            if len(more) > len({_told(group, keys) for group in groups}):
+                keys.append(key)
+        return [(_told(group, keys) or group.label, group) for group in groups]
+
     def runs(self, setting: Setting) -> list[Run]:
         """The runs of a setting, a run for each seed.
 
@@ -95,6 +105,12 @@ class Arms:
         line = f"{key}={self.config.parameters.get(key, '1')}"
         listed = values(OverridesParser.create().parse_override(line))
         return [each.partition("=")[2] for each in listed]
+
+
+def _told(group: Group, keys: Sequence[str]) -> str:
+    """Values of a group, without the sections of their keys."""
+    told = (f"{key.rpartition('.')[2]}={group.values.get(key)}" for key in keys)
+    return one_line(", ".join(told))
 
 
 def _is_of(group: Group, setting: Setting) -> bool:

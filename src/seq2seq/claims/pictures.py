@@ -37,7 +37,7 @@ def draw_claim(
 
 
 def _by_length(arms: Arms, material: TestMaterial) -> Image:
-    known = {group.label: material(group.runs, {}) for group in arms.every()}
+    known = {name: material(group.runs, {}) for name, group in arms.named()}
     sources = next(iter(known.values())).translations[0].sources
     found = by_length(sources, {label: each.statistics() for label, each in known.items()})
     return render_curves(
@@ -48,13 +48,13 @@ def _by_length(arms: Arms, material: TestMaterial) -> Image:
 def _aer_against_bleu(arms: Arms) -> Image:
     series = [
         Series(
-            group.label,
+            name,
             [number_of(run, "bleu") for run in group.runs],
             [number_of(run, "aer") for run in group.runs],
             colour,
             kind="points",
         )
-        for group, colour in zip(arms.every(), cycle(COLOURS), strict=False)
+        for (name, group), colour in zip(arms.named(), cycle(COLOURS), strict=False)
     ]
     return render_curves(series, x_label="test BLEU", y_label="validation AER")
 
@@ -65,8 +65,8 @@ def _by_beam(claim: Statement, arms: Arms, material: TestMaterial) -> Image:
         raise InputError("sweep.claim: bleu_by_beam needs searches of several beams")
     rest = {key: each for key, each in claim.searches.items() if key != "beam"}
     measured = [
-        (_label(group.label, options), np.log2(beams), _bleu(group.runs, options, beams, material))
-        for group in arms.every()
+        (_label(name, options), np.log2(beams), _bleu(group.runs, options, beams, material))
+        for name, group in arms.named()
         for options in searches.every(rest)
     ]
     return render_curves(on_bands(measured), x_label="beam, as a power of 2", y_label="test BLEU")
