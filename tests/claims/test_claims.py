@@ -314,6 +314,9 @@ def test_arms_have_the_fewest_keys_that_tell_them_apart_in_pictures(runs):
     crossed = [*alike, Group("", {"model.decoder": "a", "model.bridge": "1", "optim.rate": 4}, [])]
     names = [name for name, _ in Arms(config, runs, crossed).named()]
     assert names == ["decoder=a, rate=3", "decoder=b, rate=4", "decoder=a, rate=4"]
+    more = [*alike[:1], Group("", {**alike[0].values, "model.heads": 2}, [])]
+    names = [name for name, _ in Arms(config, runs, more).named()]
+    assert names == ["heads=None", "heads=2"]
     assert Arms(config, runs, [Group("all runs", {}, [])]).named()[0][0] == "all runs"
 
 

@@ -9,7 +9,8 @@ from torch.utils.tensorboard import SummaryWriter
 
 from seq2seq.errors import InputError
 from seq2seq.pictures.heatmap import render_attention
-from seq2seq.tensorboard.export import animated_steps
+from seq2seq.tensorboard.export import GIF_BYTES, GIF_STEPS, animated_steps
+from seq2seq.tensorboard.plugin.event_files import read_steps
 from seq2seq.tensorboard.records import log_attention
 
 SOURCE, TARGET = ["I", "see", "."], ["Je", "vois", "."]
@@ -62,6 +63,19 @@ def test_the_pictures_are_those_of_the_steps_in_their_order(run, name):
 def test_the_last_picture_stays_longest(run):
     pauses = [pause for _, pause in frames_of(animated_steps(run, "s/forced"))]
     assert pauses[-1] > 2 * max(pauses[:-1])
+
+
+@pytest.mark.parametrize(("size", "most"), [(1, 200), (100, 26)])
+def test_of_many_steps_or_large_ones_some_are_drawn_evenly_spread(tmp_path, size, most):
+    steps, tokens = range(0, 2100, 10), ["a"] * size
+    with SummaryWriter(str(tmp_path)) as writer:
+        for step in steps:
+            log_attention(writer, "s", np.eye(size), tokens, tokens, step)
+    found = [*read_steps(tmp_path, "s/forced", most=GIF_STEPS, most_bytes=GIF_BYTES)]
+    assert len(found) == most
+    assert found[-1] == steps[-1]
+    gaps = np.diff([steps[0], *found])
+    assert gaps.max() <= 2 * np.ceil(len(steps) / most) * 10
 
 
 def test_a_name_that_was_not_recorded_is_one_line_with_some_that_were(run, tmp_path):

@@ -268,6 +268,26 @@ def test_a_slider_that_is_dragged_asks_for_where_it_stops_and_what_is_beside_it(
     assert found["together"] == 1
 
 
+EMPTIED = """
+viewer.goTo(4);
+await new Promise((r) => setTimeout(r, 5)); // it is being asked for
+seen.painted.length = 0;
+source.index = async () => ({ ...index, runs: [] });
+await viewer.load();
+for (let turn = 0; turn < 8; turn += 1) await quiet();
+tell(seen);
+process.exit(0);
+"""
+
+
+def test_what_was_asked_for_before_all_was_gone_is_not_shown():
+    until_dragged = DRAGGED.partition("for (const place of [9")[0]
+    imported = f"const {{ mount }} = await import('{STATIC}/viewer.js');"
+    found = told_by(NO_BROWSER, imported, until_dragged + EMPTIED)
+    assert 4 in found["asked"]
+    assert found["painted"] == []
+
+
 @pytest.mark.parametrize(
     ("address", "written"), [("file:///page.html", ["#step=5"]), ("about:srcdoc", [])]
 )

@@ -59,7 +59,7 @@ class Arms:
     def named(self) -> list[tuple[str, Group]]:
         """These groups, by the first of their keys that tell them apart."""
         groups, keys = self.every(), list[str]()
-        for key in groups[0].values:
+        for key in dict.fromkeys(key for group in groups for key in group.values):
             more = {_told(group, [*keys, key]) for group in groups}
             if len(more) > len({_told(group, keys) for group in groups}):
                 keys.append(key)

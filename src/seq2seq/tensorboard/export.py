@@ -11,6 +11,10 @@ from seq2seq.tensorboard.plugin.views import colours, frames_of
 from seq2seq.tensorboard.record_format import AttentionRecord, encode_record
 from seq2seq.text.corpus import read_sources
 
+GIF_STEPS = 200
+GIF_BYTES = 1 << 19
+"""Of the weights of its pictures, which have up to 512 pixels for each byte of them."""
+
 
 def export_run(folder: Path) -> str:
     """The page of what was recorded in a run folder, or in the runs below a folder.
@@ -44,12 +48,13 @@ def export_translations(
 def animated_steps(folder: Path, tag: str) -> bytes:
     """A GIF of what was recorded of one tag of a run folder: its attention as it forms.
 
-    Several heads are their mean.
+    Several heads are their mean. Where there are more steps than a GIF should have, they are the
+    last and others evenly spread.
 
     Raises:
         InputError: there is nothing recorded under that name.
     """
-    records = read_steps(folder, tag)
+    records = read_steps(folder, tag, most=GIF_STEPS, most_bytes=GIF_BYTES)
     return gif_bytes(
         [
             render_attention(
@@ -58,7 +63,7 @@ def animated_steps(folder: Path, tag: str) -> bytes:
                 record.target,
                 title=f"step {step:,}",
             )
-            for step, record in sorted(records.items())
+            for step, record in records.items()
         ]
     )
 

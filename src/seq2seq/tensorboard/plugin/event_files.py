@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tensorboard.backend.event_processing.data_provider import MultiplexerDataProvider
@@ -54,8 +54,14 @@ def read_log_folder(folder: Path, *, name: str | None = None) -> Json:
     return {"index": index, "views": all_views}
 
 
-def read_steps(folder: Path, tag: str) -> dict[int, AttentionRecord]:
-    """The records of a tag of a run folder, by step.
+def read_steps(folder: Path, tag: str, *, most: int, most_bytes: int) -> dict[int, AttentionRecord]:
+    """The records of a tag of a run folder, by step: as many as fit, see `_evenly`.
+
+    Args:
+        folder: of the run.
+        tag: with its kind.
+        most: steps.
+        most_bytes: of the weights of all steps.
 
     Raises:
         InputError: it has no such tag, or one that cannot be read.
@@ -70,13 +76,18 @@ def read_steps(folder: Path, tag: str) -> dict[int, AttentionRecord]:
     if tag not in tags:
         known = f"there are {len(tags)}, such as {', '.join(tags[:3])}" if tags else "there is none"
         raise InputError(f"{folder} holds no attention of the name {tag}: {known}")
-    try:
-        return {
-            event.step: decode_record(_content(event.tensor_proto))
-            for event in multiplexer.Tensors(".", tag)
-        }
-    except RecordError as error:
-        raise InputError(f"{folder}: {tag} is damaged: {error}") from error
+    records = {each.step: _content(each.tensor_proto) for each in multiplexer.Tensors(".", tag)}
+    chosen: dict[int, AttentionRecord] = {}
+    for step in _evenly(sorted(records))[:most]:
+        try:
+            record = decode_record(records[step])
+        except RecordError as error:
+            raise InputError(f"{folder}: {tag} is damaged: {error}") from error
+        most_bytes -= record.weights.nbytes
+        if most_bytes < 0 and chosen:
+            break
+        chosen[step] = record
+    return dict(sorted(chosen.items()))
 
 
 def _multiplexer(folder: Path) -> EventMultiplexer:
@@ -92,16 +103,22 @@ def _index(multiplexer: EventMultiplexer, folder: Path) -> Json:
 
 
 def _spread(run: str, tag: str, records: Mapping[int, bytes], most_bytes: int) -> Json:
-    """As many steps as fit: the last, and others evenly spread, closer and closer."""
-    steps, places = sorted(records), dict[int, None]()
-    for power in reversed(range(len(steps).bit_length() if most_bytes else 0)):
-        places |= dict.fromkeys(range(len(steps) - 1, -1, -(1 << power)))
-    view = views.frames_of(run, tag, records, [steps[place] for place in places], most_bytes)
+    """As many steps as fit, see `_evenly`."""
+    steps = sorted(records)
+    view = views.frames_of(run, tag, records, _evenly(steps) if most_bytes else [], most_bytes)
     kept = [frame["step"] for frame in view["frames"]]
     if num_left := len(view["steps"]) - len(kept):
         problem = f"{num_left} of {len(steps)} steps are left out of this page"
         view["problems"].append(problem)
     return view | {"steps": kept}
+
+
+def _evenly(steps: Sequence[int]) -> list[int]:
+    """The last, and others evenly spread, closer and closer."""
+    places = dict[int, None]()
+    for power in reversed(range(len(steps).bit_length())):
+        places |= dict.fromkeys(range(len(steps) - 1, -1, -(1 << power)))
+    return [steps[place] for place in places]
 
 
 def _content(tensor: TensorProto) -> bytes:

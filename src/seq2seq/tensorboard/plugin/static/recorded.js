@@ -12,9 +12,13 @@ export class Recorded {
     this.turn = 0;
   }
 
-  // The views of a state; null where a later one has overtaken it.
-  async views(index, state, selection) {
+  // What has been asked for is not wanted any more.
+  overtake() {
     this.turn += 1;
+  }
+
+  // The views of a state; null where it has been overtaken.
+  async views(index, state, selection) {
     const { turn } = this;
     const shown = await this.inTurn(turn, () => this.shownFrames(index, state, selection));
     return turn === this.turn ? shown : null;

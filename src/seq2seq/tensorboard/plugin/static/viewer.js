@@ -100,6 +100,7 @@ class Viewer {
   }
 
   async show() {
+    this.recorded.overtake();
     const { index, state } = this;
     const selection = selectionOf(index, state);
     if (!selection) return this.showNothing();
@@ -236,7 +237,6 @@ class Viewer {
     this.voice.textContent = this.pinned && this.focus ? spokenFocus(this.focus, frame) : "";
     this.host.onPoint?.(this);
   }
-
 }
 
 // What was not recorded at a step has none to choose.
