@@ -186,6 +186,9 @@ class DataConfig:
     links: str | None = setting(
         "links of the training pairs' words, Pharaoh format; null: the corpus's own, if it has any"
     )
+    validation_links: str | None = setting(
+        "gold links of the validation pairs' words, likewise: alignment/aer is logged"
+    )
     limit: int | None = setting("use only the first pairs of each split", low=2, unit="pairs")
     overfit: bool = setting("validate and test on the training pairs")
 

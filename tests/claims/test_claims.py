@@ -5,6 +5,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import msgspec
+import numpy as np
 import pytest
 import sacrebleu
 import yaml
@@ -21,6 +22,7 @@ from seq2seq.errors import InputError
 from seq2seq.experiments.comparison import Group
 from seq2seq.experiments.ledger import read_ledger
 from seq2seq.experiments.translations import Translations
+from seq2seq.pictures.curves import Scale
 from seq2seq.sweeps import hypothesis
 from seq2seq.sweeps.hypothesis import Question, Statement, claim_of, keep_hypothesis
 from tests.swept import folders_of, run_sweep
@@ -164,7 +166,7 @@ def test_what_is_no_claim_or_would_change_one_is_refused():
         configured("nosuch", [])
     for changed in ("seed=4", "sweep.parameters.seed=4", "model.dropout=0"):
         with pytest.raises(InputError, match="a claim is tested as its file says"):
-            refuse_changes(["sweep.jobs=2", changed])
+            refuse_changes(["sweep.jobs=2", "data.root=folder", changed])
 
 
 DESIGN = """
@@ -355,6 +357,14 @@ def test_a_row_is_stale_when_code_that_it_rests_on_has_changed(runs, tmp_path, m
     keep(result, picture, tmp_path / "claims")
     page = write_page(tmp_path).read_text()
     assert "**reproduced** (stale: seq2seq/model/layers.py has changed)" in page
+
+
+@pytest.mark.parametrize("num_compared", range(1, 8))
+def test_comparisons_have_whole_numbers(num_compared):
+    """The axis runs as far as the line of no difference."""
+    ends = np.array([0.5, num_compared + 0.5])
+    scale = Scale.around(ends, pictures.ROW * num_compared, upwards=True)
+    assert [name for _, name in scale.ticks()] == [str(1 + n) for n in range(num_compared)]
 
 
 def test_differences_stand_beside_what_they_are_to_pass(monkeypatch):

@@ -45,6 +45,11 @@ def test_summed_statistics_give_sacrebleus_score_of_any_choice_of_sentences():
             assert bleu_of(statistics[chosen].sum(axis=0)) == pytest.approx(expected.score)
 
 
+def test_translations_without_a_word_score_nothing():
+    # a warning, that 0 is divided by 0, would be an error here
+    assert bleu_of(sentence_statistics(["", ""], ["a b c d e", "f"], "en").sum(axis=0)) == 0
+
+
 def test_p_of_one_seed_is_that_of_the_two_sided_paired_bootstrap():
     references = sentences(30)
     first, second = noisy(references, 0.3, 1), noisy(references, 0.25, 2)

@@ -50,6 +50,13 @@ def test_a_point_lies_where_its_numbers_say(x, y):
     assert found == pytest.approx([row, column], abs=0.6)
 
 
+@pytest.mark.parametrize("height", [160, HEIGHT])
+def test_the_field_is_as_high_as_is_said(height):
+    frame = (drawn(DIAGONAL, height=height) == FRAME).all(axis=2)
+    rows = np.flatnonzero(frame.sum(axis=1) > WIDTH // 2)
+    assert rows[-1] - rows[0] == height - 1
+
+
 def test_a_line_passes_through_its_coordinates_without_gaps():
     plot = of_colour(field(drawn(DIAGONAL)), curves.BLUE)
     scale = Scale.around(np.array([0.0, 2.0]), WIDTH)

@@ -13,9 +13,9 @@ from seq2seq.text.corpus import ParallelCorpus, SentencePair
 from seq2seq.training.module_state import RESUMED, module_state
 
 
-@pytest.fixture
-def linked(configured, tmp_path):
-    """The training pairs of two lines with links in a file."""
+@pytest.fixture(params=["links", "validation_links"])
+def linked(request, configured, tmp_path):
+    """Two lines with links in a file: the training pairs, and those of validation."""
     (tmp_path / "a.en").write_text("don't sleep.\nyes\n")
     (tmp_path / "a.fr").write_text("ne dors pas.\noui\n")
 
@@ -26,12 +26,16 @@ def linked(configured, tmp_path):
             for split in ("train", "validation")
             for side, language in (("source", "en"), ("target", "fr"))
         ]
-        return build_corpus(
+        corpus = build_corpus(
             configured(
                 "data=parallel", "data.source_language=en", "data.target_language=fr", *files,
-                f"data.links={tmp_path}/links", *overrides,
+                f"data.{request.param}={tmp_path}/links", *overrides,
             ).data
-        ).train  # fmt: skip
+        )  # fmt: skip
+        splits = corpus.train, corpus.validation
+        own, other = splits if request.param == "links" else reversed(splits)
+        assert all(pair.alignment is None for pair in other)
+        return own
 
     return read
 
@@ -44,12 +48,12 @@ def test_links_of_words_between_white_space_become_those_of_their_parts(linked):
     assert second.alignment == ()
 
 
-def test_a_line_is_of_a_training_pair(linked):
+def test_a_line_is_of_a_pair(linked):
     assert [pair.alignment for pair in linked("0-0\n0-0\n", "data.limit=2")][1] == ((0, 0),)
     assert len(linked("0-0\n0-0\n0-0\n", "data.limit=2")) == 2
-    with pytest.raises(InputError, match="links has 3 lines for 2 training pairs: line n is of"):
+    with pytest.raises(InputError, match="links has 3 lines for 2 pairs: line n is of"):
         linked("0-0\n0-0\n0-0\n")
-    with pytest.raises(InputError, match="links has 1 lines for 2 training pairs: line n is of"):
+    with pytest.raises(InputError, match="links has 1 lines for 2 pairs: line n is of"):
         linked("0-0\n", "data.limit=2")
     with pytest.raises(
         InputError, match="line 2: link 1-0 is outside the sentence pair of 1 and 1"

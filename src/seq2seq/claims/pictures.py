@@ -18,6 +18,9 @@ from seq2seq.sweeps.by_length import by_length
 from seq2seq.sweeps.comparison_pictures import COLOURS, on_bands, series_by_length
 from seq2seq.sweeps.hypothesis import Question, Setting, Statement
 
+ROW = 80
+"""Pixels of a comparison."""
+
 TestMaterial = Callable[[Sequence[Run], Setting], Material]
 """What is known of runs, by the search that a setting names."""
 
@@ -97,4 +100,5 @@ def _differences(asked: Sequence[Question], found: Sequence[Compared]) -> Image:
     bounds = Series("to be passed", [*passed.values()], [*passed], kind="points")
     zero = Series("no difference", [0, 0], [0.5, len(found) + 0.5], kind="dashes")
     shown = [*intervals, zero, *([bounds] if passed else [])]
-    return render_curves(shown, x_label="difference", y_label="comparison")
+    height = ROW * len(found)
+    return render_curves(shown, x_label="difference", y_label="comparison", height=height)

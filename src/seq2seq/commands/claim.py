@@ -19,12 +19,22 @@ if TYPE_CHECKING:
     from seq2seq.claims.result import Result
 
 
+PLACES = ("data.root", "data.links", "data.validation_links")
+"""Of a corpus: what a file cannot know."""
+
+
 def main() -> int:
     """Judge and print."""
     parser = program_parser(__doc__)
     add = parser.add_argument
     add("claims", nargs="*", metavar="NAME", help="such as length; all")
-    add("--set", nargs="+", default=[], metavar="KEY=VALUE", help="runs_dir=… or sweep.jobs=…")
+    add(
+        "--set",
+        nargs="+",
+        default=[],
+        metavar="KEY=VALUE",
+        help="runs_dir=…, sweep.jobs=… or data.root=…",
+    )
     add("--judge", action="store_true", help="train nothing: judge the runs that are there")
     add(
         "--output",
@@ -70,7 +80,8 @@ def refuse_changes(overrides: list[str]) -> None:
     """
     from seq2seq.errors import InputError  # noqa: PLC0415
 
-    allowed = ("runs_dir", "sweep.jobs", "sweep.time_budget", "sweep.retry_failed", "sweep.keep")
+    of_sweep = ("runs_dir", "sweep.jobs", "sweep.time_budget", "sweep.retry_failed", "sweep.keep")
+    allowed = (*of_sweep, *PLACES)
     for each in overrides:
         if each.partition("=")[0] not in allowed:
             raise InputError(
@@ -83,7 +94,8 @@ def _tested(name: str, overrides: list[str], *, may_train: bool) -> "tuple[Resul
     from seq2seq.claims.arms import UnfinishedError  # noqa: PLC0415
     from seq2seq.claims.result import configured, judged  # noqa: PLC0415
 
-    config = configured(name, overrides)
+    of_sweep = [each for each in overrides if each.partition("=")[0] not in PLACES]
+    config = configured(name, of_sweep)
     try:
         return judged(name, config)
     except UnfinishedError:

@@ -42,5 +42,6 @@ def bleu_of(statistics: NDArray) -> NDArray:
     with np.errstate(divide="ignore", invalid="ignore"):
         precision = np.exp(np.log(smoothed / total).mean(axis=-1))
         brevity = np.exp(np.minimum(0.0, 1 - reference_length / length))
+        scored = 100 * brevity * precision
     is_scored = (total > 0).all(axis=-1) & found.any(axis=-1)
-    return np.where(is_scored, 100 * brevity * precision, 0.0)
+    return np.where(is_scored, scored, 0.0)

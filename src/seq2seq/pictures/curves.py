@@ -30,7 +30,7 @@ VERMILION: Colour = (0xD5, 0x5E, 0x00)
 
 WIDTH = 600
 HEIGHT = 380
-"""Pixels between the axes."""
+"""Pixels between the axes, where nothing else is said."""
 
 _SUPERSAMPLING = 8
 _LINE_WIDTH = 2.25
@@ -119,9 +119,14 @@ def pale(colour: Colour) -> Colour:
 
 
 def render_curves(
-    series: Sequence[Series], *, title: str = "", x_label: str, y_label: str
+    series: Sequence[Series],
+    *,
+    title: str = "",
+    x_label: str,
+    y_label: str,
+    height: int = HEIGHT,
 ) -> Image.Image:
-    """Draw functions of one variable.
+    """Draw functions of one variable, in a field of so many pixels in height.
 
     The last series lies on top of all but areas, which lie below. The first one leads the legend,
     where areas do not appear.
@@ -133,8 +138,8 @@ def render_curves(
         raise ValueError("a picture of curves needs at least one series")
     every = np.concatenate([each.coordinates() for each in series])
     x_scale = Scale.around(every[:, 0], WIDTH)
-    y_scale = Scale.around(every[:, 1], HEIGHT, upwards=True)
-    side = grid.axis(y_scale.ticks(), y_label, HEIGHT, gap=_GAP)
+    y_scale = Scale.around(every[:, 1], height, upwards=True)
+    side = grid.axis(y_scale.ticks(), y_label, height, gap=_GAP)
     head = _head(title, side.shape[1])
     body = grid.above(_plot(x_scale, y_scale), _foot(x_scale, x_label))
     series = sorted(series, key=lambda each: each.kind != "area")
@@ -154,7 +159,7 @@ def render_curves(
 
 def _plot(x_scale: Scale, y_scale: Scale) -> Pixels:
     """The framed field, with faint lines at the ticks."""
-    sheet = grid.paper(HEIGHT, WIDTH)
+    sheet = grid.paper(y_scale.length, WIDTH)
     sheet[:, [place for place, _ in x_scale.ticks()]] = ink(255, grid.SEPARATOR)
     sheet[[place for place, _ in y_scale.ticks()]] = ink(255, grid.SEPARATOR)
     sheet[[0, -1]] = sheet[:, [0, -1]] = ink(255, grid.FRAME)

@@ -39,15 +39,20 @@ def build_corpus(data: DataConfig) -> ParallelCorpus:
         corpus = ParallelCorpus(
             corpus.train[: data.limit], corpus.validation[: data.limit], corpus.test[: data.limit]
         )
+    exactly = data.limit is None
     if data.links is not None:
-        exactly = data.limit is None
-        corpus = replace(corpus, train=_linked(corpus.train, Path(data.links), exactly=exactly))
+        corpus = replace(corpus, train=_linked(corpus.train, "links", data.links, exactly=exactly))
+    if data.validation_links is not None:
+        given = corpus.validation, "validation_links", data.validation_links
+        corpus = replace(corpus, validation=_linked(*given, exactly=exactly))
     if data.overfit:
         corpus = replace(corpus, validation=corpus.train, test=corpus.train)
     return corpus
 
 
-def _linked(pairs: Sequence[SentencePair], path: Path, *, exactly: bool) -> list[SentencePair]:
+def _linked(
+    pairs: Sequence[SentencePair], key: str, path: str, *, exactly: bool
+) -> list[SentencePair]:
     """Pairs with the links of a file, a line for each; `exactly` if there may not be more lines.
 
     Raises:
@@ -55,11 +60,11 @@ def _linked(pairs: Sequence[SentencePair], path: Path, *, exactly: bool) -> list
     """
     from seq2seq.evaluation.pharaoh import read_pharaoh  # noqa: PLC0415 - numpy
 
-    links = read_pharaoh(path)
+    links = read_pharaoh(Path(path))
     if len(links) < len(pairs) or (exactly and len(links) > len(pairs)):
         raise InputError(
-            f"data.links={path} has {len(links):,} lines for {len(pairs):,} training pairs: line n "
-            "is of pair n, so that nothing may be held out of the training files"
+            f"data.{key}={path} has {len(links):,} lines for {len(pairs):,} pairs: line n is of "
+            "pair n, so that nothing may be held out of the training files"
         )
     return [
         _with_links(pair, each, f"{path}, line {number}")
