@@ -153,7 +153,8 @@ def test_commands_on_a_trained_model_answer(baseline, command):
     if into:
         assert said
         return
-    made = re.findall(r"\S+\.(?:html|png|txt)", command.partition("-o ")[2] or said)
+    _, named, files = command.replace(" --output ", " -o ").partition(" -o ")
+    made = re.findall(r"\S+\.(?:html|png|txt)", files if named else said)
     assert "BLEU" in said or (made and all(Path(path).stat().st_size for path in made))
 
 
@@ -198,3 +199,22 @@ def test_every_file_that_a_page_names_is_there():
     for page in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md")):
         for link in re.findall(r"\]\((?!https?:)([^)#\s]+)", page.read_text("utf-8")):
             assert (page.parent / link).exists(), f"{page.name}: {link}"
+
+
+def test_links_between_documents_lead_to_pages_and_headings():
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
+    for page in pages:
+        for path, heading in re.findall(r"\]\((?!https?:)([^)#\s]*)#?([^)\s]*)\)", read(page)):
+            target = (page.parent / path).resolve() if path else page
+            assert target.exists(), (page, path)
+            assert not heading or heading in headings(target), (page, path, heading)
+
+
+def headings(page):
+    """The names by which links find the headings of a page."""
+    titles = re.findall(r"^#+ (.*)$", read(page), flags=re.MULTILINE)
+    return [re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles]
+
+
+def read(page):
+    return page.read_text("utf-8")

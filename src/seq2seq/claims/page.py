@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from seq2seq.claims.result import Result, kept
+from seq2seq.claims.result import Result, claim_names, kept
 from seq2seq.plain_text import one_line
 from seq2seq.storage.writing import write_file
 from seq2seq.sweeps.hypothesis import files_now
@@ -14,10 +14,11 @@ HEAD = """# Claims about attention, tested
 
 Each was written down in [conf/sweep/claims](../conf/sweep/claims) before its first run; the program
 tests it, and writes this page: `python scripts/claim.py NAME`. *Reproduced*: all that was expected
-is so; *not reproduced*: nothing of it; *depends*: some. Differences stand with an interval of 95 %
-for all comparisons of a claim that decide, luck with sentences and seeds considered
-([sweeps.md](sweeps.md)). Time is that of all runs, on a core each. *Stale*: what the row rests on
-has changed since.
+is so; *not reproduced*: nothing of it; *depends*: some. Behind each difference stands its interval;
+those of the comparisons that decide a claim hold together at 95 %, and allow for luck with
+sentences and with seeds ([sweeps.md](sweeps.md)). A comparison that is *asked only* decides
+nothing; *not shown*: the interval holds both. BLEU, AER and words that stay are of a hundred.
+Time is that of all runs, on a core each. *Stale*: what the row rests on has changed since.
 """
 
 
@@ -32,7 +33,10 @@ def write_page(folder: Path) -> Path:
     now = files_now() if results else {}
     rows += [_row(each, now) for each in results]
     sections = [_section(each, folder / FOLDER) for each in results]
-    write_file(folder / PAGE, "\n".join([HEAD, *rows, "", *sections]))
+    known = {each.name for each in results}
+    waiting = ", ".join(f"`{name}`" for name in claim_names() if name not in known)
+    rest = [f"Written down and not run yet: {waiting}.", ""] if waiting else []
+    write_file(folder / PAGE, "\n".join([HEAD, *rows, "", *rest, *sections]))
     return folder / PAGE
 
 
