@@ -339,6 +339,16 @@ def test_other_weights_that_nobody_knows_are_refused_before_the_first_run(runs):
         claim_of(config)
 
 
+def test_what_decides_a_training_is_of_its_corpus():
+    of_text = hypothesis.files_of(configured("length_multi30k", []).sweep)
+    of_grammar = hypothesis.files_of(configured("length", []).sweep)
+    real = {f"conf/recipe/{name}.yaml" for name in ("multi30k", "standard")}
+    assert of_text.keys() - of_grammar.keys() == real | {"conf/experiment/speedrun.yaml"}
+    made = {f"data/grammar/{name}.yaml" for name in ("lexicon", "rules")}
+    assert of_grammar.keys() - of_text.keys() == made | {"conf/recipe/small.yaml"}
+    assert of_text.items() | of_grammar.items() == hypothesis.files_now().items()
+
+
 def test_a_row_is_stale_when_code_that_it_rests_on_has_changed(runs, tmp_path, monkeypatch):
     result, picture = judged("length", sweep_of(runs))
     keep(result, picture, tmp_path / "claims")

@@ -84,5 +84,5 @@ def test_a_claim_trains_and_is_judged_in_its_smallest_form(name, tmp_path, gramm
     result, picture = judged(name, replace(base, sweep=replace(base.sweep, **values)))
     assert len(result.found) == len(design["claim"]["comparisons"])
     assert result.num_runs >= 2
-    assert result.rests_on == hypothesis.files_now()
+    assert result.rests_on == hypothesis.files_of(base.sweep)
     assert picture.startswith(b"\x89PNG")

@@ -12,7 +12,7 @@ from seq2seq.config import SweepConfig
 from seq2seq.errors import InputError
 from seq2seq.evaluation.faithfulness import CHANGES
 from seq2seq.experiments.ledger import FILE_NAME
-from seq2seq.own_files import CONF, OWN, PACKAGE
+from seq2seq.own_files import OWN, PACKAGE
 from seq2seq.runs.run_folder import safe_name
 from seq2seq.storage.digests import value_digest
 from seq2seq.storage.typed_json import Number, Plain, converted, encoded, read_json
@@ -20,6 +20,12 @@ from seq2seq.storage.writing import write_file
 
 DECIDING = ("attention", "grammar", "model", "text", "training")
 """Rooms of the program."""
+
+OF_GRAMMAR = ("data/grammar/*.yaml", "conf/recipe/small.yaml")
+OF_TEXT = tuple(
+    f"conf/{name}.yaml" for name in ("recipe/multi30k", "recipe/standard", "experiment/speedrun")
+)
+"""What else decides runs on the built-in corpus, and on Multi30k."""
 
 WEIGHTS = "weights"
 """The key of a setting that says what attention has instead of its own weights, of `CHANGES`."""
@@ -133,7 +139,7 @@ def keep_hypothesis(config: SweepConfig, runs_dir: str) -> None:
     if has_runs(folder):
         require_hypothesis(config, folder)
     else:
-        write_file(folder / KEPT, encoded(_Kept(digest=_digest(config), rests_on=files_now())))
+        write_file(folder / KEPT, encoded(_Kept(digest=_digest(config), rests_on=files_of(config))))
 
 
 def require_hypothesis(config: SweepConfig, folder: Path) -> dict[str, str]:
@@ -151,9 +157,19 @@ def require_hypothesis(config: SweepConfig, folder: Path) -> dict[str, str]:
     return kept.rests_on
 
 
+def files_of(config: SweepConfig) -> dict[str, str]:
+    """Those of `files_now` that decide the runs of a sweep: of the built-in corpus, or of text."""
+    others = OF_GRAMMAR if "experiment" in config.parameters else OF_TEXT
+    return {
+        name: digest
+        for name, digest in files_now().items()
+        if not any(Path(name).match(each) for each in others)
+    }
+
+
 def files_now() -> dict[str, str]:
     """Digests of the files that decide what a training gives; comments of code decide nothing."""
-    found = [*(OWN / "data" / "grammar").glob("*.yaml"), CONF / "recipe" / "small.yaml"]
+    found = [path for name in (*OF_GRAMMAR, *OF_TEXT) for path in OWN.glob(name)]
     for room in DECIDING:
         found += (PACKAGE / room).rglob("*.py")
     return {_name(path): sha256(_content(path)).hexdigest()[:16] for path in sorted(found)}
