@@ -24,7 +24,7 @@ WALK: dict[str, tuple[float, str]] = {
     "make train": (9, r"test +BLEU 9[5-9]\.\d"),
     "make demo": (2, r"demo\.html"),
     "python scripts/plot_attention.py": (1, r"picture\.png"),
-    "python scripts/probe_attention.py": (4, r"most attended token"),
+    "python scripts/probe_attention.py": (4, r"stay: permuted weights"),
     "python scripts/export_attention.py": (1, r"page\.html"),
     "python train.py decoder=context": (9, r"test +BLEU [3-6]\d\."),
     "python train.py attention=scaled_dot": (9, r"test +BLEU 9\d\."),

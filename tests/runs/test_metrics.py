@@ -41,6 +41,8 @@ def test_a_metric_is_on_the_card_in_its_table_and_in_the_record(name, tmp_path):
     assert metric.title in score_table({"greedy": card})
     line = summary({"test": card.as_dict(), "seconds": 1}, tmp_path).splitlines()[0]
     assert (f" {metric.brief} 100.0 " in line) is bool(metric.brief)
+    monitored = summary({"test": card.as_dict(), "seconds": 1}, tmp_path, name).splitlines()[0]
+    assert monitored.startswith(f"test        {metric.brief or metric.title} {best}.0   ")
     require_scores({"test": {name: 50.0}})
     with pytest.raises(ValueError, match=name):
         require_scores({"test": {name: "much"}})

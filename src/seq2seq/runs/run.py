@@ -83,7 +83,8 @@ def _run(config: Config, run_dir: Path, overrides: Sequence[str], job: ProcessGr
         with record.kept(), refusals_in_one_line(run_dir):
             metrics = _train(config, corpus, record, job)
     if job.is_first:
-        print(summary(metrics, run_dir, to_try=new_sources(config.data, corpus)))
+        to_try = new_sources(config.data, corpus)
+        print(summary(metrics, run_dir, config.trainer.monitor, to_try))
     return metrics
 
 
@@ -123,7 +124,7 @@ def _leave_finished(config: Config, run_dir: Path) -> Metrics:
     metrics = finished_scores(run_dir) or {}
     finish_record(run_dir, metrics)
     print(one_line(f"{run_dir} is finished; give another name=… to train again"))
-    print(summary(metrics, run_dir))
+    print(summary(metrics, run_dir, config.trainer.monitor))
     return metrics
 
 
@@ -187,13 +188,18 @@ def _train(config: Config, corpus: ParallelCorpus, record: RunRecord, job: Proce
     return metrics
 
 
-def summary(metrics: Metrics, run_dir: Path, to_try: Sequence[str] = ()) -> str:
-    """Where the results are, the scores, and what to do next, with sentences for it."""
+def summary(
+    metrics: Metrics, run_dir: Path, monitored: str = "", to_try: Sequence[str] = ()
+) -> str:
+    """Where the results are, the scores, and what to do next, with sentences for it.
+
+    Of the scores, those that have a brief title, and the one that was monitored.
+    """
     scores = [
         line
         for split, card in metrics.items()
         if isinstance(card, dict)
-        for line in _score_lines(split, card)
+        for line in _score_lines(split, card, monitored)
     ]
     seconds = round(metrics["seconds"])
     lines = [
@@ -225,19 +231,22 @@ def _share_lines(metrics: Metrics) -> list[str]:
     return [f"of training {tensorboard} on TensorBoard, {data} waiting for data; padding {padding}"]
 
 
-def _score_lines(split: str, card: Metrics) -> list[str]:
+def _score_lines(split: str, card: Metrics, monitored: str) -> list[str]:
     """The scores of a split: of greedy search and, where there was one, of beam search."""
     searches = [(split, card, "greedy")]
     if card.get("beam"):
         searches.append(("", card["beam"], "beam search"))
     return [
-        f"{title:<11} {_briefly(scores)}   ({scores['num_sentences']:,} sentences, {search})"
+        f"{title:<11} {_briefly(scores, monitored)}   "
+        f"({scores['num_sentences']:,} sentences, {search})"
         for title, scores, search in searches
     ]
 
 
-def _briefly(scores: Metrics) -> str:
+def _briefly(scores: Metrics, monitored: str) -> str:
     briefs = {name: each.brief for name, each in METRICS.built_in.items() if each.brief}
+    if monitored in scores:
+        briefs = {monitored: METRICS[monitored].title} | briefs
     return "   ".join(
         f"{brief} {_number(scores.get(name), '.1f')}" for name, brief in briefs.items()
     )
