@@ -135,24 +135,28 @@ def _their_config(folder: Path, models: Path, logged: int) -> dict[str, Any]:
             },
         },
         "testing": {"beam_size": 1, "batch_size": BATCH, "max_output_length": 40},
-        "training": {
-            "optimizer": "adam",
-            "learning_rate": RATE,
-            "scheduling": "exponential",
-            "decrease_factor": 0.99,
-            "clip_grad_norm": 1.0,
-            "batch_size": BATCH,
-            "epochs": 1,
-            "validation_freq": 2 * logged,  # never
-            "logging_freq": logged,
-            "early_stopping_metric": "loss",
-        },
+        "training": _their_training(logged),
         "model": {
             "initializer": "xavier_uniform",
             "encoder": recurrent | {"bidirectional": True},
             "decoder": recurrent | decoder,
         },
     }  # fmt: skip
+
+
+def _their_training(logged: int) -> dict[str, Any]:
+    return {
+        "optimizer": "adam",
+        "learning_rate": RATE,
+        "scheduling": "exponential",
+        "decrease_factor": 0.99,
+        "clip_grad_norm": 1.0,
+        "batch_size": BATCH,
+        "epochs": 1,
+        "validation_freq": 2 * logged,  # never
+        "logging_freq": logged,
+        "early_stopping_metric": "loss",
+    }
 
 
 def _their_side(side: str, language: str, folder: Path, models: Path) -> dict[str, Any]:

@@ -166,6 +166,7 @@ def test_only_what_a_user_names_is_opened_for_writing_elsewhere():
     assert places_of(called) == {
         "document_configuration.py",  # its page
         "alignment.py",  # what an aligner reads, in a temporary folder
+        "epoch.py",  # what another program reads, likewise
         "seq2seq.commands.plot",  # the picture that -o names
         "seq2seq.training.checkpoint_io",  # a checkpoint that Lightning no longer wants
         "seq2seq.command_line.printing",  # nowhere

@@ -13,8 +13,8 @@ from seq2seq.evaluation.metrics import METRICS, Metric, quick_metrics, scores_of
 from seq2seq.evaluation.score_card import score_card, score_table
 from seq2seq.experiments.metrics import require_scores
 from seq2seq.runs.preparation import _require_gold
-from seq2seq.runs.run import summary
 from seq2seq.runs.run_record import monitor
+from seq2seq.runs.summary import summary
 from seq2seq.runs.training_run import shown_metrics
 from seq2seq.sweeps.comparison import compared_by
 

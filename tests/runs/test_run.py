@@ -16,9 +16,10 @@ from seq2seq.experiments.ledger import State, read_ledger, write_ledger
 from seq2seq.experiments.translations import read_translations
 from seq2seq.runs import run as run_module
 from seq2seq.runs.rerun import differences, rerun
-from seq2seq.runs.run import run, summary
+from seq2seq.runs.run import run
 from seq2seq.runs.run_record import config_values, finished_scores
 from seq2seq.runs.saved_config import load_config
+from seq2seq.runs.summary import summary
 from seq2seq.storage.folder_lock import FolderLock
 from seq2seq.training.checkpoint_file import read_checkpoint, write_checkpoint
 from seq2seq.training.interruption import StopOnSignal

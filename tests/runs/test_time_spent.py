@@ -6,7 +6,8 @@ from lightning.pytorch import Trainer
 from lightning.pytorch.loggers import TensorBoardLogger
 
 from benchmarks.batches import split_of
-from seq2seq.runs.run import run, summary
+from seq2seq.runs.run import run
+from seq2seq.runs.summary import summary
 from seq2seq.tensorboard.event_log import EventLog, drawing, drawing_seconds
 from seq2seq.text.loader import BatchLoader, LoaderCost
 

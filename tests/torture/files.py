@@ -15,8 +15,8 @@ from seq2seq.decoding.translator import Translator
 from seq2seq.errors import InputError
 from seq2seq.experiments.report import print_rows
 from seq2seq.plain_text import one_line
-from seq2seq.runs.run import summary
 from seq2seq.runs.run_record import finished_scores
+from seq2seq.runs.summary import summary
 from seq2seq.storage.digests import file_digests, value_digest
 from seq2seq.sweeps.comparison import as_csv, as_markdown, compare_runs, write_report
 from seq2seq.tensorboard.plugin.views import _description

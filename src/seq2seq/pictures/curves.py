@@ -119,12 +119,7 @@ def pale(colour: Colour) -> Colour:
 
 
 def render_curves(
-    series: Sequence[Series],
-    *,
-    title: str = "",
-    x_label: str,
-    y_label: str,
-    height: int = HEIGHT,
+    series: Sequence[Series], *, title: str = "", x_label: str, y_label: str, height: int = HEIGHT
 ) -> Image.Image:
     """Draw functions of one variable, in a field of so many pixels in height.
 
