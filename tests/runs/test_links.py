@@ -37,6 +37,7 @@ def linked(request, configured, tmp_path):
         assert all(pair.alignment is None for pair in other)
         return own
 
+    read.split = {"links": "training", "validation_links": "validation"}[request.param]
     return read
 
 
@@ -51,9 +52,13 @@ def test_links_of_words_between_white_space_become_those_of_their_parts(linked):
 def test_a_line_is_of_a_pair(linked):
     assert [pair.alignment for pair in linked("0-0\n0-0\n", "data.limit=2")][1] == ((0, 0),)
     assert len(linked("0-0\n0-0\n0-0\n", "data.limit=2")) == 2
-    with pytest.raises(InputError, match="links has 3 lines for 2 pairs: line n is of"):
+    with pytest.raises(
+        InputError, match=f"links has 3 lines for 2 {linked.split} pairs: line n is of"
+    ):
         linked("0-0\n0-0\n0-0\n")
-    with pytest.raises(InputError, match="links has 1 lines for 2 pairs: line n is of"):
+    with pytest.raises(
+        InputError, match=f"links has 1 lines for 2 {linked.split} pairs: line n is of"
+    ):
         linked("0-0\n", "data.limit=2")
     with pytest.raises(
         InputError, match="line 2: link 1-0 is outside the sentence pair of 1 and 1"

@@ -5,7 +5,6 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 from seq2seq.config import Config
 from seq2seq.errors import InputError
@@ -25,16 +24,13 @@ from seq2seq.runs.run_record import (
     finished_scores,
     refuse_other_finished,
 )
-from seq2seq.runs.summary import summary
+from seq2seq.runs.summary import Metrics, summary
 from seq2seq.storage.failures import refusals_in_one_line
 from seq2seq.storage.folder_lock import FolderLock
 from seq2seq.storage.typed_json import encoded
 from seq2seq.storage.writing import write_file
 from seq2seq.text.corpus import ParallelCorpus
 from seq2seq.training.process_group import ProcessGroup
-
-Metrics = dict[str, Any]
-"""What ``metrics.json`` holds: scores by split, then facts of the run."""
 
 
 def run(config: Config, run_dir: Path, overrides: Sequence[str] = ()) -> Metrics:

@@ -1,6 +1,6 @@
 """The last lines of a run: its scores, and what to do next."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +8,8 @@ from seq2seq.command_line.calling import as_called
 from seq2seq.evaluation.metrics import METRICS
 from seq2seq.plain_text import one_line
 
-Metrics = Mapping[str, Any]
-"""What ``metrics.json`` holds."""
+Metrics = dict[str, Any]
+"""What ``metrics.json`` holds: scores by split, then facts of the run."""
 
 
 def summary(

@@ -41,17 +41,20 @@ def build_corpus(data: DataConfig) -> ParallelCorpus:
         )
     exactly = data.limit is None
     if data.links is not None:
-        corpus = replace(corpus, train=_linked(corpus.train, "links", data.links, exactly=exactly))
+        where = f"data.links={data.links}", "training"
+        linked = _linked(corpus.train, Path(data.links), *where, exactly=exactly)
+        corpus = replace(corpus, train=linked)
     if data.validation_links is not None:
-        given = corpus.validation, "validation_links", data.validation_links
-        corpus = replace(corpus, validation=_linked(*given, exactly=exactly))
+        where = f"data.validation_links={data.validation_links}", "validation"
+        linked = _linked(corpus.validation, Path(data.validation_links), *where, exactly=exactly)
+        corpus = replace(corpus, validation=linked)
     if data.overfit:
         corpus = replace(corpus, validation=corpus.train, test=corpus.train)
     return corpus
 
 
 def _linked(
-    pairs: Sequence[SentencePair], key: str, path: str, *, exactly: bool
+    pairs: Sequence[SentencePair], path: Path, given: str, split: str, *, exactly: bool
 ) -> list[SentencePair]:
     """Pairs with the links of a file, a line for each; `exactly` if there may not be more lines.
 
@@ -60,11 +63,11 @@ def _linked(
     """
     from seq2seq.evaluation.pharaoh import read_pharaoh  # noqa: PLC0415 - numpy
 
-    links = read_pharaoh(Path(path))
+    links = read_pharaoh(path)
     if len(links) < len(pairs) or (exactly and len(links) > len(pairs)):
         raise InputError(
-            f"data.{key}={path} has {len(links):,} lines for {len(pairs):,} pairs: line n is of "
-            "pair n, so that nothing may be held out of the training files"
+            f"{given} has {len(links):,} lines for {len(pairs):,} {split} pairs: line n "
+            "is of pair n, so that nothing may be held out of the training files"
         )
     return [
         _with_links(pair, each, f"{path}, line {number}")
