@@ -100,6 +100,24 @@ def test_a_program_goes_on_where_nobody_reads_it_any_more(tmp_path):
     assert said.read_text().count("y\n") == 3
 
 
+def test_a_line_that_is_printed_to_a_file_can_be_read_while_the_program_goes_on(tmp_path):
+    said = tmp_path / "said"
+    program = """
+import sys
+from pathlib import Path
+from seq2seq.command_line.printing import print_while_read
+print_while_read()
+print("epoch 1")
+print(Path(sys.argv[1]).read_text() == "epoch 1\\n")
+"""
+    with said.open("w") as file:
+        command = [sys.executable, "-c", program, said]
+        subprocess.run(
+            command, stdout=file, env=os.environ | {"PYTHONPATH": str(SOURCE)}, check=True
+        )
+    assert said.read_text() == "epoch 1\nTrue\n"
+
+
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
 def test_a_full_disk_is_one_line_and_status_1_whatever_the_program(tmp_path, capsys, number):
     def work(_):

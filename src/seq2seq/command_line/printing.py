@@ -7,9 +7,10 @@ from typing import Any
 
 
 def print_while_read() -> None:
-    """From now on, what standard output and error cannot take goes nowhere.
+    """From now on, what standard output and error cannot take goes nowhere; the rest at once.
 
-    A pipe whose reader has ended, a terminal that was closed, a disk that is full.
+    A pipe whose reader has ended, a terminal that was closed, a disk that is full. Lines are
+    not held back: of a training that writes to a file each epoch can be read when it has ended.
     """
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
@@ -35,7 +36,7 @@ def _forgiving(stream: io.TextIOWrapper) -> io.TextIOWrapper:
         io.BufferedWriter(_WhileRead(stream)),
         encoding=stream.encoding,
         errors=stream.errors,
-        line_buffering=stream.line_buffering,
+        line_buffering=True,
         write_through=stream.write_through,
     )
 
