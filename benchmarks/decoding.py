@@ -27,6 +27,8 @@ from seq2seq.text.bucketing import BatchSize, sorted_order
 AS_LONG_AS_SOURCE = LengthBounds(min_factor=1.0, max_factor=1.0, max_extra=0)
 BEAM = 5
 PENALTY = LengthPenalty("average")
+PRUNE = 3.0
+"""Nats; see `beam_search`."""
 SINGLY = 10
 """The textbook translates every so-manyth sentence."""
 
@@ -79,9 +81,9 @@ def _speeds(
         for batch in batches:
             greedy_search(project, batch, bounds=bounds)
 
-    def beam() -> None:
+    def beam(prune: float | None = None) -> None:
         for batch in batches:
-            beam_search(project, batch, size=BEAM, penalty=PENALTY, bounds=bounds)
+            beam_search(project, batch, size=BEAM, penalty=PENALTY, bounds=bounds, prune=prune)
 
     def mixed(search: Callable[[], None]) -> None:
         with torch.autocast(device.type, torch.bfloat16):
@@ -97,6 +99,7 @@ def _speeds(
         f"beam{BEAM}": (len(sources), beam),
         "greedy_bf16": (len(sources), lambda: mixed(greedy)),
         f"beam{BEAM}_bf16": (len(sources), lambda: mixed(beam)),
+        f"beam{BEAM}_bf16_pruned": (len(sources), lambda: mixed(lambda: beam(PRUNE))),
     }
     times: dict[str, list[float]] = {name: [] for name in searches}
     for _ in range(rounds):

@@ -59,7 +59,14 @@ def test_a_trained_model_is_measured_on_a_file(tmp_path, monkeypatch, capsys, mo
     monkeypatch.setattr("sys.argv", ["speed.py", *arguments])
     assert speed.main() == 0
     figures = json.loads(path.read_text())
-    searches = {"textbook_greedy", "greedy", "beam5", "greedy_bf16", "beam5_bf16"}
+    searches = {
+        "textbook_greedy",
+        "greedy",
+        "beam5",
+        "greedy_bf16",
+        "beam5_bf16",
+        "beam5_bf16_pruned",
+    }
     assert figures["sentences_per_second"].keys() == searches
     assert all(speed > 0 for speed in figures["sentences_per_second"].values())
     assert "beam5_bf16" in capsys.readouterr().out

@@ -20,6 +20,7 @@ class Rules:
     max_factor: float = 1.0
     max_extra: int = 3
     prefix: list = field(default_factory=list)
+    prune: float | None = None
 
     def greatest(self, source_length):
         """Most tokens, the end among them."""
@@ -56,7 +57,7 @@ class Hypothesis:
 
 @torch.no_grad()
 def beam(members, sentence, rules):
-    """The best hypotheses of an ensemble, the search carried to its end: nothing leaves early."""
+    """The best hypotheses of an ensemble: but what is pruned, nothing leaves early."""
     memories = [member.encode(sentence) for member in members]
     states = [member.start(memory) for member, memory in zip(members, memories, strict=True)]
     live, finished = [Hypothesis((), 0.0, [], states)], []
@@ -66,7 +67,11 @@ def beam(members, sentence, rules):
         chosen = grown[: rules.size - len(finished)]
         is_last = length == rules.greatest(len(sentence))
         finished += [each for each in chosen if each.ids[-1] == END or is_last]
-        live = [each for each in chosen if each.ids[-1] != END]
+        live = [
+            each
+            for each in chosen
+            if each.ids[-1] != END and each.score >= chosen[0].score - (rules.prune or math.inf)
+        ]
     finished.sort(key=lambda hypothesis: -rules.rank(hypothesis.score, len(hypothesis.ids)))
     return finished[: rules.num_best]
 

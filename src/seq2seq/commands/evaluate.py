@@ -35,6 +35,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--length-penalty", default="average", help="none, average or gnmt (default: average)")
     add("--alpha", type=float, default=0.6, help="exponent of the gnmt penalty (default: 0.6)")
     add("--max-length", type=float, metavar="R", help="tokens for one (default: the model's bound)")
+    add("--prune", type=float, metavar="NATS", help="drop what is so far below the best: faster")
     add("--json", action="store_true", help="print the scores as JSON")
     return parser
 
@@ -56,6 +57,7 @@ def _evaluate(arguments: argparse.Namespace) -> int:
         length_penalty=arguments.length_penalty,
         alpha=arguments.alpha,
         max_length=arguments.max_length,
+        prune=arguments.prune,
     )
     translator = Translator.load(
         *arguments.model, device=arguments.device, precision=arguments.precision

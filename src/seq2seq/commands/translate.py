@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from seq2seq.decoding.translator import Translator
 
 CONDITIONS = (
-    "beam", "n_best", "length_penalty", "alpha", "min_length", "max_length", "sample",
+    "beam", "n_best", "length_penalty", "alpha", "min_length", "max_length", "prune", "sample",
     "temperature", "top_k", "seed", "replace_unknown", "json", "batch_tokens", "window",
 )  # fmt: skip
 """Options that must be the same where a translation is continued, beside the precision in use."""
@@ -56,6 +56,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--alpha", type=float, default=0.6, help="exponent of the gnmt penalty (default: 0.6)")
     add("--min-length", type=float, default=0.0, metavar="R", help="tokens for a source token")
     add("--max-length", type=float, metavar="R", help="and 10 more (default: the model's)")
+    add("--prune", type=float, metavar="NATS", help="drop what is so far below the best: faster")
     add("--sample", action="store_true", help="draw every token at random instead")
     add("--temperature", type=float, default=1.0, help="of sampling (default: 1.0)")
     add("--top-k", type=int, metavar="K", help="sample among the likeliest K tokens only")
@@ -184,6 +185,7 @@ def _search(arguments: argparse.Namespace) -> "Search":
         alpha=arguments.alpha,
         min_length=arguments.min_length,
         max_length=arguments.max_length,
+        prune=arguments.prune,
         sampling={n: getattr(arguments, n) for n in names} if arguments.sample else None,
     )
 

@@ -43,11 +43,11 @@ def follow_choices(
     steps: list[tuple[Tensor, Tensor]] = []
     while len(sentences):
         number = len(steps)
-        log_probabilities, weights = stepper.advance(tokens)
+        every = torch.arange(len(sentences), device=sentences.device)
+        log_probabilities, weights = stepper.advance(tokens, every)
         forbid(log_probabilities, number + 1 < least[sentences])
-        tokens = choose(log_probabilities.squeeze(1), sentences, number).unsqueeze(1)
-        scores = log_probabilities.gather(2, tokens.unsqueeze(2)).squeeze(2)
-        steps.append((sentences, scores.squeeze(1)))
+        tokens = choose(log_probabilities, sentences, number).unsqueeze(1)
+        steps.append((sentences, log_probabilities.gather(1, tokens).squeeze(1)))
         trace.steps.append(Step(sentences, only, weights, only, tokens))
         lengths[sentences] = number + 1
         unfinished = (tokens.squeeze(1) != END_ID) & (number + 1 < greatest[sentences])

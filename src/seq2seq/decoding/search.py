@@ -1,5 +1,6 @@
 """The one door to the searches: how to search, as a value."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -25,6 +26,7 @@ class Search:
         min_length: target tokens of a source token at least.
         max_length: the same at most, and 10 more; None for what the model was trained for.
         sampling: draw the tokens instead; None to search.
+        prune: nats that the others may be below the best hypothesis, see `beam`; None for any.
 
     Raises:
         ValueError: the values do not go together.
@@ -36,11 +38,14 @@ class Search:
     min_length: float = 0.0
     max_length: float | None = None
     sampling: Sampling | None = None
+    prune: float | None = None
 
     def __post_init__(self) -> None:
         self.bounds(DEFAULT_BOUNDS)
         if not 1 <= self.num_best <= self.beam:
             raise ValueError(f"{self.num_best} best of a beam of {self.beam}: widen the beam")
+        if self.prune is not None and not 0 < self.prune < math.inf:
+            raise ValueError(f"what is pruned is more than 0 nats below the best, not {self.prune}")
         if self.sampling is not None and self.beam > 1:
             raise ValueError(f"sampling follows one hypothesis, not a beam of {self.beam}")
 
@@ -107,4 +112,5 @@ def run_search(
         penalty=search.penalty,
         bounds=bounds,
         prefixes=prefixes,
+        prune=search.prune,
     )

@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from seq2seq.decoding.packed import packed
 from seq2seq.model.fused.choice import for_search
 from seq2seq.model.memory import select_state
 from seq2seq.model.precision import at_least_float32
@@ -41,9 +42,13 @@ class Stepper:
         return torch.promote_types(self._states[0][0].dtype, torch.float32)
 
     def advance(
-        self, tokens: Int[Tensor, "N W"]
-    ) -> tuple[Float[Tensor, "N W V"], Float[Tensor, "N W S"]]:
+        self, tokens: Int[Tensor, "N W"], live: Int[Tensor, " R"]
+    ) -> tuple[Float[Tensor, "R V"], Float[Tensor, "N W S"]]:
         """One step after the given tokens.
+
+        Args:
+            tokens: the last of each hypothesis.
+            live: which of the N W hypotheses are asked for their next token.
 
         Returns:
             Log-probabilities of the next token, in float32 at least, free to be written to until
@@ -56,13 +61,13 @@ class Stepper:
         ]
         self._states = [state for _, state, _ in steps]
         logs = [
-            outputs(features)
+            outputs(features.index_select(0, live))
             for outputs, (features, _, _) in zip(self._outputs, steps, strict=True)
         ]
         found = _mean_probabilities(logs)
         looked = [weights for _, _, weights in steps if weights is not None]
-        weights = torch.stack(looked).mean(dim=0) if looked else found[:, :0]
-        return found.unflatten(0, tokens.shape), weights.unflatten(0, tokens.shape)
+        weights = torch.stack(looked).mean(dim=0) if looked else found.new_empty(tokens.numel(), 0)
+        return found, weights.unflatten(0, tokens.shape)
 
     def follow(self, kept: Int[Tensor, " M"] | None, parents: Int[Tensor, "N X"]) -> None:
         """Go on with the hypotheses whose parents are given, X a sentence.
@@ -89,16 +94,16 @@ class _LogProbabilities:
     """
 
     def __init__(self, output: nn.Linear) -> None:
-        self._output = output
+        self._logits, self._size = packed(output, ROWS), len(output.weight)
         self._rows = output.weight.new_empty(0)
 
     def __call__(self, features: Float[Tensor, "N R"]) -> Float[Tensor, "N V"]:
         if len(self._rows) < len(features):
             dtype = torch.promote_types(features.dtype, torch.float32)
-            self._rows = features.new_empty(len(features), len(self._output.weight), dtype=dtype)
+            self._rows = features.new_empty(len(features), self._size, dtype=dtype)
         found = self._rows[: len(features)]
         for part, rows in zip(features.split(ROWS), found.split(ROWS), strict=True):
-            torch.log_softmax(at_least_float32(self._output(part)), dim=-1, out=rows)
+            torch.log_softmax(at_least_float32(self._logits(part)), dim=-1, out=rows)
         return found
 
 
@@ -107,7 +112,7 @@ def _mean_probabilities(logs: list[Tensor]) -> Tensor:
     return logs[0] if len(logs) == 1 else torch.stack(logs).logsumexp(dim=0) - math.log(len(logs))
 
 
-def forbid(log_probabilities: Float[Tensor, "N W V"], too_short: Bool[Tensor, " N"]) -> None:
+def forbid(log_probabilities: Float[Tensor, "R V"], too_short: Bool[Tensor, " R"]) -> None:
     """Exclude, in place, what cannot come next: padding, ``<bos>``, and ``<eos>`` too early."""
     log_probabilities[..., [PADDING_ID, BEGIN_ID]] = -torch.inf
-    log_probabilities[..., END_ID].masked_fill_(too_short.unsqueeze(1), -torch.inf)
+    log_probabilities[..., END_ID].masked_fill_(too_short, -torch.inf)
