@@ -10,7 +10,6 @@ from torch import Tensor, nn
 from seq2seq.decoding.packed import packed
 from seq2seq.model.fused.choice import for_search
 from seq2seq.model.memory import select_state
-from seq2seq.model.precision import at_least_float32
 from seq2seq.model.seq2seq import Seq2Seq
 from seq2seq.text.batch import SourceBatch
 from seq2seq.text.vocabulary import BEGIN_ID, END_ID, PADDING_ID
@@ -103,7 +102,7 @@ class _LogProbabilities:
             self._rows = features.new_empty(len(features), self._size, dtype=dtype)
         found = self._rows[: len(features)]
         for part, rows in zip(features.split(ROWS), found.split(ROWS), strict=True):
-            torch.log_softmax(at_least_float32(self._logits(part)), dim=-1, out=rows)
+            torch.log_softmax(rows.copy_(self._logits(part)), dim=-1, out=rows)
         return found
 
 
