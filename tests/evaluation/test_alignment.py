@@ -1,3 +1,5 @@
+import gzip
+import re
 from itertools import product
 
 import numpy as np
@@ -16,6 +18,8 @@ from seq2seq.evaluation.alignment import (
     threshold_links,
     word_indices,
 )
+from seq2seq.text.corpus import SentencePair
+from tests.tiny import codecs_of
 
 PIECES = ["▁The", "▁cat", "s", "▁sl", "ee", "p", ".", "<eos>"]
 WORDS = ["The", "cats", "sleep", "."]
@@ -45,13 +49,40 @@ def test_words_are_words_and_unknown_ones_too():
     [
         (["▁", "Hé", "▁", "▁ho", "▁"], ["Hé", "ho"], [0, 0, 1, 1, 1]),
         (["▁a", "<0xE2>", "<0x82>", "<0xAC>", "▁b"], ["a€", "b"], [0, 0, 0, 0, 1]),
+        (["▁n", "<0xC2>", "<0xA0>", "4", "▁b"], ["n", "4", "b"], [0, 1, 1, 1, 2]),
+        (["▁n", "<0xE2>", "<0x80>", "<0xAF>", "▁b"], ["n", "b"], [0, 1, 1, 1, 1]),
+        (["▁a", "<0xE2>", "<0x82>", "<0xAC>", "b", "▁c"], None, [0, 0, 0, 0, 0, 1]),
+        (["▁a", "<0xE2>", "b"], None, [0, 0, 0]),
+        (["▁n", "<0xC2>", "<0xA0>", "4"], None, [0, 1, 1, 1]),
         (["▁aujourd", "'", "hui"], ["aujourd'", "hui"], [0, 0, 1]),
         (["▁a", "b▁c", "d"], ["ab", "cd"], [0, 0, 1]),
     ],
-    ids=["blanks", "bytes", "apostrophe", "space inside"],
+    ids=[
+        "blanks",
+        "bytes",
+        "a space in bytes",
+        "a space in bytes at an end",
+        "bytes, own words",
+        "part of a sign",
+        "a space in bytes, own words",
+        "apostrophe",
+        "space inside",
+    ],
 )
 def test_a_piece_belongs_to_the_word_of_its_first_character(pieces, words, expected):
     assert word_indices(pieces, words) == expected
+
+
+def test_sentences_of_multi30k_with_unusual_white_space_are_spelt_to_their_end(real_data, tmp_path):
+    with gzip.open(real_data / "multi30k" / "train.de.gz", "rt", newline="\n") as file:
+        texts = [line.rstrip("\n") for line in file]
+    unusual = [text for text in texts if re.search(r"[^\S ]", text)]
+    assert len(unusual) > 40
+    pairs = [SentencePair(text, text) for text in texts[:2000]]
+    codec, _ = codecs_of(pairs, tmp_path, tokenizer="bpe", max_size=500)
+    for text in unusual:
+        words = text.split()
+        assert word_indices(codec.tokenizer.tokens(text), words)[-1] == len(words) - 1
 
 
 def test_signs_that_tokens_leave_out_shift_nothing():

@@ -175,8 +175,8 @@ def test_the_tree_is_what_the_beam_has_seen(model_of, pairs, monkeypatch):
     page = export_page(folder, "")
     steps, plain = [], _Search._continuations
 
-    def recorded(search, log_probabilities):
-        scores, parents, tokens = plain(search, log_probabilities)
+    def recorded(search, *given):
+        scores, parents, tokens = plain(search, *given)
         before = search._tokens[0]
         chosen = zip(*(part[0].tolist() for part in (scores, parents, tokens)), strict=True)
         steps.append([(t, s, int(before[p])) for s, p, t in chosen if s > -math.inf])

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from msgspec import Struct
 
@@ -25,6 +25,7 @@ from seq2seq.sweeps.hypothesis import (
     Setting,
     Statement,
     claim_of,
+    decides,
     require_hypothesis,
     runs_folder,
 )
@@ -65,7 +66,11 @@ class Result(Struct, kw_only=True):
 
     def changed(self, now: Mapping[str, str]) -> list[str]:
         """What it rests on and is no longer as it was, by digests as `files_now` gives them."""
-        return [path for path, digest in self.rests_on.items() if now.get(path) != digest]
+        return [
+            path
+            for path, digest in self.rests_on.items()
+            if now.get(path) != digest and decides(PurePath(path))
+        ]
 
 
 def claim_names() -> list[str]:

@@ -4,7 +4,6 @@ Weights have a row for each target token and a column for each source token, as 
 `Unrolled`. Links are (source word index, target word index) pairs, counted from 0.
 """
 
-import re
 from collections.abc import Collection, Sequence
 from dataclasses import astuple, dataclass
 from enum import Enum
@@ -13,6 +12,7 @@ from operator import add
 import numpy as np
 import numpy.typing as npt
 
+from seq2seq.evaluation.spelling import as_bytes, as_text, letters, places, said
 from seq2seq.text.vocabulary import BEGIN, END, PADDING, SPACE_MARK
 
 Links = frozenset[tuple[int, int]]
@@ -21,9 +21,6 @@ Floats = npt.NDArray[np.float64]
 
 UNWORDED = frozenset({BEGIN, END, PADDING})
 """Tokens that are part of no word. (``<unk>`` stands for a word.)"""
-
-_BYTE = re.compile(r"<0x[0-9A-F]{2}>")
-"""A byte of a character that SentencePiece's vocabulary lacks."""
 
 
 class Symmetrisation(Enum):
@@ -170,10 +167,13 @@ def word_indices(tokens: Sequence[str], words: Sequence[str] | None = None) -> l
     given = _own_words(tokens) if words is None else words
     if not given:
         return [None] * len(tokens)
-    spelt = [b"" if token in UNWORDED else _letters(token) for token in tokens]
+    spelt = [
+        b"" if token in UNWORDED else letters(text)
+        for token, text in zip(tokens, said(tokens), strict=True)
+    ]
     for cased in (given, [word.lower() for word in given]):
-        parts = [_letters(word) for word in cased]
-        starts = _places(spelt, b"".join(parts))
+        parts = [letters(as_bytes(word)) for word in cased]
+        starts = places(spelt, b"".join(parts))
         if starts is not None:
             break
     else:
@@ -186,34 +186,11 @@ def word_indices(tokens: Sequence[str], words: Sequence[str] | None = None) -> l
     ]
 
 
-def _places(tokens: Sequence[bytes], text: bytes) -> list[int] | None:
-    """Where each token begins; None unless they are all of the text but for signs."""
-    places, end = [], 0
-    for token in tokens:
-        place = text.find(token, end)
-        if place < 0 or _holds_letters(text[end:place]):
-            return None
-        places.append(place)
-        end = place + len(token)
-    return None if _holds_letters(text[end:]) else places
-
-
-def _holds_letters(text: bytes) -> bool:
-    return any(map(str.isalnum, text.decode(errors="ignore")))
-
-
 def _own_words(tokens: Sequence[str]) -> list[str]:
     kept = [token for token in tokens if token not in UNWORDED]
     if not kept or not kept[0].startswith(SPACE_MARK):
         return kept
-    return "".join(_BYTE.sub("x", piece) for piece in kept).replace(SPACE_MARK, " ").split()
-
-
-def _letters(token: str) -> bytes:
-    """A token in UTF-8, spaces left out; a piece such as <0xE2> is one byte."""
-    if _BYTE.fullmatch(token):
-        return bytes.fromhex(token[3:5])
-    return "".join(token.replace(SPACE_MARK, " ").split()).encode()
+    return as_text(b"".join(said(kept))).split()
 
 
 def merge_words(

@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Mapping
 from hashlib import sha256
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Literal
 
 from msgspec import Struct
@@ -20,6 +20,9 @@ from seq2seq.storage.writing import write_file
 
 DECIDING = ("attention", "grammar", "model", "text", "training")
 """Rooms of the program."""
+
+DECIDES_NOTHING = ("model/fused/*.py", "training/progress.py")
+"""Of these: what others define, only faster, to which laws hold it; and what is only said."""
 
 OF_GRAMMAR = ("data/grammar/*.yaml", "conf/recipe/small.yaml")
 OF_TEXT = tuple(
@@ -171,8 +174,13 @@ def files_now() -> dict[str, str]:
     """Digests of the files that decide what a training gives; comments of code decide nothing."""
     found = [path for name in (*OF_GRAMMAR, *OF_TEXT) for path in OWN.glob(name)]
     for room in DECIDING:
-        found += (PACKAGE / room).rglob("*.py")
+        found += (path for path in (PACKAGE / room).rglob("*.py") if decides(path))
     return {_name(path): sha256(_content(path)).hexdigest()[:16] for path in sorted(found)}
+
+
+def decides(path: PurePath) -> bool:
+    """Whether a file can change what a training gives."""
+    return not any(path.match(pattern) for pattern in DECIDES_NOTHING)
 
 
 def _name(path: Path) -> str:

@@ -2,6 +2,7 @@
 
 import sys
 import time
+from collections.abc import Mapping
 from typing import Any
 
 import lightning.pytorch as pl
@@ -10,19 +11,24 @@ from lightning.pytorch.callbacks import Callback
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from seq2seq.evaluation.metrics import METRICS, progress_in
+
 
 class ProgressReport(Callback):
     """Loss, target tokens a second and remaining time while training; a line each validation.
 
     Args:
         total_steps: optimiser steps of the whole training.
+        monitored: the score that the line tells, a name in `METRICS`; BLEU where that is the loss,
+            which stands there anyhow, or nothing (``last``).
     """
 
-    def __init__(self, *, total_steps: int) -> None:
+    def __init__(self, *, total_steps: int, monitored: str) -> None:
         # a notebook asks for colours, but is no terminal
         is_terminal = sys.stdout is not None and sys.stdout.isatty()
         self._console = Console(soft_wrap=True, force_jupyter=False, force_terminal=is_terminal)
         self._total_steps = total_steps
+        self._score = "bleu" if monitored in ("loss", "last") else monitored
         self._progress = Progress(
             TextColumn("epoch {task.fields[epoch]}"),
             BarColumn(),
@@ -64,11 +70,16 @@ class ProgressReport(Callback):
             f"step {trainer.global_step:>6}  "
             f"loss {metrics.get('train/loss', float('nan')):.3f}, "
             f"validation {metrics['validation/loss']:.3f}  "
-            f"BLEU {metrics['validation/bleu']:.1f}  "
+            f"{self._scored(metrics)}  "
             f"{metrics.get('train/tokens_per_second', 0):,.0f} tokens/s  "
             f"{self._remaining(trainer.global_step)} left",
             highlight=False,
         )
+
+    def _scored(self, metrics: Mapping[str, float]) -> str:
+        """The score with its title; what is not of a hundred with three digits."""
+        metric, value = METRICS[self._score], metrics[progress_in(self._score)[0]]
+        return f"{metric.title} {value:.{3 if metric.score is None else 1}f}"
 
     def _remaining(self, step: int) -> str:
         """Time to the last step at the speed so far, as m:ss."""

@@ -183,7 +183,7 @@ def build_trainer(
             TimeSpent(lambda: drawing_seconds(loggers)),
             RandomState(job),
             SessionStart(),
-            ProgressReport(total_steps=length.num_steps),
+            ProgressReport(total_steps=length.num_steps, monitored=config.trainer.monitor),
             *([AttentionWatch()] if attends else []),
             History(record.add_validation),
             *watchers,

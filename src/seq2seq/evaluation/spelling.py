@@ -1,0 +1,54 @@
+"""Where tokens stand in a text, letter by letter, in UTF-8: a piece may be part of a sign."""
+
+import re
+from collections.abc import Sequence
+from itertools import groupby
+
+from seq2seq.text.vocabulary import SPACE_MARK
+
+_BYTE = re.compile(r"<0x[0-9A-F]{2}>")
+"""A byte of a character that SentencePiece's vocabulary lacks."""
+
+
+def said(tokens: Sequence[str]) -> list[bytes]:
+    """Tokens with their blanks; pieces such as <0xE2> are a byte each, of white space a blank."""
+    found: list[bytes] = []
+    for are_bytes, run in groupby(tokens, lambda token: _BYTE.fullmatch(token) is not None):
+        if not are_bytes:
+            found += (as_bytes(token.replace(SPACE_MARK, " ")) for token in run)
+            continue
+        for sign in as_text(bytes(int(token[3:5], 16) for token in run)):
+            parts = [bytes([byte]) for byte in as_bytes(sign)]
+            found += [b" "] + [b""] * (len(parts) - 1) if sign.isspace() else parts
+    return found
+
+
+def letters(text: bytes) -> bytes:
+    """Text without its white space."""
+    return as_bytes("".join(as_text(text).split()))
+
+
+def places(tokens: Sequence[bytes], text: bytes) -> list[int] | None:
+    """Where each token begins; None unless they are all of the text but for signs."""
+    found, end = [], 0
+    for token in tokens:
+        place = text.find(token, end)
+        if place < 0 or _holds_letters(text[end:place]):
+            return None
+        found.append(place)
+        end = place + len(token)
+    return None if _holds_letters(text[end:]) else found
+
+
+def _holds_letters(text: bytes) -> bool:
+    return any(map(str.isalnum, text.decode(errors="ignore")))
+
+
+def as_bytes(text: str) -> bytes:
+    """Text in UTF-8."""
+    return text.encode(errors="surrogateescape")
+
+
+def as_text(text: bytes) -> str:
+    """The inverse of `as_bytes`, of parts of signs, too."""
+    return text.decode(errors="surrogateescape")
