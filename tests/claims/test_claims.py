@@ -357,16 +357,16 @@ def test_a_row_is_stale_when_code_that_it_rests_on_has_changed(runs, tmp_path, m
     layers = package / "model" / "layers.py"
     layers.parent.mkdir(parents=True)
     layers.write_text('"""What it is."""\nSIZE = 1\n')
-    faster = package / "model" / "fused" / "layer.py"
-    faster.parent.mkdir()
-    faster.write_text("SIZE = 1\n")
+    said = package / "training" / "progress.py"
+    said.parent.mkdir()
+    said.write_text("SIZE = 1\n")
     monkeypatch.setattr(hypothesis, "PACKAGE", package)
     result.rests_on = hypothesis.files_now()
-    assert "seq2seq/model/fused/layer.py" not in result.rests_on
-    result.rests_on |= {"seq2seq/model/fused/layer.py": "noted by a version before"}
+    assert "seq2seq/training/progress.py" not in result.rests_on
+    result.rests_on |= {"seq2seq/training/progress.py": "noted by a version before"}
     layers.write_text('"""What it was."""\nSIZE = 1  # of all\n')
     (package / "model" / "new.py").write_text("1")
-    faster.write_text("SIZE = 2\n")
+    said.write_text("SIZE = 2\n")
     assert result.changed(hypothesis.files_now()) == []
     layers.write_text("SIZE = 2\n")
     assert result.changed(hypothesis.files_now()) == ["seq2seq/model/layers.py"]

@@ -21,8 +21,8 @@ from seq2seq.storage.writing import write_file
 DECIDING = ("attention", "grammar", "model", "text", "training")
 """Rooms of the program."""
 
-DECIDES_NOTHING = ("model/fused/*.py", "training/progress.py")
-"""Of these: what others define, only faster, to which laws hold it; and what is only said."""
+DECIDES_NOTHING = ("training/progress.py",)
+"""Of these: what is only said."""
 
 OF_GRAMMAR = ("data/grammar/*.yaml", "conf/recipe/small.yaml")
 OF_TEXT = tuple(
