@@ -41,12 +41,36 @@ def linked(request, configured, tmp_path):
     return read
 
 
-def test_links_of_words_between_white_space_become_those_of_their_parts(linked):
-    # the program's words: don' t sleep .   ne dors pas .
-    first, second = linked("0?0 1-1 0-2\n\n")
-    assert first.alignment == ((0, 0), (0, 2), (0, 3), (1, 0), (1, 2), (1, 3), (2, 1), (3, 1))
-    assert first.possible == ((0, 0), (1, 0))
+# the program's words: don' t sleep .   ne dors pas .
+@pytest.mark.parametrize(
+    ("links", "sure", "possible"),
+    [
+        ("1-2", {(2, 2), (3, 3)}, set()),  # sleep. pas.: like with like
+        ("1-1", {(2, 1)}, {(3, 1)}),  # sleep. dors: the full stop is alone
+        ("0-2", {(0, 2), (1, 2)}, {(0, 3), (1, 3)}),  # don't pas.
+        ("0?0", set(), {(0, 0), (1, 0)}),
+        ("1?2 1-1", {(2, 1)}, {(2, 2), (3, 1), (3, 3)}),
+    ],
+)
+def test_links_of_words_between_white_space_become_those_of_their_like_parts(
+    linked, links, sure, possible
+):
+    first, second = linked(f"{links}\n\n")
+    assert set(first.alignment) == sure | possible
+    assert set(first.possible) == possible
+    assert list(first.alignment) == sorted(first.alignment)
     assert second.alignment == ()
+
+
+@pytest.mark.parametrize(("link", "is_sure"), [("0-1", True), ("0?1", False)])
+def test_a_sign_by_itself_goes_with_the_word_that_it_is_linked_with(
+    linked, tmp_path, link, is_sure
+):
+    (tmp_path / "a.en").write_text("& so\nyes\n")
+    (tmp_path / "a.fr").write_text("ainsi et\noui\n")
+    first, _ = linked(f"{link}\n\n")
+    assert first.alignment == ((0, 1),)
+    assert (first.possible == ()) is is_sure
 
 
 def test_a_line_is_of_a_pair(linked):

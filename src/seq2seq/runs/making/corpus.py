@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib import import_module
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,8 @@ from seq2seq.text.words import split_words
 
 if TYPE_CHECKING:
     from seq2seq.evaluation.alignment import GoldAlignment
+
+Links = set[tuple[int, int]]
 
 NUM_NEW = 3
 """Sentences that a person is given to try."""
@@ -81,17 +83,34 @@ def _with_links(pair: SentencePair, links: "GoldAlignment", where: str) -> Sente
 
     sides = [_parts(text.split()) for text in (pair.source, pair.target)]
     require_within(links, len(sides[0]), len(sides[1]), where)
-    whole, possible = (
-        tuple(sorted((i, j) for s, t in chosen for i in sides[0][s] for j in sides[1][t]))
-        for chosen in (links.possible, links.possible - links.sure)
-    )
-    return replace(pair, alignment=whole, possible=possible)
+    sure: Links = set()
+    whole: Links = set()
+    for link in links.possible:
+        alike, others = _between(sides[0][link[0]], sides[1][link[1]])
+        whole |= alike | others
+        if link in links.sure:
+            sure |= alike or others
+    return replace(pair, alignment=tuple(sorted(whole)), possible=tuple(sorted(whole - sure)))
 
 
-def _parts(words: Sequence[str]) -> list[range]:
-    """The numbers of the words that `split_words` finds in each."""
-    ends = [0, *accumulate(len(split_words(word)) for word in words)]
-    return [range(*each) for each in pairwise(ends)]
+def _parts(words: Sequence[str]) -> list[dict[int, bool]]:
+    """The numbers of the words that `split_words` finds in each; False of punctuation."""
+    parts = [[part[0].isalnum() for part in split_words(word)] for word in words]
+    ends = accumulate(map(len, parts), initial=0)
+    return [dict(enumerate(each, start)) for each, start in zip(parts, ends, strict=False)]
+
+
+def _between(source: dict[int, bool], target: dict[int, bool]) -> tuple[Links, Links]:
+    """Links of like parts of two words, and of parts that have no like with any.
+
+    In "bushes." and "Büsche." it is the words and the full stops that belong together. Of
+    "bushes," and "Büsche" the comma has no like: the link tells nothing sure of it.
+    """
+    kinds = [set(side.values()) for side in (source, target)]
+    every = {(i, j): (a, b) for i, a in source.items() for j, b in target.items()}
+    alike = {link for link, (a, b) in every.items() if a == b}
+    alone = {link for link, (a, b) in every.items() if a not in kinds[1] or b not in kinds[0]}
+    return alike, alone
 
 
 def new_sources(data: DataConfig, corpus: ParallelCorpus) -> list[str]:
