@@ -17,6 +17,8 @@ from seq2seq.evaluation.metrics import METRICS, progress_in
 class ProgressReport(Callback):
     """Loss, target tokens a second and remaining time while training; a line each validation.
 
+    Where there is no bar, epochs without a validation have a line, too.
+
     Args:
         total_steps: optimiser steps of the whole training.
         monitored: the score that the line tells, a name in `METRICS`; BLEU where that is the loss,
@@ -45,6 +47,7 @@ class ProgressReport(Callback):
         )
         self._started = 0.0
         self._first_step = 0
+        self._told = -1
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:  # noqa: ARG002
         """Show the bar."""
@@ -64,13 +67,21 @@ class ProgressReport(Callback):
 
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:  # noqa: ARG002
         """Print the scores."""
-        metrics = {name: float(value) for name, value in trainer.callback_metrics.items()}
+        metrics = _numbers(trainer)
+        scores = f", validation {metrics['validation/loss']:.3f}  {self._scored(metrics)}"
+        self._tell(trainer, scores)
+
+    def on_train_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:  # noqa: ARG002
+        """Print what else would be silence."""
+        if trainer.current_epoch > self._told and not self._console.is_terminal:
+            self._tell(trainer, "")
+
+    def _tell(self, trainer: pl.Trainer, scores: str) -> None:
+        metrics, self._told = _numbers(trainer), trainer.current_epoch
         self._console.print(
             f"epoch {trainer.current_epoch + 1:>3}/{trainer.max_epochs}  "
             f"step {trainer.global_step:>6}  "
-            f"loss {metrics.get('train/loss', float('nan')):.3f}, "
-            f"validation {metrics['validation/loss']:.3f}  "
-            f"{self._scored(metrics)}  "
+            f"loss {metrics.get('train/loss', float('nan')):.3f}{scores}  "
             f"{metrics.get('train/tokens_per_second', 0):,.0f} tokens/s  "
             f"{self._remaining(trainer.global_step)} left",
             highlight=False,
@@ -95,3 +106,7 @@ class ProgressReport(Callback):
     def teardown(self, trainer: pl.Trainer, pl_module: pl.LightningModule, stage: str) -> None:  # noqa: ARG002
         """Remove the bar."""
         self._progress.stop()
+
+
+def _numbers(trainer: pl.Trainer) -> dict[str, float]:
+    return {name: float(value) for name, value in trainer.callback_metrics.items()}
