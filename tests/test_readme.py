@@ -195,6 +195,11 @@ def test_the_readme_is_short_and_every_page_is_in_the_index():
     assert [page for page in pages if f"]({page})" not in index] == ["README.md"]
 
 
+def test_every_page_begins_with_its_title():
+    for page in (ROOT / "docs").rglob("*.md"):  # one had lost its first half
+        assert page.read_text("utf-8").startswith("# "), page
+
+
 def test_every_file_and_heading_that_a_page_names_is_there():
     pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
     for page in pages:

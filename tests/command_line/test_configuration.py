@@ -14,7 +14,7 @@ from seq2seq.command_line.config_errors import (
 )
 from seq2seq.command_line.names import nearest
 from seq2seq.commands import train
-from seq2seq.config import known_keys, register_schema
+from seq2seq.config import Averaging, known_keys, plain_values, register_schema
 from seq2seq.errors import InputError
 from seq2seq.runs.making.corpus import build_corpus
 from seq2seq.runs.run_folder import run_folder
@@ -80,6 +80,22 @@ def test_a_recipe_sets_only_model_optim_trainer_and_tokenizer():
         recipe.pop("defaults", None)
         assert recipe.pop("data", {}).keys() <= {"tokenizer"}
         assert recipe.keys() <= {"model", "optim", "trainer"}
+
+
+@pytest.mark.parametrize("debug", ["fast", "overfit"])
+@pytest.mark.parametrize(
+    "chosen",
+    [choice for choice in CHOICES if choice.startswith(("experiment=", "recipe="))],
+)
+def test_every_recipe_and_experiment_can_be_debugged(chosen, debug, configured):
+    config = configured(chosen, f"debug={debug}")
+    assert config.name == f"debug_{debug}"
+    if debug == "overfit":  # which nothing is to hinder
+        dropouts = {k: v for k, v in plain_values(config.model).items() if "dropout" in k}
+        assert dropouts
+        assert not any(dropouts.values())
+        assert (config.optim.warmup_steps, config.optim.label_smoothing) == (0, 0.0)
+        assert config.optim.averaging is Averaging.none
 
 
 @pytest.mark.parametrize(

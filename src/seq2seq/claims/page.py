@@ -17,8 +17,9 @@ tests it, and writes this page: `python scripts/claim.py NAME`. *Reproduced*: al
 is so; *not reproduced*: nothing of it; *depends*: some. Behind each difference stands its interval;
 those of the comparisons that decide a claim hold together at 95 %, and allow for luck with
 sentences and with seeds ([sweeps.md](sweeps.md)). A comparison that is *asked only* decides
-nothing; *not shown*: the interval holds both. BLEU, AER and words that stay are of a hundred.
-Time is that of all runs, on a core each. *Stale*: what the row rests on has changed since.
+nothing; *not shown*: the interval holds both. BLEU, AER (on the validation split) and words that
+stay are of a hundred. Time is that of all runs, on a core each. *Stale*: what the row rests on has
+changed since.
 """
 
 

@@ -21,8 +21,9 @@ HEAD = """\
 
 Every key of `conf/`, as `python train.py KEY=VALUE` takes it. This page is written by
 `python scripts/document_configuration.py` from the schema (`src/seq2seq/config.py`) and the values;
-the values are those of `python train.py` alone, or of the choice that a table is of. The comments
-in the files say more.
+the values are those of `python train.py` alone, or of the choice that a table is of,
+but for what a recipe sets (`recipe=standard` has another tokenizer). The comments in the files say
+more.
 """
 
 SENTENCE_END = re.compile(r"(?<=\.)\s+(?=[A-Z]|python )")

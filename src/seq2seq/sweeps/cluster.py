@@ -1,4 +1,4 @@
-"""Jobs on other machines: whatever launcher Hydra is given, such as submitit's for SLURM."""
+"""Jobs on other machines, by submitit's launchers for Hydra."""
 
 import subprocess
 from collections.abc import Sequence
