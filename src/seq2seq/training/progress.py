@@ -69,15 +69,15 @@ class ProgressReport(Callback):
         """Print the scores."""
         metrics = _numbers(trainer)
         scores = f", validation {metrics['validation/loss']:.3f}  {self._scored(metrics)}"
-        self._tell(trainer, scores)
+        self._tell(trainer, metrics, scores)
 
     def on_train_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:  # noqa: ARG002
         """Print what else would be silence."""
         if trainer.current_epoch > self._told and not self._console.is_terminal:
-            self._tell(trainer, "")
+            self._tell(trainer, _numbers(trainer), "")
 
-    def _tell(self, trainer: pl.Trainer, scores: str) -> None:
-        metrics, self._told = _numbers(trainer), trainer.current_epoch
+    def _tell(self, trainer: pl.Trainer, metrics: Mapping[str, float], scores: str) -> None:
+        self._told = trainer.current_epoch
         self._console.print(
             f"epoch {trainer.current_epoch + 1:>3}/{trainer.max_epochs}  "
             f"step {trainer.global_step:>6}  "
