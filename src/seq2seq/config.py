@@ -183,6 +183,7 @@ class DataConfig:
     )
     truncate: bool = setting("cut the sentences of longer pairs instead of dropping them")
     reverse_source: bool = setting("the encoder reads the source from its end to its beginning")
+    both_directions: bool = setting("train on every pair the other way round as well")
     links: str | None = setting(
         "links of the training pairs' words, Pharaoh format; null: the corpus's own, if it has any"
     )

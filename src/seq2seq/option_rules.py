@@ -76,6 +76,7 @@ COUNTS: dict[str, tuple[Where, ...]] = {
 NEEDS: tuple[tuple[Where, Where, Any], ...] = (
     (Where("model.decoder", ("plain",)), Where("model.initial_state", ("encoder",)), "encoder"),
     (_given("data.tokenizer.sampling"), Where("optim.guidance", (0,)), 0),
+    (Where("data.both_directions", (True,)), Where("data.tokenizer.joint", (True,)), True),
     (Where("attention.coverage", (True,)), Where("attention.score", ("additive",)), "additive"),
     (Where("attention.kind", ("local_m", "local_p")), _given("attention.window"), 5),
     (Where("attention.score", ("additive",)), _given("attention.hidden_size"), 128),

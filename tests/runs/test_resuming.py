@@ -90,6 +90,7 @@ def test_what_a_checkpoint_does_not_tell_may_not_be_what_nobody_knows(configured
         ("attention.normaliser=sparsemax", "attention.normaliser=softmax, not sparsemax"),
         ("attention=local_m", "attention.kind=global, not local_m"),
         ("data.reverse_source=true", "data.reverse_source=False, not True"),
+        ("data.both_directions=true", "data.both_directions=False, not True"),
         ("model.initial_state=zeros", "model.initial_state=encoder, not zeros"),
         ("optim.r_drop=1", "optim.r_drop=0.0, not 1.0"),
         ("optim.guidance=1", "optim.guidance=0.0, not 1.0"),
@@ -98,14 +99,15 @@ def test_what_a_checkpoint_does_not_tell_may_not_be_what_nobody_knows(configured
 def test_what_was_no_choice_when_a_run_began_may_not_change_either(
     configured, tmp_path, override, message
 ):
-    before = configured("model.initial_state=encoder")
+    given = ("model.initial_state=encoder", "data.tokenizer.joint=true")
+    before = configured(*given)
     began = conditions_of(before, CORPUS)
     for key in [*began["config"]]:
         if key.startswith(message.partition("=")[0]):
             del began["config"][key]
     point = ResumePoint(tmp_path / "last.ckpt", 3, began, {})
     require_same_conditions(point, conditions_of(before, CORPUS), force=False)
-    now = conditions_of(configured("model.initial_state=encoder", override), CORPUS)
+    now = conditions_of(configured(*given, override), CORPUS)
     with pytest.raises(InputError, match=re.escape(message)):
         require_same_conditions(point, now, force=True)
 

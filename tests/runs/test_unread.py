@@ -114,6 +114,7 @@ def test_every_corpus_reads_every_field_of_its_own(configured, tmp_path, reads, 
     # these belong to every corpus, and the run above reads them
     shared = {"source_language", "target_language", "tokenizer", "max_length", "truncate"}
     shared |= {"store", "reverse_source"}  # for large corpora, see test_store.py; by the model
+    shared |= {"both_directions"}  # by what encodes
     assert {name.partition(".")[2] for name in own} <= shared
 
 

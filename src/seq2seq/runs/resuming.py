@@ -34,7 +34,8 @@ FREE = (
 
 FIXED = (
     "model.", "attention.", "optim.", "init_from", "data.tokenizer.", "data.max_length",
-    "data.truncate", "data.reverse_source", "data.source_language", "data.target_language",
+    "data.truncate", "data.reverse_source", "data.both_directions", "data.source_language",
+    "data.target_language",
 )  # fmt: skip
 """Those that may not: the checkpoint's state would overrule them, or not go with them."""
 
@@ -45,6 +46,7 @@ FORCEABLE = (*DROPOUTS, "optim.label_smoothing")
 """
 
 BEFORE = {"data.tokenizer.restore_case": False, "optim.guidance": 0.0, "optim.r_drop": 0.0}
+BEFORE |= {"data.both_directions": False}
 BEFORE |= {KEYS[name]: value for name, value in BEFORE_CHOICES.items()}
 """What keys were before there was a choice, of those that have come since checkpoints tell them."""
 

@@ -35,13 +35,14 @@ def sized(config: Config, num_pairs: int, num_processes: int = 1) -> Config:
     num_pairs, tokenizer = num_pairs or LARGE, config.data.tokenizer
     if tokenizer.max_size is None and {tokenizer.name, tokenizer.target_name} & {*SUBWORDS}:
         tokenizer = replace(tokenizer, max_size=vocabulary_size(num_pairs))
+    num_read = num_pairs * (2 if config.data.both_directions else 1) / num_processes
     trainer = config.trainer
     if trainer.batch_sentences is None and trainer.batch_tokens is None:
-        size = batch_sentences(trainer, num_pairs / num_processes)
+        size = batch_sentences(trainer, num_read)
         trainer = replace(trainer, batch_sentences=size)
     model = config.model
     if model.dropout is None:
-        passes = num_passes(trainer, num_pairs / num_processes)
+        passes = num_passes(trainer, num_read)
         model = replace(model, **_dropouts(model.embedding_dropout, passes))
     data = replace(config.data, tokenizer=tokenizer)
     return replace(config, data=data, model=model, trainer=trainer)

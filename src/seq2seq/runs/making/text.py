@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from seq2seq.config import Config, DataConfig
 from seq2seq.decoding.lengths import LONGEST, LengthBounds
 from seq2seq.errors import InputError
+from seq2seq.evaluation.alignment import reversed_links
 from seq2seq.runs.making.decoding import build_bounds
 from seq2seq.runs.making.tokenizers import codec_settings
 from seq2seq.text.codec import TextCodec, load_codecs, save_codecs, train_codecs
-from seq2seq.text.corpus import ParallelCorpus, SentencePair, drop_blank
+from seq2seq.text.corpus import Alignment, ParallelCorpus, SentencePair, drop_blank
 from seq2seq.text.sample import Sample
 from seq2seq.text.store import EncodedSplit, encode_split, require_pairs
 from seq2seq.text.text_digests import digests, least_digests
@@ -94,8 +95,20 @@ def encode_corpus(
 def encode_pairs(
     data: DataConfig, pairs: Sequence[SentencePair], codecs: tuple[TextCodec, TextCodec]
 ) -> EncodedSplit:
-    """Encode training pairs that are held in memory."""
+    """Encode training pairs that are held in memory, each of them twice with `both_directions`."""
+    if data.both_directions:
+        pairs = [*pairs, *map(turned, pairs)]
     return encode_split(pairs, codecs, max_length=data.max_length, truncate=data.truncate)
+
+
+def turned(pair: SentencePair) -> SentencePair:
+    """A pair the other way round, with its links."""
+
+    def each(links: Alignment) -> Alignment:
+        return tuple(sorted(reversed_links(frozenset(links))))
+
+    alignment = None if pair.alignment is None else each(pair.alignment)
+    return SentencePair(pair.target, pair.source, alignment, each(pair.possible))
 
 
 def encode_held_out(

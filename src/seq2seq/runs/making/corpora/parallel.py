@@ -19,6 +19,10 @@ def read(data: ParallelConfig) -> ParallelCorpus:
     if is_large and data.limit is None:
         if data.overfit:
             raise InputError("data.overfit=true needs data.limit for a corpus of this size")
+        if data.both_directions:
+            raise InputError(
+                "data.both_directions=true needs a corpus that memory holds: raise data.store_from"
+            )
         require_readable(shards)
         validation = _validation_files(data.validation)
         return ParallelCorpus((), validation, _pairs("data.test", data.test), large=shards)
