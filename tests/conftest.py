@@ -88,6 +88,16 @@ def checks_begin_again():
     checks.CALLS.clear()
 
 
+@pytest.fixture(autouse=True)
+def what_tests_add_is_forgotten():
+    """By the environment, too, which tells processes that are started later."""
+    from seq2seq.registry import ADDED  # noqa: PLC0415 - after the hook
+
+    yield
+    for name in [name for name in os.environ if name.startswith(ADDED)]:
+        del os.environ[name]
+
+
 @pytest.fixture
 def real_data(request):
     folder = request.config.getoption("--real-data")
