@@ -514,6 +514,11 @@ class TensorBoardConfig:
 
     panel: PanelConfig
     heatmaps: int = setting("validation sentences whose attention is drawn", low=0, high=100)
+    draw_every: int | None = setting(
+        "between two drawings of attention; null: at validations only",
+        low=1,
+        unit="optimiser steps",
+    )
     samples: int = setting("translated validation sentences shown as text", low=0, high=1000)
 
     def __post_init__(self) -> None:

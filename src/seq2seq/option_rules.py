@@ -59,6 +59,7 @@ COUNTS: dict[str, tuple[Where, ...]] = {
     "decoding.length_penalty": (BEAM,),
     "decoding.alpha": (BEAM, Where("decoding.length_penalty", ("gnmt",))),
     "tensorboard.heatmaps": (ATTENDS,),
+    "tensorboard.draw_every": (ATTENDS,),
     "tensorboard.panel.first": (ATTENDS,),
     "tensorboard.panel.indices": (ATTENDS,),
     "tensorboard.panel.texts": (ATTENDS,),

@@ -40,6 +40,7 @@ def steps_of(provider):
 def test_every_tag_of_a_resumed_run_is_strictly_increasing(tiny, tmp_path, stop, error, step):
     folder = tmp_path / "run"
     overrides = ["trainer.log_every=1", "data.test_pairs=1", "tensorboard.panel.first=2"]
+    overrides.append("tensorboard.draw_every=3")
     with stopped_after(step - 1, stop), pytest.raises(error):
         run(tiny(*overrides), folder)
     run(tiny(*overrides), folder)

@@ -1,4 +1,4 @@
-"""What a validation leaves in TensorBoard besides scalars: attention heatmaps and translations."""
+"""What training leaves in TensorBoard besides scalars: attention heatmaps and translations."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -16,6 +16,7 @@ from seq2seq.evaluation.bleu import sentence_bleu_score
 from seq2seq.model.seq2seq import Seq2Seq
 from seq2seq.pictures.heatmap import attention_title, render_attention
 from seq2seq.tensorboard.attention_panel import AttentionPanel, gold_links
+from seq2seq.tensorboard.draws_attention import DrawsAttention
 from seq2seq.tensorboard.event_log import TakesPictures, drawing, event_log
 from seq2seq.tensorboard.records import log_attention, maps_of
 from seq2seq.text.batch import Batch, SourceBatch
@@ -40,8 +41,8 @@ PanelSearch = Callable[[Seq2Seq, SourceBatch], Sequence[Sequence[Hypothesis]]]
 """The n best translations of every sentence of a batch, the best first."""
 
 
-class AttentionHeatmaps(Callback):
-    """Draws the teacher-forced attention of the first validation sentences at every validation.
+class AttentionHeatmaps(DrawsAttention):
+    """Draws the teacher-forced attention of the first validation sentences.
 
     (Those of more than `READABLE` tokens are passed over.)
 
@@ -58,15 +59,16 @@ class AttentionHeatmaps(Callback):
         *,
         count: int,
         title: str,
+        every: int | None = None,
     ) -> None:
+        super().__init__(every)
         self._validation = validation
         self._codecs = codecs
         lengths = np.maximum(validation.source.lengths, validation.target.lengths)[:count]
         self._sentence_ids = np.flatnonzero(lengths <= READABLE).tolist()
         self._title = title
 
-    @drawing
-    def on_validation_end(self, trainer: pl.Trainer, pl_module: Any) -> None:
+    def draw(self, trainer: pl.Trainer, pl_module: Any) -> None:
         """Draw."""
         if not self._sentence_ids:
             return
@@ -89,8 +91,8 @@ class AttentionHeatmaps(Callback):
         return render_attention(weights, source, target, title=title, width=CARD)
 
 
-class AttentionRecords(Callback):
-    """Records the attention of a panel of sentences at every validation, for the Attention tab.
+class AttentionRecords(DrawsAttention):
+    """Records the attention of a panel of sentences for the Attention tab.
 
     The kinds are ``forced``, for sentences with a target, and one for each search. The shares of
     `CAUSES` are scalars: of the likeliest tokens while the model is forced to write the targets.
@@ -101,13 +103,14 @@ class AttentionRecords(Callback):
         panel: AttentionPanel,
         codecs: tuple[TextCodec, TextCodec],
         searches: Mapping[str, PanelSearch],
+        every: int | None = None,
     ) -> None:
+        super().__init__(every)
         self._panel = panel
         self._source_codec, self._target_codec = codecs
         self._searches = searches
 
-    @drawing
-    def on_validation_end(self, trainer: pl.Trainer, pl_module: Any) -> None:
+    def draw(self, trainer: pl.Trainer, pl_module: Any) -> None:
         """Record."""
         if not len(self._panel):
             return

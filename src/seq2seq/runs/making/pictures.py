@@ -1,4 +1,4 @@
-"""What TensorBoard, and loggers that take pictures, are shown at every validation."""
+"""What TensorBoard, and loggers that take pictures, are shown at validations and between them."""
 
 from lightning.pytorch.callbacks import Callback
 
@@ -33,7 +33,10 @@ def build_pictures(
         shown.append(TranslationSamples(corpus.validation, count=config.tensorboard.samples))
     if attends and {*config.logger} - {LoggerName.csv}:
         codecs, count = (corpus.source_codec, corpus.target_codec), config.tensorboard.heatmaps
-        shown.append(AttentionHeatmaps(corpus.validation, codecs, count=count, title=title))
+        every = config.tensorboard.draw_every
+        shown.append(
+            AttentionHeatmaps(corpus.validation, codecs, count=count, title=title, every=every)
+        )
     if attends and LoggerName.tensorboard in config.logger:
         shown.append(_records(config, corpus))
     return shown
@@ -50,7 +53,8 @@ def _records(config: Config, corpus: EncodedCorpus) -> AttentionRecords:
         texts=config.tensorboard.panel.texts,
         bounds=corpus.bounds,
     )
-    return AttentionRecords(panel, codecs, _searches(config, corpus.bounds))
+    searches = _searches(config, corpus.bounds)
+    return AttentionRecords(panel, codecs, searches, config.tensorboard.draw_every)
 
 
 def _searches(config: Config, bounds: LengthBounds) -> dict[str, PanelSearch]:
