@@ -1,14 +1,20 @@
 import os
+import shutil
+import signal
+import subprocess
+from pathlib import Path
 
 import pytest
 
 from seq2seq.errors import InputError
 from seq2seq.grammar.grammar import Grammar
 from seq2seq.runs.making.corpora import grammar
+from seq2seq.runs.making.corpus import made_meanwhile
 from seq2seq.storage import cache
 from seq2seq.storage.cache import MOST_FILES, cached
 from tests.tiny import SMALL_CORPUS
 
+ROOT = Path(__file__).parents[2]
 DIGEST = "0a" * 32
 FEW = ("data.train_pairs=30", *SMALL_CORPUS)
 
@@ -99,3 +105,64 @@ def test_rules_beyond_what_a_grammar_may_be_are_refused_and_not_read_whole(
     with pytest.raises(InputError, match=r"rules\.yaml"):
         grammar.read(data)
     assert not folder.exists()
+
+
+def test_another_process_makes_the_pairs_meanwhile(folder, configured, monkeypatch):
+    data = configured("data.train_pairs=2000", "data.seed=3").data
+    expected = Grammar.sample
+    with made_meanwhile(data) as is_made:
+        assert is_made
+    monkeypatch.setattr(Grammar, "sample", unwanted)
+    found = grammar.read(data)
+    monkeypatch.setattr(Grammar, "sample", expected)
+    (path,) = folder.iterdir()
+    path.unlink()
+    assert grammar.read(data) == found
+    monkeypatch.setattr(subprocess, "Popen", unwanted)
+    with made_meanwhile(data) as is_made:
+        assert not is_made  # they are there
+
+
+@pytest.mark.parametrize("overrides", [FEW, ("data=tasks", "data.task=reverse")], ids=str)
+def test_what_is_soon_made_needs_no_other_process(folder, configured, monkeypatch, overrides):
+    monkeypatch.setattr(subprocess, "Popen", unwanted)
+    with made_meanwhile(configured(*overrides).data) as is_made:
+        assert not is_made
+    assert not folder.exists()
+
+
+def test_nothing_is_made_for_a_folder_that_cannot_be_written_to(folder, configured, monkeypatch):
+    folder.write_text("a file")
+    monkeypatch.setattr(subprocess, "Popen", unwanted)
+    with made_meanwhile(configured().data) as is_made:
+        assert not is_made
+
+
+def test_the_other_process_ends_with_what_is_refused_meanwhile(folder, configured, monkeypatch):
+    started = []
+
+    class Kept(subprocess.Popen):
+        def __init__(self, *given, **named):
+            super().__init__(*given, **named)
+            started.append(self)
+
+    monkeypatch.setattr(subprocess, "Popen", Kept)
+    with pytest.raises(InputError, match="refused"), made_meanwhile(configured().data):
+        raise InputError("refused")
+    (process,) = started
+    assert process.returncode == -signal.SIGKILL
+    assert not [*folder.glob("*.json")]
+
+
+def test_rules_that_do_not_go_together_are_refused_here_though_another_process_read_them(
+    folder, configured, tmp_path
+):
+    own = tmp_path / "own"
+    shutil.copytree(ROOT / "data" / "grammar", own)
+    (own / "rules.yaml").write_text("no: rules", "utf-8")
+    data = configured(f"data.folder='{own}'").data
+    with made_meanwhile(data) as is_made:
+        assert is_made
+    assert not [*folder.glob("*.json")]
+    with pytest.raises(InputError, match=r"rules\.yaml"):
+        grammar.read(data)

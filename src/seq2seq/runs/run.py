@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from seq2seq.experiments.metrics import VERSION
 from seq2seq.experiments.translations import text_fingerprint
 from seq2seq.option_rules import warnings
 from seq2seq.plain_text import one_line
-from seq2seq.runs.making.corpus import build_corpus, new_sources
+from seq2seq.runs.making.corpus import build_corpus, made_meanwhile, new_sources
 from seq2seq.runs.process_group import process_group
 from seq2seq.runs.run_folder import require_place, tidy
 from seq2seq.runs.run_record import (
@@ -85,14 +86,17 @@ def _run(config: Config, run_dir: Path, overrides: Sequence[str], job: ProcessGr
 
 def _corpus(config: Config, run_dir: Path) -> ParallelCorpus:
     """The corpus, unless folders are wrong, or the model that is to learn cannot be built."""
-    from seq2seq.runs.making.by_size import sized  # noqa: PLC0415 - torchtext
-    from seq2seq.runs.making.model import check_model  # noqa: PLC0415 - torch
-    from seq2seq.runs.resuming import require_mode  # noqa: PLC0415 - torch
-
     require_place(run_dir)
-    require_mode(config, run_dir)
     _require_loggers(config)
-    check_model(sized(config, 0))
+    with made_meanwhile(config.data) as is_made:
+        from seq2seq.runs.making.by_size import sized  # noqa: PLC0415 - torchtext
+        from seq2seq.runs.making.model import check_model  # noqa: PLC0415 - torch
+        from seq2seq.runs.resuming import require_mode  # noqa: PLC0415 - torch
+
+        require_mode(config, run_dir)
+        check_model(sized(config, 0))
+        if is_made:
+            import_module("seq2seq.runs.training_run")  # Lightning; there is nothing to refuse
     return build_corpus(config.data)
 
 

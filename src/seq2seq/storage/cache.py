@@ -26,7 +26,7 @@ def cached(name: str, digest: str, kind: type[Kind], make: Callable[[], Kind]) -
         kind: its type, for `seq2seq.storage.typed_json`.
         make: makes it.
     """
-    path = _folder() / f"{name}-{digest}.json"
+    path = _path(name, digest)
     with suppress(OSError, ValueError):
         return decoded(read_bytes(path, MOST_BYTES), kind)
     value = make()
@@ -34,6 +34,19 @@ def cached(name: str, digest: str, kind: type[Kind], make: Callable[[], Kind]) -
         write_file(path, encoded(value, indent=-1))
         _keep_newest(path.parent, f"{name}-{'[0-9a-f]' * len(digest)}.json")
     return value
+
+
+def is_wanted(name: str, digest: str) -> bool:
+    """Whether `cached` would make a value, and could keep it."""
+    path = _path(name, digest)
+    with suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return not path.exists() and os.access(path.parent, os.W_OK)
+    return False
+
+
+def _path(name: str, digest: str) -> Path:
+    return _folder() / f"{name}-{digest}.json"
 
 
 def _folder() -> Path:

@@ -1,6 +1,7 @@
 """The corpus that a configuration names. Imports no torch, so that wrong files are refused fast."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
 from itertools import accumulate
@@ -53,6 +54,19 @@ def build_corpus(data: DataConfig) -> ParallelCorpus:
     if data.overfit:
         corpus = replace(corpus, validation=corpus.train, test=corpus.train)
     return corpus
+
+
+@contextmanager
+def made_meanwhile(data: DataConfig) -> Iterator[bool]:
+    """Have another process make what takes long to make, while the block runs, if anything does.
+
+    Yields whether anything does.
+    """
+    if not isinstance(data, GrammarConfig):
+        yield False
+        return
+    with _maker(data).made_meanwhile(data) as is_made:
+        yield is_made
 
 
 def _linked(
