@@ -94,8 +94,9 @@ class AttentionHeatmaps(DrawsAttention):
 class AttentionRecords(DrawsAttention):
     """Records the attention of a panel of sentences for the Attention tab.
 
-    The kinds are ``forced``, for sentences with a target, and one for each search. The shares of
-    `CAUSES` are scalars: of the likeliest tokens while the model is forced to write the targets.
+    The kinds are ``forced``, for sentences with a target, and at validations one for each search.
+    The shares of `CAUSES` are scalars: of the likeliest tokens while the model is forced to write
+    the targets.
     """
 
     def __init__(
@@ -111,26 +112,39 @@ class AttentionRecords(DrawsAttention):
         self._searches = searches
 
     def draw(self, trainer: pl.Trainer, pl_module: Any) -> None:
-        """Record."""
+        """Record what is forced."""
+        if len(self._panel):
+            batch = self._batch(pl_module)
+            forced = [[each] for each in force_decode(pl_module.model, batch)]
+            self._record_kind(trainer, pl_module.model, batch, "forced", forced)
+
+    def draw_more(self, trainer: pl.Trainer, pl_module: Any) -> None:
+        """Record what searches find, and the causes."""
         if not len(self._panel):
             return
+        model, batch = pl_module.model, self._batch(pl_module)
+        for kind, search in self._searches.items():
+            self._record_kind(trainer, model, batch, kind, search(model, batch.source))
+        if attentions_of(model.decoder):
+            self._record_causes(trainer, model, batch)
+
+    def _batch(self, pl_module: Any) -> Batch:
         everyone = list(range(len(self._panel)))
-        batch = Batch.from_split(self._panel.split, everyone).to(pl_module.device)
-        found: dict[str, Sequence[Sequence[Hypothesis]]] = {
-            "forced": [[forced] for forced in force_decode(pl_module.model, batch)]
-        }
-        found |= {
-            kind: search(pl_module.model, batch.source) for kind, search in self._searches.items()
-        }
-        for kind, lists in found.items():
-            every = with_heads(pl_module.model, batch.source, lists)
-            for index, hypotheses in enumerate(every):
-                if kind == "forced" and not self._panel.split.pairs[index].target:
-                    continue
-                for rank, hypothesis in enumerate(hypotheses):
-                    self._record(trainer, index, kind, rank, hypothesis)
-        if attentions_of(pl_module.model.decoder):
-            self._record_causes(trainer, pl_module.model, batch)
+        return Batch.from_split(self._panel.split, everyone).to(pl_module.device)
+
+    def _record_kind(
+        self,
+        trainer: pl.Trainer,
+        model: Seq2Seq,
+        batch: Batch,
+        kind: str,
+        lists: Sequence[Sequence[Hypothesis]],
+    ) -> None:
+        for index, hypotheses in enumerate(with_heads(model, batch.source, lists)):
+            if kind == "forced" and not self._panel.split.pairs[index].target:
+                continue
+            for rank, hypothesis in enumerate(hypotheses):
+                self._record(trainer, index, kind, rank, hypothesis)
 
     def _record_causes(self, trainer: pl.Trainer, model: Seq2Seq, batch: Batch) -> None:
         stays, _ = tokens_that_stay(model, batch, seed=0, changes=[*CAUSES.values()])

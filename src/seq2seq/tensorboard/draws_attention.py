@@ -13,7 +13,7 @@ from seq2seq.tensorboard.event_log import drawing
 class DrawsAttention(Callback, ABC):
     """Draws at every validation, and between them.
 
-    Validations show the averaged weights, where there are such; between them the trained ones are.
+    Validations show the averaged weights, where there are such, and between them the trained ones.
 
     Args:
         every: optimiser steps from one time to the next; None: at validations alone.
@@ -27,10 +27,14 @@ class DrawsAttention(Callback, ABC):
     def draw(self, trainer: pl.Trainer, pl_module: Any) -> None:
         """Draw what there is to see of a model that neither drops nor learns."""
 
+    def draw_more(self, trainer: pl.Trainer, pl_module: Any) -> None:
+        """What takes too long to be drawn often, and is left to validations."""
+
     @drawing
     def on_validation_end(self, trainer: pl.Trainer, pl_module: Any) -> None:
         """Draw."""
         self.draw(trainer, pl_module)
+        self.draw_more(trainer, pl_module)
 
     def on_train_start(self, trainer: pl.Trainer, *_: Any) -> None:
         """A training that continues has drawn where it was."""
@@ -44,8 +48,12 @@ class DrawsAttention(Callback, ABC):
             return
         pl_module.eval()
         with torch.no_grad():
-            self.on_validation_end(trainer, pl_module)
+            self._draw(trainer, pl_module)
         pl_module.train()
+
+    @drawing
+    def _draw(self, trainer: pl.Trainer, pl_module: Any) -> None:
+        self.draw(trainer, pl_module)
 
 
 def _validates_now(trainer: pl.Trainer) -> bool:
