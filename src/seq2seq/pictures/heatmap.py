@@ -89,7 +89,8 @@ def _of_width(
 ) -> Pixels:
     """The chart with the largest cells that leave it within the width, and paper for the rest."""
     room = width - 2 * grid.EDGE
-    for size in range(MAX_CELL, MIN_CELL - 1, -1):
+    largest = max(MIN_CELL, min(MAX_CELL, room // matrix.shape[1]))
+    for size in range(largest, MIN_CELL - 1, -1):
         _, chart = _chart(matrix, source_tokens, target_tokens, size)
         if chart.shape[1] <= room:
             break

@@ -6,6 +6,7 @@ in it, two rows of hexadecimal digits.
 """
 
 import unicodedata
+from functools import lru_cache
 from itertools import groupby
 from math import ceil
 from pathlib import Path
@@ -96,6 +97,7 @@ def _in_visual_order(run: str) -> str:
     return "".join(reversed(_letters(run)))
 
 
+@lru_cache(maxsize=4096)  # the same sentences are drawn again and again
 def _written(run: str, font: Path, size: int) -> Pixels:
     opened = open_font(font, size)
     width = ceil(opened.getlength(run))
