@@ -5,6 +5,7 @@ a palette, so that their PNG files are small.
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
 from io import BytesIO
 
@@ -94,10 +95,15 @@ def _of_width(
         _, chart = _chart(matrix, source_tokens, target_tokens, size)
         if chart.shape[1] <= room:
             break
-    while title and grid.text(title, _TITLE_SIZE).shape[1] > max(room, chart.shape[1]):
-        title = shortened(title, len(title) - 1)
-    block = _titled(title, chart)
+    block = _titled(_fitting(title, max(room, chart.shape[1])), chart)
     return grid.margin(block, right=max(0, room - block.shape[1]))
+
+
+def _fitting(title: str, room: int) -> str:
+    """As much of a title as there is room for, in pixels."""
+    limits = range(1, min(len(title), _TITLE_LIMIT) + 1)
+    longest = bisect_right(limits, room, key=lambda limit: _line(title, limit).shape[1])
+    return shortened(title, longest) if longest else ""
 
 
 def render_matrices(
@@ -221,8 +227,11 @@ def _labelled(matrix: Pixels, rows: Pixels, columns: Pixels) -> Pixels:
 def _titled(title: str, chart: Pixels) -> Pixels:
     if not title:
         return chart
-    line = grid.text(shortened(title, _TITLE_LIMIT), _TITLE_SIZE)
-    return grid.above(line, chart, gap=2 * _GAP)
+    return grid.above(_line(title, _TITLE_LIMIT), chart, gap=2 * _GAP)
+
+
+def _line(title: str, limit: int) -> Pixels:
+    return grid.text(shortened(title, limit), _TITLE_SIZE)
 
 
 def _checked_matrices(matrices: Sequence[npt.ArrayLike], titles: Sequence[str]) -> Floats:
