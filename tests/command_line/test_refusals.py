@@ -40,8 +40,8 @@ REFUSED = {
     "device=3": "device=3: no such choice; there are auto, cpu, ddp, gpu, mps",
     "experiment=basline": (
         "experiment=basline: no such choice, did you mean baseline?; there are baseline, dates, "
-        "multi30k_de_en, multi30k_en_de, multi30k_en_fr, numbers, reverse, speedrun, speedrun_1, "
-        "textbook"
+        "multi30k_de_en, multi30k_en_de, multi30k_en_fr, numbers, quick, reverse, speedrun, "
+        "speedrun_1, textbook"
     ),
     "debug=dat": (
         "debug=dat: no such choice, did you mean data?; there are data, fast, overfit, profile"

@@ -29,8 +29,6 @@ _LARGEST_LABEL = 15
 _TITLE_SIZE = 15
 _GAP = 8
 _GREY = 0.55
-_PLAYED, _SHORTEST, _LONGEST, _HELD = 6000, 80, 600, 2500
-"""Milliseconds of a GIF: of all its pictures, of each, of the last."""
 _SPECIAL = re.compile(r"<[^<>\s]+>")
 
 
@@ -164,31 +162,6 @@ def png_bytes(image: Image.Image) -> bytes:
     file = BytesIO()
     image.save(file, "PNG")
     return file.getvalue()
-
-
-def gif_bytes(images: Sequence[Image.Image]) -> bytes:
-    """Pictures after each other as a GIF file, again and again, the last of them for longer."""
-    pause = min(_LONGEST, max(_SHORTEST, _PLAYED // len(images)))
-    width, height = (max(image.size[side] for image in images) for side in (0, 1))
-    first, *others = [_on_paper(each, width, height) for each in images]
-    file = BytesIO()
-    first.save(
-        file,
-        "GIF",
-        save_all=True,
-        append_images=others,
-        duration=[pause] * len(others) + [_HELD],
-        loop=0,
-    )
-    return file.getvalue()
-
-
-def _on_paper(image: Image.Image, width: int, height: int) -> Image.Image:
-    """A picture of this module with more of its paper at its right and below."""
-    sheet = Image.new("P", (width, height), image.getpixel((0, 0)))
-    sheet.putpalette(image.getpalette() or [])
-    sheet.paste(image)
-    return sheet
 
 
 def _cell_size(matrix: Floats) -> int:

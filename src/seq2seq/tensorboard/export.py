@@ -4,7 +4,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from seq2seq.errors import InputError
-from seq2seq.pictures.heatmap import gif_bytes, render_attention
+from seq2seq.pictures.gif import gif_bytes
+from seq2seq.pictures.heatmap import render_attention
 from seq2seq.tensorboard.plugin.event_files import PAGE_BYTES, read_log_folder, read_steps
 from seq2seq.tensorboard.plugin.page import page
 from seq2seq.tensorboard.plugin.views import colours, frames_of
