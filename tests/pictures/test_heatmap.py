@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from seq2seq.pictures import grid
+from seq2seq.pictures import grid, heatmap
 from seq2seq.pictures.colours import LEVELS, PALETTE, colour, ink, oklab
 from seq2seq.pictures.heatmap import (
     LABEL_LIMIT,
@@ -341,3 +341,25 @@ def test_a_picture_is_as_wide_as_it_is_asked_to_be_where_that_can_be_read():
     assert drawn(4, 350).height > drawn(9, 350).height / 2
     assert 350 < drawn(30, 350).width < drawn(30).width
     assert drawn(4, 350, title="").height < drawn(4, 350).height
+
+
+def test_a_title_is_as_long_as_there_is_room_for():
+    title = "abcdefghij" * 9
+    room = grid.text(title, 15).shape[1] // 2
+    cut = heatmap._fitting(title, room)
+    longer = heatmap.shortened(title, len(cut) + 1)
+    assert grid.text(cut, 15).shape[1] <= room < grid.text(longer, 15).shape[1]
+    assert heatmap._fitting(title, 10_000) == title
+
+
+@pytest.mark.parametrize("count", [1, 4, 9, 14, 30])
+def test_cells_are_the_largest_that_leave_a_picture_within_its_width(count):
+    words, matrix = ["word"] * count, np.eye(count)
+    charts = [
+        heatmap._chart(matrix, words, words, size)[1]
+        for size in range(heatmap.MAX_CELL, heatmap.MIN_CELL - 1, -1)
+    ]
+    room = 350 - 2 * grid.EDGE
+    fitting = next((chart for chart in charts if chart.shape[1] <= room), charts[-1])
+    picture = render_attention(matrix, words, words, width=350)
+    assert picture.height == fitting.shape[0] + 2 * grid.EDGE

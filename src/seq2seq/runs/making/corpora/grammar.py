@@ -23,7 +23,6 @@ MAKER, WORDS = PACKAGE / "grammar", PACKAGE / "text" / "words.py"
 WORTH_KEEPING = range(2_000, 100_001)
 """Fewer pairs are made in a moment; more are for who trains for hours."""
 
-
 NAME = "grammar"
 """Of such values in the cache."""
 
