@@ -1,9 +1,18 @@
-"""The command `seq2seq train`, from a clone."""
+"""Train a translation model: ``python train.py --help``. `seq2seq.train` has the procedure."""
 
-import sys
+import hydra
+from omegaconf import DictConfig
 
-from seq2seq.commands.train import main
+from seq2seq.cli.messages import exit_with_one_line
+from seq2seq.train import run
 
-# bash, asked to complete `python train.py`, looks for this word in it: @hydra.main
+
+@hydra.main(version_base="1.3", config_path="conf", config_name="config")
+def main(config: DictConfig) -> float | None:
+    """Train as the configuration says; return the metric that a sweeper asked for."""
+    return run(config)
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    with exit_with_one_line():
+        main()

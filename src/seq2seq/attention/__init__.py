@@ -1,17 +1,34 @@
-"""Attention for sequence models: scores, masking and pooling, usable on their own.
+"""Attention: scores, masked softmax, pooling, and the attention of a decoder.
 
-An attention compares every query with every key (a *score*), turns the scores of one query into
-weights that sum to one (the *masked softmax*) and returns the weighted mean of the values (the
-*pooling*):
+    pooling  f(q, (k_i, v_i)) = sum over i of softmax(a(q, k_i)) v_i
 
-    context, weights = Attention(AdditiveScore(hidden_size=128))(queries, keys, values, lengths)
-
-- `seq2seq.attention.scores`: the scoring functions, and the contract `Score` for new ones.
-- `seq2seq.attention.masking`: the softmax that gives padding a weight of exactly zero.
-- `seq2seq.attention.pooling`: `Attention` and `AveragePooling`.
-- `seq2seq.attention.additive`: additive attention as an operation of bounded memory.
-- `seq2seq.attention.registry`: scores by name, those of other packages included.
-
-Shapes are written with B batch, Q queries, K keys, A attention (hidden) size, and q, k, v for the
-sizes of one query, key and value.
+`AttentionPooling` is this formula for any queries, keys and values; `kernel_regression` is its origin.
+`Attention` is what a decoder uses: it keeps the projected keys of a sentence for all of its steps.
 """
+
+from seq2seq.attention.attention import (
+    Attention,
+    CoverageScore,
+    LocalAlignment,
+    Memory,
+    MonotonicAlignment,
+    MultiHeadAttention,
+    Past,
+)
+from seq2seq.attention.masking import attention_weights, length_mask, masked_softmax, sparsemax
+from seq2seq.attention.pooling import AttentionPooling, AveragePooling
+from seq2seq.attention.scores import (
+    AdditiveScore,
+    BilinearScore,
+    ConstantScore,
+    DotScore,
+    GaussianScore,
+    ScaledDotScore,
+)
+
+__all__ = [
+    "AdditiveScore", "Attention", "AttentionPooling", "AveragePooling", "BilinearScore", "ConstantScore",
+    "CoverageScore", "DotScore", "GaussianScore", "LocalAlignment", "Memory", "MonotonicAlignment",
+    "MultiHeadAttention", "Past", "ScaledDotScore", "attention_weights", "length_mask", "masked_softmax",
+    "sparsemax",
+]  # fmt: skip

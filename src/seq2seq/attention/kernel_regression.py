@@ -16,10 +16,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from seq2seq.attention.pooling import Attention, AveragePooling
+from seq2seq.attention.pooling import AttentionPooling, AveragePooling
 from seq2seq.attention.scores import GaussianScore
 
 DOMAIN_END = 5.0
@@ -43,8 +42,8 @@ class Points:
         outputs: y, measured or true.
     """
 
-    inputs: Float[Tensor, " N"]
-    outputs: Float[Tensor, " N"]
+    inputs: Tensor
+    outputs: Tensor
 
 
 @dataclass(frozen=True)
@@ -61,13 +60,13 @@ class Estimate:
     """
 
     name: str
-    predictions: Float[Tensor, " Q"]
-    weights: Float[Tensor, "Q N"]
+    predictions: Tensor
+    weights: Tensor
     test_error: float
     inverse_width: float | None = None
 
 
-def truth(inputs: Float[Tensor, " N"]) -> Float[Tensor, " N"]:
+def truth(inputs: Tensor) -> Tensor:
     """The function to be found: 2 sin x + x^0.8."""
     return 2 * inputs.sin() + inputs**0.8
 
@@ -93,14 +92,14 @@ def true_points() -> Points:
 
 def pooled(
     attention: nn.Module,
-    queries: Float[Tensor, " Q"],
+    queries: Tensor,
     points: Points,
-    mask: Bool[Tensor, "Q N"] | None = None,
-) -> tuple[Float[Tensor, " Q"], Float[Tensor, "Q N"]]:
+    mask: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
     """Regression is pooling: queries x, keys x_i, values y_i.
 
     Args:
-        attention: `Attention` or `AveragePooling`.
+        attention: `AttentionPooling` or `AveragePooling`.
         queries: where values are wanted.
         points: where values were measured.
         mask: True where a query may look at a point; None for everywhere.
@@ -115,7 +114,7 @@ def pooled(
     return context.flatten(), weights.squeeze(0)
 
 
-def leave_one_out(attention: nn.Module, points: Points) -> Float[Tensor, " N"]:
+def leave_one_out(attention: nn.Module, points: Points) -> Tensor:
     """Each point predicted from all the others.
 
         f(x_i) = sum over j != i of K(x_i - x_j) y_j / sum over j != i of K(x_i - x_j)
@@ -134,8 +133,8 @@ def learned_kernel(points: Points) -> GaussianScore:
     Starts at w = 1 and follows the gradient of the mean squared leave-one-out error with Adam;
     nothing is random.
     """
-    score = GaussianScore(1.0, learnable=True)
-    attention = Attention(score)
+    score = GaussianScore(inverse_width=1.0, learnable=True)
+    attention = AttentionPooling(score)
     optimiser = torch.optim.Adam(score.parameters(), lr=LEARNING_RATE)
     for _ in range(LEARNING_STEPS):
         optimiser.zero_grad()
@@ -146,8 +145,8 @@ def learned_kernel(points: Points) -> GaussianScore:
 
 
 def mean_squared_error(
-    predictions: Float[Tensor, " N"], outputs: Float[Tensor, " N"]
-) -> Float[Tensor, ""]:
+    predictions: Tensor, outputs: Tensor
+) -> Tensor:
     """Mean of (f(x_i) - y_i)^2."""
     return (predictions - outputs).square().mean()
 
@@ -164,12 +163,12 @@ def compare(training: Points, test: Points) -> list[Estimate]:
 
 def _estimates(training: Points, test: Points) -> Iterator[Estimate]:
     yield _estimate("average", AveragePooling(), training, test)
-    fixed = GaussianScore(1.0)
-    yield _estimate("Gaussian kernel", Attention(fixed), training, test, 1.0)
+    fixed = GaussianScore(inverse_width=1.0)
+    yield _estimate("Gaussian kernel", AttentionPooling(fixed), training, test, 1.0)
     learned = learned_kernel(training)
     # The kernel is even: the sign says nothing.
     width = torch.as_tensor(learned.inverse_width).detach().abs().item()
-    yield _estimate("learned kernel", Attention(learned), training, test, width)
+    yield _estimate("learned kernel", AttentionPooling(learned), training, test, width)
 
 
 @torch.no_grad()

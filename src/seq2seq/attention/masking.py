@@ -1,21 +1,20 @@
-"""Softmax over real keys only: padding gets a weight of exactly zero."""
+"""From scores to weights: softmax and sparsemax over the real keys; padding gets exactly zero."""
 
 from collections.abc import Callable
 
 import torch
-from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-Lengths = Int[Tensor, " B"] | Int[Tensor, "B Q"] | None
+Lengths = Tensor | None
 """How many keys are real, from the first on: per sequence, per query, or all of them."""
 
-Normaliser = Callable[..., Float[Tensor, "B Q K"]]
+Normalizer = Callable[..., Tensor]
 """From scores to weights that sum to one, called as `masked_softmax` is."""
 
 
 def length_mask(
-    valid_lengths: Int[Tensor, "*rows"], num_keys: int
-) -> Bool[Tensor, "*rows {num_keys}"]:
+    valid_lengths: Tensor, num_keys: int
+) -> Tensor:
     """The mask that says the same as lengths.
 
     Args:
@@ -30,11 +29,11 @@ def length_mask(
 
 
 def masked_softmax(
-    scores: Float[Tensor, "B Q K"],
+    scores: Tensor,
     valid_lengths: Lengths = None,
     *,
-    mask: Bool[Tensor, "..."] | None = None,
-) -> Float[Tensor, "B Q K"]:
+    mask: Tensor | None = None,
+) -> Tensor:
     """Softmax over the keys of each query, leaving out the keys that are not real.
 
         w_j = exp(s_j) / sum of exp(s_i) over the real keys i,  and w_j = 0 where j is not real
@@ -57,10 +56,10 @@ def masked_softmax(
 
 
 def only_real(
-    scores: Float[Tensor, "B Q K"],
+    scores: Tensor,
     valid_lengths: Lengths = None,
-    mask: Bool[Tensor, "..."] | None = None,
-) -> tuple[Float[Tensor, "B Q K"], Bool[Tensor, "B Q K"] | None]:
+    mask: Tensor | None = None,
+) -> tuple[Tensor, Tensor | None]:
     """The scores with minus infinity on the keys that are not real, and the mask of those that are.
 
     A query without a real key gets zeros, so that whatever is made of its scores is a number. The
@@ -75,19 +74,19 @@ def only_real(
 
 
 def attention_weights(
-    scores: Float[Tensor, "B Q K"],
+    scores: Tensor,
     valid_lengths: Lengths = None,
     *,
-    mask: Bool[Tensor, "..."] | None = None,
-    normaliser: Normaliser = masked_softmax,
-) -> Float[Tensor, "B Q K"]:
-    """`masked_softmax`, or another normaliser, in float32 at least.
+    mask: Tensor | None = None,
+    normalizer: Normalizer = masked_softmax,
+) -> Tensor:
+    """`masked_softmax`, or another normalizer, in float32 at least.
 
     Half-precision weights of a long row are too coarse to sum to one; scores of such a type are
     converted first. The other arguments and errors are those of `masked_softmax`.
     """
     precise = scores.to(torch.promote_types(scores.dtype, torch.float32))
-    return normaliser(precise, valid_lengths, mask=mask)
+    return normalizer(precise, valid_lengths, mask=mask)
 
 
 def _real_keys(scores: Tensor, valid_lengths: Tensor | None, mask: Tensor | None) -> Tensor | None:
@@ -98,3 +97,35 @@ def _real_keys(scores: Tensor, valid_lengths: Tensor | None, mask: Tensor | None
         raise ValueError("give valid_lengths or mask, not both")
     rows = valid_lengths.unsqueeze(1) if valid_lengths.ndim == 1 else valid_lengths
     return length_mask(rows, scores.shape[-1]).expand_as(scores)
+
+
+def sparsemax(
+    scores: Tensor,
+    valid_lengths: Lengths = None,
+    *,
+    mask: Tensor | None = None,
+) -> Tensor:
+    """The weights nearest to the scores; many of them are exactly zero.
+
+        w = argmin over p of |p - s|^2, p >= 0 and sum of p_j = 1,  which is  w_j = max(s_j - c, 0)
+        c = (s_(1) + ... + s_(k) - 1) / k,  k the greatest with 1 + k s_(k) > s_(1) + ... + s_(k)
+
+    with s_(1) the greatest score, s_(2) the second. Martins and Astudillo, "From softmax to
+    sparsemax: a sparse model of attention and multi-label classification", 2016. Exact, by sorting:
+    K log K. Scores that differ by 1 or more leave the smaller one nothing; the gradient reaches
+    only scores with a weight. Arguments and errors are those of `masked_softmax`, as is what
+    becomes of keys that are not real.
+    """
+    filled, real = only_real(scores, valid_lengths, mask)
+    # weights do not change with a constant, rounding does
+    shifted = filled - filled.detach().amax(dim=-1, keepdim=True)
+    ordered = shifted.sort(dim=-1, descending=True).values
+    excess = ordered.cumsum(dim=-1) - 1
+    ranks = torch.arange(1, scores.shape[-1] + 1, device=scores.device)
+    num_kept = (ranks * ordered > excess).sum(dim=-1, keepdim=True)
+    threshold = excess.gather(-1, num_kept - 1) / num_kept
+    weights = (shifted - threshold).clamp(min=0)
+    return weights if real is None else weights.masked_fill(~real, 0.0)
+
+
+NORMALIZERS: dict[str, Normalizer] = {"softmax": masked_softmax, "sparsemax": sparsemax}

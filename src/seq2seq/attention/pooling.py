@@ -1,13 +1,12 @@
 """From queries, keys and values to contexts: weighted means of the values."""
 
-from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from seq2seq.attention.masking import Lengths, Normaliser, attention_weights, masked_softmax
-from seq2seq.attention.scores import ConstantScore, Score
+from seq2seq.attention.masking import Lengths, Normalizer, attention_weights, masked_softmax
+from seq2seq.attention.scores import ConstantScore
 
 
-class Attention(nn.Module):
+class AttentionPooling(nn.Module):
     """Weighted mean of the values, weighted by how well a query and each key go together.
 
         w = softmax over the real keys of score(q, k),  context = sum over j of w_j v_j
@@ -20,34 +19,34 @@ class Attention(nn.Module):
             `project_keys` will do; it is called with queries and keys alone.
         dropout: probability of leaving out a weight in training. It acts on the mean only: the
             weights returned are those before dropout, and sum to one.
-        normaliser: what stands in the softmax's place, see `seq2seq.attention.normalisers`.
+        normalizer: what stands in the softmax's place, see `seq2seq.attention.normalizers`.
     """
 
     def __init__(
         self,
-        score: Score | nn.Module,
+        score: nn.Module,
         dropout: float = 0.0,
-        normaliser: Normaliser = masked_softmax,
+        normalizer: Normalizer = masked_softmax,
     ) -> None:
         super().__init__()
-        self.score, self._normaliser = score, normaliser
+        self.score, self._normalizer = score, normalizer
         self.dropout = nn.Dropout(dropout)
 
-    def project_keys(self, keys: Float[Tensor, "B K k"]) -> Tensor:
+    def project_keys(self, keys: Tensor) -> Tensor:
         """What the score needs of the keys, for `projected_keys`: once for many calls."""
         project = getattr(self.score, "project_keys", None)
         return keys if project is None else project(keys)
 
     def forward(
         self,
-        queries: Float[Tensor, "B Q q"],
-        keys: Float[Tensor, "B K k"],
-        values: Float[Tensor, "B K v"],
+        queries: Tensor,
+        keys: Tensor,
+        values: Tensor,
         valid_lengths: Lengths = None,
         *,
-        mask: Bool[Tensor, "..."] | None = None,
+        mask: Tensor | None = None,
         projected_keys: Tensor | None = None,
-    ) -> tuple[Float[Tensor, "B Q v"], Float[Tensor, "B Q K"]]:
+    ) -> tuple[Tensor, Tensor]:
         """Attend.
 
         Args:
@@ -69,7 +68,7 @@ class Attention(nn.Module):
             self._scores(queries, keys, projected_keys),
             valid_lengths,
             mask=mask,
-            normaliser=self._normaliser,
+            normalizer=self._normalizer,
         )
         return self.dropout(weights.to(values.dtype)) @ values, weights
 
@@ -79,7 +78,7 @@ class Attention(nn.Module):
         return self.score(queries, keys)
 
 
-class AveragePooling(Attention):
+class AveragePooling(AttentionPooling):
     """Plain mean of the real values: the attention that does not look, for comparison.
 
     context = sum of v_j over the real keys j / number of real keys

@@ -1,79 +1,69 @@
 """Scoring functions: how well a query and a key go together.
 
-Each is a module from queries (B, Q, q) and keys (B, K, k) to scores (B, Q, K), see `Score`. A new
-one is a class here and a line in `SCORES`, or a package of its own, see `seq2seq.registry`.
+Each is a module from queries (B, Q, q) and keys (B, K, k) to scores (B, Q, K). It is made with both sizes,
+``Score(query_size=…, key_size=…)``. Keys are compared with many queries, one after the other; what depends
+on the keys alone is `project_keys`, and ``score(queries, keys, score.project_keys(keys))`` equals
+``score(queries, keys)``. A score whose `needs_equal_sizes` is True expects queries and keys of one size.
 """
 
 import math
-from typing import Protocol, runtime_checkable
 
 import torch
-from jaxtyping import Float
 from torch import Tensor, nn
 
-from seq2seq.attention.additive import AdditiveScore
-from seq2seq.registry import Registry
 
-__all__ = [
-    "SCORES",
-    "AdditiveScore",
-    "BilinearScore",
-    "ConstantScore",
-    "DotScore",
-    "GaussianScore",
-    "ScaledDotScore",
-    "Score",
-]
+class AdditiveScore(nn.Module):
+    """Score of a small network with one hidden layer, without biases.
 
+        a(q, k) = w_v^T tanh(W_q q + W_k k),  W_q (A, q), W_k (A, k), w_v (A)
 
-@runtime_checkable
-class Score(Protocol):
-    """What a scoring function offers. A `torch.nn.Module` offers the call through `forward`.
+    Bahdanau, Cho and Bengio, "Neural machine translation by jointly learning to align and
+    translate", 2015. Queries and keys may differ in size. Costs B Q K A tanh besides the projections.
 
-    Keys are often compared with many queries, one after the other. What depends on the keys alone
-    is therefore separate: `score(queries, keys)` and
-    `score(queries, keys, score.project_keys(keys))` are equal, and the second does not project.
+    Args:
+        query_size: Size of a query.
+        key_size: Size of a key.
+        hidden_size: Size A of the hidden layer.
     """
 
-    @property
-    def needs_equal_sizes(self) -> bool:
-        """Whether queries and keys must be of one size. Usually a class attribute."""
+    needs_equal_sizes = False
 
-    def project_keys(self, keys: Float[Tensor, "B K k"]) -> Tensor:
-        """The part of the work that depends on the keys alone, (B, K, anything)."""
+    def __init__(self, query_size: int, key_size: int, hidden_size: int = 128) -> None:
+        super().__init__()
+        self.query_projection = nn.Linear(query_size, hidden_size, bias=False)
+        self.key_projection = nn.Linear(key_size, hidden_size, bias=False)
+        bound = 1 / math.sqrt(hidden_size)
+        self.score_weight = nn.Parameter(torch.empty(hidden_size).uniform_(-bound, bound))
 
-    def __call__(
-        self,
-        queries: Float[Tensor, "B Q q"],
-        keys: Float[Tensor, "B K k"],
-        projected_keys: Tensor | None = None,
-    ) -> Float[Tensor, "B Q K"]:
-        """The scores; `projected_keys`, where given, instead of projecting `keys` again."""
+    def project_keys(self, keys: Tensor) -> Tensor:
+        """Return W_k k (B, K, A)."""
+        return self.key_projection(keys)
 
-
-@runtime_checkable
-class ScoreFactory(Protocol):
-    """What a name stands for. Sizes may go unused."""
-
-    def __call__(self, *, query_size: int, key_size: int, hidden_size: int | None) -> Score:
-        """A new score."""
+    def forward(self, queries: Tensor, keys: Tensor, projected_keys: Tensor | None = None) -> Tensor:
+        """Return the scores (B, Q, K); `projected_keys` is what `project_keys(keys)` returned."""
+        projected = self.project_keys(keys) if projected_keys is None else projected_keys
+        hidden = self.query_projection(queries).unsqueeze(2) + projected.unsqueeze(1)  # (B, Q, K, A)
+        return hidden.tanh_() @ self.score_weight
 
 
-class _EqualSizesScore(nn.Module):
+class EqualSizesScore(nn.Module):
     """A score of queries and keys of one size, with nothing to project."""
 
     needs_equal_sizes = True
 
-    def project_keys(self, keys: Float[Tensor, "B K k"]) -> Float[Tensor, "B K k"]:
+    def __init__(self, query_size: int | None = None, key_size: int | None = None) -> None:
+        super().__init__()
+
+    def project_keys(self, keys: Tensor) -> Tensor:
         """The keys themselves: there is nothing to project."""
         return keys
 
     def forward(
         self,
-        queries: Float[Tensor, "B Q q"],
-        keys: Float[Tensor, "B K k"],
-        projected_keys: Float[Tensor, "B K k"] | None = None,
-    ) -> Float[Tensor, "B Q K"]:
+        queries: Tensor,
+        keys: Tensor,
+        projected_keys: Tensor | None = None,
+    ) -> Tensor:
         """The scores.
 
         Raises:
@@ -88,12 +78,12 @@ class _EqualSizesScore(nn.Module):
         return self._of(queries, keys)
 
     def _of(
-        self, queries: Float[Tensor, "B Q d"], keys: Float[Tensor, "B K d"]
-    ) -> Float[Tensor, "B Q K"]:
+        self, queries: Tensor, keys: Tensor
+    ) -> Tensor:
         raise NotImplementedError
 
 
-class DotScore(_EqualSizesScore):
+class DotScore(EqualSizesScore):
     """Dot product.
 
         a(q, k) = q^T k
@@ -107,7 +97,7 @@ class DotScore(_EqualSizesScore):
         return queries @ keys.mT
 
 
-class ScaledDotScore(_EqualSizesScore):
+class ScaledDotScore(EqualSizesScore):
     """Dot product, scaled so that its variance does not grow with the size of the vectors.
 
         a(q, k) = q^T k / sqrt(d)
@@ -141,22 +131,22 @@ class BilinearScore(nn.Module):
         super().__init__()
         self.key_projection = nn.Linear(key_size, query_size, bias=False)
 
-    def project_keys(self, keys: Float[Tensor, "B K k"]) -> Float[Tensor, "B K q"]:
+    def project_keys(self, keys: Tensor) -> Tensor:
         """M k."""
         return self.key_projection(keys)
 
     def forward(
         self,
-        queries: Float[Tensor, "B Q q"],
-        keys: Float[Tensor, "B K k"],
-        projected_keys: Float[Tensor, "B K q"] | None = None,
-    ) -> Float[Tensor, "B Q K"]:
+        queries: Tensor,
+        keys: Tensor,
+        projected_keys: Tensor | None = None,
+    ) -> Tensor:
         """The scores; `projected_keys` are what `project_keys(keys)` returned."""
         projected = self.project_keys(keys) if projected_keys is None else projected_keys
         return queries @ projected.mT
 
 
-class GaussianScore(_EqualSizesScore):
+class GaussianScore(EqualSizesScore):
     """Logarithm of a Gaussian kernel: its softmax is kernel regression.
 
         a(q, k) = -|(q - k) w|^2 / 2
@@ -166,12 +156,24 @@ class GaussianScore(_EqualSizesScore):
     size is made. The scores are in float32 at least, under autocast too.
 
     Args:
-        inverse_width: w, one over the width of the kernel.
-        learnable: whether w is a parameter, with `inverse_width` its first value.
+        query_size: Size of a query.
+        key_size: Size of a key.
+        inverse_width: w, one over the width of the kernel; None: 1 / sqrt(query_size), so that the
+            weights start out spread, since distances grow with the size.
+        learnable: Whether w is a parameter, with `inverse_width` its first value.
     """
 
-    def __init__(self, inverse_width: float = 1.0, *, learnable: bool = False) -> None:
+    def __init__(
+        self,
+        query_size: int | None = None,
+        key_size: int | None = None,
+        *,
+        inverse_width: float | None = None,
+        learnable: bool = False,
+    ) -> None:
         super().__init__()
+        if inverse_width is None:
+            inverse_width = 1.0 if query_size is None else 1 / math.sqrt(query_size)
         self.inverse_width = (
             nn.Parameter(torch.tensor(inverse_width)) if learnable else inverse_width
         )
@@ -190,16 +192,19 @@ class ConstantScore(nn.Module):
 
     needs_equal_sizes = False
 
-    def project_keys(self, keys: Float[Tensor, "B K k"]) -> Float[Tensor, "B K k"]:
+    def __init__(self, query_size: int | None = None, key_size: int | None = None) -> None:
+        super().__init__()
+
+    def project_keys(self, keys: Tensor) -> Tensor:
         """The keys themselves: there is nothing to project."""
         return keys
 
     def forward(
         self,
-        queries: Float[Tensor, "B Q q"],
-        keys: Float[Tensor, "B K k"],
-        projected_keys: Float[Tensor, "B K k"] | None = None,  # noqa: ARG002 - as all others
-    ) -> Float[Tensor, "B Q K"]:
+        queries: Tensor,
+        keys: Tensor,
+        projected_keys: Tensor | None = None,  # noqa: ARG002 - as all others
+    ) -> Tensor:
         """Zeros."""
         return queries.new_zeros(*queries.shape[:2], keys.shape[1])
 
@@ -218,22 +223,3 @@ def _squared_distances(queries: Tensor, keys: Tensor) -> Tensor:
         of_queries, of_keys = queries.square().sum(dim=-1), keys.square().sum(dim=-1)
         products = queries @ keys.mT
         return (of_queries.unsqueeze(2) - 2 * products + of_keys.unsqueeze(1)).clamp(min=0)
-
-
-SCORES: Registry[ScoreFactory] = Registry(
-    "score",
-    {
-        "additive": lambda query_size, key_size, hidden_size: AdditiveScore(
-            query_size, key_size, hidden_size=hidden_size
-        ),
-        "average": lambda **_: ConstantScore(),
-        "bilinear": lambda query_size, key_size, **_: BilinearScore(query_size, key_size),
-        "dot": lambda **_: DotScore(),
-        # distances grow with the size: the width does too, so that weights start out spread
-        "gaussian": lambda query_size, **_: GaussianScore(
-            1 / math.sqrt(query_size), learnable=True
-        ),
-        "scaled_dot": lambda **_: ScaledDotScore(),
-    },
-    ScoreFactory,
-)

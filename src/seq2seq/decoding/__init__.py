@@ -1,1 +1,1 @@
-"""From a trained model to translations."""
+"""Searches, translation of text, forced decoding, and questions to a model's attention."""

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from seq2seq.decoding.device import device_named
 from seq2seq.decoding.forced import force_translate
-from seq2seq.decoding.model_folder import load_attending
+from seq2seq.decoding.translator import device_named
+from seq2seq.export.model_folder import load_attending
 from seq2seq.errors import InputError
 from seq2seq.evaluation.alignment import Floats, Words, merge_words, word_indices
-from seq2seq.text.bucketing import BatchSize
-from seq2seq.text.codec import TextCodec
-from seq2seq.text.corpus import SentencePair
+from seq2seq.data.batching import BatchSize
+from seq2seq.data.tokenizers import Tokenizer
+from seq2seq.data.text import SentencePair
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,25 +47,25 @@ def word_attention(
         device=device_named(device),
         batch_size=BatchSize(sentences=None, tokens=max_tokens),
     )
-    codecs = exported.source_codec, exported.target_codec
+    tokenizers = exported.source_tokenizer, exported.target_tokenizer
     found = []
     for pair, translation in zip(pairs, forced, strict=True):
         texts = (pair.source, pair.target) if translation.text else ("", "")
-        sides = [token_words(codec, t, t.split()) for codec, t in zip(codecs, texts, strict=True)]
+        sides = [token_words(tokenizer, t, t.split()) for tokenizer, t in zip(tokenizers, texts, strict=True)]
         words = (frozenset(place for place in side if place is not None) for side in sides)
         found.append(WordAttention(merge_words(translation.weights.numpy(), *sides), *words))
     return found
 
 
-def token_words(codec: TextCodec, text: str, words: Sequence[str]) -> list[int | None]:
+def token_words(tokenizer: Tokenizer, text: str, words: Sequence[str]) -> list[int | None]:
     """The word of each token of a sentence, see `word_indices`; ``<eos>`` is not among them.
 
     Raises:
         InputError: the tokens do not spell the words.
     """
     try:
-        return word_indices(codec.tokenizer.tokens(text), words)
+        return word_indices(tokenizer.tokens(text), words)
     except ValueError as error:
         raise InputError(
-            f"tokenizer {codec.tokenizer.name}: words cannot be aligned, {error}"
+            f"tokenizer {type(tokenizer).__name__}: words cannot be aligned, {error}"
         ) from error

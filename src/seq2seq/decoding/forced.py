@@ -1,21 +1,21 @@
-"""Forced decoding: the score and the attention of a translation that is given."""
+"""Forced decoding: score and attention of a translation that is given, and the weights of every head."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
-from seq2seq.decoding.heads import with_heads
-from seq2seq.decoding.hypothesis import Hypothesis
-from seq2seq.decoding.model_folder import TranslationModel
+from seq2seq.attention import MultiHeadAttention
+from seq2seq.data.batch import Batch, EncodedSplit, Sentences, SourceBatch
+from seq2seq.data.batching import BatchSize, sorted_order
+from seq2seq.data.text import SentencePair
+from seq2seq.data.vocabulary import BEGIN_ID, END
+from seq2seq.decoding.search import Hypothesis, Models
 from seq2seq.decoding.translation import EMPTY, Translation
-from seq2seq.model.precision import at_least_float32
-from seq2seq.model.seq2seq import Seq2Seq
-from seq2seq.text.batch import Batch
-from seq2seq.text.bucketing import BatchSize, sorted_order
-from seq2seq.text.corpus import SentencePair
-from seq2seq.text.store import encode_split
-from seq2seq.text.vocabulary import END
+from seq2seq.export.model_folder import SavedModel
+from seq2seq.models.seq2seq import Seq2Seq
 
 
 @torch.no_grad()
@@ -26,14 +26,14 @@ def force_decode(model: Seq2Seq, batch: Batch) -> list[Hypothesis]:
     weights the attention at each of them: what a search that finds this translation returns.
     """
     source, is_token = batch.source, batch.target_is_token
-    unrolled = model(
+    features, weights = model(
         source.ids, source.lengths, source.is_token, batch.target_input, batch.target_lengths
     )
-    logits = model.decoder.output(unrolled.features[is_token])
-    log_probabilities = at_least_float32(logits).log_softmax(dim=-1)
+    logits = model.decoder.output(features[is_token])
+    log_probabilities = logits.to(torch.promote_types(logits.dtype, torch.float32)).log_softmax(dim=-1)
     chosen = log_probabilities.gather(1, batch.target_output[is_token].unsqueeze(1)).squeeze(1)
     scores = chosen.new_zeros(is_token.shape).masked_scatter(is_token, chosen).sum(dim=1)
-    weights = chosen.new_zeros(*is_token.shape, 0) if unrolled.weights is None else unrolled.weights
+    weights = chosen.new_zeros(*is_token.shape, 0) if weights is None else weights
     return _hypotheses(batch, scores, weights.cpu())
 
 
@@ -53,7 +53,7 @@ def _hypotheses(batch: Batch, scores: Tensor, weights: Tensor) -> list[Hypothesi
 
 
 def force_translate(
-    exported: TranslationModel,
+    exported: SavedModel,
     pairs: Sequence[SentencePair],
     *,
     device: torch.device,
@@ -67,11 +67,11 @@ def force_translate(
     filled = [
         place for place, pair in enumerate(pairs) if pair.source.strip() and pair.target.strip()
     ]
-    split = encode_split(
-        [pairs[place] for place in filled],
-        (exported.source_codec, exported.target_codec),
-        max_length=None,
-        truncate=False,
+    kept = [pairs[place] for place in filled]
+    split = EncodedSplit(
+        kept,
+        Sentences.from_lists(exported.source_tokenizer.encode_all([pair.source for pair in kept])),
+        Sentences.from_lists(exported.target_tokenizer.encode_all([pair.target for pair in kept])),
     )
     translations = [EMPTY] * len(pairs)
     for indices in sorted_order(split.source.lengths, split.target.lengths, batch_size):
@@ -80,11 +80,51 @@ def force_translate(
         for index, (hypothesis,) in zip(indices.tolist(), found, strict=True):
             translations[filled[index]] = Translation(
                 text=split.pairs[index].target,
-                source_tokens=(*exported.source_codec.vocabulary.words(split.source[index]), END),
-                target_tokens=tuple(exported.target_codec.vocabulary.words(hypothesis.ids)),
+                source_tokens=(*exported.source_tokenizer.words(split.source[index]), END),
+                target_tokens=tuple(exported.target_tokenizer.words(hypothesis.ids)),
                 score=hypothesis.score,
                 weights=hypothesis.weights,
                 heads=hypothesis.heads,
-                unknown=tuple(exported.source_codec.unknown(split.pairs[index].source)),
+                unknown=tuple(exported.source_tokenizer.unknown(split.pairs[index].source)),
             )
     return translations
+
+
+def with_heads(
+    models: Models, source: SourceBatch, found: Sequence[Sequence[Hypothesis]]
+) -> list[list[Hypothesis]]:
+    """What a search found of each sentence of a batch, with the weights of every head.
+
+    They come of one more pass, which is forced to write it. Of several models, and of a model
+    without several heads, it stays as it is.
+    """
+    first, *others = [models] if isinstance(models, Seq2Seq) else models
+    attention = getattr(first.decoder, "attention", None)
+    if others or not isinstance(attention, MultiHeadAttention):
+        return [list(hypotheses) for hypotheses in found]
+    counts = torch.tensor([len(hypotheses) for hypotheses in found], device=source.ids.device)
+    rows = SourceBatch(
+        source.ids.repeat_interleave(counts, dim=0), source.lengths.repeat_interleave(counts)
+    )
+    written = [each.ids for hypotheses in found for each in hypotheses]
+    every = iter(_every_head(first, rows, written).cpu())
+    return [
+        [
+            replace(each, heads=next(every)[:, : len(each.ids), : each.weights.shape[1]])
+            for each in hypotheses
+        ]
+        for hypotheses in found
+    ]
+
+
+@torch.no_grad()
+def _every_head(
+    model: Seq2Seq, source: SourceBatch, written: Sequence[tuple[int, ...]]
+) -> Tensor:
+    before = [torch.tensor([BEGIN_ID, *ids[:-1]], device=source.ids.device) for ids in written]
+    memory = model.encode(source.ids, source.lengths, source.is_token)
+    state, steps = model.decoder.initial_state(memory), []
+    for tokens in pad_sequence(before, batch_first=True).unbind(dim=1):
+        _, state, _ = model.decoder.step(tokens, state, memory)
+        steps.append(state[-1])  # see `MultiHeadAttention`
+    return torch.stack(steps, dim=2)

@@ -6,24 +6,21 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from seq2seq.errors import InputError
 from seq2seq.evaluation.faithfulness import CHANGES
-from seq2seq.model.attention import ScoredAttention
-from seq2seq.model.attentions.composed import ComposedAttention
-from seq2seq.model.contracts import Decoder
-from seq2seq.model.memory import select_state
-from seq2seq.model.seq2seq import Seq2Seq
-from seq2seq.text.batch import Batch
+from seq2seq.attention import Attention
+from seq2seq.models.decoder import Decoder
+from seq2seq.models.seq2seq import Seq2Seq
+from seq2seq.data.batch import Batch
 
 
-def attentions_of(decoder: Decoder) -> list[ScoredAttention | ComposedAttention]:
+def attentions_of(decoder: Decoder) -> list[Attention]:
     """The attentions of this program that a decoder is made of, a head for each."""
     modules = decoder.modules() if isinstance(decoder, nn.Module) else ()
-    return [each for each in modules if isinstance(each, ScoredAttention | ComposedAttention)]
+    return [each for each in modules if isinstance(each, Attention)]
 
 
 @contextmanager
@@ -51,7 +48,7 @@ def changed_weights(decoder: Decoder, change: Callable[[Tensor], Tensor]) -> Ite
 
 def other_weights(
     weights: Tensor, looked: Tensor, order: Tensor, is_token: Tensor
-) -> dict[str, Float[Tensor, "B S"]]:
+) -> dict[str, Tensor]:
     """By the names of `CHANGES`.
 
     Args:
@@ -83,7 +80,7 @@ def _erased(weights: Tensor, token: Tensor) -> Tensor:
 @torch.no_grad()
 def tokens_that_stay(
     model: Seq2Seq, batch: Batch, *, seed: int, changes: Collection[str] = tuple(CHANGES)
-) -> tuple[Bool[Tensor, "B C T"], Float[Tensor, "B T S"]]:
+) -> tuple[Tensor, Tensor]:
     """Whether the likeliest token after each prefix of the targets is that with other weights, too.
 
     Weights are others in that one step: the state before it is what it was.
@@ -111,11 +108,11 @@ def tokens_that_stay(
         found = other_weights(weights[:, 0], attention[-1], order, source.is_token)
         return torch.stack([found[name] for name in changes], dim=1)
 
-    for embedded in decoder.embedding(batch.target_input).unbind(dim=1):
-        features, new, weights = decoder.step(embedded, state, memory)
+    for tokens in batch.target_input.unbind(dim=1):
+        features, new, weights = decoder.step(tokens, state, memory)
         attention.append(weights)
         with changed_weights(decoder, change):
-            other, _, _ = decoder.step(embedded[rows], select_state(state, rows), memory)
+            other, _, _ = decoder.step(tokens[rows], tuple(part[rows] for part in state), memory)
         said, likeliest = (decoder.output(each).argmax(dim=1) for each in (other, features))
         stays.append(said.unflatten(0, (-1, len(changes))) == likeliest.unsqueeze(1))
         state = new

@@ -8,20 +8,18 @@ from torch import Tensor
 from torch.func import functional_call
 
 from seq2seq.decoding.interventions import tokens_that_stay
-from seq2seq.decoding.model_folder import TranslationModel
 from seq2seq.decoding.translator import Translator
 from seq2seq.errors import InputError
+from seq2seq.export.model_folder import SavedModel
 from seq2seq.evaluation.alignment import word_indices
 from seq2seq.evaluation.faithfulness import Probed, rank_agreement
-from seq2seq.model.decoder import Unrolled
-from seq2seq.model.precision import at_least_float32
-from seq2seq.model.seq2seq import Seq2Seq
-from seq2seq.text.batch import Batch
-from seq2seq.text.bucketing import BatchSize, sorted_order
-from seq2seq.text.codec import TextCodec
-from seq2seq.text.store import EncodedSplit, TokenStore
-from seq2seq.text.vocabulary import END
-from seq2seq.text.words import split_words
+from seq2seq.models.seq2seq import Seq2Seq
+from seq2seq.data.batch import Batch
+from seq2seq.data.batching import BatchSize, sorted_order
+from seq2seq.data.tokenizers import Tokenizer
+from seq2seq.data.batch import EncodedSplit, Sentences
+from seq2seq.data.vocabulary import END
+from seq2seq.data.text import split_words
 
 LONGEST = 100
 """Tokens of a sentence that is probed: time grows with their third power."""
@@ -30,7 +28,7 @@ BATCH_SIZE = BatchSize(sentences=None, tokens=2048)
 
 
 def probe(
-    exported: TranslationModel, sentences: Sequence[str], *, seed: int, device: torch.device
+    exported: SavedModel, sentences: Sequence[str], *, seed: int, device: torch.device
 ) -> list[Probed]:
     """Probe the greedy translations of sentences.
 
@@ -40,21 +38,21 @@ def probe(
         InputError: the decoder has no attention of this program, or no sentence is left.
     """
     translator = Translator(exported, device=device, batch_size=BATCH_SIZE)
-    encode, vocabulary = exported.source_codec.encode, exported.target_codec.vocabulary
+    encode, ids_of = exported.source_tokenizer.encode, exported.target_tokenizer.ids
     ids = [
-        (encode(text), vocabulary.ids(token for token in each.target_tokens if token != END))
+        (encode(text), ids_of(token for token in each.target_tokens if token != END))
         for text, each in zip(sentences, translator.translate(sentences), strict=True)
     ]
     kept = [pair for pair in ids if all(0 < len(side) <= LONGEST for side in pair)]
     if not kept:
         raise InputError(f"no sentence, or no translation, has 1 to {LONGEST} tokens: give others")
-    source, target = (TokenStore.from_sentences([pair[side] for pair in kept]) for side in (0, 1))
+    source, target = (Sentences.from_lists([pair[side] for pair in kept]) for side in (0, 1))
     split, found = EncodedSplit([], source, target, num_blank=0, num_long=0), list[Probed]()
     for indices in sorted_order(source.lengths, target.lengths, BATCH_SIZE):
         batch = Batch.from_split(split, indices.tolist()).to(device)
         stays, attention = tokens_that_stay(exported.model, batch, seed=seed)
         for row, index in enumerate(indices.tolist()):
-            words = _words(exported.target_codec, kept[index][1])
+            words = _words(exported.target_tokenizer, kept[index][1])
             measures = importance(exported.model, Batch.from_split(split, [index]).to(device))
             looked = attention[row, : len(words), : measures[0].shape[1]]
             agreement = rank_agreement(*(each.numpy(force=True) for each in (looked, *measures)))
@@ -62,9 +60,9 @@ def probe(
     return found
 
 
-def _words(codec: TextCodec, ids: Sequence[int]) -> list[str]:
+def _words(tokenizer: Tokenizer, ids: Sequence[int]) -> list[str]:
     """The word that each token is part of; the token itself where tokens do not spell words."""
-    tokens, words = codec.vocabulary.words(ids), split_words(codec.decode(ids))
+    tokens, words = tokenizer.words(ids), split_words(tokenizer.decode(ids))
     try:
         places = word_indices(tokens, words)
     except ValueError:
@@ -97,10 +95,10 @@ def importance(model: Seq2Seq, pair: Batch) -> tuple[Tensor, Tensor]:
 
 def _gradient(model: Seq2Seq, pair: Batch) -> Tensor:
     """Of all steps at once (T, S): each has a source, with embeddings, of its own."""
-    table, num_steps = model.encoder.embedding.weight.detach(), pair.target_input.shape[1]
+    table, num_steps = model.source_embedding.weight.detach(), pair.target_input.shape[1]
     own = table[pair.source.ids[0]].repeat(num_steps, 1).requires_grad_()
     ids = torch.arange(len(own), device=own.device).view(num_steps, -1) + len(table)
-    weights = {"encoder.embedding.weight": torch.cat([table, own])}
+    weights = {"source_embedding.weight": torch.cat([table, own])}
     # the GPU's own library goes back in training only
     with torch.enable_grad(), torch.backends.cudnn.flags(enabled=False):
         features = _features(model, ids, pair, weights).diagonal().T
@@ -115,9 +113,9 @@ def _features(
     """Of the target of a pair after each of some sources (N, T, R)."""
     lengths, is_token = torch.full_like(ids[:, 0], ids.shape[1]), torch.ones_like(ids).bool()
     arguments = ids, lengths, is_token, pair.target_input.expand(len(ids), -1)
-    unrolled: Unrolled = functional_call(model, dict(weights), arguments)
-    return unrolled.features
+    features, _ = functional_call(model, dict(weights), arguments, tie_weights=False)
+    return features
 
 
 def _log_probabilities(model: Seq2Seq, features: Tensor) -> Tensor:
-    return at_least_float32(model.decoder.output(features)).log_softmax(dim=1)
+    return model.decoder.output(features).float().log_softmax(dim=1)

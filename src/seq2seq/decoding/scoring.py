@@ -8,7 +8,7 @@ from seq2seq.decoding.search import GREEDY, Search
 from seq2seq.decoding.translation import Translation
 from seq2seq.decoding.translator import Translator
 from seq2seq.evaluation.score_card import ScoreCard, score_card
-from seq2seq.text.corpus import SentencePair
+from seq2seq.data.text import SentencePair
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +43,8 @@ def score_searches(
         By name: ``greedy``, then for example ``beam 5``.
     """
     searches = {"greedy": GREEDY}
-    if search.beam > 1:
-        searches[f"beam {search.beam}"] = search
+    if search.beam_size > 1:
+        searches[f"beam {search.beam_size}"] = search
     sources, references = [pair.source for pair in pairs], [pair.target for pair in pairs]
     scored = {}
     for name, each in searches.items():

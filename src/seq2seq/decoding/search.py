@@ -1,18 +1,588 @@
-"""The one door to the searches: how to search, as a value."""
+"""Searches for translations: greedy, beam search, sampling; one model or an ensemble.
+
+All of them follow hypotheses of many sentences at once, step by step (`Stepper`), write down their choices
+(`Trace`), and read the translations off them at the end. Shapes: B sentences of the batch, N sentences still
+searched, W hypotheses of each, V vocabulary, S source length.
+"""
 
 import math
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
-from seq2seq.decoding.beam import NO_PENALTY, beam_search
-from seq2seq.decoding.greedy import greedy_search
-from seq2seq.decoding.hypothesis import Hypothesis
-from seq2seq.decoding.lengths import DEFAULT_BOUNDS, LengthBounds, LengthPenalty
-from seq2seq.decoding.sampling import Sampling, sample_search
-from seq2seq.decoding.stepper import Models
+import numpy as np
+import torch
+from torch import Tensor
+
+from seq2seq.data.batch import SourceBatch
+from seq2seq.data.vocabulary import BEGIN_ID, END_ID, PADDING_ID
 from seq2seq.errors import InputError
-from seq2seq.text.batch import SourceBatch
+from seq2seq.models.limits import DEFAULT_LIMITS, LONGEST, LengthLimits
+from seq2seq.models.seq2seq import Seq2Seq
+
+Models = Seq2Seq | Sequence[Seq2Seq]
+"""A model, or the members of an ensemble, which share their vocabularies."""
+
+ROWS = 128
+"""Hypotheses whose logits are computed at once: few enough for the processor's caches."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hypothesis:
+    """A translation as found by a search.
+
+    Attributes:
+        ids: target token ids, ``<eos>`` included unless the length bound came first.
+        score: natural log-probability of the ids given the source.
+        weights: attention probabilities (len(ids), source length), on the CPU; (len(ids), 0) of a
+            model without attention.
+        heads: the weights of each of several heads (heads, len(ids), source length), see
+            `seq2seq.decoding.forced`; None where nobody asked, or where there is one.
+    """
+
+    ids: tuple[int, ...]
+    score: float
+    weights: Tensor
+    heads: Tensor | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LengthPenalty:
+    """What a log-probability is divided by, so that long hypotheses are not at a disadvantage.
+
+    - ``none``: 1
+    - ``average``: the number of tokens l
+    - ``gnmt``: ((5 + l) / 6) ^ alpha (Wu et al. 2016, equation 14, without their coverage term)
+
+    Attributes:
+        name: one of the above.
+        alpha: exponent of ``gnmt``, at least 0: 0 is no penalty.
+
+    Raises:
+        ValueError: no such penalty, or a negative exponent.
+    """
+
+    name: str = "none"
+    alpha: float = 0.6
+
+    def __post_init__(self) -> None:
+        if self.name not in PENALTIES:
+            raise ValueError(f"no length penalty {self.name!r}: choose {', '.join(PENALTIES)}")
+        if not self.alpha >= 0:
+            raise ValueError(f"the exponent of a length penalty is at least 0, not {self.alpha}")
+
+    def apply(
+        self, scores: Tensor, lengths: Tensor
+    ) -> Tensor:
+        """The values by which hypotheses are ranked."""
+        if self.name == "none":
+            return scores
+        if self.name == "average":
+            return scores / lengths
+        return scores / ((5 + lengths) / 6) ** self.alpha
+
+
+PENALTIES = ("none", "average", "gnmt")
+
+
+def cut(ids: list[int]) -> list[int]:
+    """The first `LONGEST` ids, with a line of warning where there are more."""
+    if len(ids) > LONGEST:
+        message = f"WARNING: of a line of {len(ids):,} tokens the first {LONGEST:,} are translated"
+        print(message, file=sys.stderr)
+    return ids[:LONGEST]
+
+
+GROUP = 64
+"""Neighbours whose maximum is taken first."""
+
+
+def top_k(
+    numbers: Tensor, count: int
+) -> tuple[Tensor, Tensor]:
+    """`torch.topk` of the last axis, several times faster where that axis is long.
+
+    The n largest values lie in the n groups of the largest maxima, or behind the last whole group.
+    """
+    num_groups = numbers.shape[-1] // GROUP
+    if num_groups <= count:
+        return numbers.topk(count)
+    ids = torch.arange(numbers.shape[-1], device=numbers.device)
+    grouped = numbers[..., : num_groups * GROUP].unflatten(-1, (num_groups, GROUP))
+    groups = grouped.amax(dim=-1).topk(count).indices
+    inside = grouped.gather(-2, groups.unsqueeze(-1).expand(*groups.shape, GROUP)).flatten(-2)
+    behind = numbers[..., num_groups * GROUP :]
+    values, places = torch.cat([inside, behind], dim=-1).topk(count)
+    ids_behind = ids[num_groups * GROUP :].expand_as(behind)
+    ids_inside = ids[: num_groups * GROUP].view(num_groups, GROUP)[groups].flatten(-2)
+    return values, torch.cat([ids_inside, ids_behind], dim=-1).gather(-1, places)
+
+
+def place_of_top(numbers: Tensor) -> Tensor:
+    """`torch.argmax` of the last axis, several times faster where that axis is long."""
+    num_whole = numbers.shape[-1] // GROUP * GROUP
+    if num_whole <= GROUP:
+        return numbers.argmax(dim=-1)
+    grouped = numbers[..., :num_whole].unflatten(-1, (-1, GROUP))
+    group = grouped.amax(dim=-1).argmax(dim=-1, keepdim=True)
+    inside = grouped.gather(-2, group.unsqueeze(-1).expand(*group.shape, GROUP)).squeeze(-2)
+    behind = numbers[..., num_whole:]
+    places = torch.cat([inside, behind], dim=-1).argmax(dim=-1)
+    return torch.where(places < GROUP, group.squeeze(-1) * GROUP, num_whole - GROUP) + places
+
+
+class Stepper:
+    """Memories and states of the sentences that a search is still translating.
+
+    Each sentence (N) has the same number of hypotheses (W), which share its memory: nothing of the source
+    is repeated. The members of an ensemble are averaged, in their probabilities and in their attention.
+    """
+
+    def __init__(self, models: Models, source: SourceBatch) -> None:
+        self._members = [models] if isinstance(models, Seq2Seq) else list(models)
+        arguments = (source.ids, source.lengths, source.is_token)
+        self._memories = [model.encode(*arguments) for model in self._members]
+        self._states = [
+            model.decoder.initial_state(memory)
+            for model, memory in zip(self._members, self._memories, strict=True)
+        ]
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Number format of the scores."""
+        return torch.promote_types(self._states[0][0].dtype, torch.float32)
+
+    def advance(self, tokens: Tensor, live: Tensor) -> tuple[Tensor, Tensor]:
+        """Make one step after the given tokens.
+
+        Args:
+            tokens: The last of each hypothesis (N, W).
+            live: Which of the N W hypotheses are asked for their next token (R,).
+
+        Returns:
+            Log-probabilities of the next token (R, V) in float32 at least, and attention weights (N, W, S):
+            the mean of those members that have attention, without columns where none has.
+        """
+        logs, looked = [], []
+        for place, (model, memory) in enumerate(zip(self._members, self._memories, strict=True)):
+            features, self._states[place], weights = model.decoder.step(
+                tokens.flatten(), self._states[place], memory
+            )
+            features = features.index_select(0, live)
+            logits = torch.cat([model.decoder.output(rows) for rows in features.split(ROWS)])
+            logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
+            logs.append(logits.log_softmax(dim=-1))
+            if weights is not None:
+                looked.append(weights)
+        found = logs[0]
+        if len(logs) > 1:  # log(1/M sum of exp(log-probabilities))
+            found = torch.stack(logs).logsumexp(dim=0) - math.log(len(logs))
+        weights = torch.stack(looked).mean(dim=0) if looked else found.new_empty(tokens.numel(), 0)
+        return found, weights.unflatten(0, tokens.shape)
+
+    def follow(self, kept: Tensor | None, parents: Tensor) -> None:
+        """Go on with the hypotheses whose parents are given, X a sentence.
+
+        Args:
+            kept: Places of the sentences to go on with; None for all.
+            parents: Which of the W hypotheses of the step before each continues (N, X).
+        """
+        num_sentences = len(parents)
+        width = len(self._states[0][0]) // num_sentences
+        starts = torch.arange(0, num_sentences * width, width, device=parents.device)
+        rows = starts.unsqueeze(1) + parents
+        if kept is not None:
+            rows = rows[kept]
+            self._memories = [memory.select(kept) for memory in self._memories]
+        if rows.shape[1] == 1 == width and kept is None:
+            return
+        rows = rows.flatten()
+        self._states = [tuple(part[rows] for part in state) for state in self._states]
+
+
+def forbid(log_probabilities: Tensor, too_short: Tensor) -> None:
+    """Exclude, in place, what cannot come next: padding, ``<bos>``, and ``<eos>`` too early."""
+    log_probabilities[..., [PADDING_ID, BEGIN_ID]] = -torch.inf
+    log_probabilities[..., END_ID].masked_fill_(too_short, -torch.inf)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """The choices of one step.
+
+    Attributes:
+        sentences: which sentences of the batch took part (N).
+        origins: for each hypothesis that went in, which choice of the step before it was (N, W).
+        weights: attention of each hypothesis that went in (N, W, S).
+        parents: for each choice, the hypothesis that it continues (N, X).
+        tokens: for each choice, its token (N, X).
+    """
+
+    sentences: Tensor
+    origins: Tensor
+    weights: Tensor
+    parents: Tensor
+    tokens: Tensor
+
+
+class Trace:
+    """The steps of a search."""
+
+    def __init__(self, source_lengths: Tensor) -> None:
+        self._source_lengths = source_lengths
+        self.steps: list[Step] = []
+
+    def hypotheses(
+        self,
+        sentences: Tensor,
+        lengths: Tensor,
+        choices: Tensor,
+        scores: Tensor,
+    ) -> list[Hypothesis]:
+        """Follow hypotheses of some sentences and lengths back from their last choice."""
+        ids, weights = self._followed(sentences, lengths, choices)
+        widths = self._source_lengths[sentences].tolist()
+        columns = zip(ids.tolist(), scores.tolist(), weights, lengths.tolist(), widths, strict=True)
+        return [
+            Hypothesis(tuple(row[:length]), score, row_weights[:length, :width])
+            for row, score, row_weights, length, width in columns
+        ]
+
+    def _followed(
+        self, sentences: Tensor, lengths: Tensor, choices: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Tokens (H, T) and weights (H, T, S) on the CPU; zeros after the last token."""
+        num_sources, num_columns = len(self._source_lengths), self.steps[0].weights.shape[-1]
+        ids = sentences.new_zeros(len(sentences), len(self.steps))
+        weights = self.steps[0].weights.new_zeros(*ids.shape, num_columns)
+        places = sentences.new_zeros(num_sources)
+        for number in range(len(self.steps) - 1, -1, -1):
+            step = self.steps[number]
+            places[step.sentences] = torch.arange(len(step.sentences), device=places.device)
+            present = (lengths > number).nonzero().squeeze(1)
+            rows, chosen = places[sentences[present]], choices[present]
+            parents = step.parents[rows, chosen]
+            ids[present, number] = step.tokens[rows, chosen]
+            weights[present, number] = step.weights[rows, parents]
+            choices = choices.index_put((present,), step.origins[rows, parents])
+        return ids.cpu(), weights.cpu()
+
+
+Choice = Callable[[Tensor, Tensor, int], Tensor]
+"""(log-probabilities, the sentences they are of, number of the step from 0) -> tokens."""
+
+
+def greedy_search(
+    models: Models, source: SourceBatch, *, limits: LengthLimits = DEFAULT_LIMITS
+) -> list[Hypothesis]:
+    """Translate a batch by the likeliest token at every step."""
+    return follow_choices(models, source, lambda numbers, *_: place_of_top(numbers), limits=limits)
+
+
+@torch.no_grad()
+def follow_choices(
+    models: Models, source: SourceBatch, choose: Choice, *, limits: LengthLimits
+) -> list[Hypothesis]:
+    """Translate a batch, the next token chosen by `choose`.
+
+    A finished sentence leaves the batch, and every bound is the sentence's own, so that a
+    translation does not depend on the sentences beside it.
+    """
+    stepper, trace = Stepper(models, source), Trace(source.lengths)
+    least, greatest = limits.least(source.lengths), limits.greatest(source.lengths)
+    sentences = torch.arange(len(source.lengths), device=source.ids.device)
+    tokens = torch.full_like(sentences, BEGIN_ID).unsqueeze(1)
+    only = torch.zeros_like(tokens)  # the one hypothesis of each sentence
+    lengths = torch.zeros_like(sentences)
+    steps: list[tuple[Tensor, Tensor]] = []
+    while len(sentences):
+        number = len(steps)
+        every = torch.arange(len(sentences), device=sentences.device)
+        log_probabilities, weights = stepper.advance(tokens, every)
+        forbid(log_probabilities, number + 1 < least[sentences])
+        tokens = choose(log_probabilities, sentences, number).unsqueeze(1)
+        steps.append((sentences, log_probabilities.gather(1, tokens).squeeze(1)))
+        trace.steps.append(Step(sentences, only, weights, only, tokens))
+        lengths[sentences] = number + 1
+        unfinished = (tokens.squeeze(1) != END_ID) & (number + 1 < greatest[sentences])
+        kept = None if unfinished.all() else unfinished.nonzero().squeeze(1)
+        stepper.follow(kept, only)
+        if kept is not None:
+            sentences, tokens, only = sentences[kept], tokens[kept], only[kept]
+    every = torch.arange(len(lengths), device=lengths.device)
+    return trace.hypotheses(every, lengths, torch.zeros_like(every), _sums(steps, len(lengths)))
+
+
+def _sums(steps: list[tuple[Tensor, Tensor]], num_sentences: int) -> Tensor:
+    """The sum of each sentence's scores over the steps."""
+    sentences, scores = (torch.cat(parts) for parts in zip(*steps, strict=True))
+    return scores.new_zeros(num_sentences).index_add(0, sentences, scores)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sampling:
+    """How to draw.
+
+    Attributes:
+        temperature: the logits are divided by it; small values come close to greedy search.
+        top_k: draw among the likeliest so many tokens only; None for all.
+        seed: of the random numbers.
+
+    Raises:
+        ValueError: the temperature is not above 0, or `top_k` below 1.
+    """
+
+    temperature: float = 1.0
+    top_k: int | None = None
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        if not self.temperature > 0:
+            raise ValueError(f"the temperature is above 0, not {self.temperature}")
+        if self.top_k is not None and self.top_k < 1:
+            raise ValueError(f"top-k is at least 1, not {self.top_k}")
+
+
+def sample_search(
+    models: Models,
+    source: SourceBatch,
+    sampling: Sampling,
+    *,
+    numbers: Sequence[int],
+    limits: LengthLimits = DEFAULT_LIMITS,
+) -> list[Hypothesis]:
+    """Translate a batch by drawing every token; scores are those of the model at temperature 1.
+
+    The random numbers of a sentence are a function of its number, the seed and the step alone, so
+    that the sentences beside it do not matter.
+    """
+    num_steps = int(limits.greatest(source.lengths).max())
+    drawn = [np.random.default_rng((sampling.seed, n)).random(num_steps) for n in numbers]
+    uniform = torch.tensor(np.stack(drawn), dtype=torch.float32, device=source.ids.device)
+
+    def choose(logits: Tensor, sentences: Tensor, step: int) -> Tensor:
+        return draw(logits, uniform[sentences, step], sampling)
+
+    return follow_choices(models, source, choose, limits=limits)
+
+
+def draw(
+    logits: Tensor, uniform: Tensor, sampling: Sampling
+) -> Tensor:
+    """The token at which the cumulative probability first exceeds a number from [0, 1)."""
+    scaled = logits / sampling.temperature
+    if sampling.top_k is not None and sampling.top_k < logits.shape[-1]:
+        least = scaled.topk(sampling.top_k).values[:, -1:]
+        scaled = scaled.masked_fill(scaled < least, -torch.inf)
+    cumulative = scaled.softmax(dim=-1).cumsum(dim=-1)
+    # below the total whatever the rounding, so that a token of probability 0 is never drawn
+    at = uniform.to(cumulative.dtype).clamp(max=1 - 1e-6) * cumulative[:, -1]
+    return torch.searchsorted(cumulative, at.unsqueeze(1), right=True).squeeze(1)
+
+
+NO_PENALTY = LengthPenalty()
+FULL = 7 / 8
+"""Share of a batch's sentences that have hypotheses: with fewer the others are cleared away."""
+
+
+@torch.no_grad()
+def beam_search(
+    models: Models,
+    source: SourceBatch,
+    *,
+    size: int,
+    num_best: int = 1,
+    penalty: LengthPenalty = NO_PENALTY,
+    limits: LengthLimits = DEFAULT_LIMITS,
+    prefixes: list[list[int]] | None = None,
+    prune: float | None = None,
+) -> list[list[Hypothesis]]:
+    """Return the `num_best` hypotheses of each sentence of a batch, the best first.
+
+    The rules. At every step the best `size` continuations of a sentence's hypotheses are chosen among
+    all hypotheses and tokens, by log-probability. One that ends (by ``<eos>``, or at the greatest
+    length) is finished and keeps its place: the beam is narrower by one from then on. Finished
+    hypotheses are ranked by their log-probability over the length penalty.
+
+    A hypothesis leaves the beam once it cannot be among the `num_best` any more. A log-probability
+    only falls, and the penalty divides it by something that only grows with the length. So nothing
+    that begins with a hypothesis of log-probability s can rank above s over the penalty of the
+    greatest length. Where that does not exceed the `num_best`-th best finished hypothesis, it leaves.
+    It is below all hypotheses of its step that may yet be ranked: they lose nothing by it. What would
+    come after one that has left is not computed. A sentence without hypotheses leaves the batch.
+
+    With `prune` a continuation leaves, too, whose log-probability is more than so much below that of
+    the best one of its sentence and step (relative threshold pruning, Freitag and Al-Onaizan 2017,
+    equation 1, there with probabilities). That may lose what would have been the best.
+
+    There are fewer only where there are no more. `size` is K, the hypotheses of a sentence that are
+    followed; `prefixes` are the target tokens with which each translation has to begin; `prune` is
+    in nats, None for nothing.
+
+    Raises:
+        ValueError: `num_best` is not between 1 and `size`.
+    """
+    if not 1 <= num_best <= size:
+        raise ValueError(f"{num_best} best of a beam of {size}: give 1 to {size}")
+    prefixes = prefixes or [[]] * len(source.lengths)
+    search = _Search(models, source, size, num_best, penalty, limits, prefixes, prune)
+    while len(search.sentences):
+        search.advance()
+    return search.best()
+
+
+class _Finished:
+    """The finished hypotheses of every sentence, in K columns and one more for what is none."""
+
+    def __init__(self, num_sentences: int, size: int, like: Tensor) -> None:
+        shape = (num_sentences, size + 1)
+        self.ranks = like.new_full(shape, -torch.inf)
+        self.scores = like.new_zeros(shape)
+        self.lengths = torch.zeros(shape, dtype=torch.long, device=like.device)
+        self.choices = torch.zeros_like(self.lengths)
+        self.counts = torch.zeros_like(self.lengths[:, 0])
+        self._size = size
+
+    def add(
+        self,
+        sentences: Tensor,
+        ended: Tensor,
+        scores: Tensor,
+        ranks: Tensor,
+        step: int,
+    ) -> None:
+        """Put the choices that have ended into the next free columns."""
+        places = self.counts[sentences].unsqueeze(1) + ended.cumsum(dim=1) - 1
+        cells = (sentences.unsqueeze(1), torch.where(ended, places, self._size))
+        self.ranks[cells] = ranks
+        self.scores[cells] = scores
+        self.lengths[cells] = step
+        self.choices[cells] = torch.arange(ended.shape[1], device=ended.device).expand_as(ended)
+        self.counts[sentences] += ended.sum(dim=1)
+
+    def best(self, num_best: int) -> tuple[Tensor, Tensor]:
+        """Ranks and columns of the best of each sentence, the best first."""
+        return self.ranks[:, : self._size].topk(num_best)
+
+
+class _Search:
+    """The state of a search; N sentences are still in it, with W hypotheses each."""
+
+    def __init__(
+        self,
+        models: Models,
+        source: SourceBatch,
+        size: int,
+        num_best: int,
+        penalty: LengthPenalty,
+        limits: LengthLimits,
+        prefixes: list[list[int]],
+        prune: float | None,
+    ) -> None:
+        self._size, self._num_best, self._penalty = size, num_best, penalty
+        self._prune = math.inf if prune is None else prune
+        self._stepper, self._trace = Stepper(models, source), Trace(source.lengths)
+        self._prefixes = _Prefixes(prefixes, source.ids.device)
+        self._least = limits.least(source.lengths)
+        self._greatest = torch.maximum(limits.greatest(source.lengths), self._prefixes.lengths + 1)
+        self._step = 0
+        self.sentences = torch.arange(len(source.lengths), device=source.ids.device)
+        self._tokens = torch.full_like(self.sentences, BEGIN_ID).unsqueeze(1)
+        self._origins = torch.zeros_like(self._tokens)
+        self._scores = torch.zeros_like(self._tokens, dtype=self._stepper.dtype)
+        self._finished = _Finished(len(self.sentences), size, self._scores)
+
+    def advance(self) -> None:
+        """One step of all sentences."""
+        self._step += 1
+        live = (self._scores.flatten() > -torch.inf).nonzero().squeeze(1)
+        log_probabilities, weights = self._stepper.advance(self._tokens, live)
+        scores, parents, tokens = self._continuations(log_probabilities, live)
+        self._trace.steps.append(Step(self.sentences, self._origins, weights, parents, tokens))
+        greatest = self._greatest[self.sentences].unsqueeze(1)
+        ended = ((tokens == END_ID) | (greatest == self._step)) & (scores > -torch.inf)
+        ranks = self._penalty.apply(scores, torch.full_like(tokens, self._step))
+        self._finished.add(self.sentences, ended, scores, ranks, self._step)
+        attainable = self._penalty.apply(scores, greatest)
+        to_beat = self._finished.best(self._num_best)[0][self.sentences, -1:]
+        left = ended | (attainable <= to_beat) | (scores < scores[:, :1] - self._prune)
+        self._go_on_with(scores.masked_fill(left, -torch.inf), parents, tokens)
+
+    def _continuations(
+        self, log_probabilities: Tensor, live: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Scores, parents and tokens of the best, as many as the beam has free places (N, X).
+
+        `live` are the places, among all N W, of the hypotheses that have not left.
+        """
+        sentences = self.sentences[live // self._scores.shape[1]]
+        forbid(log_probabilities, self._step < self._least[sentences])
+        self._prefixes.force(log_probabilities, sentences, self._step)
+        best, ids = top_k(log_probabilities, min(self._size, log_probabilities.shape[-1]))
+        best += self._scores.flatten()[live].unsqueeze(1)
+        shape = (self._scores.numel(), best.shape[1])
+        candidates = best.new_full(shape, -torch.inf).index_copy(0, live, best)
+        every = ids.new_zeros(shape).index_copy(0, live, ids).view(len(self.sentences), -1)
+        candidates = candidates.view_as(every)
+        scores, places = candidates.topk(min(self._size, candidates.shape[1]), dim=1)
+        num_free = self._size - self._finished.counts[self.sentences]
+        taken = torch.arange(scores.shape[1], device=scores.device) >= num_free.unsqueeze(1)
+        return (
+            scores.masked_fill(taken, -torch.inf),
+            places // best.shape[1],
+            every.gather(1, places),
+        )
+
+    def _go_on_with(self, scores: Tensor, parents: Tensor, tokens: Tensor) -> None:
+        """Drop the hypotheses of score -inf at the end, and sentences that have no others."""
+        num_live = (scores > -torch.inf).sum(dim=1)
+        has_live = num_live > 0
+        is_full = bool(has_live.sum() > FULL * len(has_live))
+        kept = None if is_full else has_live.nonzero().squeeze(1)
+        self._scores, self._origins = scores.topk(max(int(num_live.max()), 1), dim=1)
+        self._tokens = tokens.gather(1, self._origins)
+        self._stepper.follow(kept, parents.gather(1, self._origins))
+        if kept is not None:
+            self.sentences = self.sentences[kept]
+            self._scores, self._origins = self._scores[kept], self._origins[kept]
+            self._tokens = self._tokens[kept]
+
+    def best(self) -> list[list[Hypothesis]]:
+        """The best finished hypotheses of each sentence."""
+        ranks, columns = self._finished.best(self._num_best)
+        found = ranks > -torch.inf
+        sentences, _ = found.nonzero(as_tuple=True)
+        cells = (sentences, columns[found])
+        hypotheses = iter(
+            self._trace.hypotheses(
+                sentences,
+                self._finished.lengths[cells],
+                self._finished.choices[cells],
+                self._finished.scores[cells],
+            )
+        )
+        return [list(islice(hypotheses, count)) for count in found.sum(dim=1).tolist()]
+
+
+class _Prefixes:
+    """Target tokens that the translations have to begin with."""
+
+    def __init__(self, prefixes: list[list[int]], device: torch.device) -> None:
+        self.lengths = torch.tensor([len(prefix) for prefix in prefixes], device=device)
+        self._num_steps = max(map(len, prefixes), default=0)
+        padded = [prefix + [PADDING_ID] * (self._num_steps - len(prefix)) for prefix in prefixes]
+        self._ids = torch.tensor(padded, dtype=torch.long, device=device)
+
+    def force(self, logits: Tensor, sentences: Tensor, step: int) -> None:
+        """Exclude, in place, all but the next token of the prefix from those inside of it."""
+        if step > self._num_steps:
+            return
+        inside = (step <= self.lengths[sentences]).nonzero().squeeze(1)
+        ids = self._ids[sentences[inside], step - 1].unsqueeze(1)
+        forced = torch.full_like(logits[inside], -torch.inf)
+        logits[inside] = forced.scatter(1, ids, logits[inside].gather(1, ids))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +590,7 @@ class Search:
     """How to search for translations.
 
     Attributes:
-        beam: hypotheses that are followed; 1 is greedy search.
+        beam_size: hypotheses that are followed; 1 is greedy search.
         num_best: hypotheses wanted of each sentence.
         penalty: how hypotheses of different lengths are compared.
         min_length: target tokens of a source token at least.
@@ -32,7 +602,7 @@ class Search:
         ValueError: the values do not go together.
     """
 
-    beam: int = 1
+    beam_size: int = 1
     num_best: int = 1
     penalty: LengthPenalty = NO_PENALTY
     min_length: float = 0.0
@@ -41,19 +611,19 @@ class Search:
     prune: float | None = None
 
     def __post_init__(self) -> None:
-        self.bounds(DEFAULT_BOUNDS)
-        if not 1 <= self.num_best <= self.beam:
-            raise ValueError(f"{self.num_best} best of a beam of {self.beam}: widen the beam")
+        self.limits(DEFAULT_LIMITS)
+        if not 1 <= self.num_best <= self.beam_size:
+            raise ValueError(f"{self.num_best} best of a beam of {self.beam_size}: widen the beam")
         if self.prune is not None and not 0 < self.prune < math.inf:
             raise ValueError(f"what is pruned is more than 0 nats below the best, not {self.prune}")
-        if self.sampling is not None and self.beam > 1:
+        if self.sampling is not None and self.beam_size > 1:
             raise ValueError(f"sampling follows one hypothesis, not a beam of {self.beam}")
 
-    def bounds(self, of_model: LengthBounds) -> LengthBounds:
+    def limits(self, of_model: LengthLimits) -> LengthLimits:
         """How long translations may be, by this search and by those of a model's training split."""
         if self.max_length is not None:
-            of_model = LengthBounds(max_factor=self.max_length)
-        return replace(of_model, min_factor=self.min_length)
+            of_model = LengthLimits(max_ratio=self.max_length)
+        return replace(of_model, min_ratio=self.min_length)
 
 
 GREEDY = Search()
@@ -85,32 +655,32 @@ def run_search(
     search: Search,
     *,
     numbers: Sequence[int],
-    bounds: LengthBounds = DEFAULT_BOUNDS,
+    limits: LengthLimits = DEFAULT_LIMITS,
     prefixes: list[list[int]] | None = None,
 ) -> list[list[Hypothesis]]:
     """The hypotheses of each sentence of a batch, the best first.
 
-    `numbers` are those of `sample_search`, `bounds` those of the model, and `prefixes` what each
+    `numbers` are those of `sample_search`, `limits` those of the model, and `prefixes` what each
     translation has to begin with.
 
     Raises:
         ValueError: sampled translations are to begin with something.
     """
-    bounds = search.bounds(bounds)
+    limits = search.limits(limits)
     if search.sampling is not None:
         if prefixes is not None:
             raise ValueError("sampling takes no prefixes")
-        drawn = sample_search(models, source, search.sampling, numbers=numbers, bounds=bounds)
+        drawn = sample_search(models, source, search.sampling, numbers=numbers, limits=limits)
         return [[hypothesis] for hypothesis in drawn]
-    if search.beam == 1 and prefixes is None:
-        return [[h] for h in greedy_search(models, source, bounds=bounds)]
+    if search.beam_size == 1 and prefixes is None:
+        return [[h] for h in greedy_search(models, source, limits=limits)]
     return beam_search(
         models,
         source,
-        size=search.beam,
+        size=search.beam_size,
         num_best=search.num_best,
         penalty=search.penalty,
-        bounds=bounds,
+        limits=limits,
         prefixes=prefixes,
         prune=search.prune,
     )

@@ -1,4 +1,4 @@
-"""A translated sentence, and what was unknown in many."""
+"""A translated sentence, and how much was unknown in many."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -8,10 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from seq2seq.data.report import listed
+from seq2seq.data.vocabulary import END, UNKNOWN
 from seq2seq.evaluation.alignment import argmax_links
-from seq2seq.plain_text import one_line
-from seq2seq.text.inspection import listed
-from seq2seq.text.vocabulary import END, UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +26,7 @@ class Translation:
             and of a model without attention.
         heads: attention probabilities of each of several heads (heads, target, source); None where
             there is one, or attention was not asked for.
-        unknown: what the model does not know of the source, see `TextCodec.unknown`.
+        unknown: what the model does not know of the source, see `Tokenizer.unknown`.
     """
 
     text: str
@@ -103,4 +102,4 @@ class UnknownCount:
             return []
         where = f"in {self._num_with:,} of {self._num_lines:,} lines"
         found = f"{self._num_tokens:,} tokens {where} are unknown to the model"
-        return [one_line(f"WARNING: {found}{listed(self._by_token)}")]
+        return [f"WARNING: {found}{listed(self._by_token)}"]

@@ -9,20 +9,16 @@ from typing import Any
 import numpy as np
 import torch
 
-from seq2seq.decoding.device import device_named, is_mixed
-from seq2seq.decoding.heads import with_heads
-from seq2seq.decoding.hypothesis import Hypothesis
-from seq2seq.decoding.lengths import LONGEST, cut
-from seq2seq.decoding.model_folder import TranslationModel, load_model_folder
-from seq2seq.decoding.search import GREEDY, Search, run_search
+from seq2seq.data.batch import SourceBatch
+from seq2seq.data.batching import BatchSize, sorted_order
+from seq2seq.data.tokenizers import SentencePieceTokenizer, Tokenizer
+from seq2seq.data.vocabulary import END, UNKNOWN, UNKNOWN_ID
+from seq2seq.decoding.forced import with_heads
+from seq2seq.decoding.search import GREEDY, LONGEST, Hypothesis, Search, cut, run_search
 from seq2seq.decoding.translation import EMPTY, Translation
 from seq2seq.errors import InputError
 from seq2seq.evaluation.alignment import argmax_links
-from seq2seq.text.batch import SourceBatch
-from seq2seq.text.bucketing import BatchSize, sorted_order
-from seq2seq.text.codec import TextCodec
-from seq2seq.text.tokenizers import WordTokenizer
-from seq2seq.text.vocabulary import END, UNKNOWN, UNKNOWN_ID
+from seq2seq.export.model_folder import SavedModel, load_model_folder
 
 WINDOW = 2048
 """Sentences that are read ahead and sorted by length before they are cut into batches."""
@@ -31,9 +27,8 @@ WINDOW = 2048
 class Translator:
     """Translates text with a trained model, or with several whose probabilities are averaged.
 
-    The first has the bound of lengths. `precision` is the format of the matrix products, see
-    `is_mixed`; scores, states and attention are in float32 whatever it is. ``auto`` is bfloat16
-    where that is faster, which a probe decides anew every time.
+    The first has the bound of lengths. `precision` is the format of the matrix products, ``fp32`` or
+    ``bf16``; scores, states and attention are in float32 whatever it is.
 
     Raises:
         InputError: the members differ in their vocabularies, or there is no such precision.
@@ -41,21 +36,23 @@ class Translator:
 
     def __init__(
         self,
-        *exported: TranslationModel,
+        *exported: SavedModel,
         device: torch.device,
         batch_size: BatchSize,
         precision: str = "fp32",
     ) -> None:
         first = exported[0]
         for place, member in enumerate(exported[1:], start=2):
-            _require_same_tokens("source", place, first.source_codec, member.source_codec)
-            _require_same_tokens("target", place, first.target_codec, member.target_codec)
+            _require_same_tokens("source", place, first.source_tokenizer, member.source_tokenizer)
+            _require_same_tokens("target", place, first.target_tokenizer, member.target_tokenizer)
         self._models = [member.model.to(device).eval() for member in exported]
-        self._source_codec, self._target_codec = first.source_codec, first.target_codec
-        self._bounds = first.bounds
+        self._source_tokenizer, self._target_tokenizer = first.source_tokenizer, first.target_tokenizer
+        self._bounds = first.limits
         self._device = device
         self._batch_size = batch_size
-        self._is_mixed = is_mixed(precision, first.spec, device)
+        if precision not in ("fp32", "bf16"):
+            raise InputError(f"no precision {precision!r}: choose fp32 or bf16")
+        self._is_mixed = precision == "bf16"
 
     @classmethod
     def load(
@@ -64,6 +61,7 @@ class Translator:
         device: str = "cpu",
         max_tokens: int = 4096,
         precision: str = "fp32",
+        trust_custom_code: bool = False,
     ) -> "Translator":
         """Load a model folder or a run folder, or several of one vocabulary as an ensemble.
 
@@ -72,7 +70,7 @@ class Translator:
                 go together.
         """
         return cls(
-            *(load_model_folder(Path(path)) for path in paths),
+            *(load_model_folder(path, trust_custom_code=trust_custom_code) for path in paths),
             device=device_named(device),
             batch_size=BatchSize(sentences=None, tokens=max_tokens),
             precision=precision,
@@ -86,27 +84,27 @@ class Translator:
     @property
     def target_language(self) -> str:
         """Code of the language that is translated into."""
-        return self._target_codec.tokenizer.language
+        return self._target_tokenizer.language
 
     def translate(
         self,
         sentences: Sequence[str],
         *,
-        beam: int | None = None,
+        beam_size: int | None = None,
         search: Search = GREEDY,
         prefixes: Sequence[str] | None = None,
-        replace_unknown: bool = False,
+        replace_unk: bool = False,
         return_attention: bool = True,
     ) -> list[Translation]:
         """The best translation of each sentence, as `translate_n_best` finds it.
 
-        `beam` is the width of the beam, instead of that of `search`.
+        `beam_size` is the width of the beam, instead of that of `search`.
         """
         found = self.translate_n_best(
             sentences,
-            search=replace(search, num_best=1, beam=search.beam if beam is None else beam),
+            search=replace(search, num_best=1, beam_size=search.beam_size if beam_size is None else beam_size),
             prefixes=prefixes,
-            replace_unknown=replace_unknown,
+            replace_unk=replace_unk,
             return_attention=return_attention,
         )
         return [translations[0] for translations in found]
@@ -117,7 +115,7 @@ class Translator:
         *,
         search: Search,
         prefixes: Sequence[str] | None = None,
-        replace_unknown: bool = False,
+        replace_unk: bool = False,
         first_number: int = 0,
         return_attention: bool = True,
     ) -> list[list[Translation]]:
@@ -129,7 +127,7 @@ class Translator:
             sentences: text to translate.
             search: how to search.
             prefixes: text that each translation has to begin with, blank for none.
-            replace_unknown: put the source word with the greatest attention in the place of each
+            replace_unk: put the source word with the greatest attention in the place of each
                 ``<unk>`` (vocabularies of words only).
             first_number: number of the first sentence, from which its random numbers are made.
             return_attention: whether the translations hold their attention weights; without
@@ -138,12 +136,12 @@ class Translator:
         Raises:
             InputError: unknown words cannot be replaced in subwords, or without attention.
         """
-        if replace_unknown and not isinstance(self._target_codec.tokenizer, WordTokenizer):
+        if replace_unk and isinstance(self._target_tokenizer, SentencePieceTokenizer):
             raise InputError("unknown words exist in vocabularies of words only, not of subwords")
-        if replace_unknown and not any(model.decoder.attends for model in self._models):
+        if replace_unk and not any(model.decoder.attends for model in self._models):
             raise InputError("unknown words are replaced by attention, which this model has not")
-        encoded = [cut(self._source_codec.encode(sentence)) for sentence in sentences]
-        starts = None if prefixes is None else [self._target_codec.encode(p) for p in prefixes]
+        encoded = [cut(self._source_tokenizer.encode(sentence)) for sentence in sentences]
+        starts = None if prefixes is None else [self._target_tokenizer.encode(p) for p in prefixes]
         translations: list[list[Translation]] = [[EMPTY]] * len(sentences)
         for indices in self._batches(sentences, encoded):
             source = SourceBatch.from_sentences([encoded[i] for i in indices]).to(self._device)
@@ -153,13 +151,13 @@ class Translator:
                     source,
                     search,
                     numbers=[first_number + i for i in indices],
-                    bounds=self._bounds,
+                    limits=self._bounds,
                     prefixes=None if starts is None else [starts[i] for i in indices],
                 )
                 if return_attention:
                     found = with_heads(self._models, source, found)
             for index, hypotheses in zip(indices, found, strict=True):
-                text = sentences[index] if replace_unknown else ""
+                text = sentences[index] if replace_unk else ""
                 made = [self._translation(encoded[index], text, each) for each in hypotheses]
                 facts: dict[str, Any] = {"unknown": tuple(self.unknown_tokens(sentences[index]))}
                 if not return_attention:  # of a window of long lines, it would fill the memory
@@ -181,7 +179,7 @@ class Translator:
         lines: Iterable[str],
         *,
         search: Search = GREEDY,
-        replace_unknown: bool = False,
+        replace_unk: bool = False,
         return_attention: bool = True,
         window: int = WINDOW,
         first_number: int = 0,
@@ -194,7 +192,7 @@ class Translator:
                 self.translate_n_best(
                     read,
                     search=search,
-                    replace_unknown=replace_unknown,
+                    replace_unk=replace_unk,
                     first_number=first_number,
                     return_attention=return_attention,
                 ),
@@ -202,22 +200,22 @@ class Translator:
             first_number += len(read)
 
     def unknown_tokens(self, sentence: str) -> list[str]:
-        """What the model does not know of a source sentence, see `TextCodec.unknown`."""
-        return self._source_codec.unknown(sentence)
+        """What the model does not know of a source sentence, see `Tokenizer.unknown`."""
+        return self._source_tokenizer.unknown(sentence)
 
     def _translation(
         self, source_ids: list[int], source: str, hypothesis: Hypothesis
     ) -> Translation:
         """A hypothesis as text; with the source's text, words of it stand in for the unknown."""
-        tokens = self._target_codec.vocabulary.words(hypothesis.ids)
-        text = self._target_codec.decode(hypothesis.ids)
+        tokens = self._target_tokenizer.words(hypothesis.ids)
+        text = self._target_tokenizer.decode(hypothesis.ids)
         if source and UNKNOWN_ID in hypothesis.ids:
-            words = self._source_codec.tokenizer.tokens(source)[:LONGEST]
+            words = self._source_tokenizer.tokens(source)[:LONGEST]
             tokens = _with_source_words(tokens, words, hypothesis)
-            text = self._target_codec.text([t for t in tokens if t != END])
+            text = self._target_tokenizer.text([t for t in tokens if t != END])
         return Translation(
             text=text,
-            source_tokens=(*self._source_codec.vocabulary.words(source_ids), END),
+            source_tokens=(*self._source_tokenizer.words(source_ids), END),
             target_tokens=tuple(tokens),
             score=hypothesis.score,
             weights=hypothesis.weights,
@@ -236,9 +234,21 @@ def _with_source_words(
     ]
 
 
-def _require_same_tokens(side: str, place: int, first: TextCodec, other: TextCodec) -> None:
-    if first.vocabulary.tokens != other.vocabulary.tokens:
+def _require_same_tokens(side: str, place: int, first: Tokenizer, other: Tokenizer) -> None:
+    if first.vocabulary != other.vocabulary:
         raise InputError(
             f"model {place} of the ensemble has another {side} vocabulary than the first: "
             "train its members with one tokenizer: on one training split, or with init_from"
         )
+
+
+def device_named(name: str) -> torch.device:
+    """Return the device of a name.
+
+    Raises:
+        InputError: There is none.
+    """
+    try:
+        return torch.empty(0, device=name).device
+    except (RuntimeError, AssertionError) as error:
+        raise InputError(f"device {name!r} is not here: choose cpu, cuda or mps") from error

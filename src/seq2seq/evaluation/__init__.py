@@ -1,1 +1,5 @@
-"""Measures of translations, alignments and attention. Never sees the model."""
+"""Scores of translations, word alignment, attention statistics, faithfulness, significance."""
+
+from seq2seq.evaluation.metrics import METRICS, Metric, scores_of
+
+__all__ = ["METRICS", "Metric", "scores_of"]

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from seq2seq.evaluation.spelling import as_bytes, as_text, letters, places, said
-from seq2seq.text.vocabulary import BEGIN, END, PADDING, SPACE_MARK
+from seq2seq.data.vocabulary import BEGIN, END, PADDING, SPACE_MARK
 
 Links = frozenset[tuple[int, int]]
 Words = Collection[int]

@@ -5,12 +5,18 @@ from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from seq2seq.text.languages import UNSPACED, base_language
-
 if TYPE_CHECKING:
     from sacrebleu.metrics.bleu import BLEU
 
 CHARACTERS = {"tokenize": "char"}
+
+UNSPACED = frozenset({"zh", "ja", "th", "lo", "km", "my"})
+"""Languages that are written without spaces between words."""
+
+
+def base_language(code: str) -> str:
+    """Return the language of a code without its region or script: zh of zh-TW and zh_Hant."""
+    return code.replace("_", "-").partition("-")[0].lower()
 
 
 def bleu_metric(language: str, *, lowercase: bool = False, effective_order: bool = False) -> "BLEU":

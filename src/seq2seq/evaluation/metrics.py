@@ -1,9 +1,6 @@
 """The metrics: one entry in `METRICS` is all that a metric needs.
 
-From there it reaches the score card and the record of a run and, where it is taken at every
-validation, ``trainer.monitor``, early stopping, plateaus, ``sweep.metric``, the comparison of runs
-and the HParams tab. Those of other packages come by the entry points of ``seq2seq.metrics``, see
-`seq2seq.registry`. The libraries load when something is scored.
+A metric of your own: ``METRICS["mine"] = Metric("title", function)``.
 """
 
 from collections import Counter
@@ -12,10 +9,13 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, Literal, Protocol, get_args
 
-from seq2seq.errors import InputError
-from seq2seq.evaluation.bleu import bleu_metric, cased_bleu, require_pairs
-from seq2seq.registry import Registry
-from seq2seq.text.languages import UNSPACED, base_language
+from seq2seq.evaluation.bleu import (
+    UNSPACED,
+    base_language,
+    bleu_metric,
+    cased_bleu,
+    require_pairs,
+)
 
 Texts = Sequence[str]
 Direction = Literal["min", "max"]
@@ -82,10 +82,19 @@ def _ter(hypotheses: Texts, references: Texts, _: str) -> float:
 
 def _token_errors(hypotheses: Texts, references: Texts, language: str) -> float:
     """Tokens of BLEU left out, put in or replaced, for a hundred of the references'."""
-    from torchmetrics.functional.text import word_error_rate  # noqa: PLC0415
-
     split = bleu_metric(language).tokenizer
-    return 100 * word_error_rate(list(map(split, hypotheses)), list(map(split, references))).item()
+    pairs = [(split(h).split(), split(r).split()) for h, r in zip(hypotheses, references, strict=True)]
+    return 100 * sum(_edits(h, r) for h, r in pairs) / max(sum(len(r) for _, r in pairs), 1)
+
+
+def _edits(found: Sequence[str], wanted: Sequence[str]) -> int:
+    """Return the least number of tokens left out, put in or replaced (Levenshtein 1966)."""
+    row = list(range(len(wanted) + 1))
+    for i, token in enumerate(found, start=1):
+        before, row[0] = row[0], i
+        for j, other in enumerate(wanted, start=1):
+            before, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, before + (token != other))
+    return row[-1]
 
 
 def _excess(texts: Texts, others: Texts, language: str, *, least: int) -> float:
@@ -160,17 +169,7 @@ def _tools(language: str) -> tuple[Any, Any]:
     return MosesPunctNormalizer(language), MosesTokenizer(language)
 
 
-RESERVED = frozenset(
-    {"beam", "bleu_interval", "bleu_signature", "epoch", "last", "num_sentences", "step"}
-)
-"""What else stands beside scores in records, and `trainer.monitor=last`."""
-
-GREATEST = 1e40
-"""Of a score; the readers of records take no greater number."""
-
-METRICS = Registry(
-    "metric",
-    {
+METRICS: dict[str, Metric] = {
         "loss": Metric("loss", None, "min", is_quick=True),
         "perplexity": Metric("perplexity", None, "min", is_quick=True),
         "accuracy": Metric("accuracy", None, is_quick=True),
@@ -187,64 +186,34 @@ METRICS = Registry(
         ),
         "chrf": Metric("chrF", _chrf, is_quick=True, brief="chrF"),
         "ter": Metric("TER", _ter, "min", needs="spaces"),
-        "token_errors": Metric("token error rate", _token_errors, "min", is_quick=True),
-        "said_again": Metric("words said again", partial(_excess, least=1), "min"),
-        "dropped": Metric("dropped words", _dropped, "min"),
-        "exact": Metric("exact match", _exact_matches, is_quick=True),
-    },
-    Metric,
-    RESERVED,
-)
+        "wer": Metric("token error rate", _token_errors, "min", is_quick=True),
+        "repetition": Metric("repeated words", partial(_excess, least=1), "min"),
+        "omission": Metric("omitted words", _dropped, "min"),
+        "exact_match": Metric("exact match", _exact_matches, is_quick=True),
+}
 """All metrics by name; scores are 0 to 100. Those in Moses's tokens are as published results."""
-
-
-def quick_metrics() -> dict[str, Metric]:
-    """Those that every validation takes."""
-    return {
-        name: each
-        for name, each in METRICS.working().items()
-        # what a validation measures of the model by itself is none of other packages
-        if each.is_quick and (each.score is not None or name in METRICS.built_in)
-    }
-
-
-def progress_in(name: str) -> tuple[str, Direction]:
-    """Where validations log a quick metric, and whether ``max`` or ``min`` is best."""
-    chosen = METRICS[name]
-    return chosen.logged or f"validation/{name}", chosen.direction
 
 
 def scores_of(
     hypotheses: Texts, references: Texts, language: str, *, only_quick: bool = False
 ) -> dict[str, float]:
-    """The scores of translations by name, as far as their language knows them.
+    """Return the scores of translations by name, as far as their language knows them.
 
     Args:
-        hypotheses: the translations.
-        references: one for each.
-        language: code of their language.
-        only_quick: leave out what is not taken at every validation.
+        hypotheses: The translations.
+        references: One for each.
+        language: Code of their language.
+        only_quick: Leave out what is not computed at every validation.
 
     Raises:
-        ValueError: there are none, or their numbers differ.
-        InputError: a metric of another package fails.
+        ValueError: There are none, or their numbers differ.
     """
     require_pairs(hypotheses, references)
     is_spaced = base_language(language) not in UNSPACED
     return {
-        name: _scored(name, each.score, hypotheses, references, language)
-        for name, each in (quick_metrics() if only_quick else METRICS.working()).items()
-        if each.score is not None and (is_spaced or each.needs != "spaces")
+        name: each.score(hypotheses, references, language)
+        for name, each in METRICS.items()
+        if each.score is not None
+        and (each.is_quick or not only_quick)
+        and (is_spaced or each.needs != "spaces")
     }
-
-
-def _scored(name: str, score: Scorer, hypotheses: Texts, references: Texts, language: str) -> float:
-    if name in METRICS.built_in:
-        return score(hypotheses, references, language)
-    try:
-        value = float(score(hypotheses, references, language))
-    except (Exception, SystemExit) as error:  # another package's code may fail in any way
-        raise InputError(f"metric {name!r} fails: {error!r}") from error
-    if not abs(value) <= GREATEST:
-        raise InputError(f"metric {name!r} gives {value}, which is no score")
-    return value

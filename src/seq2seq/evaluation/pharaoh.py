@@ -9,7 +9,7 @@ from pathlib import Path
 
 from seq2seq.errors import InputError
 from seq2seq.evaluation.alignment import GoldAlignment, Links
-from seq2seq.text.corpus import read_lines
+from seq2seq.data.text import read_lines
 
 _LINK = re.compile(r"([0-9]{1,6})([-?p])([0-9]{1,6})")
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from itertools import groupby
 
-from seq2seq.text.vocabulary import SPACE_MARK
+from seq2seq.data.vocabulary import SPACE_MARK
 
 _BYTE = re.compile(r"<0x[0-9A-F]{2}>")
 """A byte of a character that SentencePiece's vocabulary lacks."""

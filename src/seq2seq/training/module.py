@@ -1,233 +1,322 @@
-"""The Lightning module: a thin wrapper with one shared step."""
+"""The Lightning module: the training step, validation with greedy translations, the optimizer."""
 
+import inspect
+import math
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import lightning.pytorch as pl
 import torch
-from torch import nn
-from torch.optim import Optimizer
-from torch.optim.lr_scheduler import LambdaLR
+from torch import Tensor
+from torch.optim import Adam, Optimizer
 
-from seq2seq.decoding.greedy import greedy_search
-from seq2seq.decoding.lengths import LengthBounds
+from seq2seq.data.batch import Batch
+from seq2seq.decoding.search import greedy_search
+from seq2seq.errors import InputError, TrainingFailed
+from seq2seq.evaluation.alignment import AlignmentCounts, argmax_links, best_links, merge_words
+from seq2seq.evaluation.attention_health import HealthSums, health_sums
 from seq2seq.evaluation.metrics import scores_of
-from seq2seq.model.decoder import Unrolled
-from seq2seq.model.seq2seq import Seq2Seq
-from seq2seq.text.batch import Batch
-from seq2seq.text.codec import TextCodec
-from seq2seq.text.store import EncodedSplit
-from seq2seq.training.attention_measures import AttentionMeasures
-from seq2seq.training.guidance import Guidance
-from seq2seq.training.loss import LossSums, token_cross_entropy
-from seq2seq.training.module_state import RESUMED, as_state, module_state
-from seq2seq.training.non_finite import NonFiniteGuard, require_finite_validation
-from seq2seq.training.optimisation import Optimisation
-from seq2seq.training.process_group import ALONE, ProcessGroup
-from seq2seq.training.step_gradient import StepGradient, total_sums
-from seq2seq.training.word_dropout import drop_words
+from seq2seq.models.limits import LengthLimits
+from seq2seq.models.seq2seq import Seq2Seq, build_model
+from seq2seq.training.losses import (
+    AlignedPair,
+    GuidedAlignment,
+    LossSums,
+    drop_words,
+    metrics_of,
+    token_cross_entropy,
+)
 
 
 class TranslationModule(pl.LightningModule):
-    """Trains a `Seq2Seq`.
+    """Trains a `Seq2Seq` on batches of `seq2seq.data.Batch`.
 
-    Logs ``train/…`` every `log_every` optimiser steps (sums over the steps between) and
-    ``validation/…`` after each validation: loss in nats a token, perplexity, accuracy, and the
-    quick `METRICS` of the greedy translations; with them ``attention/…`` and ``alignment/…``, see
-    `AttentionMeasures`.
+    Logs ``train/loss``, ``train/perplexity``, ``train/accuracy``, ``train/grad_norm`` and
+    ``train/tokens_per_second`` every `log_every_n_steps` optimizer steps, and after each validation
+    ``val/loss`` (unsmoothed, in nats a token), ``val/perplexity``, ``val/accuracy``, ``val/bleu`` and the other
+    quick scores of greedy translations, and measures of the attention, ``attention/…`` and, where there are
+    gold alignments, ``alignment/…``. Scores need a `TranslationDataModule`, whose tokenizers and references
+    they are computed with.
 
     Args:
-        model: the model.
-        optimisation: optimiser and schedule.
-        label_smoothing: see `token_cross_entropy`.
-        word_dropout: see `drop_words`.
-        guidance: turns links of the training split into a loss of the attention; None for none.
-        r_drop: `divergence` of `token_cross_entropy`; above 0 every batch is read twice, under two
-            dropout masks.
-        gradient_clip: greatest L2 norm of the gradient; None for no bound.
-        log_every: optimiser steps between two logged training values.
-        skip_nonfinite: steps with a NaN or infinite loss or gradient that are left out.
-        validation: the split whose references the translations are scored against.
-        target_codec: turns the translations into text.
-        bounds: how long they may be.
-        attention_measures: of the validation split.
-        job: the processes that train together, each on its share of every batch.
+        model: The model; or the arguments of `build_model` as plain data, as a checkpoint holds them.
+        optimizer: Makes the optimizer of parameters; None: Adam.
+        scheduler: Makes the schedule of an optimizer, and of `total_steps` if it has such an argument; None:
+            a constant rate.
+        label_smoothing: Share of the label that is spread evenly over the vocabulary.
+        word_dropout: Share of the input tokens that are replaced by ``<unk>`` in training.
+        rdrop_alpha: Weight of the divergence of two dropout masks; above 0 every batch is read twice.
+        guided_alignment_weight: Weight of the attention's loss against gold alignments.
+        max_nonfinite_steps: Steps with a NaN or infinite loss or gradient that are left out before training
+            fails.
     """
 
     def __init__(
         self,
-        model: Seq2Seq,
+        model: Seq2Seq | Mapping[str, Any],
+        optimizer: Callable[..., Optimizer] | None = None,
+        scheduler: Callable[..., Any] | None = None,
         *,
-        optimisation: Optimisation,
-        label_smoothing: float,
-        word_dropout: float,
-        r_drop: float,
-        guidance: Guidance | None,
-        gradient_clip: float | None,
-        log_every: int,
-        skip_nonfinite: int,
-        validation: EncodedSplit,
-        target_codec: TextCodec,
-        bounds: LengthBounds,
-        attention_measures: AttentionMeasures,
-        job: ProcessGroup = ALONE,
+        label_smoothing: float = 0.0,
+        word_dropout: float = 0.0,
+        rdrop_alpha: float = 0.0,
+        guided_alignment_weight: float = 0.0,
+        max_nonfinite_steps: int = 0,
     ) -> None:
         super().__init__()
-        self.model = model
-        self._optimisation = optimisation
-        self._label_smoothing = label_smoothing
-        self._word_dropout = word_dropout
-        self._r_drop = r_drop
-        self._guidance = guidance
-        self._gradient_clip = gradient_clip
-        self._log_every = log_every
-        self._job = job
-        self._step = StepGradient(job)
-        self.guard = NonFiniteGuard(skip_nonfinite, job)
-        self._validation = validation
-        self._target_codec = target_codec
-        self._bounds = bounds
-        self._attention_measures = attention_measures
-        self._train_sums: LossSums | None = None
-        self._train_since = 0.0
-        self._validation_sums: LossSums | None = None
+        self.model = model if isinstance(model, Seq2Seq) else build_model(**model, trust_custom_code=True)
+        self.optimizer_factory, self.scheduler_factory = optimizer or Adam, scheduler
+        self.label_smoothing, self.word_dropout, self.rdrop_alpha = label_smoothing, word_dropout, rdrop_alpha
+        self.guided_alignment_weight = guided_alignment_weight
+        self.max_nonfinite_steps = max_nonfinite_steps
+        # what `load_from_checkpoint` builds the module from
+        self.save_hyperparameters(
+            {
+                "model": self.model.config, "label_smoothing": label_smoothing, "word_dropout": word_dropout,
+                "rdrop_alpha": rdrop_alpha, "guided_alignment_weight": guided_alignment_weight,
+                "max_nonfinite_steps": max_nonfinite_steps,
+            },
+            logger=False,
+        )  # fmt: skip
+        self.limits = LengthLimits()
         self.translations: dict[int, str] = {}
-        """The greedy translations of the latest validation, by sentence id."""
+        """The greedy translations of the latest validation, by the place of the pair in its split."""
+        self._guidance: GuidedAlignment | None = None
+        self._sums = torch.zeros(3, dtype=torch.float64)  # since the last logged values
+        self._since = 0.0
+        self._grad_norm: Tensor | None = None
+        self._num_nonfinite = 0
+        self._gold: dict[str, dict[int, AlignedPair]] = {}
 
-    def teacher_forced(self, batch: Batch) -> Unrolled:
-        """Features and attention of a batch."""
+    def forward(self, batch: Batch) -> tuple[Tensor, Tensor | None]:
+        """Teacher forcing: features (B, T, R) and attention weights (B, T, S) of a batch."""
         source = batch.source
         return self.model(
             source.ids, source.lengths, source.is_token, batch.target_input, batch.target_lengths
         )
 
-    def _loss_sums(self, batch: Batch, unrolled: Unrolled, *, divergence: float = 0.0) -> LossSums:
+    def _loss_sums(self, batch: Batch, features: Tensor, **options: float) -> LossSums:
         return token_cross_entropy(
-            unrolled.features,
-            self.model.decoder.output,
-            batch.target_output,
-            batch.target_is_token,
-            label_smoothing=self._label_smoothing,
-            divergence=divergence,
+            features, self.model.decoder.output, batch.target_output, batch.target_is_token, **options
         )
 
-    def training_step(self, batch: Batch, batch_index: int) -> torch.Tensor:  # noqa: ARG002
-        """Smoothed loss of a batch, see `StepGradient`."""
-        self.guard.look_at(batch)
-        if self._r_drop:
+    # --- training ---
+
+    def setup(self, stage: str) -> None:
+        """Take lengths and gold alignments from the data module."""
+        data = getattr(self.trainer, "datamodule", None)
+        train = getattr(data, "train", None)
+        if train is None:
+            return
+        self.limits = LengthLimits.fitted(train.source.lengths, train.target.lengths)
+        if stage == "fit" and self.guided_alignment_weight:
+            if not self.model.decoder.attends:
+                raise InputError("module.guided_alignment_weight needs a decoder with attention")
+            if not any(pair.alignment for pair in train.pairs):
+                raise InputError("module.guided_alignment_weight needs gold links: set data.alignments")
+            self._guidance = GuidedAlignment(train, (data.source_tokenizer, data.target_tokenizer))
+
+    def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
+        """Return the loss in nats a target token of a batch."""
+        if self.rdrop_alpha:
             batch = batch.twice()
-        if self._word_dropout:
-            batch = drop_words(batch, self._word_dropout)
-        unrolled = self.teacher_forced(batch)
-        sums = self._loss_sums(batch, unrolled, divergence=self._r_drop)
+        if self.word_dropout:
+            batch = drop_words(batch, self.word_dropout)
+        features, weights = self(batch)
+        sums = self._loss_sums(
+            batch, features, label_smoothing=self.label_smoothing, divergence=self.rdrop_alpha
+        )
+        objective = sums.smoothed
         if self._guidance is not None:
-            sums = self._guidance.added(sums, unrolled.weights, batch)
-        return self._step.add(sums)
-
-    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Add the sums since the last logged values."""
-        checkpoint[RESUMED] = as_state(self.guard.num_skipped, self._train_sums)
-
-    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Go on with the sums; a new epoch begins its own."""
-        state = module_state(checkpoint)
-        self.guard.num_skipped = state.num_skipped
-        self._train_sums = state.sums_on(self.model.device)
-
-    def on_train_start(self) -> None:
-        """Measure speed from here on."""
-        self._train_since = time.perf_counter()
-
-    def on_train_epoch_start(self) -> None:
-        """Measure speed without the validation before."""
-        self._train_sums, self._train_since = None, time.perf_counter()
+            objective = objective + self.guided_alignment_weight * self._guidance.loss(weights, batch)
+        num_tokens = sums.num_tokens
+        if self.trainer.world_size > 1:  # gradients are averaged: weigh each process by its tokens
+            num_tokens = self.trainer.strategy.reduce(num_tokens.float(), reduce_op="mean")
+        self._sums = self._sums.to(self.device) + sums.stacked()
+        loss = objective / num_tokens
+        if not loss.isfinite():
+            self._count_nonfinite("loss", batch)
+            loss = torch.nan_to_num(loss, nan=0.0, posinf=0.0, neginf=0.0) * 0.0
+        if (self.trainer.global_step + 1) % self.trainer.log_every_n_steps == 0:
+            self._log_training()
+        return loss
 
     def configure_gradient_clipping(
         self,
         optimizer: Optimizer,
-        gradient_clip_val: float | None = None,  # noqa: ARG002
-        gradient_clip_algorithm: str | None = None,  # noqa: ARG002
+        gradient_clip_val: float | None = None,
+        gradient_clip_algorithm: str | None = None,
     ) -> None:
-        """Finish the gradient of the step, clip it by its norm, and log the norm before."""
-        parameters = [p for group in optimizer.param_groups for p in group["params"]]
-        bound = torch.inf if self._gradient_clip is None else self._gradient_clip
-        accumulate = self.trainer.accumulate_grad_batches
-        sums = self._step.end()
-        self._train_sums = self._train_sums + sums if self._train_sums else sums
-        norm = self._step.scale(parameters, sums, accumulate=accumulate, bound=bound)
-        is_scaled = self.trainer.precision == "16-mixed"  # its scaler leaves infinite steps out
-        shown = None if is_scaled else norm
-        if not self.guard.end_step(sums.smoothed, shown, self.global_step + 1):
-            optimizer.zero_grad(set_to_none=True)  # the optimiser passes over such parameters
-        if (self.global_step + 1) % self._log_every == 0 or self.trainer.is_last_batch:
-            self._log_training(norm)
-
-    def _log_training(self, gradient_norm: torch.Tensor) -> None:
-        sums = self._train_sums
-        if sums is None:
+        """Clip by the L2 norm as Lightning does, keep the norm, and leave out steps that are not finite."""
+        if gradient_clip_algorithm not in (None, "norm"):
+            self.clip_gradients(optimizer, gradient_clip_val, gradient_clip_algorithm)
             return
-        seconds = time.perf_counter() - self._train_since
-        values = {f"train/{name}": float(value) for name, value in sums.metrics().items()}
-        values["train/gradient_norm"] = float(gradient_norm)
-        num_readings = 2 if self._r_drop else 1  # of every token
-        values["train/tokens_per_second"] = float(sums.num_tokens) / num_readings / seconds
-        values["train/learning_rate"] = self.trainer.optimizers[0].param_groups[0]["lr"]
-        self.log_dict(values, logger=False)
-        # Lightning would write them after the checkpoint of this step, and a resumed run never
-        values["epoch"] = float(self.current_epoch)
-        for logger in self.loggers:
-            logger.log_metrics(values, self.global_step + 1)
-        self._train_sums, self._train_since = None, time.perf_counter()
+        bound = math.inf if gradient_clip_val is None else gradient_clip_val
+        parameters = [each for group in optimizer.param_groups for each in group["params"]]
+        self._grad_norm = torch.nn.utils.clip_grad_norm_(parameters, bound)
+        scaled = str(self.trainer.precision).startswith("16")  # its scaler leaves infinite steps out
+        if not scaled and not self._grad_norm.isfinite():
+            self._count_nonfinite("gradient", None)
+            optimizer.zero_grad(set_to_none=True)  # the optimizer passes over such parameters
+
+    def _count_nonfinite(self, what: str, batch: Batch | None) -> None:
+        step = self.trainer.global_step + 1
+        where = "" if batch is None else f" on training pairs {batch.sentence_ids[:20].tolist()}"
+        message = f"step {step}: the {what} is NaN or infinite{where}"
+        self._num_nonfinite += 1
+        if self._num_nonfinite > self.max_nonfinite_steps:
+            raise TrainingFailed(
+                f"{message}; the checkpoints before are kept: lower optimizer.lr or "
+                "trainer.gradient_clip_val, or allow module.max_nonfinite_steps=N such steps"
+            )
+        print(f"WARNING: {message}; step left out ({self._num_nonfinite} of {self.max_nonfinite_steps})")
+
+    def _log_training(self) -> None:
+        """Log the means since the last logged values."""
+        values: dict[str, Any] = {f"train/{name}": value for name, value in metrics_of(self._sums).items()}
+        seconds = time.perf_counter() - self._since
+        readings = 2 if self.rdrop_alpha else 1
+        values["train/tokens_per_second"] = float(self._sums[2]) / readings / max(seconds, 1e-9)
+        if self._grad_norm is not None:
+            values["train/grad_norm"] = self._grad_norm
+        self.log_dict({name: torch.as_tensor(float(value)) for name, value in values.items()})
+        self._sums, self._since = torch.zeros(3, dtype=torch.float64), time.perf_counter()
+
+    def on_train_epoch_start(self) -> None:
+        """Begin new sums; measure speed without the validation before."""
+        self._since = time.perf_counter()
+
+    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Add the sums since the last logged values, so that a continued run logs the same."""
+        checkpoint["training_sums"] = self._sums.cpu()
+        checkpoint["num_nonfinite"] = self._num_nonfinite
+
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Go on with these sums."""
+        self._sums = checkpoint.get("training_sums", self._sums)
+        self._num_nonfinite = checkpoint.get("num_nonfinite", 0)
+
+    def configure_optimizers(self) -> Any:
+        """Make the optimizer and its schedule, which is stepped by optimizer steps or by validations."""
+        optimizer = self.optimizer_factory(self.parameters())
+        if self.scheduler_factory is None:
+            return optimizer
+        options = {}
+        if "total_steps" in inspect.signature(self.scheduler_factory).parameters:
+            options["total_steps"] = self.total_steps()
+        scheduler = self.scheduler_factory(optimizer, **options)
+        if isinstance(scheduler, torch.optim.lr_scheduler.ReduceLROnPlateau):
+            frequency = self.trainer.check_val_every_n_epoch or 1
+            settings = {"interval": "epoch", "frequency": frequency, "monitor": "val/loss"}
+        else:
+            settings = {"interval": "step"}
+        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": scheduler, **settings}}
+
+    def total_steps(self) -> int:
+        """Return the optimizer steps of the whole training.
+
+        (`trainer.estimated_stepping_batches` would lose the place of the loader in a continued run.)
+        """
+        trainer = self.trainer
+        data = getattr(trainer, "datamodule", None)
+        batches = len(data.train_dataloader()) if data is not None else len(trainer.train_dataloader)
+        if isinstance(trainer.limit_train_batches, int) and trainer.limit_train_batches > 0:
+            batches = min(batches, trainer.limit_train_batches)
+        elif isinstance(trainer.limit_train_batches, float):
+            batches = max(1, int(batches * trainer.limit_train_batches))
+        steps = math.ceil(batches / trainer.accumulate_grad_batches) * (trainer.max_epochs or 1)
+        if trainer.max_epochs == -1:
+            steps = trainer.max_steps
+        return steps if trainer.max_steps < 0 else min(steps, trainer.max_steps)
+
+    # --- validation and test ---
 
     def on_validation_epoch_start(self) -> None:
         """Begin with empty sums."""
-        self._validation_sums, self.translations = None, {}
-        self._attention_measures.reset()
+        self.translations = {}
+        self._val_sums = torch.zeros(3, dtype=torch.float64, device=self.device)
+        self._health, self._aligned, self._least = HealthSums(), AlignmentCounts(), AlignmentCounts()
 
-    def validation_step(self, batch: Batch, batch_index: int) -> None:  # noqa: ARG002
-        """Loss, attention and greedy translations of a batch."""
-        unrolled = self.teacher_forced(batch)
-        sums = self._loss_sums(batch, unrolled)
-        require_finite_validation(sums.nll, batch)
-        self._attention_measures.add(unrolled.weights, batch)
-        self._validation_sums = self._validation_sums + sums if self._validation_sums else sums
-        hypotheses = greedy_search(self.model, batch.source, bounds=self._bounds)
+    def validation_step(self, batch: Batch, batch_idx: int, split: str = "validation") -> None:
+        """Compute loss, attention and greedy translations of a batch."""
+        features, weights = self(batch)
+        sums = self._loss_sums(batch, features)
+        if not sums.nll.isfinite():
+            raise TrainingFailed(
+                f"the {split} loss is NaN or infinite on pairs {batch.sentence_ids[:20].tolist()}; this model "
+                "is not saved, the checkpoints before are kept: lower optimizer.lr"
+            )
+        self._val_sums = self._val_sums + sums.stacked()
+        data = getattr(self.trainer, "datamodule", None)
+        if data is None:
+            return
+        if weights is not None:
+            self._measure_attention(weights, batch, data, split)
+        hypotheses = greedy_search(self.model, batch.source, limits=self.limits)
         for index, hypothesis in zip(batch.sentence_ids.tolist(), hypotheses, strict=True):
-            self.translations[index] = self._target_codec.decode(hypothesis.ids)
+            self.translations[index] = data.target_tokenizer.decode(hypothesis.ids)
+
+    def _measure_attention(self, weights: Tensor, batch: Batch, data: Any, split: str) -> None:
+        array = weights.detach().float().cpu().numpy()
+        widths, heights = batch.source.lengths.tolist(), batch.target_lengths.tolist()
+        self._health += health_sums(array, widths, heights)
+        if split not in self._gold:
+            encoded = getattr(data, split)
+            self._gold[split] = {
+                index: AlignedPair.of(encoded, index, data.source_tokenizer, data.target_tokenizer)
+                for index, pair in enumerate(encoded.pairs)
+                if pair.alignment is not None
+            }
+        for matrix, width, height, index in zip(
+            array, widths, heights, batch.sentence_ids.tolist(), strict=True
+        ):
+            if (pair := self._gold[split].get(index)) is not None:
+                merged = merge_words(matrix[: height - 1, : width - 1], pair.source_words, pair.target_words)
+                self._aligned += AlignmentCounts.of(argmax_links(merged), pair.gold)
+                sides = ({word for word in side if word is not None} for side in
+                         (pair.source_words, pair.target_words))  # fmt: skip
+                self._least += AlignmentCounts.of(best_links(pair.gold, *sides), pair.gold)
 
     def on_validation_epoch_end(self) -> None:
         """Log the scores of the whole split."""
-        if self._validation_sums is None:
+        self._log_scores("val", "validation")
+
+    def on_test_epoch_start(self) -> None:
+        """Begin with empty sums."""
+        self.on_validation_epoch_start()
+
+    def test_step(self, batch: Batch, batch_idx: int) -> None:
+        """Compute loss, attention and greedy translations of a batch."""
+        self.validation_step(batch, batch_idx, split="test" if self.trainer.datamodule.test else "validation")
+
+    def on_test_epoch_end(self) -> None:
+        """Log the scores of the whole split."""
+        self._log_scores("test", "test" if self.trainer.datamodule.test else "validation")
+
+    def _log_scores(self, prefix: str, split: str) -> None:
+        shares = [(self._val_sums.cpu(), self.translations, self._health, self._aligned, self._least)]
+        if self.trainer.world_size > 1:
+            shares = [None] * self.trainer.world_size
+            torch.distributed.all_gather_object(
+                shares, (self._val_sums.cpu(), self.translations, self._health, self._aligned, self._least)
+            )
+        sums = sum((share[0] for share in shares[1:]), shares[0][0])
+        self.translations = {index: text for share in shares for index, text in share[1].items()}
+        health = sum((share[2] for share in shares[1:]), shares[0][2])
+        aligned = sum((share[3] for share in shares[1:]), shares[0][3])
+        least = sum((share[4] for share in shares[1:]), shares[0][4])
+        if not float(sums[2]):
             return
-        self._attention_measures.gather(self._job)
-        gathered = self._job.gather(list(self.translations.items()))
-        self.translations = {index: text for share in gathered for index, text in share}
-        self.log("step", float(self.global_step))
-        for name, value in total_sums(self._validation_sums, self._job).metrics().items():
-            self.log(f"validation/{name}", value)
-        self.log_dict(self._attention_measures.metrics())
-        hypotheses = list(self.translations.values())
-        references = [self._validation.pairs[index].target for index in self.translations]
-        language = self._target_codec.tokenizer.language
-        for name, score in scores_of(hypotheses, references, language, only_quick=True).items():
-            self.log(f"validation/{name}", score)
-
-    def configure_optimizers(self) -> Any:
-        """Optimiser, and a schedule by steps; that by validations is `PlateauSchedule`."""
-        optimiser, schedule = self.fresh_optimisation()
-        if schedule is None:
-            return optimiser
-        return {
-            "optimizer": optimiser,
-            "lr_scheduler": {"scheduler": schedule, "interval": "step"},
-        }
-
-    def fresh_optimisation(
-        self, parameters: Iterable[nn.Parameter] | None = None
-    ) -> tuple[Optimizer, LambdaLR | None]:
-        """An optimiser over some parameters, or all, and its schedule if that is by steps."""
-        optimiser = self._optimisation.build_optimiser(parameters or self.parameters())
-        if self._optimisation.schedule == "plateau":
-            return optimiser, None
-        return optimiser, self._optimisation.build_step_schedule(optimiser)
+        values = {f"{prefix}/{name}": float(value) for name, value in metrics_of(sums).items()}
+        if self.translations:
+            data = self.trainer.datamodule
+            references = [getattr(data, split).pairs[index].target for index in self.translations]
+            scores = scores_of([*self.translations.values()], references, data.target_language, only_quick=True)
+            values |= {f"{prefix}/{name}": score for name, score in scores.items()}
+        if health.num_tokens:
+            values |= {f"attention/{name}": value for name, value in health.metrics().items()}
+        if aligned.num_sure:
+            values |= {f"alignment/{name}": value for name, value in aligned.metrics().items()}
+            values["alignment/least_aer"] = least.error_rate
+        self.log_dict(values)

@@ -1,1 +1,0 @@
-"""Claims about attention: what a sweep was to show, whether it does, and the page that says so."""

@@ -1,0 +1,232 @@
+"""One line and an exit status for what goes wrong, in place of a traceback.
+
+A mistake in the configuration or in a file ends a program with status 2 and one line that names the key
+or the file and what to do. An exception inside a class of the user's own shows the user's frames only.
+Any other exception is a defect and keeps its traceback. ``HYDRA_FULL_ERROR=1`` shows every traceback.
+"""
+
+import difflib
+import inspect
+import os
+import re
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from hydra import compose, initialize_config_dir
+from hydra.core.global_hydra import GlobalHydra
+from hydra.errors import ConfigCompositionException, HydraException, InstantiationException
+from hydra.utils import get_object
+from omegaconf import DictConfig, ListConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from seq2seq.errors import InputError, TrainingFailed, TrainingInterrupted
+
+CONF = next(
+    folder
+    for folder in (Path(__file__).parents[1] / "conf", Path(__file__).parents[3] / "conf")
+    if folder.is_dir()
+)
+"""The configuration: inside the package where it is installed from a wheel, else that of the clone."""
+
+
+@contextmanager
+def exit_with_one_line() -> Iterator[None]:
+    """Exit with status 2 for mistakes, 1 for failed trainings, 128 + n after signal n."""
+    full = os.environ.get("HYDRA_FULL_ERROR") == "1" and "SEQ2SEQ_ONE_LINE" not in os.environ
+    if not full:  # Hydra then hands exceptions on in place of printing them itself
+        os.environ |= {"HYDRA_FULL_ERROR": "1", "SEQ2SEQ_ONE_LINE": "1"}
+    try:
+        yield
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except TrainingInterrupted as stop:
+        print(stop, file=sys.stderr)
+        sys.exit(128 + stop.signal_number)
+    except BrokenPipeError:  # the reader of standard output has ended, such as `head`
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123 - closed by the interpreter
+        sys.exit(0)
+    except Exception as error:
+        if full:
+            raise
+        message = message_of(error)
+        if message is not None:
+            print(f"error: {message}", file=sys.stderr)
+            sys.exit(1 if isinstance(error, TrainingFailed) else 2)
+        if not show_frames_of_user(error):
+            raise
+        sys.exit(1)
+
+
+def message_of(error: BaseException) -> str | None:
+    """Return the line for a mistake of the user's; None if the exception is something else."""
+    if isinstance(error, InputError | TrainingFailed):
+        return one_line(str(error))
+    if isinstance(error, InstantiationException):
+        cause = error.__cause__
+        if cause is not None and message_of(cause) is not None:
+            return message_of(cause)
+        if cause is not None and user_frames(cause):
+            return None
+        key = re.search(r"full_key: (\S+)", str(error))
+        said = re.sub(r"full_key: \S+", "", str(error)) if cause is None else str(cause)
+        return one_line(f"{key[1]}: {said}" if key else said)
+    if isinstance(error, ConfigCompositionException | OmegaConfBaseException):
+        if unknown := re.search(r"Could not override '([^'@]+)", str(error)):
+            key = unknown[1]
+            nearest = nearest_name(key, known_keys())
+            hint = f"did you mean {nearest}? " if nearest else ""
+            return f"{key}: no such key; {hint}To add a new key, write +{key}=…"
+        return one_line(str(error).replace("full_key:", "key:"))
+    if isinstance(error, HydraException):
+        return one_line(str(error).replace("\n\t", ", ").replace(":,", ":"))
+    if type(error).__name__ == "MisconfigurationException":  # Lightning's, imported only when needed
+        return one_line(str(error))
+    if isinstance(error, FileNotFoundError | NotADirectoryError | IsADirectoryError | PermissionError):
+        return f"{error.filename}: {error.strerror}" if error.filename else None
+    return None
+
+
+def one_line(text: str) -> str:
+    """Join the lines of a message."""
+    return " ".join(text.split())
+
+
+def nearest_name(name: str, known: list[str]) -> str | None:
+    """Return the known name that is most like another, compared whole and by its last part."""
+    found = difflib.get_close_matches(name, known, n=1, cutoff=0.7)
+    if not found:
+        last = {key.rpartition(".")[2]: key for key in reversed(known)}
+        found = [last[each] for each in difflib.get_close_matches(name.rpartition(".")[2], last, 1, 0.6)]
+    if not found and "." in name:  # every key beside it
+        start = name.rpartition(".")[0] + "."
+        beside = [key for key in known if key.startswith(start) and "." not in key[len(start) :]]
+        return f"one of {', '.join(beside[:12])}" if beside else None
+    return found[0] if found else None
+
+
+def known_keys() -> list[str]:
+    """Return every group and every dotted key of the default configuration."""
+    GlobalHydra.instance().clear()
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        keys, stack = [], [("", compose("config"))]
+    while stack:
+        prefix, node = stack.pop()
+        for key in node:
+            keys.append(f"{prefix}{key}")
+            if not OmegaConf.is_interpolation(node, key) and not OmegaConf.is_missing(node, key):
+                if isinstance(node[key], DictConfig):
+                    stack.append((f"{prefix}{key}.", node[key]))
+    return sorted([path.name for path in CONF.iterdir() if path.is_dir()] + keys)
+
+
+def check_arguments(node: Any, key: str = "", *, filled: tuple[str, ...] = ()) -> None:
+    """Hold every node with a `_target_` against the signature of what it names.
+
+    Args:
+        node: Part of the configuration; all nodes below it are checked too.
+        key: Its dotted key.
+        filled: Arguments that the program gives.
+
+    Raises:
+        InputError: The target does not exist, takes no such argument, or its annotation forbids the
+            value. The message names the key and the nearest argument.
+    """
+    if isinstance(node, ListConfig):
+        for place, part in enumerate(node):
+            check_arguments(part, f"{key}[{place}]")
+        return
+    if not isinstance(node, DictConfig):
+        return
+    if "_target_" in node:
+        try:
+            target = get_object(node._target_)
+        except Exception as error:
+            if user_frames(error):
+                raise
+            raise InputError(
+                f"{key}._target_={node._target_}: {one_line(str(error.__cause__ or error))}"
+            ) from error
+        parameters = inspect.signature(target).parameters
+        takes_any = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
+        hints = {}
+        if inspect.isclass(target) or inspect.isfunction(target):
+            try:
+                hints = get_type_hints(target.__init__ if inspect.isclass(target) else target)
+            except (NameError, TypeError, AttributeError):
+                hints = {}  # names that exist for type checkers only
+        for name in node:
+            if str(name).startswith("_"):
+                continue
+            if name not in parameters and not takes_any:
+                nearest = difflib.get_close_matches(str(name), [*parameters], n=1, cutoff=0.5)
+                hint = f"did you mean {key}.{nearest[0]}" if nearest else f"it takes {', '.join(parameters)}"
+                raise InputError(
+                    f"{key}.{name}: {node._target_} has no argument {name}; {hint}; "
+                    f"~{key}.{name} removes the key"
+                )
+            value = node[name]
+            if not (isinstance(value, DictConfig | ListConfig) or matches(value, hints.get(str(name)))):
+                wanted = str(hints[str(name)]).replace("typing.", "").replace("<class '", "").rstrip("'>")
+                raise InputError(f"{key}.{name}={value}: {type(value).__name__} in place of {wanted}")
+    for name in node:
+        check_arguments(node[name], f"{key}.{name}" if key else str(name))
+
+
+def matches(value: Any, hint: Any) -> bool:
+    """Return whether a plain value fits an annotation of plain types; True for any other annotation."""
+    if hint in (None, Any):
+        return True
+    if get_origin(hint) in (Union, UnionType):
+        return any(matches(value, each) for each in get_args(hint))
+    if get_origin(hint) is Literal:
+        return value in get_args(hint)
+    if hint is type(None):
+        return value is None
+    if hint is float:
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    if hint is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    if hint in (bool, str):
+        return isinstance(value, hint)
+    return True
+
+
+def user_frames(error: BaseException) -> list[traceback.FrameSummary]:
+    """Return the frames of an exception that lie outside of this program and of installed packages."""
+    ours = str(Path(__file__).parents[1]) + os.sep, str(Path(__file__).parents[2] / "hydra_plugins")
+    main = str(Path(getattr(sys.modules["__main__"], "__file__", "") or "").absolute())
+    return [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if not frame.filename.startswith((*ours, "<", os.path.dirname(os.__file__)))
+        and "site-packages" not in frame.filename
+        and str(Path(frame.filename).absolute()) != main
+    ]
+
+
+def show_frames_of_user(error: BaseException) -> bool:
+    """Print an exception with the user's frames and the part that failed; False if there are none."""
+    chain: list[BaseException] = []
+    while error is not None and error not in chain:
+        chain.append(error)
+        error = error.__cause__ or error.__context__
+    failed = next((each for each in chain if user_frames(each)), None)
+    if failed is None:
+        return False
+    frames = user_frames(failed)
+    print("Traceback of your code (HYDRA_FULL_ERROR=1 shows all of it):", file=sys.stderr)
+    print("".join(traceback.format_list(frames)), end="", file=sys.stderr)
+    part, trace = frames[-1].name, failed.__traceback__
+    while trace is not None:
+        owner = trace.tb_frame.f_locals.get("self")
+        if trace.tb_frame.f_code.co_filename == frames[-1].filename and owner is not None:
+            part = f"{type(owner).__name__}.{trace.tb_frame.f_code.co_name}"
+        trace = trace.tb_next
+    message = one_line(str(failed))[:500]
+    print(f"error: {part} failed: {type(failed).__name__}: {message}", file=sys.stderr)
+    return True

@@ -1,0 +1,183 @@
+"""Encoded splits and padded batches: padding, the shift by one of the target, and the masks."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import TypeVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from seq2seq.data.text import SentencePair
+from seq2seq.data.vocabulary import BEGIN_ID, END_ID, PADDING_ID
+
+
+@dataclass(frozen=True, slots=True)
+class Sentences:
+    """Token ids of many sentences, one after another.
+
+    Attributes:
+        ids: All ids.
+        offsets: Sentence i is ``ids[offsets[i]:offsets[i + 1]]``.
+    """
+
+    ids: NDArray[np.int32]
+    offsets: NDArray[np.int64]
+
+    @classmethod
+    def from_lists(cls, sentences: Sequence[Sequence[int]]) -> "Sentences":
+        """Pack sentences of ids."""
+        offsets = np.zeros(len(sentences) + 1, dtype=np.int64)
+        np.cumsum([len(sentence) for sentence in sentences], out=offsets[1:])
+        ids = np.fromiter((i for sentence in sentences for i in sentence), np.int32, count=offsets[-1])
+        return cls(ids, offsets)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, index: int) -> NDArray[np.int32]:
+        return self.ids[self.offsets[index] : self.offsets[index + 1]]
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """Number of tokens of each sentence."""
+        return np.diff(self.offsets)
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedSplit:
+    """A split ready for batching.
+
+    Attributes:
+        pairs: The pairs as text.
+        source: Token ids of the source sentences, without special tokens.
+        target: Token ids of the target sentences, without special tokens.
+        num_blank: Pairs that were left out because a side is blank.
+        num_long: Pairs that were left out because a side is over the bound of lengths.
+    """
+
+    pairs: Sequence[SentencePair]
+    source: Sentences
+    target: Sentences
+    num_blank: int = 0
+    num_long: int = 0
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceBatch:
+    """Source sentences: tokens, then ``<eos>``, then padding.
+
+    Attributes:
+        ids: token ids (B, S).
+        lengths: real tokens of each sentence, ``<eos>`` included (B).
+    """
+
+    ids: Tensor
+    lengths: Tensor
+
+    @classmethod
+    def from_sentences(
+        cls, sentences: Sequence[Sequence[int] | NDArray[np.integer]]
+    ) -> "SourceBatch":
+        """Pad sentences of ids."""
+        lengths = torch.tensor([len(sentence) + 1 for sentence in sentences])
+        return cls(_padded(sentences, first=(), last=(END_ID,)), lengths)
+
+    @property
+    def is_token(self) -> Tensor:
+        """True on real tokens, False on padding."""
+        return _is_token(self.ids, self.lengths)
+
+    def to(self, device: torch.device, *, non_blocking: bool = False) -> "SourceBatch":
+        """The same batch on another device."""
+        return _moved(self, device, non_blocking)
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Sentence pairs for teacher forcing.
+
+    Attributes:
+        source: the source sentences.
+        target_input: ``<bos>`` and the target tokens (B, T).
+        target_output: the target tokens and ``<eos>`` (B, T).
+        target_lengths: real tokens of either (B).
+        sentence_ids: place of each pair in its split (B).
+    """
+
+    source: SourceBatch
+    target_input: Tensor
+    target_output: Tensor
+    target_lengths: Tensor
+    sentence_ids: Tensor
+
+    @classmethod
+    def from_split(cls, split: EncodedSplit, sentence_ids: Sequence[int]) -> "Batch":
+        """The batch of some sentences of a split."""
+        targets = [split.target[index] for index in sentence_ids]
+        return cls(
+            source=SourceBatch.from_sentences([split.source[index] for index in sentence_ids]),
+            target_input=_padded(targets, first=(BEGIN_ID,), last=()),
+            target_output=_padded(targets, first=(), last=(END_ID,)),
+            target_lengths=torch.tensor([len(target) + 1 for target in targets]),
+            sentence_ids=torch.as_tensor(sentence_ids),
+        )
+
+    def __len__(self) -> int:
+        return len(self.sentence_ids)
+
+    @property
+    def target_is_token(self) -> Tensor:
+        """True where `target_output` is a real token, False on padding."""
+        return _is_token(self.target_output, self.target_lengths)
+
+    def twice(self) -> "Batch":
+        """Every pair twice: the whole batch, then the whole batch again."""
+        source = SourceBatch(self.source.ids.repeat(2, 1), self.source.lengths.repeat(2))
+        return Batch(
+            source=source,
+            target_input=self.target_input.repeat(2, 1),
+            target_output=self.target_output.repeat(2, 1),
+            target_lengths=self.target_lengths.repeat(2),
+            sentence_ids=self.sentence_ids.repeat(2),
+        )
+
+    def to(self, device: torch.device, *, non_blocking: bool = False) -> "Batch":
+        """The same batch on another device."""
+        return _moved(self, device, non_blocking)
+
+
+AnyBatch = TypeVar("AnyBatch", SourceBatch, Batch)
+
+
+def _moved(batch: AnyBatch, device: torch.device, non_blocking: bool) -> AnyBatch:
+    moved = {
+        field.name: getattr(batch, field.name).to(device, non_blocking=non_blocking)
+        for field in fields(batch)
+    }
+    return type(batch)(**moved)
+
+
+def _padded(
+    sentences: Sequence[Sequence[int] | NDArray[np.integer]],
+    *,
+    first: tuple[int, ...],
+    last: tuple[int, ...],
+) -> Tensor:
+    """Sentences between `first` and `last`, filled up with padding to one length."""
+    width = max(len(sentence) for sentence in sentences) + len(first) + len(last)
+    padded = np.full((len(sentences), width), PADDING_ID, dtype=np.int64)
+    for row, sentence in zip(padded, sentences, strict=True):
+        row[: len(first)] = first
+        end = len(first) + len(sentence)
+        row[len(first) : end] = sentence
+        row[end : end + len(last)] = last
+    return torch.from_numpy(padded)
+
+
+def _is_token(ids: Tensor, lengths: Tensor) -> Tensor:
+    return torch.arange(ids.shape[1], device=ids.device) < lengths[:, None]

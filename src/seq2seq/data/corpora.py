@@ -1,0 +1,450 @@
+"""The corpora: own text, tab-separated files, Multi30k, Tatoeba, Hugging Face datasets, the built-in one."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from seq2seq.data.datamodule import TranslationDataModule
+from seq2seq.data.tasks import task_pairs
+from seq2seq.data.text import (
+    SentencePair,
+    Splits,
+    hold_out,
+    in_file_order,
+    parse_links,
+    read_lines,
+    read_parallel,
+    read_tab_separated,
+)
+from seq2seq.errors import InputError
+
+GRAMMAR = next(
+    (
+        path
+        for path in (Path(__file__).parent / "grammar", Path(__file__).parents[3] / "data" / "grammar")
+        if path.is_dir()
+    ),
+    Path(__file__).parent / "grammar",
+)
+"""The folder of the built-in corpus: inside the package where it is installed, else in the clone."""
+
+
+class PairsCorpus(TranslationDataModule):
+    """Sentence pairs that are given in Python.
+
+    Args:
+        train: (source, target) sentences or `SentencePair`.
+        validation: The same, or None with `fraction`.
+        test: The same; None for no test split.
+        fraction: Share of the training pairs to hold out for validation.
+        split_seed: Decides which pairs are held out.
+        **options: Those of `TranslationDataModule`.
+    """
+
+    def __init__(
+        self,
+        *,
+        train: Sequence[Any],
+        validation: Sequence[Any] | None = None,
+        test: Sequence[Any] | None = None,
+        fraction: float | None = None,
+        split_seed: int = 1,
+        **options: Any,
+    ) -> None:
+        super().__init__(**options)
+        self.given = train, validation, test
+        self.fraction, self.split_seed = fraction, split_seed
+
+    def read(self) -> Splits:
+        """Return the pairs."""
+        train, validation, test = (
+            [pair if isinstance(pair, SentencePair) else SentencePair(*pair) for pair in pairs or ()]
+            for pairs in self.given
+        )
+        return with_held_out(train, validation, test, self.fraction, self.split_seed)
+
+
+class ParallelText(TranslationDataModule):
+    """Files of two languages, one sentence a line; line n of one translates line n of the other.
+
+    Plain text, .gz, .bz2 or .xz, UTF-8. A source file of tab-separated pairs needs no target file.
+
+    Args:
+        train: Files ``source`` and ``target``; patterns such as ``*.en`` name several.
+        validation: The same, or ``fraction``: the share of the training pairs to hold out.
+        test: The same; without, the validation split is scored at the end.
+        split_seed: Decides which pairs are held out.
+        **options: Those of `TranslationDataModule`.
+    """
+
+    def __init__(
+        self,
+        *,
+        train: Mapping[str, str | None],
+        validation: Mapping[str, Any] | None = None,
+        test: Mapping[str, str | None] | None = None,
+        split_seed: int = 1,
+        **options: Any,
+    ) -> None:
+        super().__init__(**options)
+        self.files = {"train": dict(train), "validation": dict(validation or {}), "test": dict(test or {})}
+        self.split_seed = split_seed
+
+    def read(self) -> Splits:
+        """Read the files."""
+        train, validation, test = (self._pairs(split) for split in ("train", "validation", "test"))
+        if not train:
+            raise InputError("data.train.source and data.train.target are needed")
+        if all(pair.source == pair.target for pair in train):
+            print("WARNING: source and target are the same in all training pairs: one file twice?")
+        fraction = self.files["validation"].get("fraction")
+        if bool(validation) == (fraction is not None):
+            raise InputError(
+                "data.validation needs either source and target files or a fraction of the training pairs, "
+                "for example data.validation.fraction=0.02"
+            )
+        return with_held_out(train, validation, test, fraction, self.split_seed)
+
+    def _pairs(self, split: str) -> list[SentencePair]:
+        key, files = f"data.{split}", self.files[split]
+        source, target = files.get("source"), files.get("target")
+        if source is None and target is None:
+            return []
+        if source is not None and _is_tab_separated(source) and target in (None, source):
+            print(f"{source}: every line has a tab, so its first two columns are read as source and target")
+            return read_tab_separated(source)
+        if source is None or target is None:
+            missing = "source" if source is None else "target"
+            raise InputError(f"{key}.{missing} is needed: give both files or neither")
+        if source == target:
+            raise InputError(f"{key}.source and {key}.target are both {source}: give two files")
+        if _is_tab_separated(source):
+            raise InputError(
+                f"{key}.source={source}: every line has a tab: give data=tsv data.file={source}, or a file "
+                "of one language"
+            )
+        return read_parallel(source, target)
+
+
+class TabSeparatedText(TranslationDataModule):
+    """A file with source and target in its first two columns, such as Tatoeba's ``fra.txt``.
+
+    Args:
+        file: The file; .gz, or the zip archive as served.
+        train_pairs: Training pairs; None: all that are not held out.
+        validation_pairs: Pairs; no source sentence is in two splits, but for case and punctuation.
+        test_pairs: Pairs; 0: none.
+        split_seed: Decides which pairs are held out.
+        in_order: Training, validation and test pairs in the order of the file, not at random.
+        **options: Those of `TranslationDataModule`.
+    """
+
+    def __init__(
+        self,
+        *,
+        file: str,
+        train_pairs: int | None = None,
+        validation_pairs: int = 1000,
+        test_pairs: int = 1000,
+        split_seed: int = 1,
+        in_order: bool = False,
+        **options: Any,
+    ) -> None:
+        super().__init__(**options)
+        self.file, self.in_order, self.split_seed = file, in_order, split_seed
+        self.sizes = train_pairs, validation_pairs, test_pairs
+
+    def read(self) -> Splits:
+        """Read the file and hold out pairs."""
+        pairs = read_tab_separated(self.file)
+        train_pairs, validation_pairs, test_pairs = self.sizes
+        if self.in_order:
+            if train_pairs is None:
+                raise InputError("data.train_pairs is needed with data.in_order=true")
+            return Splits(*in_file_order(pairs, [train_pairs, validation_pairs, test_pairs]))
+        try:
+            rest, validation = hold_out(pairs, validation_pairs, self.split_seed)
+            rest, test = hold_out(rest, test_pairs, self.split_seed) if test_pairs else (rest, [])
+        except InputError as error:
+            raise InputError(
+                f"{self.file} has {len(pairs):,} pairs, too few to hold out {validation_pairs:,} for "
+                f"validation and {test_pairs:,} for the test: lower data.validation_pairs and data.test_pairs"
+            ) from error
+        if train_pairs is not None and train_pairs > len(rest):
+            raise InputError(
+                f"data.train_pairs={train_pairs}: {self.file} leaves {len(rest):,} pairs for training: ask "
+                "for fewer, or set data.train_pairs=null"
+            )
+        return Splits(rest[:train_pairs], validation, test)
+
+
+class GrammarCorpus(TranslationDataModule):
+    """The built-in English-French corpus, made by ``data/grammar/generate.py``, with gold alignments.
+
+    Args:
+        file: Tab-separated columns: split, source, target, alignment in Pharaoh format; None: the file that
+            comes with the program.
+        train_pairs: The first so many training pairs; None: all.
+        **options: Those of `TranslationDataModule`.
+    """
+
+    def __init__(self, *, file: str | None = None, train_pairs: int | None = None, **options: Any) -> None:
+        super().__init__(**options)
+        self.file, self.train_pairs = file or GRAMMAR / "corpus.tsv.xz", train_pairs
+
+    def read(self) -> Splits:
+        """Read the file."""
+        splits: dict[str, list[SentencePair]] = {"train": [], "validation": [], "test": []}
+        for number, line in enumerate(read_lines(self.file), start=1):
+            columns = line.split("\t")
+            if len(columns) != 4 or columns[0] not in splits:
+                raise InputError(f"{self.file}, line {number}: split, source, target and links are expected")
+            splits[columns[0]].append(SentencePair(columns[1], columns[2], *parse_links(columns[3])))
+        return Splits(splits["train"][: self.train_pairs], splits["validation"], splits["test"])
+
+
+class TaskCorpus(TranslationDataModule):
+    """Small tasks whose right answer is known: dates, reversed symbols, numbers in words.
+
+    Args:
+        task: ``dates``, ``reverse`` or ``numbers``.
+        train_pairs: Pairs; no answer is in two splits.
+        validation_pairs: Pairs.
+        test_pairs: Pairs.
+        task_seed: Of what is drawn.
+        **options: Those of `TranslationDataModule`.
+    """
+
+    def __init__(
+        self,
+        *,
+        task: str = "dates",
+        train_pairs: int = 10_000,
+        validation_pairs: int = 500,
+        test_pairs: int = 1000,
+        task_seed: int = 1,
+        **options: Any,
+    ) -> None:
+        super().__init__(**options)
+        self.task, self.task_seed = task, task_seed
+        self.sizes = {"train": train_pairs, "validation": validation_pairs, "test": test_pairs}
+
+    def read(self) -> Splits:
+        """Make the pairs."""
+        return Splits(
+            *(
+                task_pairs(self.task, split, size, self.task_seed, self.target_language)
+                for split, size in self.sizes.items()
+            )
+        )
+
+
+MULTI30K = {
+    "train.en": "d79cfa999dd4c51d2cb42499b6796d5a882c3a8a961923c25a898c90f8bbd56f",
+    "train.de": "726e39b2fa9eb9ffb6dc763fb35a179f80fae06ffc5d28b6ace5faa883de28a6",
+    "train.fr": "622e75069e9f4c577425c4f277116ce66e63a2401c0a2312d90073cb12379a3c",
+    "train.cs": "md5:d9a5fc268917725a2b0efce3a0cc8607",
+    "val.en": "14f7d25ddd868909a9213e361768460edcacdd6ab9d1e77b92560dc10c10dc28",
+    "val.de": "f0cba2f995189cf5770f29a8a9a537a3ad3f51657ad873405082ff6863a5e75a",
+    "val.fr": "ca3106f1a72390591d25f6c45cb4cd39dec4cd3f123e099748a3ce5256c160e9",
+    "val.cs": "md5:83cdc082f646b769095615384cf5c0ca",
+    "test_2016_flickr.en": "611d361c6334bc7246101d48097c13cf5c4413c5befc793cc629934359d532d9",
+    "test_2016_flickr.de": "9204244e408ccb38d2a55cfcd344df15005fc42a07a6e55ca6c52b6ababb8cc8",
+    "test_2016_flickr.fr": "6d326e188d259fb1d04ac19eae3af956559b3a0b93d7635e56c90987c40c8b90",
+    "test_2016_flickr.cs": "md5:3104872229daa1bef3b401d44dd2220b",
+    "test_2017_flickr.en": "md5:005396bac545d880abe6f00bbb7dbbb4",
+    "test_2017_flickr.de": "md5:6a8d5c87f6ae19e3d35681aa6fd16571",
+    "test_2017_flickr.fr": "md5:cb09af7d2b501f9112f2d6a59fa1360d",
+    "test_2017_mscoco.en": "md5:a7b684e0edbef1d4a23660c8e8e743fd",
+    "test_2017_mscoco.de": "md5:e8cd6ec2bc8a11fc846fa48a46e3d0bb",
+    "test_2017_mscoco.fr": "md5:4995d10954a804d3cdfd907b9fd093e8",
+}
+"""Checksums of the published files: SHA-256 computed from them, MD5 as torchtext 0.9 publishes them."""
+
+TEST_SETS = {
+    "flickr_2016": "test_2016_flickr",
+    "flickr_2017": "test_2017_flickr",
+    "coco_2017": "test_2017_mscoco",
+}
+
+
+class Multi30k(TranslationDataModule):
+    """Captions of photographs in English, German, French and Czech: Multi30k, task 1.
+
+    Elliott, Frank, Sima'an and Specia 2016, the files of the public repository multi30k/dataset.
+
+    Args:
+        root: Folder of the files, compressed or not.
+        download: Fetch the files that the folder lacks.
+        address: Where from.
+        test_set: ``flickr_2016``, ``flickr_2017`` or ``coco_2017``.
+        **options: Those of `TranslationDataModule`.
+    """
+
+    def __init__(
+        self,
+        *,
+        root: str = "data/multi30k",
+        download: bool = True,
+        address: str = "https://raw.githubusercontent.com/multi30k/dataset/master/data/task1/raw",
+        test_set: str = "flickr_2016",
+        **options: Any,
+    ) -> None:
+        super().__init__(**options)
+        if test_set not in TEST_SETS:
+            raise InputError(f"data.test_set={test_set}: choose one of {', '.join(TEST_SETS)}")
+        self.root, self.download, self.address = Path(root), download, address
+        self.stems = "train", "val", TEST_SETS[test_set]
+        languages = self.source_language, self.target_language
+        for key, language in zip(("source_language", "target_language"), languages, strict=True):
+            if f"{self.stems[2]}.{language}" not in MULTI30K:
+                raise InputError(
+                    f"data.{key}={language}: Multi30k has en, de, fr and cs (no cs in the test sets of 2017)"
+                )
+        if languages[0] == languages[1]:
+            raise InputError(f"data.source_language and data.target_language are both {languages[0]}")
+
+    def prepare_data(self) -> None:
+        """Download the files that are missing, and check them."""
+        for stem in self.stems:
+            for language in (self.source_language, self.target_language):
+                name = f"{stem}.{language}"
+                if (self.root / name).exists() or (self.root / f"{name}.gz").exists():
+                    continue
+                if not self.download:
+                    raise InputError(f"{self.root} lacks {name}.gz: set data.root, or data.download=true")
+                import pooch
+
+                try:
+                    pooch.retrieve(
+                        f"{self.address}/{name}.gz", MULTI30K[name], f"{name}.gz", self.root, progressbar=False
+                    )
+                except (OSError, ValueError) as error:
+                    raise InputError(
+                        f"{name}.gz cannot be fetched ({type(error).__name__}): download the files of "
+                        f"multi30k/dataset, data/task1/raw, into a folder and set data.root to it"
+                    ) from error
+
+    def read(self) -> Splits:
+        """Read the files."""
+        self.prepare_data()
+        sides = []
+        for stem in self.stems:
+            names = [f"{stem}.{self.source_language}", f"{stem}.{self.target_language}"]
+            paths = [
+                self.root / f"{name}.gz" if (self.root / f"{name}.gz").exists() else self.root / name
+                for name in names
+            ]
+            sides.append(read_parallel(*paths))
+        return Splits(*sides)
+
+
+class HuggingFaceCorpus(TranslationDataModule):
+    """A translation dataset in the format of Hugging Face, from a local folder or by name.
+
+    Args:
+        dataset: Name on the hub; or a folder with ``train.jsonl``, ``validation.jsonl`` and so on.
+        subset: Configuration of the dataset; None: its only one.
+        revision: Commit, tag or branch on the hub; None: the newest.
+        column: Holds ``{"en": …, "de": …}``; None: each language is a column.
+        train_split: Name of the training split.
+        validation_split: Name of the validation split; None with `fraction`.
+        test_split: Name of the test split; None: none.
+        fraction: Share of the training pairs to hold out for validation.
+        split_seed: Decides which pairs are held out.
+        **options: Those of `TranslationDataModule`.
+    """
+
+    def __init__(
+        self,
+        *,
+        dataset: str,
+        subset: str | None = None,
+        revision: str | None = None,
+        column: str | None = "translation",
+        train_split: str = "train",
+        validation_split: str | None = "validation",
+        test_split: str | None = "test",
+        fraction: float | None = None,
+        split_seed: int = 1,
+        **options: Any,
+    ) -> None:
+        super().__init__(**options)
+        self.dataset, self.subset, self.revision, self.column = dataset, subset, revision, column
+        self.names = {
+            "train_split": train_split,
+            "validation_split": None if fraction is not None else validation_split,
+            "test_split": test_split,
+        }
+        self.fraction, self.split_seed = fraction, split_seed
+
+    def read(self) -> Splits:
+        """Load the dataset."""
+        if self.dataset.startswith((".", "/")) and not Path(self.dataset).is_dir():
+            raise InputError(f"data.dataset={self.dataset}: there is no such folder")
+        try:
+            import datasets
+        except ImportError as error:
+            raise InputError("data=hf needs a package: pip install datasets") from error
+        try:
+            loaded = datasets.load_dataset(self.dataset, self.subset, revision=self.revision)
+        except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
+            reason = next(iter(str(error.__cause__ or error).strip().splitlines()), "no reason given")
+            raise InputError(
+                f"data.dataset={self.dataset} cannot be loaded ({reason}): give a name on the hub, or a "
+                "folder with data files such as train.jsonl"
+            ) from error
+        found = []
+        for key, split in self.names.items():
+            if split is not None and split not in loaded:
+                raise InputError(
+                    f"data.{key}={split}: {self.dataset} has no such split; there are {', '.join(loaded)}"
+                )
+            found.append([] if split is None else self._pairs(loaded[split]))
+        return with_held_out(*found, self.fraction, self.split_seed)
+
+    def _pairs(self, rows: Any) -> list[SentencePair]:
+        if self.column is not None and self.column not in rows.column_names:
+            raise InputError(
+                f"data.column={self.column}: {self.dataset} has no such column; there are "
+                f"{', '.join(rows.column_names)} (data.column=null where each language is a column)"
+            )
+        pairs = []
+        for number, row in enumerate(rows, start=1):
+            texts = row if self.column is None else row[self.column]
+            for key in ("source_language", "target_language"):
+                language = getattr(self, key)
+                if not isinstance(texts, dict) or not isinstance(texts.get(language), str):
+                    names = ", ".join(texts) if isinstance(texts, dict) else f"{texts!r:.40}"
+                    raise InputError(
+                        f"{self.dataset}, row {number}: no text in {language}; there are {names}: set "
+                        f"data.{key} to one of them"
+                    )
+            pairs.append(SentencePair(texts[self.source_language], texts[self.target_language]))
+        return pairs
+
+
+def with_held_out(
+    train: list[SentencePair],
+    validation: list[SentencePair],
+    test: list[SentencePair],
+    fraction: float | None,
+    seed: int,
+) -> Splits:
+    """Return the splits, with a share of the training pairs as validation where that is asked for."""
+    if fraction is None:
+        return Splits(train, validation, test)
+    if not 0 < fraction <= 0.5:
+        raise InputError(f"data.validation.fraction={fraction}: a share from 0 to 0.5 is needed")
+    try:
+        rest, held = hold_out(train, round(fraction * len(train)), seed)
+    except InputError as error:
+        raise InputError(f"{error}: give more pairs, or data.validation files") from error
+    return Splits(rest, held, test)
+
+
+def _is_tab_separated(path: str) -> bool:
+    """Return whether every line of a file has a tab; False for a pattern or a file that is missing."""
+    if not Path(path).is_file():
+        return False
+    return all("\t" in line for line in read_lines(path))

@@ -1,0 +1,295 @@
+"""The data module: reads a corpus, fits tokenizers, encodes, and makes batches.
+
+A corpus is a subclass that implements `read`, chosen by `_target_` in the configuration.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import lightning.pytorch as pl
+import numpy as np
+from numpy.typing import NDArray
+
+from seq2seq.data.batch import EncodedSplit, Sentences
+from seq2seq.data.batching import BatchLoader, BatchSize, ShuffledOrders, sorted_order
+from seq2seq.data.report import inspection_report, table
+from seq2seq.data.text import SentencePair, Splits, require_language_code, with_alignments
+from seq2seq.data.tokenizers import SentencePieceTokenizer, Tokenizer, WordTokenizer
+from seq2seq.errors import InputError
+
+MAX_TRANSLATED = 1000
+"""Tokens of a validation or test sentence that are read."""
+
+Factory = Callable[..., Tokenizer]
+
+
+class TranslationDataModule(pl.LightningDataModule):
+    """Batches of sentence pairs for training, validation and test.
+
+    Args:
+        tokenizer: Makes the tokenizer of a language, called with `language`.
+        target_tokenizer: The same of the target; None: `tokenizer`.
+        joint_vocabulary: One vocabulary for both languages.
+        source_language: Code of the language, such as ``en``; ``und`` where there is none.
+        target_language: The same of the target.
+        batch_size: Sentence pairs in a batch at most; None for no bound.
+        max_tokens: Padded source and target tokens in a batch at most; None for no bound. A single pair over
+            it is a batch of its own.
+        max_length: Tokens of a side; longer training pairs are left out. None for no bound.
+        truncate: Cut the sentences of longer pairs in place of leaving them out.
+        max_examples: Use only the first pairs of each split.
+        both_directions: Train on every pair the other way round as well (needs `joint_vocabulary`).
+        overfit: Validate and test on the training pairs.
+        alignments: Pharaoh file, a line for each training pair, for guided alignment; None: the corpus's own.
+        validation_alignments: The same of the validation pairs: gold that attention is compared with.
+        seed: Of the order of the batches.
+
+    Attributes:
+        source_tokenizer: Set before `setup` to use one that is fitted already, like `target_tokenizer`.
+        train: The training split, encoded; `validation` and `test` likewise, `test` None if there is none.
+    """
+
+    def __init__(
+        self,
+        *,
+        tokenizer: Factory = WordTokenizer,
+        target_tokenizer: Factory | None = None,
+        joint_vocabulary: bool = False,
+        source_language: str = "und",
+        target_language: str = "und",
+        batch_size: int | None = 64,
+        max_tokens: int | None = None,
+        max_length: int | None = None,
+        truncate: bool = False,
+        max_examples: int | None = None,
+        both_directions: bool = False,
+        overfit: bool = False,
+        alignments: str | None = None,
+        validation_alignments: str | None = None,
+        seed: int = 1,
+    ) -> None:
+        super().__init__()
+        require_language_code("data.source_language", source_language)
+        require_language_code("data.target_language", target_language)
+        for key, number in (("batch_size", batch_size), ("max_tokens", max_tokens), ("max_length", max_length),
+                            ("max_examples", max_examples)):  # fmt: skip
+            if number is not None and number < 1:
+                raise InputError(f"data.{key}={number}: a number above 0 is needed")
+        self.tokenizer, self.target_tokenizer_factory = tokenizer, target_tokenizer or tokenizer
+        self.joint_vocabulary = joint_vocabulary
+        self.source_language, self.target_language = source_language, target_language
+        self.batch_size, self.max_tokens = batch_size, max_tokens
+        self.max_length, self.truncate, self.max_examples = max_length, truncate, max_examples
+        self.both_directions, self.overfit = both_directions, overfit
+        self.alignments, self.validation_alignments = alignments, validation_alignments
+        self.seed = seed
+        self.source_tokenizer: Tokenizer | None = None
+        self.target_tokenizer: Tokenizer | None = None
+        self.splits: Splits | None = None
+        self.train: EncodedSplit | None = None
+        self.validation: EncodedSplit | None = None
+        self.test: EncodedSplit | None = None
+
+    def read(self) -> Splits:
+        """Return the sentence pairs of the corpus: what a subclass implements."""
+        raise NotImplementedError(f"{type(self).__name__} needs a method read() that returns Splits")
+
+    def read_once(self) -> Splits:
+        """Return what `read` gave, shortened and extended as the options say; reads at the first call."""
+        if self.splits is not None:
+            return self.splits
+        splits = self.read()
+        limit, exactly = self.max_examples, self.max_examples is None
+        train, validation, test = (
+            list(split[:limit]) for split in (splits.train, splits.validation, splits.test)
+        )
+        if self.alignments is not None:
+            train = with_alignments(train, self.alignments, "data.alignments", exactly=exactly)
+        if self.validation_alignments is not None:
+            validation = with_alignments(
+                validation, self.validation_alignments, "data.validation_alignments", exactly=exactly
+            )
+        for name, pairs in (("training", train), ("validation", validation)):
+            if not any(pair.source.strip() and pair.target.strip() for pair in pairs):
+                raise InputError(f"no {name} pair is left of {len(pairs):,}: the others are blank on a side")
+        if self.overfit:
+            validation = test = train
+        self.splits = Splits(train, validation, test)
+        return self.splits
+
+    @property
+    def num_pairs(self) -> int:
+        """Number of training pairs that an epoch reads."""
+        return len(self.read_once().train) * (2 if self.both_directions else 1)
+
+    def setup(self, stage: str | None = None) -> None:
+        """Read the corpus, fit the tokenizers that are not set, and encode all splits; once.
+
+        Raises:
+            InputError: A file is wrong, options do not go together, or no pair is left.
+        """
+        if self.train is not None:
+            return
+        splits = self.read_once()
+        if self.both_directions and not self.joint_vocabulary:
+            raise InputError("data.both_directions=true needs data.joint_vocabulary=true")
+        if self.source_tokenizer is None or self.target_tokenizer is None:
+            self._fit_tokenizers(splits.train)
+        train = list(splits.train)
+        if self.both_directions:
+            train += [pair.reversed() for pair in train]
+        self.train = self.encode(train, self.max_length, truncate=self.truncate)
+        self.validation = self.encode(splits.validation, MAX_TRANSLATED, truncate=True)
+        self.test = self.encode(splits.test, MAX_TRANSLATED, truncate=True) if len(splits.test) else None
+        if not len(self.train):
+            raise InputError(
+                f"no training pair is left: {self.train.num_blank} blank, {self.train.num_long} longer than "
+                "data.max_length; check the files or raise data.max_length"
+            )
+
+    def _fit_tokenizers(self, pairs: Sequence[SentencePair]) -> None:
+        sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
+        self.source_tokenizer = self.tokenizer(language=self.source_language)
+        if self.joint_vocabulary:
+            if self.target_tokenizer_factory is not self.tokenizer:
+                raise InputError("data.joint_vocabulary=true needs one tokenizer: leave out target_tokenizer")
+            self.source_tokenizer.fit([*sources, *targets])
+            if isinstance(self.source_tokenizer, SentencePieceTokenizer):
+                self.target_tokenizer = self.source_tokenizer.share(self.target_language)
+            else:  # words are joined by the rules of a language
+                self.target_tokenizer = self.target_tokenizer_factory(language=self.target_language)
+                self.target_tokenizer.set_vocabulary(self.source_tokenizer.vocabulary)
+        else:
+            self.source_tokenizer.fit(sources)
+            self.target_tokenizer = self.target_tokenizer_factory(language=self.target_language)
+            self.target_tokenizer.fit(targets)
+        if self.target_tokenizer.truecase:
+            self.target_tokenizer.learn_case(targets)
+
+    def encode(
+        self, pairs: Sequence[SentencePair], max_length: int | None, *, truncate: bool
+    ) -> EncodedSplit:
+        """Turn pairs into ids; blank pairs, and those over `max_length` unless cut, are left out."""
+        filled = [pair for pair in pairs if pair.source.strip() and pair.target.strip()]
+        cut = max_length if truncate else None
+        sources = [ids[:cut] for ids in self.source_tokenizer.encode_all([pair.source for pair in filled])]
+        targets = [ids[:cut] for ids in self.target_tokenizer.encode_all([pair.target for pair in filled])]
+        kept = [
+            index
+            for index, (source, target) in enumerate(zip(sources, targets, strict=True))
+            if max_length is None or max(len(source), len(target)) <= max_length
+        ]
+        return EncodedSplit(
+            pairs=[filled[index] for index in kept],
+            source=Sentences.from_lists([sources[index] for index in kept]),
+            target=Sentences.from_lists([targets[index] for index in kept]),
+            num_blank=len(pairs) - len(filled),
+            num_long=len(filled) - len(kept),
+        )
+
+    # --- batches ---
+
+    def train_dataloader(self) -> BatchLoader:
+        """Return batches whose order is a function of seed and epoch; each process has its share."""
+        processes, rank = (self.trainer.world_size, self.trainer.global_rank) if self.trainer else (1, 0)
+        orders = ShuffledOrders(
+            self.train.source.lengths,
+            self.train.target.lengths,
+            BatchSize(self.batch_size, self.max_tokens),
+            seed=self.seed,
+            rank=rank,
+            num_shares=processes,
+        )
+        return BatchLoader(self._of_epoch, orders, self._epoch)
+
+    def val_dataloader(self) -> BatchLoader:
+        """Return batches of the validation split, the shortest first."""
+        return self._held_out(self.validation)
+
+    def test_dataloader(self) -> BatchLoader:
+        """Return batches of the test split, or of the validation split where there is none."""
+        return self._held_out(self.test or self.validation)
+
+    def _held_out(self, split: EncodedSplit) -> BatchLoader:
+        processes, rank = (self.trainer.world_size, self.trainer.global_rank) if self.trainer else (1, 0)
+        size = BatchSize(max(self.batch_size or 1, 128) if self.max_tokens is None else None, self.max_tokens)
+        order = sorted_order(split.source.lengths, split.target.lengths, size, processes)
+        order = order.share(rank, processes)
+        return BatchLoader(lambda _: split, lambda _: order, lambda: 0)
+
+    def _epoch(self) -> int:
+        return self.trainer.current_epoch if self.trainer else 0
+
+    def _of_epoch(self, epoch: int) -> EncodedSplit:
+        """Return the training split; with subword sampling every epoch splits words anew."""
+        tokenizers = self.source_tokenizer, self.target_tokenizer
+        if not any(getattr(each, "sampling", None) for each in tokenizers):
+            return self.train
+        sides = [
+            _Sampled(self, tokenizer, usual, np.random.default_rng((self.seed, epoch, side)), side)
+            if getattr(tokenizer, "sampling", None)
+            else usual
+            for side, (tokenizer, usual) in enumerate(
+                zip(tokenizers, (self.train.source, self.train.target), strict=True)
+            )
+        ]
+        return replace(self.train, source=sides[0], target=sides[1])
+
+    # --- files and reports ---
+
+    def save_tokenizers(self, folder: Path) -> None:
+        """Write both tokenizers into a folder."""
+        self.source_tokenizer.save(folder, "source")
+        self.target_tokenizer.save(folder, "target")
+
+    def load_tokenizers(self, folder: Path) -> None:
+        """Read what `save_tokenizers` wrote, in place of fitting."""
+        self.source_tokenizer = Tokenizer.load(folder, "source", trust_custom_code=True)
+        self.target_tokenizer = Tokenizer.load(folder, "target", trust_custom_code=True)
+
+    def encoded_splits(self) -> dict[str, EncodedSplit]:
+        """Return the splits that there are, by name."""
+        splits = {"train": self.train, "validation": self.validation, "test": self.test}
+        return {name: split for name, split in splits.items() if split is not None}
+
+    def summary(self) -> str:
+        """Return a table of the splits and a line on the vocabularies."""
+        joint = "one for both" if self.joint_vocabulary else "source and target"
+        sizes = f"{self.source_tokenizer.vocab_size:,} / {self.target_tokenizer.vocab_size:,} tokens"
+        return f"{table(self.encoded_splits())}\nvocabulary  {sizes} ({joint})"
+
+    def report(self) -> str:
+        """Return the corpus report: lengths, unknown tokens, repetition, overlap, odd characters, batches."""
+        loader = self.train_dataloader()
+        return inspection_report(
+            self.encoded_splits(),
+            tokenizers=(self.source_tokenizer, self.target_tokenizer),
+            order=loader.order(0),
+        )
+
+
+class _Sampled:
+    """One side of the training split in one epoch, each sentence split at random when it is read."""
+
+    def __init__(
+        self,
+        data: TranslationDataModule,
+        tokenizer: SentencePieceTokenizer,
+        usual: Sentences,
+        generator: np.random.Generator,
+        side: int,
+    ) -> None:
+        self._seeds = generator.integers(2**32, size=len(usual), dtype=np.uint32)
+        self._data, self._tokenizer, self._usual = data, tokenizer, usual
+        self._side = "target" if side else "source"
+
+    def __len__(self) -> int:
+        return len(self._usual)
+
+    def __getitem__(self, index: int) -> NDArray[np.int32]:
+        text = getattr(self._data.train.pairs[index], self._side)
+        drawn = self._tokenizer.sample(text, int(self._seeds[index]))
+        if self._data.max_length is not None and len(drawn) > self._data.max_length:
+            return self._usual[index]
+        return np.array(drawn, dtype=np.int32)

@@ -1,0 +1,367 @@
+"""Sentence pairs as text: reading files, splitting and joining words, held-out pairs, alignments."""
+
+import bz2
+import difflib
+import glob
+import gzip
+import lzma
+import random
+import re
+import unicodedata
+import zipfile
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import accumulate, compress, islice
+from pathlib import Path
+
+from seq2seq.errors import InputError
+
+Links = tuple[tuple[int, int], ...]
+"""Word alignment: sorted (source word, target word) pairs, counted from 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class SentencePair:
+    """A source sentence and its translation, as ordinary text.
+
+    Attributes:
+        source: The source sentence.
+        target: Its translation.
+        alignment: Links of their words as `split_words` finds them, those that are only possible included;
+            None where not known.
+        possible: The links that are possible, not sure (Och and Ney 2003).
+    """
+
+    source: str
+    target: str
+    alignment: Links | None = None
+    possible: Links = ()
+
+    def reversed(self) -> "SentencePair":
+        """Return the pair the other way round, with its links."""
+
+        def turned(links: Links) -> Links:
+            return tuple(sorted((j, i) for i, j in links))
+
+        alignment = None if self.alignment is None else turned(self.alignment)
+        return SentencePair(self.target, self.source, alignment, turned(self.possible))
+
+
+@dataclass(frozen=True, slots=True)
+class Splits:
+    """The splits of a corpus; `test` may be empty."""
+
+    train: Sequence[SentencePair]
+    validation: Sequence[SentencePair]
+    test: Sequence[SentencePair] = field(default_factory=list)
+
+
+# --- files -------------------------------------------------------------------------------------------------
+
+
+def read_bytes(path: str | Path) -> bytes:
+    """Read a file, decompressed if it ends in .gz, .bz2 or .xz or is a zip archive with one text file.
+
+    Raises:
+        InputError: The file is missing, a folder, unreadable or damaged.
+    """
+    path = Path(path)
+    if path.is_dir():
+        raise InputError(f"{path} is a folder: give a file")
+    openers = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+    try:
+        if path.suffix == ".zip":
+            with zipfile.ZipFile(path) as archive:
+                names = [n for n in archive.namelist() if n.endswith(".txt") and "about" not in n]
+                if len(names) != 1:
+                    raise InputError(f"{path} holds {len(names)} text files: unpack it and name one")
+                return archive.read(names[0])
+        with openers.get(path.suffix, open)(path, "rb") as file:
+            return file.read()
+    except FileNotFoundError as error:
+        raise InputError(f"{path}: there is no such file") from error
+    except (OSError, EOFError, lzma.LZMAError, zipfile.BadZipFile) as error:
+        raise InputError(f"{path} cannot be read: {error}") from error
+
+
+def read_lines(path: str | Path) -> list[str]:
+    r"""Read the lines of a UTF-8 text file, plain or compressed.
+
+    A line ends at ``\n`` only (a carriage return before it is dropped), so that characters such as U+2028
+    stay inside their sentence. A byte order mark is dropped.
+
+    Raises:
+        InputError: The file cannot be read, is empty, or is not UTF-8.
+    """
+    content = read_bytes(path)
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise InputError(f"{path} is UTF-16, not UTF-8: convert it with iconv -f UTF-16 -t UTF-8")
+    content = content.removeprefix(b"\xef\xbb\xbf")
+    if not content.strip():
+        raise InputError(f"{path} is empty: give a file with one sentence a line")
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise InputError(
+            f"{path}, line {line}: byte 0x{content[error.start]:02x} is not UTF-8: convert the file, for "
+            "example with iconv -f LATIN1 -t UTF-8"
+        ) from error
+    return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
+
+
+def read_parallel(source: str | Path, target: str | Path) -> list[SentencePair]:
+    """Read two files whose lines are each other's translations; patterns such as ``*.en`` name several.
+
+    Raises:
+        InputError: A file cannot be read, or the two differ in their number of lines.
+    """
+    sides = [sorted(glob.glob(str(path))) or [str(path)] for path in (source, target)]
+    if len(sides[0]) != len(sides[1]):
+        raise InputError(
+            f"{source} names {len(sides[0])} files and {target} names {len(sides[1])}: the n-th of one, by "
+            "name, translates the n-th of the other"
+        )
+    pairs: list[SentencePair] = []
+    for first, second in zip(*sides, strict=True):
+        sources, targets = read_lines(first), read_lines(second)
+        if len(sources) != len(targets):
+            raise InputError(
+                f"{first} has {len(sources):,} lines but {second} has {len(targets):,}: line n of one must "
+                f"translate line n of the other; the first line without a partner is "
+                f"{min(len(sources), len(targets)) + 1}"
+            )
+        pairs += map(SentencePair, sources, targets)
+    return pairs
+
+
+def read_tab_separated(path: str | Path) -> list[SentencePair]:
+    """Read a file with source and target in the first two columns; further columns are ignored.
+
+    Raises:
+        InputError: The file cannot be read, or a line has one column only.
+    """
+    pairs = []
+    for number, line in enumerate(read_lines(path), start=1):
+        columns = line.split("\t")
+        if len(columns) < 2:
+            raise InputError(f"{path}, line {number}: no tab: give source and target separated by a tab")
+        pairs.append(SentencePair(columns[0], columns[1]))
+    return pairs
+
+
+# --- words -------------------------------------------------------------------------------------------------
+
+WORD = re.compile(r"\w+(?:-\w+)*['’]?|[^\w\s]")
+"""A word with its hyphens and an apostrophe at its end ("l'", "est-ce"), or one other sign."""
+
+CLOSING = re.compile(r" ([.,;:!?…)\]}%»])")
+OPENING = re.compile(r"([(\[{«]) ")
+APOSTROPHE = re.compile(r"(?<=\w)(['’]) ")
+ENGLISH_APOSTROPHE = re.compile(r"(?i)(?:(?<=\bo)|(?<=\w)(?=['’] (?:s|t|d|m|ll|re|ve)\b))(['’]) ")
+"""The apostrophes that English writes without a space after them: o'clock, don't, it's."""
+SPACED_APOSTROPHE = re.compile(r"(?<=\w) (?=')")
+FRENCH_CLOSING = re.compile(r" ?([;:!?»])")
+FRENCH_OPENING = re.compile(r"(«) ?")
+
+
+def split_words(text: str) -> list[str]:
+    """Return the words and punctuation signs of a sentence."""
+    return WORD.findall(text)
+
+
+def join_words(words: Sequence[str], language: str) -> str:
+    """Join words by spaces, punctuation by the rules of the language.
+
+    French sets a space before ``? ! : ;`` and inside ``« »``; English has a space after the apostrophe of
+    ``the dogs' house`` and none in ``it's``.
+    """
+    text = OPENING.sub(r"\1", CLOSING.sub(r"\1", " ".join(words)))
+    text = (ENGLISH_APOSTROPHE if language == "en" else APOSTROPHE).sub(r"\1", text)
+    if language == "fr":
+        text = FRENCH_CLOSING.sub(r" \1", FRENCH_OPENING.sub(r"\1 ", text))
+    return text
+
+
+def join_basic_english(words: Sequence[str]) -> str:
+    """Join tokens of ``basic_english``, which sets every apostrophe apart, to English text."""
+    return join_words(SPACED_APOSTROPHE.sub("", " ".join(words)).split(" "), "en")
+
+
+class _Signs(dict[int, str | None]):
+    """For `str.translate`: leaves out punctuation, white space and controls."""
+
+    def __missing__(self, code: int) -> str | None:
+        kept = chr(code) if unicodedata.category(chr(code))[0] not in "PZC" else None
+        self[code] = kept
+        return kept
+
+
+_SIGNS = _Signs()
+
+
+def normalize(sentence: str) -> str:
+    """Return a sentence without case, punctuation and spaces; sentences that agree in this are one."""
+    return sentence.casefold().translate(_SIGNS) or sentence
+
+
+# --- languages ---------------------------------------------------------------------------------------------
+
+LETTERS = {
+    "en": "", "fr": "àâæçéèêëîïôœùûüÿ", "de": "äöüß", "cs": "áčďéěíňóřšťúůýž", "es": "áéíñóúü",
+    "it": "àéèìîòóù", "pt": "áâãàçéêíóôõú", "nl": "áéëïíóöúü",
+}  # fmt: skip
+"""Letters of a language besides a to z."""
+
+NAMES = {
+    "english": "en", "french": "fr", "german": "de", "czech": "cs", "spanish": "es", "italian": "it",
+    "portuguese": "pt", "dutch": "nl",
+}  # fmt: skip
+
+
+def require_language_code(key: str, code: str) -> None:
+    """Refuse what is no language code, such as a language's name.
+
+    Raises:
+        InputError: Naming the key, with the code that is meant.
+    """
+    if not re.fullmatch(r"[a-z]{2,3}([-_][A-Za-z0-9]+)*", code):
+        meant = NAMES.get(code.lower()) or next(iter(difflib.get_close_matches(code.lower(), LETTERS)), None)
+        hint = f", did you mean {meant}?" if meant else ""
+        raise InputError(f"{key}={code} is no language code{hint}; write it as in en, de or pt-BR")
+
+
+# --- held-out pairs ----------------------------------------------------------------------------------------
+
+
+def in_file_order(pairs: Sequence[SentencePair], sizes: Sequence[int]) -> list[list[SentencePair]]:
+    """Return consecutive splits of the given sizes.
+
+    A later split leaves out pairs whose source sentence is in an earlier one, see `normalize`.
+
+    Raises:
+        InputError: There are too few pairs.
+    """
+    splits: list[list[SentencePair]] = []
+    used: set[str] = set()
+    rest = iter(pairs)
+    for size in sizes:
+        split = list(islice((pair for pair in rest if normalize(pair.source) not in used), size))
+        if len(split) < size:
+            raise InputError(
+                f"{len(pairs):,} pairs are too few for {sizes[0]:,} training, {sizes[1]:,} validation and "
+                f"{sizes[2]:,} test pairs: lower data.train_pairs"
+            )
+        used |= {normalize(pair.source) for pair in split}
+        splits.append(split)
+    return splits
+
+
+def hold_out(
+    pairs: Sequence[SentencePair], count: int, seed: int
+) -> tuple[list[SentencePair], list[SentencePair]]:
+    """Split pairs at random into (the rest, `count` of them or a few more).
+
+    All pairs of one source sentence, see `normalize`, go to the same side. Each side gets one at least.
+
+    Raises:
+        InputError: There are too few different source sentences.
+    """
+    of_pairs = [normalize(pair.source) for pair in pairs]
+    sizes = Counter(of_pairs)
+    sources = sorted(sizes)
+    random.Random(seed).shuffle(sources)
+    held: set[str] = set()
+    num_held = 0
+    for source in sources:
+        if held and num_held >= count:
+            break
+        held.add(source)
+        num_held += sizes[source]
+    if len(held) >= len(sources):
+        raise InputError(f"{len(pairs):,} training pairs are too few to hold out {max(count, 1):,} of them")
+    is_held = [source in held for source in of_pairs]
+    return list(compress(pairs, [not each for each in is_held])), list(compress(pairs, is_held))
+
+
+# --- alignments in Pharaoh format --------------------------------------------------------------------------
+
+LINK = re.compile(r"([0-9]{1,6})([-?p])([0-9]{1,6})")
+
+
+def parse_links(line: str) -> tuple[Links, Links]:
+    """Read a line of links: ``i-j`` is sure, ``i?j`` or ``ipj`` possible; returns (all, possible).
+
+    Raises:
+        InputError: Something on the line is no link.
+    """
+    every, possible = set(), set()
+    for item in line.split():
+        match = LINK.fullmatch(item)
+        if match is None:
+            raise InputError(f"{item!r:.40} is no link: write SOURCE-TARGET, such as 0-1")
+        link = (int(match[1]), int(match[3]))
+        every.add(link)
+        if match[2] != "-":
+            possible.add(link)
+    return tuple(sorted(every)), tuple(sorted(possible))
+
+
+def with_alignments(
+    pairs: Sequence[SentencePair], path: str | Path, key: str, *, exactly: bool
+) -> list[SentencePair]:
+    """Return pairs with the links of a Pharaoh file, a line for each.
+
+    The file links words between white space; they become links of the words that `split_words` finds.
+
+    Args:
+        pairs: The pairs.
+        path: The file.
+        key: The configuration key that names it, for messages.
+        exactly: Whether more lines than pairs are an error.
+
+    Raises:
+        InputError: The file is wrong, or not of these pairs.
+    """
+    lines = read_lines(path)
+    if len(lines) < len(pairs) or (exactly and len(lines) > len(pairs)):
+        raise InputError(
+            f"{key}={path} has {len(lines):,} lines for {len(pairs):,} pairs: line n is of pair n, so that "
+            "nothing may be held out of the training files"
+        )
+    found = []
+    for number, (pair, line) in enumerate(zip(pairs, lines, strict=False), start=1):
+        try:
+            every, possible = parse_links(line)
+        except InputError as error:
+            raise InputError(f"{path}, line {number}: {error}") from error
+        sides = [_parts(text.split()) for text in (pair.source, pair.target)]
+        whole, sure = set(), set()
+        for i, j in every:
+            if i >= len(sides[0]) or j >= len(sides[1]):
+                raise InputError(
+                    f"{path}, line {number}: link {i}-{j} is outside the sentence pair of {len(sides[0])} "
+                    f"and {len(sides[1])} words: count words between white space from 0"
+                )
+            # In "bushes." and "Büsche." the words and the full stops belong together. Of "bushes," and
+            # "Büsche" the comma has no like: the link tells nothing sure of it.
+            source, target = sides[0][i], sides[1][j]
+            links = {(a, b): (x, y) for a, x in source.items() for b, y in target.items()}
+            alike = {link for link, (x, y) in links.items() if x == y}
+            kinds = set(source.values()), set(target.values())
+            alone = {link for link, (x, y) in links.items() if x not in kinds[1] or y not in kinds[0]}
+            whole |= alike | alone
+            if (i, j) not in possible:
+                sure |= alike or alone
+        found.append(
+            replace(pair, alignment=tuple(sorted(whole)), possible=tuple(sorted(whole - sure)))
+        )
+    return found
+
+
+def _parts(words: Sequence[str]) -> list[dict[int, bool]]:
+    """Return the numbers of the words that `split_words` finds in each; False of punctuation."""
+    parts = [[part[0].isalnum() for part in split_words(word)] for word in words]
+    ends = accumulate(map(len, parts), initial=0)
+    return [dict(enumerate(each, start)) for each, start in zip(parts, ends, strict=False)]

@@ -1,0 +1,482 @@
+"""Tokenizers: text to ids and back, each with the vocabulary that it was fitted with.
+
+A tokenizer of your own is a subclass of `Tokenizer` with `split` and `join`, named by `_target_`.
+"""
+
+import copy
+import io
+import json
+import re
+from abc import ABC, abstractmethod
+from bisect import bisect
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from importlib import import_module
+from itertools import accumulate
+from math import exp
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import sentencepiece
+from torchtext.data.utils import get_tokenizer
+from torchtext.vocab import Vocab
+
+from seq2seq.data.sizes import vocabulary_size
+from seq2seq.data.text import join_basic_english, join_words, split_words
+from seq2seq.data.vocabulary import (
+    BEGIN,
+    BEGIN_ID,
+    END,
+    END_ID,
+    PADDING,
+    PADDING_ID,
+    SPACE_MARK,
+    SPECIALS,
+    UNKNOWN,
+    UNKNOWN_ID,
+)
+from seq2seq.errors import InputError
+
+MAX_TOKENS, MAX_FILE = 500_000, 64 * 2**20
+"""Bounds of a vocabulary that is read from a file: tokens, and bytes of the file."""
+
+
+class Tokenizer(ABC):
+    """Turns the text of one language into token ids and back.
+
+    Args:
+        language: Code of the language, such as ``en``.
+        lowercase: Lower-case the text first.
+        truecase: Give translations the capital letters that are usual in training (lower-cased text only).
+        min_frequency: Rarer tokens become ``<unk>``.
+        vocab_size: Greatest number of tokens, the four special ones included; None for no bound.
+
+    Attributes:
+        vocabulary: The tokens by id, the special ones first.
+    """
+
+    def __init__(
+        self,
+        *,
+        language: str = "und",
+        lowercase: bool = False,
+        truecase: bool = False,
+        min_frequency: int = 1,
+        vocab_size: int | None = None,
+    ) -> None:
+        self.language, self.lowercase, self.truecase = language, lowercase, truecase
+        self.min_frequency, self.max_vocab_size = min_frequency, vocab_size
+        self.cased_forms: dict[str, str] = {}
+        self.capital_start = False
+        self.set_vocabulary(SPECIALS)
+
+    @abstractmethod
+    def split(self, text: str) -> list[str]:
+        """Return the tokens of a sentence."""
+
+    @abstractmethod
+    def join(self, tokens: Sequence[str]) -> str:
+        """Return ordinary text of tokens, the inverse of `split` as far as it keeps what is needed."""
+
+    def set_vocabulary(self, tokens: Sequence[str]) -> None:
+        """Use these tokens, the special ones first.
+
+        Raises:
+            InputError: The special tokens are missing, a token is there twice, or there are too many.
+        """
+        if tuple(tokens[: len(SPECIALS)]) != SPECIALS:
+            raise InputError(f"a vocabulary begins with {', '.join(SPECIALS)}")
+        if len(tokens) > MAX_TOKENS:
+            raise InputError(f"a vocabulary of {len(tokens):,} tokens is too large: {MAX_TOKENS:,} at most")
+        self.vocabulary = list(tokens)
+        self._ids = {token: index for index, token in enumerate(tokens)}
+        if len(self._ids) != len(tokens):
+            raise InputError("a vocabulary holds each token once")
+
+    def fit(self, texts: Iterable[str]) -> None:
+        """Make the vocabulary: the most frequent tokens of some sentences."""
+        counts = Counter(token for text in texts for token in self.tokens(text))
+        size = None if self.max_vocab_size is None else self.max_vocab_size - len(SPECIALS)
+        made = Vocab(counts, max_size=size, min_freq=self.min_frequency, specials=list(SPECIALS))
+        self.set_vocabulary(made.itos)
+
+    def share(self, language: str) -> "Tokenizer":
+        """Return a tokenizer of another language with the same vocabulary."""
+        other = copy.copy(self)
+        other.language = language
+        return other
+
+    def learn_case(self, texts: Iterable[str]) -> None:
+        """Learn how words are written inside of sentences (truecasing, Lita et al. 2003, without context)."""
+        counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        num_capitals = num_starts = 0
+        for text in texts:
+            first, *others = re.findall(r"\w+", text) or [""]
+            num_starts += first[:1].isalpha()
+            num_capitals += first[:1].isupper()
+            for word in others:
+                counts[word.lower()][word] += 1
+        usual = {word: forms.most_common(1)[0][0] for word, forms in counts.items()}
+        self.cased_forms = {word: form for word, form in usual.items() if form != word}
+        self.capital_start = num_capitals * 2 > num_starts
+
+    @property
+    def vocab_size(self) -> int:
+        """Number of tokens V."""
+        return len(self.vocabulary)
+
+    def tokens(self, text: str) -> list[str]:
+        """Return the tokens of a sentence, lower-cased first where that is asked for."""
+        return self.split(text.lower() if self.lowercase else text)
+
+    def ids(self, tokens: Iterable[str]) -> list[int]:
+        """Return the ids of tokens; a token that the vocabulary lacks becomes ``<unk>``."""
+        return [self._ids.get(token, UNKNOWN_ID) for token in tokens]
+
+    def words(self, ids: Iterable[int]) -> list[str]:
+        """Return the tokens of ids."""
+        return [self.vocabulary[index] for index in ids]
+
+    def encode(self, text: str) -> list[int]:
+        """Return the token ids of a sentence, without ``<bos>`` and ``<eos>``.
+
+        A special token that is written in the text is a word like any other, and unknown.
+        """
+        return [index if index >= len(SPECIALS) else UNKNOWN_ID for index in self.ids(self.tokens(text))]
+
+    def encode_all(self, texts: Sequence[str]) -> list[list[int]]:
+        """Return the token ids of many sentences."""
+        return [self.encode(text) for text in texts]
+
+    def unknown(self, text: str) -> list[str]:
+        """Return the tokens of a sentence that the vocabulary lacks."""
+        tokens = self.tokens(text)
+        return [token for token, index in zip(tokens, self.ids(tokens), strict=True) if index < len(SPECIALS)]
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """Return the text of token ids, one line; special tokens except ``<unk>`` are left out."""
+        return self.text(self.words(i for i in ids if i >= len(SPECIALS) or i == UNKNOWN_ID))
+
+    def text(self, tokens: Sequence[str]) -> str:
+        """Return the text of tokens, one line, with capital letters where they are restored."""
+        text = self.join(tokens).replace("\n", " ")  # subwords spell rare characters in bytes
+        if not self.truecase:
+            return text
+        cased = re.sub(r"\w+", lambda word: self.cased_forms.get(word[0], word[0]), text)
+        first = cased[:1].upper()
+        return first + cased[1:] if self.capital_start and first.lower() == cased[:1] else cased
+
+    # --- files ---
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the constructor's arguments; a subclass adds its own."""
+        return {
+            "language": self.language, "lowercase": self.lowercase, "truecase": self.truecase,
+            "min_frequency": self.min_frequency, "vocab_size": self.max_vocab_size,
+        }  # fmt: skip
+
+    def save(self, folder: Path, side: str) -> None:
+        """Write ``<side>.json`` into a folder, and ``<side>.model`` for SentencePiece."""
+        description = {
+            "class": f"{type(self).__module__}.{type(self).__qualname__}",
+            "arguments": self.arguments(),
+            "cased_forms": self.cased_forms,
+            "capital_start": self.capital_start,
+            "tokens": self.vocabulary,
+        }
+        folder.mkdir(parents=True, exist_ok=True)
+        text = json.dumps(description, ensure_ascii=False, indent=0)
+        (folder / f"{side}.json").write_text(text + "\n", encoding="utf-8")
+
+    def read_model(self, folder: Path, side: str) -> None:
+        """Read what else `save` wrote; nothing in the base class."""
+
+    @staticmethod
+    def load(folder: Path, side: str, *, trust_custom_code: bool = False) -> "Tokenizer":
+        """Read what `save` wrote. Only classes of this program are made, unless others are trusted.
+
+        Raises:
+            InputError: A file is missing or is not what it should be.
+        """
+        path = folder / f"{side}.json"
+        try:
+            if path.stat().st_size > MAX_FILE:
+                raise InputError(f"{path} has more than {MAX_FILE:,} bytes: it is no vocabulary")
+            description = json.loads(path.read_text(encoding="utf-8"))
+            module, _, name = description["class"].rpartition(".")
+            if module == __name__:
+                made_by = globals().get(name)
+            elif trust_custom_code:
+                made_by = getattr(import_module(module), name, None)
+            else:
+                raise InputError(
+                    f"{path} names {description['class']!s:.80}, which is not part of this program: load it "
+                    "with trust_custom_code=True if you trust where it is from"
+                )
+            if not (isinstance(made_by, type) and issubclass(made_by, Tokenizer)):
+                raise InputError(f"{path} names {description['class']!s:.80}, which is no tokenizer")
+            tokenizer = made_by(**description["arguments"])
+            if not all(isinstance(token, str) for token in description["tokens"]):
+                raise InputError("a token is no text")
+            tokenizer.set_vocabulary(description["tokens"])
+            tokenizer.cased_forms = {str(k): str(v) for k, v in description["cased_forms"].items()}
+            tokenizer.capital_start = bool(description["capital_start"])
+            tokenizer.read_model(folder, side)
+        except OSError as error:
+            raise InputError(f"{path}: {error.strerror or error}") from error
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError, ImportError) as error:
+            reason = str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
+            prefix = "" if str(path) in reason else f"{path} is no tokenizer of this program: "
+            raise InputError(f"{prefix}{reason:.200}") from error
+        return tokenizer
+
+
+class WordTokenizer(Tokenizer):
+    """Words and punctuation, by one of several sets of rules.
+
+    Args:
+        rules: ``word``: words with their hyphens, punctuation apart; ``basic_english``: that of torchtext,
+            lower-cased English; ``moses``: the Moses tokenizer of the language (sacremoses).
+        **options: Those of `Tokenizer`.
+
+    Raises:
+        InputError: The rules do not know the language.
+    """
+
+    def __init__(self, *, rules: str = "word", **options: Any) -> None:
+        super().__init__(**options)
+        self.rules = rules
+        if rules == "moses":
+            from sacremoses import MosesDetokenizer, MosesTokenizer
+            from sacremoses.corpus import NonbreakingPrefixes
+
+            known = sorted(set(NonbreakingPrefixes().available_langs.values()))
+            if self.language not in known:
+                raise InputError(
+                    f"data.tokenizer: moses does not know the language {self.language}: choose rules=word, "
+                    f"or one of {', '.join(known)}"
+                )
+            self._tokenizer, self._detokenizer = MosesTokenizer(self.language), MosesDetokenizer(self.language)
+        elif rules == "basic_english":
+            if self.language != "en":
+                raise InputError(
+                    f"data.tokenizer: basic_english splits English only, not {self.language}: choose "
+                    "rules=word or rules=moses for this language"
+                )
+            self._tokenizer = get_tokenizer("basic_english")
+        elif rules != "word":
+            raise InputError(f"data.tokenizer.rules={rules}: choose word, basic_english or moses")
+
+    def split(self, text: str) -> list[str]:
+        """Return words and signs."""
+        if self.rules == "word":
+            return split_words(text)
+        if self.rules == "moses":
+            return self._tokenizer.tokenize(text, escape=False)
+        return self._tokenizer(text)
+
+    def join(self, tokens: Sequence[str]) -> str:
+        """Join words by the rules of the language."""
+        if self.rules == "word":
+            return join_words(tokens, self.language)
+        if self.rules == "moses":
+            return self._detokenizer.detokenize(list(tokens), unescape=False)
+        return join_basic_english(tokens)
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the constructor's arguments."""
+        return super().arguments() | {"rules": self.rules}
+
+
+class CharacterTokenizer(Tokenizer):
+    """Characters."""
+
+    def split(self, text: str) -> list[str]:
+        """Return the characters."""
+        return list(text)
+
+    def join(self, tokens: Sequence[str]) -> str:
+        """Join characters."""
+        return "".join(tokens)
+
+
+class WhitespaceTokenizer(Tokenizer):
+    """What is between white space: text that is split already."""
+
+    def split(self, text: str) -> list[str]:
+        """Return what is between white space."""
+        return text.split()
+
+    def join(self, tokens: Sequence[str]) -> str:
+        """Join by spaces."""
+        return " ".join(tokens)
+
+
+class SentencePieceTokenizer(Tokenizer):
+    """Subwords of SentencePiece. ``join(split(text)) == text`` for every sentence.
+
+    Characters that the training text lacks are spelt in bytes, so there are no unknown tokens.
+
+    Args:
+        model_type: ``unigram`` (Kudo 2018) or ``bpe`` (Sennrich et al. 2016).
+        sampling: Exponent alpha of subword regularisation with a unigram model: in every epoch each word is
+            split in one of its 64 most probable ways, with probabilities raised to alpha (Kudo 2018); None:
+            always the most probable way.
+        **options: Those of `Tokenizer`; `vocab_size` None follows the number of sentences.
+    """
+
+    def __init__(self, *, model_type: str = "bpe", sampling: float | None = None, **options: Any) -> None:
+        if model_type not in ("unigram", "bpe"):
+            raise InputError(f"data.tokenizer.model_type={model_type}: choose unigram or bpe")
+        if sampling is not None and model_type != "unigram":
+            raise InputError("data.tokenizer.sampling needs model_type=unigram")
+        self.model_type, self.sampling = model_type, sampling
+        self.model: Any = None
+        super().__init__(**options)
+
+    def fit(self, texts: Iterable[str]) -> None:
+        """Train a SentencePiece model on some sentences.
+
+        Raises:
+            InputError: SentencePiece refuses the size for this text.
+        """
+        texts = list(texts)
+        size = self.max_vocab_size or vocabulary_size(len(texts))
+        content = io.BytesIO()
+        try:
+            sentencepiece.SentencePieceTrainer.train(
+                sentence_iterator=(line.lower() if self.lowercase else line for line in texts),
+                model_writer=content,
+                model_type=self.model_type,
+                vocab_size=size,
+                hard_vocab_limit=False,
+                normalization_rule_name="identity",
+                remove_extra_whitespaces=False,
+                byte_fallback=True,
+                unk_id=UNKNOWN_ID, pad_id=PADDING_ID, bos_id=BEGIN_ID, eos_id=END_ID,
+                unk_piece=UNKNOWN, pad_piece=PADDING, bos_piece=BEGIN, eos_piece=END,
+                num_threads=1,  # more threads give another, less reproducible model
+                minloglevel=2,
+            )  # fmt: skip
+        except (RuntimeError, OSError) as error:
+            needed = re.search(r"required_chars\. \d+ vs (\d+)", str(error))
+            reason = f"its characters alone need {needed[1]}; give more" if needed else f"{error}".splitlines()[-1]
+            raise InputError(f"data.tokenizer.vocab_size={size} does not suit this text: {reason}") from error
+        self._use(content.getvalue())
+
+    def _use(self, content: bytes) -> None:
+        self.model = sentencepiece.SentencePieceProcessor(model_proto=content)
+        self.set_vocabulary([self.model.id_to_piece(index) for index in range(len(self.model))])
+
+    def split(self, text: str) -> list[str]:
+        """Return the pieces of a sentence."""
+        return self.model.encode(text, out_type=str)
+
+    def join(self, tokens: Sequence[str]) -> str:
+        """Put pieces together again, exactly."""
+        return self.model.decode_pieces(list(tokens))
+
+    def encode_all(self, texts: Sequence[str]) -> list[list[int]]:
+        """Return the ids of the pieces of many sentences."""
+        lowered = [text.lower() for text in texts] if self.lowercase else list(texts)
+        return self.model.encode(lowered, out_type=int, num_threads=1)
+
+    def unknown(self, text: str) -> list[str]:
+        """Return the characters that no piece holds, so that they are spelt in bytes."""
+        pieces = self.model.encode(text.lower() if self.lowercase else text, return_type="proto").pieces
+        return [each.surface for each in pieces if each.surface and self.model.is_byte(each.id)]
+
+    def sample(self, text: str, seed: int) -> list[int]:
+        """Return ids of a sentence split at random, a function of text and seed alone.
+
+        (SentencePiece's own sampling cannot be repeated in another process, whatever its seed.)
+        """
+        draw = Random(seed).random
+        pieces, start, found = self.tokens(text), 0, []
+        for place in range(1, len(pieces) + 1):
+            if place == len(pieces) or pieces[place].startswith(SPACE_MARK):
+                ways, sums = _ways(self.model, tuple(pieces[start:place]), float(self.sampling or 1.0))
+                found += ways[bisect(sums, draw() * sums[-1])]
+                start = place
+        return self.ids(found)
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the constructor's arguments."""
+        return super().arguments() | {"model_type": self.model_type, "sampling": self.sampling}
+
+    def save(self, folder: Path, side: str) -> None:
+        """Write ``<side>.json`` and ``<side>.model``."""
+        super().save(folder, side)
+        (folder / f"{side}.model").write_bytes(self.model.serialized_model_proto())
+
+    def read_model(self, folder: Path, side: str) -> None:
+        """Read ``<side>.model``, whose pieces must be those of ``<side>.json``."""
+        path, expected = folder / f"{side}.model", self.vocabulary
+        if path.stat().st_size > MAX_FILE:
+            raise InputError(f"{path} has more than {MAX_FILE:,} bytes: it is no SentencePiece model")
+        try:
+            self._use(path.read_bytes())
+        except RuntimeError as error:
+            raise InputError(f"{path} is no readable SentencePiece model") from error
+        if self.vocabulary != expected:
+            raise InputError(f"{path} holds other pieces than {side}.json")
+
+
+@lru_cache(maxsize=1 << 17)
+def _ways(model: Any, word: tuple[str, ...], alpha: float) -> tuple[list[list[str]], list[float]]:
+    """Return the most probable ways to split a word, and the sums of their probabilities up to each."""
+    surface = "".join(word)
+    found = model.nbest_encode(surface[1:], nbest_size=64, return_type="proto").nbests
+    ways = [[piece.piece for piece in way.pieces] for way in found]
+    if not surface.startswith(SPACE_MARK) or any("".join(way) != surface for way in ways):
+        return [list(word)], [1.0]  # not a whole word
+    return ways, list(accumulate(exp(alpha * (way.score - found[0].score)) for way in found))
+
+
+class HuggingFaceTokenizer(Tokenizer):
+    """A tokenizer of the package `tokenizers`, read from a ``tokenizer.json``; its ids are shifted by four.
+
+    Args:
+        file: The file, as `tokenizers.Tokenizer.save` writes it.
+        **options: Those of `Tokenizer`.
+    """
+
+    def __init__(self, *, file: str | None = None, **options: Any) -> None:
+        self.file, self._tokenizer = file, None
+        super().__init__(**options)
+        if file is not None:
+            self._use(Path(file).read_text(encoding="utf-8"))
+
+    def _use(self, content: str) -> None:
+        try:
+            import tokenizers
+        except ImportError as error:
+            raise InputError("this tokenizer needs a package: pip install tokenizers") from error
+        self._tokenizer = tokenizers.Tokenizer.from_str(content)
+
+    def fit(self, texts: Iterable[str]) -> None:
+        """Take the vocabulary of the file."""
+        if self._tokenizer is None:
+            raise InputError("data.tokenizer.file is needed: a tokenizer.json")
+        by_id = sorted(self._tokenizer.get_vocab().items(), key=lambda item: item[1])
+        self.set_vocabulary([*SPECIALS, *(token for token, _ in by_id if token not in SPECIALS)])
+
+    def split(self, text: str) -> list[str]:
+        """Return the tokens of a sentence."""
+        return self._tokenizer.encode(text, add_special_tokens=False).tokens
+
+    def join(self, tokens: Sequence[str]) -> str:
+        """Return the text of tokens."""
+        ids = [self._tokenizer.token_to_id(token) for token in tokens]
+        return self._tokenizer.decode([index for index in ids if index is not None])
+
+    def save(self, folder: Path, side: str) -> None:
+        """Write ``<side>.json`` and ``<side>.tokenizer.json``."""
+        super().save(folder, side)
+        (folder / f"{side}.tokenizer.json").write_text(self._tokenizer.to_str(), encoding="utf-8")
+
+    def read_model(self, folder: Path, side: str) -> None:
+        """Read ``<side>.tokenizer.json``."""
+        self._use((folder / f"{side}.tokenizer.json").read_text(encoding="utf-8"))

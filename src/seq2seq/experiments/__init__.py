@@ -1,1 +1,0 @@
-"""Many runs: their records, the processes they run in, what comes next, and comparison."""

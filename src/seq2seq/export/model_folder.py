@@ -1,0 +1,145 @@
+"""A trained model as a folder that needs nothing else and runs no code when it is read.
+
+``config.json`` (the arguments of `build_model`, and how long translations may be), ``model.safetensors``
+(the weights), ``source.json`` and ``target.json`` (the tokenizers), ``*.model`` (SentencePiece).
+"""
+
+import json
+import os
+import shutil
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import load_file, save_file
+
+from seq2seq.data.tokenizers import Tokenizer
+from seq2seq.errors import InputError
+from seq2seq.models.limits import DEFAULT_LIMITS, LengthLimits
+from seq2seq.models.seq2seq import Seq2Seq, build_model
+
+FORMAT_VERSION = 1
+MAX_CONFIG = 2**20
+"""Bytes of a config.json at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class SavedModel:
+    """A model with its tokenizers, and how long its translations may be."""
+
+    model: Seq2Seq
+    source_tokenizer: Tokenizer
+    target_tokenizer: Tokenizer
+    limits: LengthLimits = DEFAULT_LIMITS
+
+
+def save_model_folder(folder: str | Path, saved: SavedModel) -> None:
+    """Write a model folder; an older one is replaced when the new one is whole.
+
+    Raises:
+        ValueError: The model was put together by hand: only `build_model` knows how to build it again.
+    """
+    folder = Path(folder)
+    if saved.model.config is None:
+        raise ValueError("a model folder needs a model of build_model, which knows how to build it again")
+    partial = folder.with_name(f".{folder.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    saved.source_tokenizer.save(partial, "source")
+    saved.target_tokenizer.save(partial, "target")
+    config = {"format_version": FORMAT_VERSION, "model": saved.model.config, "limits": asdict(saved.limits)}
+    (partial / "config.json").write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
+    tied = tied_names(saved.model)
+    state = saved.model.state_dict()
+    save_file({n: t.contiguous() for n, t in state.items() if n not in tied}, partial / "model.safetensors")
+    if folder.exists():
+        old = folder.with_name(f".{folder.name}.old")
+        shutil.rmtree(old, ignore_errors=True)
+        folder.replace(old)
+        os.replace(partial, folder)
+        shutil.rmtree(old)
+    else:
+        os.replace(partial, folder)
+
+
+def load_model_folder(path: str | Path, *, trust_custom_code: bool = False) -> SavedModel:
+    """Read a model folder, or the one of a run folder.
+
+    Args:
+        path: The folder.
+        trust_custom_code: Whether classes that are not part of this program may be imported and run.
+
+    Raises:
+        InputError: The folder is missing, damaged, or of another program or version.
+    """
+    path = Path(path)
+    folder = path / "model" if (path / "model" / "config.json").is_file() else path
+    config_path, weights_path = folder / "config.json", folder / "model.safetensors"
+    if not config_path.is_file():
+        if (folder / "model.json").exists() or (path / "model" / "model.json").exists():
+            raise InputError(f"{path} was written by version 0.2, which this version cannot read: train again")
+        if not path.exists():
+            raise InputError(f"{path}: there is no such folder; give a run folder or a model folder")
+        raise InputError(f"{path} holds no config.json: give a run folder or its model/ folder")
+    try:
+        if config_path.stat().st_size > MAX_CONFIG:
+            raise InputError("it is too large")
+        config = json.loads(config_path.read_text(encoding="utf-8"))
+        if not isinstance(config, dict) or config.get("format_version") != FORMAT_VERSION:
+            raise InputError(f"its format_version is not {FORMAT_VERSION}")
+        arguments, limits = dict(config["model"]), LengthLimits(**config["limits"])
+    except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
+        reason = f"{error}" if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
+        raise InputError(f"{config_path} does not describe a model: {reason:.200}") from error
+    source, target = (
+        Tokenizer.load(folder, side, trust_custom_code=trust_custom_code) for side in ("source", "target")
+    )
+    for side, tokenizer in (("source", source), ("target", target)):
+        size = arguments.get(f"{side}_vocab_size")
+        if tokenizer.vocab_size != size:
+            raise InputError(f"{folder}/{side}.json has {tokenizer.vocab_size:,} tokens, the model {size}")
+    try:
+        with torch.device("meta"):  # the sizes are compared before memory is taken
+            expected = build_model(**arguments, trust_custom_code=trust_custom_code)
+        tied = tied_names(expected)
+        shapes = {n: list(t.shape) for n, t in expected.state_dict().items() if n not in tied}
+        with safe_open(weights_path, framework="pt") as file:
+            found = {name: file.get_slice(name).get_shape() for name in file.keys()}  # noqa: SIM118
+        for name in sorted(shapes.keys() | found.keys()):
+            if shapes.get(name) != found.get(name):
+                raise InputError(f"{name} is {found.get(name, 'absent')}, not {shapes.get(name, 'there')}")
+        model = build_model(**arguments, trust_custom_code=trust_custom_code)
+        weights = load_file(weights_path)
+        for name, tensor in weights.items():
+            if not tensor.isfinite().all():
+                raise InputError(f"{name} holds NaN or infinity")
+        model.load_state_dict(weights | {n: weights[owner] for n, owner in tied_names(model).items()})
+    except (OSError, SafetensorError, RuntimeError, TypeError, ValueError, MemoryError) as error:
+        reason = " ".join(f"{error}".split())
+        prefix = f"{folder}: " if isinstance(error, InputError) else f"{weights_path} does not hold its weights: "
+        raise InputError(f"{prefix}{reason:.300}") from error
+    return SavedModel(model.eval(), source, target, limits)
+
+
+def load_attending(path: str | Path) -> SavedModel:
+    """Read a model folder whose model has attention.
+
+    Raises:
+        InputError: As `load_model_folder`; or the model has no attention.
+    """
+    saved = load_model_folder(path)
+    if not saved.model.decoder.attends:
+        raise InputError(f"{path} has no attention: its decoder is {type(saved.model.decoder).__name__}")
+    return saved
+
+
+def tied_names(model: Seq2Seq) -> dict[str, str]:
+    """Return parameters that are another's too: name -> the name that is saved."""
+    first: dict[int, str] = {}
+    tied = {}
+    for name, tensor in model.state_dict(keep_vars=True).items():
+        owner = first.setdefault(id(tensor), name)
+        if owner != name:
+            tied[name] = owner
+    return tied

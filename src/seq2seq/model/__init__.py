@@ -1,1 +1,0 @@
-"""GRU encoder, Bahdanau decoder, and the two together. Plain torch."""

@@ -1,1 +1,0 @@
-"""Decoders beside `seq2seq.model.decoder.BahdanauDecoder`, a file each, and their names."""

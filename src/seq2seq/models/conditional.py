@@ -1,0 +1,84 @@
+"""Conditional decoder: a cell reads the token, the attention looks, a second cell reads the context.
+
+With e(y) the embedding of the previous token and m_j the encoder's output for source token j:
+
+    s'_t = GRU_1(e(y_{t-1}), s_{t-1})
+    w_t = softmax over j of score(s'_t, m_j),  c_t = sum over j of w_tj m_j
+    s_t = GRU_2(c_t, s'_t),                    o_t = tanh(W_s s_t + b + W_c c_t + W_e e(y_{t-1}))
+
+The conditional GRU with attention of dl4mt and Nematus: Sennrich et al., "Nematus: a toolkit for neural
+machine translation", 2017. The attention knows the last token, and the state knows the context before
+the next token is chosen.
+"""
+
+from collections.abc import Callable
+
+from torch import Tensor, nn
+
+from seq2seq.attention.attention import Memory
+from seq2seq.models.decoder import Decoder
+from seq2seq.models.layers import (
+    CELLS,
+    Bridge,
+    DeepOutput,
+    Dropout,
+    RecurrentStack,
+    State,
+    output_layer,
+)
+
+
+class ConditionalDecoder(Decoder):
+    """The decoder above; further layers are above GRU_2. Arguments as in `BahdanauDecoder`."""
+
+    def __init__(
+        self,
+        embedding: nn.Embedding,
+        memory_size: int,
+        summary_size: int,
+        *,
+        attention: Callable[..., nn.Module],
+        hidden_size: int = 256,
+        num_layers: int = 1,
+        cell: str = "gru",
+        readout_size: int | None = None,
+        initial_state: str = "linear",
+        dropout: float = 0.0,
+        embedding_dropout: float | None = None,
+        output_dropout: float | None = None,
+        variational_dropout: bool = False,
+        tie_output: bool = False,
+    ) -> None:
+        super().__init__()
+        embedding_size = embedding.embedding_dim
+        self.embedding = embedding
+        self.embedding_dropout = Dropout(
+            dropout if embedding_dropout is None else embedding_dropout, variational=variational_dropout
+        )
+        self.attention = attention(query_size=hidden_size, memory_size=memory_size)
+        self.stack = RecurrentStack(
+            cell, memory_size, hidden_size, num_layers, Dropout(dropout, variational=variational_dropout)
+        )
+        self.token_cell = CELLS[cell](embedding_size, hidden_size)
+        self.bridge = Bridge(initial_state, summary_size, self.stack.state_size, num_layers)
+        self.readout = (
+            DeepOutput(hidden_size, memory_size, embedding_size, readout_size) if readout_size else None
+        )
+        self.output_dropout = Dropout(
+            dropout if output_dropout is None else output_dropout, variational=variational_dropout
+        )
+        self.output = output_layer(readout_size or hidden_size, embedding, tied=tie_output)
+
+    def step(self, tokens: Tensor, state: State, memory: Memory) -> tuple[Tensor, State, Tensor]:
+        """Advance by one token, see `Decoder.step`."""
+        (first, *above), of_attention = state[: len(self.stack)], state[len(self.stack) :]
+        mask, *between, of_features = memory.masks
+        embedded = self.embedding_dropout(self.embedding(tokens), mask)
+        first = self.token_cell(self.token_cell.input_gates(embedded), first)
+        query = self.token_cell.output(first)
+        context, weights, of_attention = self.attention(query, memory, of_attention)
+        states = self.stack(self.stack.input_gates(context), (first, *above), between)
+        features = self.stack.top(states)
+        if self.readout is not None:
+            features = self.readout(features, context, embedded)
+        return self.output_dropout(features, of_features), (*states, *of_attention), weights

@@ -1,0 +1,82 @@
+"""Cho's decoder: no attention; every step reads the encoder's summary.
+
+With e(y) the embedding of the previous token and c the summary of the source sentence:
+
+    s_t = GRU([e(y_{t-1}); c], s_{t-1}),  o_t = tanh(W_s s_t + b + W_c c + W_e e(y_{t-1}))
+
+Cho et al., "Learning phrase representations using RNN encoder-decoder for statistical machine
+translation", 2014, with the deep output of this program in place of their maxout.
+"""
+
+from torch import Tensor, nn
+
+from seq2seq.attention.attention import Memory
+from seq2seq.models.decoder import Decoder
+from seq2seq.models.layers import Bridge, DeepOutput, Dropout, RecurrentStack, State, output_layer
+
+
+class ContextDecoder(Decoder):
+    """The decoder above, with any number of layers. Arguments as in `BahdanauDecoder`.
+
+    Args:
+        attention: Unused: there is none.
+    """
+
+    attends = False
+
+    def __init__(
+        self,
+        embedding: nn.Embedding,
+        memory_size: int,
+        summary_size: int,
+        *,
+        attention: None = None,
+        hidden_size: int = 256,
+        num_layers: int = 1,
+        cell: str = "gru",
+        readout_size: int | None = None,
+        initial_state: str = "linear",
+        dropout: float = 0.0,
+        embedding_dropout: float | None = None,
+        output_dropout: float | None = None,
+        variational_dropout: bool = False,
+        tie_output: bool = False,
+    ) -> None:
+        super().__init__()
+        embedding_size = embedding.embedding_dim
+        self.embedding = embedding
+        self.embedding_dropout = Dropout(
+            dropout if embedding_dropout is None else embedding_dropout, variational=variational_dropout
+        )
+        self.stack = RecurrentStack(
+            cell, embedding_size, hidden_size, num_layers, Dropout(dropout, variational=variational_dropout)
+        )
+        self.context_gates = nn.Linear(summary_size, self.stack.gates_size, bias=False)
+        self.bridge = Bridge(initial_state, summary_size, self.stack.state_size, num_layers)
+        self.readout = (
+            DeepOutput(hidden_size, summary_size, embedding_size, readout_size) if readout_size else None
+        )
+        self.output_dropout = Dropout(
+            dropout if output_dropout is None else output_dropout, variational=variational_dropout
+        )
+        self.output = output_layer(readout_size or hidden_size, embedding, tied=tie_output)
+
+    def remember(self, states: Tensor, source_is_token: Tensor, summary: Tensor) -> Memory:
+        """Keep the summary as the only state (B, 1, F), and its share of the gates as its key (B, 1, G)."""
+        summaries = summary.unsqueeze(1)
+        keys = self.context_gates(summaries)
+        return Memory(summaries, keys, source_is_token[:, :1], summary, self.masks(states))
+
+    def step(self, tokens: Tensor, state: State, memory: Memory) -> tuple[Tensor, State, None]:
+        """Advance by one token, see `Decoder.step`."""
+        mask, *between, of_features = memory.masks
+        embedded = self.embedding_dropout(self.embedding(tokens), mask)
+        rows = len(embedded) // len(memory.states)  # hypotheses of a sentence
+        summary, of_summary = (
+            each.squeeze(1).repeat_interleave(rows, dim=0) for each in (memory.states, memory.keys)
+        )
+        states = self.stack(self.stack.input_gates(embedded) + of_summary, state, between)
+        features = self.stack.top(states)
+        if self.readout is not None:
+            features = self.readout(features, summary, embedded)
+        return self.output_dropout(features, of_features), states, None

@@ -1,0 +1,238 @@
+"""What decoders are made of: recurrent cells, their stack, the bridge, the deep output, dropout."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F  # noqa: N812 - its usual name
+
+State = tuple[Tensor, ...]
+
+
+class GRUCell(nn.Module):
+    """A gated recurrent unit (Cho et al. 2014), in the form of `torch.nn.GRUCell`:
+
+        r = sigmoid(x_r + h_r),  z = sigmoid(x_z + h_z),  n = tanh(x_n + r * h_n)
+        h' = (1 - z) * n + z * h
+
+    with x = W_x input + b_x and h_r, h_z, h_n the parts of W_h h + b_h. W_x is a layer of its own, so
+    that x can be computed for all steps at once. The state is the output h (N, H).
+
+    Args:
+        input_size: Size I of an input.
+        hidden_size: Size H of the output.
+    """
+
+    num_gates, state_factor = 3, 1
+
+    def __init__(self, input_size: int, hidden_size: int) -> None:
+        super().__init__()
+        self.hidden_size = hidden_size
+        self.input_gates = nn.Linear(input_size, self.num_gates * hidden_size)
+        self.state_gates = nn.Linear(hidden_size, self.num_gates * hidden_size)
+        for parameter in self.parameters():
+            nn.init.uniform_(parameter, -(hidden_size**-0.5), hidden_size**-0.5)
+
+    def forward(self, gates: Tensor, state: Tensor) -> Tensor:
+        """Return the state after a step, from x (N, 3 H) and the state before."""
+        input_r, input_z, input_n = gates.to(state.dtype).chunk(3, dim=-1)
+        state_r, state_z, state_n = self.state_gates(state).to(state.dtype).chunk(3, dim=-1)
+        reset = torch.sigmoid(input_r + state_r)
+        update = torch.sigmoid(input_z + state_z)
+        candidate = torch.tanh(input_n + reset * state_n)
+        return candidate + update * (state - candidate)
+
+    def output(self, state: Tensor) -> Tensor:
+        """Return what the layer above reads of a state: h itself."""
+        return state
+
+
+class LSTMCell(GRUCell):
+    """Long short-term memory (Hochreiter and Schmidhuber 1997), in the form of `torch.nn.LSTMCell`:
+
+        i = sigmoid(x_i + h_i),  f = sigmoid(x_f + h_f),  o = sigmoid(x_o + h_o),  g = tanh(x_g + h_g)
+        c' = f * c + i * g,  h' = o * tanh(c')
+
+    with x = W_x input + b_x and h_i, h_f, h_g, h_o the parts of W_h h + b_h. The state is [h; c] (N, 2 H).
+    """
+
+    num_gates, state_factor = 4, 2
+
+    def forward(self, gates: Tensor, state: Tensor) -> Tensor:
+        """Return the state after a step, from x (N, 4 H) and the state before."""
+        hidden, cell = state.chunk(2, dim=-1)
+        gates = gates.to(state.dtype) + self.state_gates(hidden).to(state.dtype)
+        input_gate, forget_gate, candidate, output_gate = gates.chunk(4, dim=-1)
+        cell = torch.sigmoid(forget_gate) * cell + torch.sigmoid(input_gate) * torch.tanh(candidate)
+        return torch.cat([torch.sigmoid(output_gate) * torch.tanh(cell), cell], dim=-1)
+
+    def output(self, state: Tensor) -> Tensor:
+        """Return h of [h; c]."""
+        return state.chunk(2, dim=-1)[0]
+
+
+CELLS = {"gru": GRUCell, "lstm": LSTMCell}
+
+
+class Dropout(nn.Module):
+    """Zero elements with probability p in training and scale the others by 1 / (1 - p).
+
+    Srivastava et al., "Dropout: a simple way to prevent neural networks from overfitting", 2014. On a CPU
+    `torch.nn.Dropout` spends several times as long on its random numbers; here 64 random bits decide about
+    four elements, so p is rounded to a multiple of 2^-16.
+
+    Args:
+        p: Probability of a zero, from 0 to below 1.
+        variational: Drop the same elements of all tokens of a sentence (Gal and Ghahramani 2016). The mask
+            of a sentence is drawn by `mask_like` and given to every call.
+    """
+
+    def __init__(self, p: float, *, variational: bool = False) -> None:
+        super().__init__()
+        if not 0 <= p < 1:
+            raise ValueError(f"dropout={p}: a probability from 0 to below 1 is needed")
+        self.p, self.variational = p, variational
+
+    def forward(self, inputs: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Drop elements of inputs of any shape; `mask` is what `mask_like` returned, or None."""
+        if not self.training or not self.p:
+            return inputs
+        if mask is None:
+            mask = self._drawn(inputs)
+        return inputs * mask.to(inputs.dtype)
+
+    def mask_like(self, vectors: Tensor) -> Tensor | None:
+        """Return a mask for vectors of this shape, one a sentence; None if masks are not shared."""
+        shared = self.variational and self.training and self.p
+        return self._drawn(vectors) if shared else None
+
+    def _drawn(self, like: Tensor) -> Tensor:
+        if like.device.type != "cpu":
+            return F.dropout(torch.ones_like(like), self.p)
+        num_dropped = round(self.p * 2**16)
+        bits = torch.empty(-(-like.numel() // 4), dtype=torch.int64).random_(-(2**63), None)
+        numbers = bits.view(torch.int16)[: like.numel()].view(like.shape)
+        kept, dropped = like.new_tensor([2**16 / (2**16 - num_dropped), 0])
+        return torch.where(numbers >= num_dropped - 2**15, kept, dropped)
+
+
+class RecurrentStack(nn.Module):
+    """Recurrent cells above each other, advanced one step at a time.
+
+    Args:
+        cell: ``gru`` or ``lstm``.
+        input_size: Size of the input of the lowest cell.
+        hidden_size: Size H of every cell.
+        num_layers: Number of cells L.
+        dropout: On what a cell reads of the one below.
+    """
+
+    def __init__(
+        self, cell: str, input_size: int, hidden_size: int, num_layers: int, dropout: Dropout
+    ) -> None:
+        super().__init__()
+        if cell not in CELLS:
+            raise ValueError(f"cell={cell}: choose one of {', '.join(CELLS)}")
+        sizes = [input_size] + [hidden_size] * (num_layers - 1)
+        self.cells = nn.ModuleList(CELLS[cell](size, hidden_size) for size in sizes)
+        self.dropout = dropout
+        self.state_size = CELLS[cell].state_factor * hidden_size
+        self.gates_size = CELLS[cell].num_gates * hidden_size
+
+    def __len__(self) -> int:
+        return len(self.cells)
+
+    def input_gates(self, inputs: Tensor) -> Tensor:
+        """Return the input's share of the lowest cell's gates (…, G), for one step or for all."""
+        return self.cells[0].input_gates(inputs)
+
+    def forward(self, gates: Tensor, states: State, masks: Sequence[Tensor | None]) -> State:
+        """Return the states after a step, from the input's share of the lowest gates.
+
+        Args:
+            gates: (N, G).
+            states: One tensor a layer, of the step before.
+            masks: Variational dropout between the layers, one of each layer but the lowest.
+        """
+        new = [self.cells[0](gates, states[0])]
+        for cell, state, mask in zip(list(self.cells)[1:], states[1:], masks, strict=True):
+            below = self.dropout(cell.output(new[-1]), mask)
+            new.append(cell(cell.input_gates(below), state))
+        return tuple(new)
+
+    def top(self, states: State) -> Tensor:
+        """Return the output of the highest cell (N, H)."""
+        return self.cells[0].output(states[-1])
+
+
+class Bridge(nn.Module):
+    """The first states of a decoder, from the encoder's summary of a sentence.
+
+    Args:
+        kind: ``linear``: tanh(W summary + b); ``copy``: the summary itself, of the same size; ``zeros``: all
+            that the decoder learns of the source comes through attention.
+        summary_size: Size F of a summary.
+        state_size: Size of the state of a layer.
+        num_layers: Layers of the decoder.
+    """
+
+    def __init__(self, kind: str, summary_size: int, state_size: int, num_layers: int) -> None:
+        super().__init__()
+        total = state_size * num_layers
+        if kind not in ("linear", "copy", "zeros"):
+            raise ValueError(f"initial_state={kind}: choose one of linear, copy, zeros")
+        if kind == "copy" and summary_size != total:
+            raise ValueError(
+                f"initial_state=copy: the encoder's final states have {summary_size} numbers, the decoder's "
+                f"states {total}; choose linear or make the sizes equal"
+            )
+        self.kind, self.num_layers, self.total = kind, num_layers, total
+        self.projection = nn.Linear(summary_size, total) if kind == "linear" else None
+
+    def forward(self, summary: Tensor) -> State:
+        """Return one tensor a layer (B, state), in float32 at least, of summaries (B, F)."""
+        if self.kind == "zeros":
+            summary = summary.new_zeros(len(summary), self.total)
+        elif self.projection is not None:
+            summary = torch.tanh(self.projection(summary))
+        return summary.to(torch.promote_types(summary.dtype, torch.float32)).chunk(self.num_layers, dim=-1)
+
+
+class DeepOutput(nn.Module):
+    """Features tanh(W_s s + b + W_c c + W_e e) of state, context and embedded token.
+
+    The deep output of Bahdanau et al. (2015), with a tanh in place of their maxout.
+
+    Args:
+        hidden_size: Size H of the state s.
+        memory_size: Size M of the context c.
+        embedding_size: Size E of the embedded previous token e.
+        size: Size R of the features.
+    """
+
+    def __init__(self, hidden_size: int, memory_size: int, embedding_size: int, size: int) -> None:
+        super().__init__()
+        self.state = nn.Linear(hidden_size, size)
+        self.context = nn.Linear(memory_size, size, bias=False)
+        self.embedded = nn.Linear(embedding_size, size, bias=False)
+
+    def forward(self, state: Tensor, context: Tensor, embedded: Tensor) -> Tensor:
+        """Return features (…, R) of state (…, H), context (…, M) and embedded token (…, E)."""
+        return torch.tanh(self.state(state) + self.context(context) + self.embedded(embedded))
+
+
+def output_layer(features: int, embedding: nn.Embedding, *, tied: bool) -> nn.Linear:
+    """Return the layer from features to logits (R -> V), whose weight is the embedding where tied.
+
+    Raises:
+        ValueError: The features have another size than the embedding that is to be the weight.
+    """
+    output = nn.Linear(features, embedding.num_embeddings)
+    if tied:
+        if features != embedding.embedding_dim:
+            raise ValueError(
+                f"tie_embeddings needs features of the embedding's size {embedding.embedding_dim}, not "
+                f"{features}: set model.decoder.readout_size={embedding.embedding_dim}"
+            )
+        output.weight = embedding.weight
+    return output

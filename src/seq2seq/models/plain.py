@@ -1,0 +1,72 @@
+"""Sutskever's decoder: no attention; the encoder's summary is where it starts from.
+
+With e(y) the embedding of the previous token, and s_0 made of the encoder's final states:
+
+    s_t = LSTM(e(y_{t-1}), s_{t-1}),  o_t = s_t, or tanh(W_o s_t + b) with a readout
+
+Sutskever, Vinyals and Le, "Sequence to sequence learning with neural networks", 2014; they read the source
+backwards (`model.reverse_source=true`).
+"""
+
+from torch import Tensor, nn
+
+from seq2seq.attention.attention import Memory
+from seq2seq.models.decoder import Decoder
+from seq2seq.models.layers import Bridge, Dropout, RecurrentStack, State, output_layer
+
+
+class PlainDecoder(Decoder):
+    """The decoder above, with any number of layers. Arguments as in `BahdanauDecoder`.
+
+    Args:
+        attention: Unused: there is none.
+    """
+
+    attends = False
+
+    def __init__(
+        self,
+        embedding: nn.Embedding,
+        memory_size: int,
+        summary_size: int,
+        *,
+        attention: None = None,
+        hidden_size: int = 256,
+        num_layers: int = 1,
+        cell: str = "gru",
+        readout_size: int | None = None,
+        initial_state: str = "linear",
+        dropout: float = 0.0,
+        embedding_dropout: float | None = None,
+        output_dropout: float | None = None,
+        variational_dropout: bool = False,
+        tie_output: bool = False,
+    ) -> None:
+        super().__init__()
+        self.embedding = embedding
+        self.embedding_dropout = Dropout(
+            dropout if embedding_dropout is None else embedding_dropout, variational=variational_dropout
+        )
+        self.stack = RecurrentStack(
+            cell,
+            embedding.embedding_dim,
+            hidden_size,
+            num_layers,
+            Dropout(dropout, variational=variational_dropout),
+        )
+        self.bridge = Bridge(initial_state, summary_size, self.stack.state_size, num_layers)
+        self.readout = (
+            nn.Sequential(nn.Linear(hidden_size, readout_size), nn.Tanh()) if readout_size else nn.Identity()
+        )
+        self.output_dropout = Dropout(
+            dropout if output_dropout is None else output_dropout, variational=variational_dropout
+        )
+        self.output = output_layer(readout_size or hidden_size, embedding, tied=tie_output)
+
+    def step(self, tokens: Tensor, state: State, memory: Memory) -> tuple[Tensor, State, None]:
+        """Advance by one token, see `Decoder.step`."""
+        mask, *between, of_features = memory.masks
+        embedded = self.embedding_dropout(self.embedding(tokens), mask)
+        states = self.stack(self.stack.input_gates(embedded), state, between)
+        features = self.readout(self.stack.top(states))
+        return self.output_dropout(features, of_features), states, None

@@ -1,0 +1,77 @@
+"""Pretrained word vectors from a text file, in the formats of word2vec and GloVe.
+
+A line is a token and its numbers, separated by single spaces; word2vec's first line, the numbers of tokens
+and of dimensions, may be there. Nothing in the file can be executed.
+"""
+
+import gzip
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from seq2seq.errors import InputError
+
+SPACE_MARK = "\N{LOWER ONE EIGHTH BLOCK}"
+"""How SentencePiece writes a space; the first piece of every word begins with it."""
+
+
+def load_vectors(path: str | Path, tokens: Sequence[str], embedding: nn.Embedding) -> int:
+    """Set the rows of an embedding whose tokens a file has; the first vector of a token counts.
+
+    A subword that begins a word (▁dog) takes the vector of that word where it has none itself.
+
+    Args:
+        path: The file, plain or ``.gz``.
+        tokens: The tokens by id.
+        embedding: (V, E); E is the size of the file's vectors.
+
+    Returns:
+        The number of rows that were set.
+
+    Raises:
+        InputError: The file is missing or damaged, a line is no vector of that size, or no token is in it.
+    """
+    size, path = embedding.embedding_dim, Path(path)
+    wanted: dict[str, list[int]] = {}
+    for index, token in enumerate(tokens):
+        for name in {token, token.removeprefix(SPACE_MARK)} - {""}:
+            wanted.setdefault(name, []).append(index)
+    found: dict[int, bool] = {}  # id -> whether the token itself had a vector
+    try:
+        opened = gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8")
+        with opened as file, torch.no_grad():
+            for number, line in enumerate(file, start=1):
+                token, *numbers = line.rstrip(" \r\n").split(" ")
+                if number == 1 and len(numbers) == 1 and size != 1:  # the header of word2vec
+                    if numbers[0] != str(size):
+                        raise InputError(
+                            f"{path} line 1: vectors of size {numbers[0]}, the model's are {size}: "
+                            f"set model.embedding_size={numbers[0]}"
+                        )
+                    continue
+                if len(numbers) != size:
+                    raise InputError(
+                        f"{path} line {number}: a token and {len(numbers)} numbers, not {size}: set "
+                        "model.embedding_size to the size of the vectors"
+                    )
+                for index in wanted.get(token, ()):
+                    exact = tokens[index] == token
+                    if index not in found or (exact and not found[index]):
+                        vector = torch.tensor([float(each) for each in numbers])
+                        if not vector.isfinite().all():
+                            raise InputError(f"{path} line {number}: a number is not finite")
+                        embedding.weight[index] = vector
+                        found[index] = exact
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not UTF-8: give the text format of the vectors") from error
+    except ValueError as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{path} line {number}: not a number ({error})") from error
+    if not found:
+        raise InputError(f"{path} has a vector for no token of the vocabulary: is it the language?")
+    return len(found)

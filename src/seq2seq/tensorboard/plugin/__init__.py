@@ -1,1 +1,0 @@
-"""The Attention tab of TensorBoard, and the same viewer as one HTML file. Imports no torch."""

@@ -1,1 +1,0 @@
-"""From text files to padded batches of token ids."""

@@ -1,0 +1,81 @@
+"""Checkpoints that survive a kill and a full disk."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+from lightning.pytorch.plugins.io import TorchCheckpointIO
+
+from seq2seq.errors import TrainingFailed
+
+
+class DurableCheckpointIO(TorchCheckpointIO):
+    """Writes a checkpoint beside its place, flushes it to the disk, and puts it there when it is whole.
+
+    The ``last.ckpt`` before stays as ``last.prev.ckpt``, which is read where the newer one is damaged.
+    """
+
+    def save_checkpoint(
+        self, checkpoint: dict[str, Any], path: str | Path, storage_options: Any | None = None
+    ) -> None:
+        """Write a checkpoint.
+
+        Raises:
+            TrainingFailed: The disk is full or cannot be written to; earlier checkpoints are as they were.
+        """
+        path = Path(path)
+        partial = path.with_name(f"{path.name}.partial")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with partial.open("wb") as file:
+                torch.save(checkpoint, file)
+                file.flush()
+                os.fsync(file.fileno())
+            if path.name == "last.ckpt" and path.exists():
+                os.replace(path, previous(path))
+            os.replace(partial, path)
+        except (OSError, RuntimeError) as error:
+            partial.unlink(missing_ok=True)
+            reason = getattr(error, "strerror", None) or " ".join(str(error).split())[:200]
+            raise TrainingFailed(
+                f"{path} cannot be written ({reason}): earlier checkpoints are kept, the same command continues"
+            ) from error
+
+    def load_checkpoint(
+        self, path: str | Path, map_location: Any = lambda storage, _: storage, weights_only: bool | None = None
+    ) -> dict[str, Any]:
+        """Read a checkpoint without running code, or the one before it where it is damaged.
+
+        Raises:
+            TrainingFailed: Neither can be read.
+        """
+        return read_checkpoint(path, map_location)
+
+
+def read_checkpoint(path: str | Path, map_location: Any = "cpu") -> dict[str, Any]:
+    """Read a checkpoint without running code, or the one before it where it is damaged.
+
+    Raises:
+        TrainingFailed: Neither can be read.
+    """
+    path, reasons = Path(path), []
+    for each in (path, previous(path)):
+        if not each.exists():
+            continue
+        try:
+            found = torch.load(each, map_location=map_location, weights_only=True)
+            if not isinstance(found, dict) or "state_dict" not in found:
+                raise ValueError("it holds no training state")
+            return found
+        except Exception as error:  # a damaged file can raise anything
+            reasons.append(f"{each} is damaged ({' '.join(str(error).split())[:120]})")
+            if each == path and previous(path).exists():
+                print(f"WARNING: {reasons[-1]}: {previous(path).name} is used", file=sys.stderr)
+    raise TrainingFailed(f"{'; '.join(reasons) or f'{path} is missing'}: remove it to start again")
+
+
+def previous(path: Path) -> Path:
+    """Return the name of the checkpoint before ``last.ckpt``."""
+    return path.with_name(f"{path.stem}.prev{path.suffix}")
