@@ -3,6 +3,7 @@
 import re
 from argparse import Namespace
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -87,12 +88,10 @@ class AttentionPlugin(TBPlugin):
         folder = self._model_folder(runs[0]) if len(runs) == 1 else None
         if folder is None:
             return _refused(request, 404, "there is no such run with a model")
-        # torch loads where somebody translates
-        from seq2seq.tensorboard.translating_page import page_model  # noqa: PLC0415
-
-        try:
+        try:  # the one thing that needs the program that trained the model
+            page_model = import_module("seq2seq.export.translating_page").page_model
             return http_util.Respond(request, page_model(folder), "application/json")
-        except InputError as error:
+        except (ImportError, ValueError) as error:
             return _refused(request, 400, str(error))
 
     def _view(self, request: Request) -> Response:
@@ -119,7 +118,7 @@ def _is_small_model(folder: Path) -> bool:
     """Whether a folder has the files of a model, and no link, and a browser can hold it."""
     if any((folder / name).is_symlink() for name in MODEL_FILES):
         return False
-    header, weights = folder / HEADER, folder / WEIGHTS
+    header, weights = folder / MODEL_FILES[0], folder / MODEL_FILES[1]
     return header.is_file() and weights.is_file() and weights.stat().st_size <= MODEL_BYTES
 
 

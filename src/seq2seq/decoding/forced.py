@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import torch
 from torch import Tensor
@@ -14,7 +15,7 @@ from seq2seq.data.text import SentencePair
 from seq2seq.data.vocabulary import BEGIN_ID, END
 from seq2seq.decoding.search import Hypothesis, Models
 from seq2seq.decoding.translation import EMPTY, Translation
-from seq2seq.export.model_folder import SavedModel
+from seq2seq.export.model_folder import SavedModel, load_attending
 from seq2seq.models.seq2seq import Seq2Seq
 
 
@@ -128,3 +129,9 @@ def _every_head(
         _, state, _ = model.decoder.step(tokens, state, memory)
         steps.append(state[-1])  # see `MultiHeadAttention`
     return torch.stack(steps, dim=2)
+
+
+def force_pairs(folder: str | Path, pairs: Sequence[SentencePair]) -> list[Translation]:
+    """Return given translations with their scores and attention, by the model of a folder."""
+    size = BatchSize(sentences=None, tokens=4096)
+    return force_translate(load_attending(folder), pairs, device=torch.device("cpu"), batch_size=size)

@@ -56,6 +56,5 @@ def score_searches(
 
 
 def as_metrics(scored: dict[str, Scored]) -> dict[str, Any]:
-    """Scores as JSON can hold them: those of greedy search, those of the beam under ``beam``."""
-    greedy, *beams = (each.card.as_dict() for each in scored.values())
-    return greedy | {"beam": beams[0]} if beams else greedy
+    """Return scores as JSON can hold them, by search: ``greedy`` and ``beam``."""
+    return {name.split()[0]: each.card.as_dict() for name, each in scored.items()}

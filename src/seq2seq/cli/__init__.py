@@ -1,0 +1,1 @@
+"""The commands: ``seq2seq NAME …``."""

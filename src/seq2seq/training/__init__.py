@@ -1,0 +1,18 @@
+"""Training: the Lightning module, losses, schedules, callbacks, checkpoints."""
+
+from seq2seq.training.attention_logger import AttentionLogger
+from seq2seq.training.callbacks import (
+    EpochLines,
+    EpochMean,
+    ResumeState,
+    StopOnSignal,
+    TranslationSamples,
+)
+from seq2seq.training.checkpoint import DurableCheckpointIO
+from seq2seq.training.module import TranslationModule
+from seq2seq.training.schedules import warmup_constant, warmup_cosine
+
+__all__ = [
+    "AttentionLogger", "DurableCheckpointIO", "EpochLines", "EpochMean", "ResumeState", "StopOnSignal",
+    "TranslationModule", "TranslationSamples", "warmup_constant", "warmup_cosine",
+]  # fmt: skip

@@ -1,0 +1,238 @@
+"""The callback that shows attention while it forms: heatmaps, and records for the Attention tab."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import lightning.pytorch as pl
+import numpy as np
+import torch
+from lightning.pytorch.callbacks import Callback
+
+from seq2seq.data.batch import Batch, EncodedSplit, Sentences
+from seq2seq.data.text import SentencePair, split_words
+from seq2seq.data.vocabulary import END, END_ID, UNKNOWN
+from seq2seq.decoding.forced import force_decode, with_heads
+from seq2seq.decoding.interventions import attentions_of, tokens_that_stay
+from seq2seq.decoding.search import Hypothesis, greedy_search
+from seq2seq.errors import InputError
+from seq2seq.evaluation.alignment import word_indices
+from seq2seq.evaluation.bleu import sentence_bleu_score
+from tensorboard_attention import add_attention
+from tensorboard_attention.record import MAX_TOKENS, MAX_WEIGHTS
+
+READABLE = 60
+"""Tokens of a side at most in a heatmap that can be read."""
+
+CAUSES = {
+    "erase_top1_flips": "most_attended_erased",
+    "erase_random_flips": "another_erased",
+    "no_context_flips": "no_context",
+}
+"""Scalars: the share of predictions that change when the weights of a step are changed so."""
+
+
+class AttentionLogger(Callback):
+    """Draw and record the attention of some sentences at every validation, and between them.
+
+    Heatmaps show the attention while the model is forced to write the reference, one tag a sentence. Records
+    for the Attention tab are of the same and of the greedy translation. Where weights are averaged (EMA),
+    validations show the averaged ones; list this callback before the averaging one.
+
+    Args:
+        sentences: The first so many validation sentences are recorded for the Attention tab.
+        heatmaps: The first so many of them are drawn as heatmaps.
+        every_n_steps: Optimizer steps between two drawings besides; None: at validations only.
+        indices: Further validation sentences to record, by their place, counted from 0.
+        texts: Sentences of your own to record: ``source`` or ``source ||| target``.
+    """
+
+    def __init__(
+        self,
+        sentences: int = 16,
+        heatmaps: int = 4,
+        every_n_steps: int | None = None,
+        indices: Sequence[int] = (),
+        texts: Sequence[str] = (),
+    ) -> None:
+        self.sentences, self.heatmaps, self.every_n_steps = sentences, heatmaps, every_n_steps
+        self.indices, self.texts = list(indices), list(texts)
+        self._panel: EncodedSplit | None = None
+        self._tags: list[str] = []
+        self._figure: Any = None
+        self._latest_step = 0
+
+    def on_fit_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Choose the sentences."""
+        data = trainer.datamodule
+        if data is None or not getattr(pl_module.model.decoder, "attends", False):
+            self._panel = None
+            return
+        split, limits = data.validation, pl_module.limits
+        if beyond := [index for index in self.indices if not 0 <= index < len(split)]:
+            raise InputError(
+                f"callbacks.attention.indices holds {beyond[0]}, but the validation split has {len(split):,} "
+                f"pairs: choose among 0 to {len(split) - 1}"
+            )
+        longest = int(min((MAX_TOKENS - limits.max_extra) / max(limits.max_ratio, 1.0), MAX_TOKENS)) - 1
+        places = [
+            place
+            for place in dict.fromkeys([*range(min(self.sentences, len(split))), *self.indices])
+            if len(split.source[place]) <= longest and len(split.target[place]) < MAX_TOKENS
+        ]
+        own = []
+        for text in self.texts:
+            source, _, target = (part.strip() for part in text.partition("|||"))
+            if not source:
+                raise InputError(f"callbacks.attention.texts holds {text!r}: give source, or source ||| target")
+            own.append(SentencePair(source, target))
+        self._tags = [f"attention/{place}" for place in places]
+        self._tags += [f"attention/text {number}" for number in range(1, len(own) + 1)]
+        self._panel = EncodedSplit(
+            [split.pairs[place] for place in places] + own,
+            Sentences.from_lists(
+                [split.source[place].tolist() for place in places]
+                + data.source_tokenizer.encode_all([pair.source for pair in own])
+            ),
+            Sentences.from_lists(
+                [split.target[place].tolist() for place in places]
+                + data.target_tokenizer.encode_all([pair.target for pair in own])
+            ),
+        )
+        self._latest_step = trainer.global_step
+
+    def on_validation_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Draw and record, searches included."""
+        if not trainer.sanity_checking and trainer.is_global_zero:
+            self._log(trainer, pl_module, searches=True)
+
+    def on_train_batch_end(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        """Draw and record between validations, without searches, which take long with a young model."""
+        step, latest = trainer.global_step, self._latest_step
+        self._latest_step = step
+        due = self.every_n_steps is not None and step != latest and step % self.every_n_steps == 0
+        if not due or trainer.is_last_batch or not trainer.is_global_zero:
+            return
+        pl_module.eval()
+        with torch.no_grad():
+            self._log(trainer, pl_module, searches=False)
+        pl_module.train()
+
+    def _log(self, trainer: pl.Trainer, pl_module: pl.LightningModule, *, searches: bool) -> None:
+        if self._panel is None or not len(self._panel):
+            return
+        data, model, step = trainer.datamodule, pl_module.model, trainer.global_step
+        batch = Batch.from_split(self._panel, list(range(len(self._panel)))).to(pl_module.device)
+        forced = force_decode(model, batch)
+        sources = [[*data.source_tokenizer.words(ids), END] for ids in self._panel.source]
+        references = [[*data.target_tokenizer.words(ids), END] for ids in self._panel.target]
+        self._draw(trainer, forced, sources, references, step)
+        writer = self._writer(trainer)
+        if writer is None:
+            return
+        found: dict[str, list[Hypothesis]] = {"forced": forced}
+        if searches:
+            found["greedy"] = greedy_search(model, batch.source, limits=pl_module.limits)
+        for kind, hypotheses in found.items():
+            for place, (hypothesis,) in enumerate(with_heads(model, batch.source, [[h] for h in hypotheses])):
+                pair = self._panel.pairs[place]
+                if kind == "forced" and not pair.target:
+                    continue
+                target = data.target_tokenizer.words(hypothesis.ids)
+                bleu = None
+                if kind != "forced" and pair.target:
+                    text = data.target_tokenizer.decode(hypothesis.ids)
+                    bleu = sentence_bleu_score(text, pair.target, data.target_language)
+                # gold is of the reference: another translation has other words at its places
+                same = target == references[place]
+                add_attention(
+                    writer,
+                    self._tags[place],
+                    weights_of(hypothesis),
+                    sources[place],
+                    target,
+                    step,
+                    kind=kind,
+                    score=hypothesis.score,
+                    bleu=bleu,
+                    alignment=gold_links(pair, sources[place][:-1], references[place][:-1]) if same else None,
+                )
+        if searches and attentions_of(model.decoder):
+            stays, _ = tokens_that_stay(model, batch, seed=0, changes=[*CAUSES.values()])
+            of_words = stays.transpose(1, 2)[batch.target_is_token & (batch.target_output != END_ID)]
+            if len(of_words):
+                shares = (1 - of_words.float().mean(dim=0)).tolist()
+                for logger in trainer.loggers:
+                    values = zip(CAUSES, shares, strict=True)
+                    logger.log_metrics({f"attention/{name}": share for name, share in values}, step)
+
+    def _draw(
+        self,
+        trainer: pl.Trainer,
+        forced: Sequence[Hypothesis],
+        sources: Sequence[Sequence[str]],
+        references: Sequence[Sequence[str]],
+        step: int,
+    ) -> None:
+        from seq2seq.visualization.heatmap import AttentionFigure
+
+        self._figure = self._figure or AttentionFigure()
+        drawn = 0
+        for tag, hypothesis, source, target in zip(self._tags, forced, sources, references, strict=True):
+            if drawn == self.heatmaps:
+                break
+            if max(len(source), len(target)) > READABLE or len(target) < 2:
+                continue
+            drawn += 1
+            title = f"step {step:,}, log p = {hypothesis.score:.2f}"
+            self._figure.draw(hypothesis.weights.float().numpy(), source, target, title=title)
+            pixels = self._figure.pixels()
+            for logger in trainer.loggers:
+                if hasattr(logger.experiment, "add_image"):
+                    logger.experiment.add_image(tag, pixels, step, dataformats="HWC")
+                elif hasattr(logger, "log_image"):
+                    logger.log_image(key=tag, images=[pixels], step=step)
+
+    @staticmethod
+    def _writer(trainer: pl.Trainer) -> Any:
+        """Return the TensorBoard writer of the run; None if there is none."""
+        for logger in trainer.loggers:
+            if hasattr(logger.experiment, "add_image") and hasattr(logger.experiment, "file_writer"):
+                return logger.experiment
+        return None
+
+
+def weights_of(found: Any) -> np.ndarray:
+    """Return the weights of every head of a hypothesis, or their mean where a record cannot hold them."""
+    heads = found.heads
+    return (found.weights if heads is None or heads.numel() > MAX_WEIGHTS else heads).float().numpy()
+
+
+def gold_links(
+    pair: SentencePair, source_tokens: Sequence[str], target_tokens: Sequence[str]
+) -> list[tuple[int, int]] | None:
+    """Return the gold alignment of a pair between its tokens; every part of a word has the word's links.
+
+    None where there is no gold alignment, or the tokens do not spell the words.
+    """
+    if pair.alignment is None:
+        return None
+    sides = []
+    for text, tokens in ((pair.source, source_tokens), (pair.target, target_tokens)):
+        words = split_words(text)
+        known = [(t, w) for t, w in zip(tokens, words, strict=False) if t != UNKNOWN]
+        if len(words) == len(tokens) and all(token in (word, word.lower()) for token, word in known):
+            sides.append(list(range(len(words))))
+            continue
+        try:
+            sides.append(word_indices(tokens, words))
+        except ValueError:
+            return None
+    gold = set(pair.alignment)
+    return [
+        (column, row)
+        for column, source in enumerate(sides[0])
+        for row, target in enumerate(sides[1])
+        if (source, target) in gold
+    ]

@@ -1,0 +1,123 @@
+"""Attention heatmaps by matplotlib: rows are target tokens, columns source tokens, dark is much weight."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+FORMATS = ".png", ".pdf", ".svg"
+CELL = 0.22
+"""Inches of a cell at least, so that labels of 7 points fit."""
+
+
+def short(token: str, most: int = 18) -> str:
+    """Return a token that fits its place, dollars of matplotlib's formulas escaped."""
+    return (token if len(token) <= most else f"{token[: most - 1]}…").replace("$", r"\$")
+
+
+def draw(
+    axes: Any,
+    weights: npt.ArrayLike,
+    source_tokens: Sequence[str],
+    target_tokens: Sequence[str],
+    *,
+    title: str = "",
+    links: Sequence[tuple[int, int]] = (),
+) -> Any:
+    """Draw one matrix of weights into axes.
+
+    Args:
+        axes: Of matplotlib; what they hold is removed.
+        weights: In 0..1 (target, source).
+        source_tokens: Labels of the columns.
+        target_tokens: Labels of the rows.
+        title: A line at the top.
+        links: Gold links (source place, target place), drawn as open circles.
+
+    Returns:
+        The image, for a colour bar.
+
+    Raises:
+        ValueError: Weights and labels disagree in number, there are none, or a weight is outside 0..1.
+    """
+    matrix = np.asarray(weights, dtype=np.float64)
+    if matrix.shape != (len(target_tokens), len(source_tokens)) or not matrix.size:
+        raise ValueError(
+            f"weights of shape {matrix.shape} do not fit {len(target_tokens)} target and "
+            f"{len(source_tokens)} source tokens; neither may be empty"
+        )
+    if not ((matrix >= -0.005) & (matrix <= 1.005)).all():
+        raise ValueError(f"weights must lie in 0..1, got {matrix.min()} to {matrix.max()}")
+    axes.clear()
+    image = axes.imshow(matrix, cmap="Blues", vmin=0, vmax=1, aspect="auto", interpolation="nearest")
+    axes.set_xticks(range(len(source_tokens)), [short(t) for t in source_tokens], rotation=90, fontsize=7)
+    axes.set_yticks(range(len(target_tokens)), [short(t) for t in target_tokens], fontsize=7)
+    axes.xaxis.tick_top()
+    axes.tick_params(length=0)
+    if links:
+        columns, rows = zip(*links, strict=True)
+        axes.scatter(columns, rows, s=30, facecolors="none", edgecolors="tab:orange", linewidths=1)
+    if title:
+        axes.set_title(title, fontsize=8)
+    return image
+
+
+class AttentionFigure:
+    """One matplotlib figure that draws heatmap after heatmap, which is faster than a new one each time.
+
+    Args:
+        dpi: Pixels of an inch.
+    """
+
+    def __init__(self, dpi: int = 100) -> None:
+        self.figure = Figure(dpi=dpi, layout="constrained")
+        FigureCanvasAgg(self.figure)
+        self.axes = self.figure.add_subplot()
+
+    def draw(
+        self, weights: npt.ArrayLike, source_tokens: Sequence[str], target_tokens: Sequence[str], **options: Any
+    ) -> Figure:
+        """Draw weights, see `draw`, and return the figure, which the next call draws over."""
+        width = 1.2 + CELL * len(source_tokens)
+        height = 1.4 + CELL * len(target_tokens)
+        self.figure.set_size_inches(min(width, 40), min(height, 40))
+        draw(self.axes, weights, source_tokens, target_tokens, **options)
+        return self.figure
+
+    def pixels(self) -> npt.NDArray[np.uint8]:
+        """Return the drawn figure (height, width, 3)."""
+        self.figure.canvas.draw()
+        return np.asarray(self.figure.canvas.buffer_rgba())[..., :3].copy()
+
+
+def save_heatmap(
+    path: str | Path,
+    panels: Sequence[tuple[str, npt.ArrayLike, Sequence[str], Sequence[str]]],
+    *,
+    dpi: int = 150,
+) -> None:
+    """Write heatmaps above each other into a file, whose ending decides the format.
+
+    Args:
+        path: Ends in .png, .pdf or .svg.
+        panels: Title, weights, source tokens and target tokens of each.
+        dpi: Pixels of an inch, of a PNG.
+
+    Raises:
+        ValueError: Another ending, or weights that do not fit, see `draw`.
+    """
+    path = Path(path)
+    if path.suffix.lower() not in FORMATS:
+        raise ValueError(f"{path}: the ending decides the format: choose one of {', '.join(FORMATS)}")
+    heights = [1.4 + CELL * len(target) for _, _, _, target in panels]
+    width = max(1.6 + CELL * len(source) for _, _, source, _ in panels)
+    figure = Figure(figsize=(max(width, 3), sum(heights)), dpi=dpi, layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots(len(panels), 1, squeeze=False, gridspec_kw={"height_ratios": heights})[:, 0]
+    for each, (title, weights, source, target) in zip(axes, panels, strict=True):
+        figure.colorbar(draw(each, weights, source, target, title=title), ax=each, shrink=0.6)
+    figure.savefig(path, format=path.suffix[1:].lower())
