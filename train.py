@@ -3,14 +3,14 @@
 import hydra
 from omegaconf import DictConfig
 
-from seq2seq.cli.messages import exit_with_one_line
+from seq2seq.cli.messages import exit_with_one_line, in_one_line
 from seq2seq.train import run
 
 
 @hydra.main(version_base="1.3", config_path="conf", config_name="config")
 def main(config: DictConfig) -> float | None:
     """Train as the configuration says; return the metric that a sweeper asked for."""
-    return run(config)
+    return in_one_line(run, config)
 
 
 if __name__ == "__main__":

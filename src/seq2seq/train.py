@@ -70,6 +70,8 @@ def run(config: DictConfig, run_dir: str | Path | None = None) -> float | None:
     """
     run_dir = Path(run_dir or HydraConfig.get().runtime.output_dir)
     config.paths.run_dir = str(run_dir)
+    if not isinstance(config.seed, int) or not 0 <= config.seed < 2**32:
+        raise InputError(f"seed={config.seed}: a whole number from 0 to 2^32 - 1 is needed")
     for node in OBJECTS:
         check_arguments(config[node], node)
     resolved = OmegaConf.to_container(config, resolve=True)
@@ -88,6 +90,7 @@ def run(config: DictConfig, run_dir: str | Path | None = None) -> float | None:
 
     logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
     warnings.filterwarnings("ignore", ".*exists and is not empty.*")  # said of every continued run
+    warnings.filterwarnings("ignore", ".*isinstance.treespec, LeafSpec.*")  # Lightning's own use of torch
     warnings.filterwarnings("ignore", ".*was not created with WeightAveraging.*")
     first = (rank_zero_only.rank or 0) == 0
     dry = bool(config.trainer.fast_dev_run)  # Lightning then writes nothing
@@ -112,7 +115,15 @@ def run(config: DictConfig, run_dir: str | Path | None = None) -> float | None:
         if config.threads is not None:
             torch.set_num_threads(config.threads)
 
-        # 2. Data: read, tokenise, batch. A continued run reads its tokenizers back.
+        # 2. The trainer, with callbacks and loggers.
+        callbacks = [instantiate(node) for node in config.callbacks.values() if node]
+        if checkpoint is not None and "tensorboard" in config.logger:  # hide what is written again
+            step = read_checkpoint(checkpoint)["global_step"]
+            OmegaConf.update(config, "logger.tensorboard.purge_step", step + 1, force_add=True)
+        loggers = [instantiate(node) for node in config.logger.values() if node]
+        trainer = instantiate(config.trainer, _partial_=True)(callbacks=callbacks, logger=loggers)
+
+        # 3. Data: read, tokenise, batch. A continued run reads its tokenizers back.
         data = instantiate(config.data)
         data.prepare_data()
         _choose_by_size(config, data, first=first)
@@ -129,7 +140,7 @@ def run(config: DictConfig, run_dir: str | Path | None = None) -> float | None:
         if config.decoding.max_ratio is not None:
             limits = LengthLimits(max_ratio=config.decoding.max_ratio)
 
-        # 3. The model, and what trains it.
+        # 4. The model, and what trains it.
         tokens = {}
         if config.model.get("source_vectors") or config.model.get("target_vectors"):
             tokens = {
@@ -153,14 +164,7 @@ def run(config: DictConfig, run_dir: str | Path | None = None) -> float | None:
             scheduler=instantiate(config.scheduler) if config.scheduler else None,
         )
         module.limits = limits
-        callbacks = [instantiate(node) for node in config.callbacks.values() if node]
-        if checkpoint is not None and "tensorboard" in config.logger:  # hide what is written again
-            step = read_checkpoint(checkpoint)["global_step"]
-            OmegaConf.update(config, "logger.tensorboard.purge_step", step + 1, force_add=True)
-        loggers = [instantiate(node) for node in config.logger.values() if node]
-        trainer = instantiate(config.trainer, _partial_=True)(callbacks=callbacks, logger=loggers)
-
-        # 4. Training.
+        # 5. Training.
         if first and not dry:
             OmegaConf.save(OmegaConf.create(resolved), run_dir / "config.yaml")
             data.save_tokenizers(run_dir / "tokenizers")
@@ -168,7 +172,7 @@ def run(config: DictConfig, run_dir: str | Path | None = None) -> float | None:
         if dry or not trainer.is_global_zero:
             return None
 
-        # 5. The model that is kept: exported, then scored on whole splits.
+        # 6. The model that is kept: exported, then scored on whole splits.
         best = getattr(trainer.checkpoint_callback, "best_model_path", "") or str(last)
         if Path(best).is_file():
             module.load_state_dict(read_checkpoint(best)["state_dict"])

@@ -11,7 +11,7 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import UnionType
@@ -19,7 +19,14 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from hydra import compose, initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
-from hydra.errors import ConfigCompositionException, HydraException, InstantiationException
+from hydra.core.hydra_config import HydraConfig
+from hydra.errors import (
+    ConfigCompositionException,
+    HydraException,
+    InstantiationException,
+    MissingConfigException,
+)
+from hydra.types import RunMode
 from hydra.utils import get_object
 from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
@@ -62,6 +69,14 @@ def exit_with_one_line() -> Iterator[None]:
         sys.exit(1)
 
 
+def in_one_line(function: Callable[[DictConfig], Any], config: DictConfig) -> Any:
+    """Call a Hydra application; outside of sweeps its mistakes end the program before Hydra reports them."""
+    if HydraConfig.get().mode != RunMode.RUN:
+        return function(config)
+    with exit_with_one_line():
+        return function(config)
+
+
 def message_of(error: BaseException) -> str | None:
     """Return the line for a mistake of the user's; None if the exception is something else."""
     if isinstance(error, InputError | TrainingFailed):
@@ -75,12 +90,17 @@ def message_of(error: BaseException) -> str | None:
         key = re.search(r"full_key: (\S+)", str(error))
         said = re.sub(r"full_key: \S+", "", str(error)) if cause is None else str(cause)
         return one_line(f"{key[1]}: {said}" if key else said)
-    if isinstance(error, ConfigCompositionException | OmegaConfBaseException):
+    if isinstance(error, ConfigCompositionException | MissingConfigException | OmegaConfBaseException):
         if unknown := re.search(r"Could not override '([^'@]+)", str(error)):
             key = unknown[1]
             nearest = nearest_name(key, known_keys())
             hint = f"did you mean {nearest}? " if nearest else ""
             return f"{key}: no such key; {hint}To add a new key, write +{key}=…"
+        if choice := re.search(r"Could not find '([^']+)/([^'/]+)'\s+Available options in '[^']+':((?:\n\t.*)+)", str(error)):
+            options = ", ".join(choice[3].split())
+            return f"{choice[1]}={choice[2]}: there is no such choice; choose one of {options}"
+        if missing := re.search(r"Missing mandatory value: (\S+)", str(error)):
+            return f"{missing[1]} is needed: give {missing[1]}=…"
         return one_line(str(error).replace("full_key:", "key:"))
     if isinstance(error, HydraException):
         return one_line(str(error).replace("\n\t", ", ").replace(":,", ":"))
@@ -124,13 +144,12 @@ def known_keys() -> list[str]:
     return sorted([path.name for path in CONF.iterdir() if path.is_dir()] + keys)
 
 
-def check_arguments(node: Any, key: str = "", *, filled: tuple[str, ...] = ()) -> None:
+def check_arguments(node: Any, key: str = "") -> None:
     """Hold every node with a `_target_` against the signature of what it names.
 
     Args:
         node: Part of the configuration; all nodes below it are checked too.
         key: Its dotted key.
-        filled: Arguments that the program gives.
 
     Raises:
         InputError: The target does not exist, takes no such argument, or its annotation forbids the
@@ -179,7 +198,7 @@ def check_arguments(node: Any, key: str = "", *, filled: tuple[str, ...] = ()) -
 
 def matches(value: Any, hint: Any) -> bool:
     """Return whether a plain value fits an annotation of plain types; True for any other annotation."""
-    if hint in (None, Any):
+    if value is None or hint in (None, Any):  # null often means that something else decides
         return True
     if get_origin(hint) in (Union, UnionType):
         return any(matches(value, each) for each in get_args(hint))

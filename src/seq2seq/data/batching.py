@@ -223,23 +223,25 @@ class BatchLoader:
         epoch: Callable[[], int],
     ) -> None:
         self._split, self.order, self._epoch = split, order, epoch
-        self._num_yielded = self._resume_at = 0
+        self._num_yielded = 0
+        self._resume: tuple[int, int] | None = None  # epoch, and batches of it that were yielded
 
     def __len__(self) -> int:
         return len(self.order(self._epoch()))
 
     def __iter__(self) -> Iterator[Batch]:
-        order, split = self.order(self._epoch()), self._split(self._epoch())
-        self._num_yielded, self._resume_at = self._resume_at, 0
+        epoch = self._epoch()
+        order, split = self.order(epoch), self._split(epoch)
+        resumes = self._resume is not None and self._resume[0] == epoch and self._resume[1] < len(order)
+        self._num_yielded, self._resume = self._resume[1] if resumes else 0, None
         for place in range(self._num_yielded, len(order)):
             self._num_yielded += 1
             yield Batch.from_split(split, order[place].tolist())
 
     def state_dict(self) -> dict[str, Any]:
-        """Return how many batches of the current epoch have been yielded."""
-        return {"num_yielded": self._num_yielded}
+        """Return the current epoch, and how many of its batches have been yielded."""
+        return {"epoch": self._epoch(), "num_yielded": self._num_yielded}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Begin the next iteration after the batches yielded; after a whole epoch, from the start."""
-        num_yielded = state["num_yielded"]
-        self._resume_at = num_yielded if num_yielded < len(self) else 0
+        """Begin the next iteration after the batches yielded, if it is of the same epoch."""
+        self._resume = state["epoch"], state["num_yielded"]

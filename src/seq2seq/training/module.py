@@ -79,7 +79,8 @@ class TranslationModule(pl.LightningModule):
             },
             logger=False,
         )  # fmt: skip
-        self.limits = LengthLimits()
+        self.limits: LengthLimits | None = None
+        """How long translations may be; None: as long as the training split says, from `setup` on."""
         self.translations: dict[int, str] = {}
         """The greedy translations of the latest validation, by the place of the pair in its split."""
         self._guidance: GuidedAlignment | None = None
@@ -108,8 +109,10 @@ class TranslationModule(pl.LightningModule):
         data = getattr(self.trainer, "datamodule", None)
         train = getattr(data, "train", None)
         if train is None:
+            self.limits = self.limits or LengthLimits()
             return
-        self.limits = LengthLimits.fitted(train.source.lengths, train.target.lengths)
+        if self.limits is None:
+            self.limits = LengthLimits.fitted(train.source.lengths, train.target.lengths)
         if stage == "fit" and self.guided_alignment_weight:
             if not self.model.decoder.attends:
                 raise InputError("module.guided_alignment_weight needs a decoder with attention")
