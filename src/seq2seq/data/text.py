@@ -1,16 +1,18 @@
 """Sentence pairs as text: reading files, splitting and joining words, held-out pairs, alignments."""
 
 import bz2
+import contextlib
 import difflib
 import glob
 import gzip
 import lzma
 import random
 import re
+import sys
 import unicodedata
 import zipfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, compress, islice
 from pathlib import Path
@@ -109,6 +111,34 @@ def read_lines(path: str | Path) -> list[str]:
             "example with iconv -f LATIN1 -t UTF-8"
         ) from error
     return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
+
+
+def stream_lines(path: str | Path | None) -> Iterator[str]:
+    """Yield the lines of a file of any length, plain or ``.gz``, by the rules of `read_lines`.
+
+    Args:
+        path: The file; None: standard input.
+
+    Raises:
+        InputError: It cannot be read, or a line is not UTF-8.
+    """
+    openers = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+    name = "standard input" if path is None else str(path)
+    try:
+        with contextlib.ExitStack() as stack:
+            file = sys.stdin.buffer
+            if path is not None:
+                file = stack.enter_context(openers.get(Path(path).suffix, open)(path, "rb"))
+            for number, line in enumerate(file, start=1):
+                if number == 1:
+                    if line.startswith((b"\xff\xfe", b"\xfe\xff")):
+                        raise InputError(f"{name} is UTF-16, not UTF-8: convert it with iconv -f UTF-16 -t UTF-8")
+                    line = line.removeprefix(b"\xef\xbb\xbf")  # noqa: PLW2901
+                yield line.decode("utf-8").removesuffix("\n").removesuffix("\r")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{name}, line {number}: it is not UTF-8: convert the file with iconv -t UTF-8") from error
+    except (OSError, EOFError, lzma.LZMAError) as error:
+        raise InputError(f"{name} cannot be read: {getattr(error, 'strerror', None) or error}") from error
 
 
 def read_parallel(source: str | Path, target: str | Path) -> list[SentencePair]:

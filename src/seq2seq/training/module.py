@@ -183,6 +183,7 @@ class TranslationModule(pl.LightningModule):
         values["train/tokens_per_second"] = float(self._sums[2]) / readings / max(seconds, 1e-9)
         if self._grad_norm is not None:
             values["train/grad_norm"] = self._grad_norm
+        values["step"] = self.trainer.global_step + 1  # Lightning would count from 0
         self.log_dict({name: torch.as_tensor(float(value)) for name, value in values.items()})
         self._sums, self._since = torch.zeros(3, dtype=torch.float64), time.perf_counter()
 
@@ -194,11 +195,13 @@ class TranslationModule(pl.LightningModule):
         """Add the sums since the last logged values, so that a continued run logs the same."""
         checkpoint["training_sums"] = self._sums.cpu()
         checkpoint["num_nonfinite"] = self._num_nonfinite
+        checkpoint["grad_norm"] = self._grad_norm
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Go on with these sums."""
         self._sums = checkpoint.get("training_sums", self._sums)
         self._num_nonfinite = checkpoint.get("num_nonfinite", 0)
+        self._grad_norm = checkpoint.get("grad_norm")
 
     def configure_optimizers(self) -> Any:
         """Make the optimizer and its schedule, which is stepped by optimizer steps or by validations."""

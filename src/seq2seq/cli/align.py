@@ -1,0 +1,170 @@
+"""Align words: ``seq2seq align MODEL --source FILE --target FILE > links.txt``
+
+Prints a line of links SOURCE-TARGET for each pair (Pharaoh format), words counted from 0 and separated by
+white space, from the attention of the model while it is forced to give the target, and from which words of
+the two files go together: a pair's links depend on the rest of the text, unless --method says that attention
+alone decides. With --gold the alignment error rate goes to standard error, with the least that there can be.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from seq2seq.cli.main import parser_of
+from seq2seq.cli.messages import exit_with_one_line
+from seq2seq.data.text import SentencePair, read_parallel
+from seq2seq.errors import InputError
+from seq2seq.evaluation.agreement import agreed_weights
+from seq2seq.evaluation.alignment import (
+    AlignmentCounts,
+    GoldAlignment,
+    Links,
+    Symmetrisation,
+    argmax_links,
+    best_links,
+    links_between,
+    reversed_links,
+    symmetrised,
+    threshold_links,
+)
+from seq2seq.evaluation.pharaoh import format_links, read_pharaoh, require_within
+
+if TYPE_CHECKING:
+    from seq2seq.decoding.aligner import WordAttention
+
+METHODS = ("agreement", "argmax", "threshold", "intersection", "union")
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Print the alignment of two files."""
+    parser = parser_of("align", __doc__)
+    add = parser.add_argument
+    add("model", type=Path, help="a run folder, or an exported model/ folder")
+    add("--source", type=Path, required=True, help="text, plain or compressed")
+    add("--target", type=Path, required=True, help="its translation")
+    add("--gold", type=Path, help="links in Pharaoh format; possible ones as i?j")
+    add("--reverse", type=Path, metavar="MODEL", help="a model target -> source")
+    add(
+        "--method",
+        choices=METHODS,
+        default="agreement",
+        help="agreement: by attention and the words of both files; argmax: the most attended source word of "
+        "each target word; threshold: all with a weight of --threshold; intersection, union: argmax of both "
+        "models (default: agreement)",
+    )
+    add("--threshold", type=float, default=0.4, help="of a weight (default: 0.4)")
+    add("--device", default="cpu", help="cpu, cuda or mps (default: cpu)")
+    add("--max-tokens", type=int, default=4096, metavar="N", help="padded batch size at most")
+    options = parser.parse_args(list(arguments))
+    with exit_with_one_line():
+        _align(options)
+
+
+def _align(arguments: argparse.Namespace) -> None:
+    has_reverse, method = arguments.reverse is not None, arguments.method
+    if method != "agreement" and has_reverse != (method in {"intersection", "union"}):
+        raise InputError(
+            "--method intersection and union need --reverse MODEL, argmax and threshold take none"
+        )
+    if not arguments.threshold >= 0:
+        raise InputError(f"--threshold {arguments.threshold}: a weight is at least 0")
+
+    pairs = read_parallel(arguments.source, arguments.target)
+    gold = None if arguments.gold is None else _gold(arguments.gold, pairs)
+    found = _attention(arguments, pairs)
+    if method == "agreement":
+        links = _agreed(pairs, found)
+    else:
+        links = [_links(arguments, *each) for each in found]
+
+    for pair_links in links:
+        sys.stdout.write(f"{format_links(pair_links)}\n")
+    sys.stdout.flush()
+    if gold is not None:
+        least = [
+            _least(arguments, alignment, *each) for alignment, each in zip(gold, found, strict=True)
+        ]
+        print(_report(links, least, gold), file=sys.stderr)
+
+
+def _gold(path: Path, pairs: list[SentencePair]) -> list[GoldAlignment]:
+    gold = read_pharaoh(path)
+    if len(gold) != len(pairs):
+        raise InputError(f"{path} has {len(gold):,} lines for {len(pairs):,} sentence pairs")
+    for number, (alignment, pair) in enumerate(zip(gold, pairs, strict=True), start=1):
+        sizes = len(pair.source.split()), len(pair.target.split())
+        require_within(alignment, *sizes, f"{path}, line {number}")
+    return gold
+
+
+def _attention(
+    arguments: argparse.Namespace, pairs: list[SentencePair]
+) -> "list[tuple[WordAttention, ...]]":
+    """Of each pair the attention of the model, and that of --reverse where it is given."""
+    from seq2seq.decoding.aligner import word_attention
+
+    options = {"device": arguments.device, "max_tokens": arguments.max_tokens}
+    found = [word_attention(arguments.model, pairs, **options)]
+    if arguments.reverse is not None:
+        swapped = [SentencePair(pair.target, pair.source) for pair in pairs]
+        found.append(word_attention(arguments.reverse, swapped, **options))
+    return list(zip(*found, strict=True))
+
+
+def _agreed(pairs: list[SentencePair], found: "list[tuple[WordAttention, ...]]") -> list[Links]:
+    texts = [(pair.source.split(), pair.target.split()) for pair in pairs]
+    models = ([each.weights for each in model] for model in zip(*found, strict=True))
+    return [argmax_links(each) for each in agreed_weights(texts, *models)]
+
+
+def _links(
+    arguments: argparse.Namespace, forward: "WordAttention", *backward: "WordAttention"
+) -> Links:
+    if arguments.method == "threshold":
+        return threshold_links(forward.weights, arguments.threshold)
+    links = argmax_links(forward.weights)
+    return _joined(arguments, links, [argmax_links(each.weights) for each in backward])
+
+
+def _least(
+    arguments: argparse.Namespace,
+    gold: GoldAlignment,
+    forward: "WordAttention",
+    *backward: "WordAttention",
+) -> Links:
+    """The links that no attention between the tokens of the models could better."""
+    if arguments.method == "agreement":  # which links words without tokens, too
+        return best_links(gold, *map(range, reversed(forward.weights.shape)))
+    if arguments.method == "argmax":
+        return best_links(gold, forward.source_words, forward.target_words)
+    links, *others = (
+        links_between(possible, each.source_words, each.target_words)
+        for possible, each in zip(
+            (gold.possible, reversed_links(gold.possible)), (forward, *backward), strict=False
+        )
+    )
+    return _joined(arguments, links, others)
+
+
+def _joined(arguments: argparse.Namespace, links: Links, backward: list[Links]) -> Links:
+    """The links of one model, or of two by --method."""
+    for other in backward:
+        links = symmetrised(links, reversed_links(other), Symmetrisation(arguments.method))
+    return links
+
+
+def _report(links: list[Links], least: list[Links], gold: list[GoldAlignment]) -> str:
+    counts, best = (
+        sum(map(AlignmentCounts.of, each, gold), AlignmentCounts()) for each in (links, least)
+    )
+    return (
+        f"AER {counts.error_rate:.3f} (at least {best.error_rate:.3f} with these tokens)   "
+        f"precision {counts.precision:.3f}   recall {counts.recall:.3f}   "
+        f"({len(gold):,} sentence pairs)"
+    )
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

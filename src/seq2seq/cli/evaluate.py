@@ -1,0 +1,78 @@
+"""Score a model: ``seq2seq evaluate MODEL --source FILE --reference FILE``
+
+With several models it scores their ensemble. Scores of greedy search and of beam search, BLEU with an
+interval, and by source length and unknown words.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from seq2seq.cli.main import parser_of
+from seq2seq.cli.messages import exit_with_one_line
+from seq2seq.data.text import read_parallel
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Translate the source file and score the translations."""
+    parser = parser_of("evaluate", __doc__)
+    add = parser.add_argument
+    add("model", type=Path, nargs="+", help="a run folder, or an exported model/ folder")
+    add("--source", type=Path, required=True, metavar="FILE", help="text, plain or compressed")
+    add("--reference", type=Path, required=True, metavar="FILE", help="its translation")
+    add("--device", default="cpu", help="cpu, cuda or mps (default: cpu)")
+    add("--precision", default="fp32", help="fp32 or bf16 (default: fp32)")
+    add("--beam-size", type=int, default=5, metavar="K", help="hypotheses; 1: greedy alone (default: 5)")
+    add("--length-penalty", default="average", help="none, average or gnmt (default: average)")
+    add("--alpha", type=float, default=0.6, help="exponent of the gnmt penalty (default: 0.6)")
+    add("--max-ratio", type=float, metavar="R", help="target tokens per source token, and 10 more")
+    add("--beam-threshold", type=float, metavar="NATS", help="drop what is so far below the best: faster")
+    add("--json", action="store_true", help="print the scores as JSON")
+    add("--trust-custom-code", action="store_true", help="import classes that the model folder names")
+    options = parser.parse_args(list(arguments))
+    with exit_with_one_line():
+        _evaluate(options)
+
+
+def _evaluate(options: argparse.Namespace) -> None:
+    pairs = read_parallel(options.source, options.reference)
+
+    from seq2seq.decoding.scoring import as_metrics, score_searches
+    from seq2seq.decoding.search import search_from_options
+    from seq2seq.decoding.translator import Translator
+    from seq2seq.evaluation.buckets import bucket_table, by_source_length, by_unknown_words
+    from seq2seq.evaluation.score_card import score_table
+
+    search = search_from_options(
+        beam_size=options.beam_size,
+        length_penalty=options.length_penalty,
+        alpha=options.alpha,
+        max_length=options.max_ratio,
+        prune=options.beam_threshold,
+    )
+    translator = Translator.load(
+        *options.model,
+        device=options.device,
+        precision=options.precision,
+        trust_custom_code=options.trust_custom_code,
+    )
+    scored = score_searches(translator, pairs, search, with_interval=True)
+    if options.json:
+        print(json.dumps(as_metrics(scored)))
+        return
+    name, last = list(scored.items())[-1]
+    sources, references = [pair.source for pair in pairs], [pair.target for pair in pairs]
+    num_unknown = [len(translator.unknown_tokens(source)) for source in sources]
+    language = translator.target_language
+    print(score_table({title: each.card for title, each in scored.items()}), end="\n\n")
+    lengths = by_source_length(sources, last.texts, references, language)
+    print(bucket_table(f"source words ({name})", lengths))
+    if any(num_unknown):
+        unknown = by_unknown_words(num_unknown, last.texts, references, language)
+        print("\n" + bucket_table(f"unknown words ({name})", unknown))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,71 @@
+"""Export a model: ``seq2seq export onnx|attention|page MODEL -o FILE``
+
+onnx writes the encoder and a decoder step as ONNX graphs into a folder. attention writes the Attention tab
+with what training recorded (of a run folder), or with the translations of --input FILE, as one HTML file. page
+writes the model itself as one HTML file that translates in the browser.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from seq2seq.cli.main import check_output, parser_of
+from seq2seq.cli.messages import exit_with_one_line
+from seq2seq.errors import InputError
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Write the export."""
+    parser = parser_of("export", __doc__)
+    add = parser.add_argument
+    add("what", choices=("onnx", "attention", "page"))
+    add("model", type=Path, help="a run folder, or an exported model/ folder")
+    add("-o", "--output", type=Path, required=True, metavar="FILE", help="file or folder to write")
+    add("--input", type=Path, metavar="FILE", help="attention: translate the lines of a file")
+    add("--target", type=Path, metavar="FILE", help="attention: translations of --input, to be forced")
+    add("--beam-size", type=int, default=5, metavar="K", help="attention: hypotheses (default: 5)")
+    add("--sentence", default="", help="page: what it translates when it is opened")
+    options = parser.parse_args(list(arguments))
+    with exit_with_one_line():
+        _export(options)
+
+
+def _export(options: argparse.Namespace) -> None:
+    check_output(options.output)
+    if options.what == "onnx":
+        from seq2seq.export.onnx import export_onnx
+
+        for path in export_onnx(options.model, options.output):
+            print(path)
+        return
+    if options.what == "page":
+        from seq2seq.export.translating_page import export_page
+
+        content = export_page(options.model, options.sentence)
+    else:
+        from tensorboard_attention import export_html
+
+        try:
+            if options.input is None:
+                if not options.model.is_dir():
+                    raise InputError(f"{options.model}: there is no such folder; give a run folder")
+                content = export_html(options.model)
+            else:
+                from seq2seq.cli.record_attention import read_pairs, record
+
+                pairs = read_pairs(options.input, options.target)
+                with TemporaryDirectory() as folder:
+                    record(Path(folder), options.model, pairs, step=0, beam_size=options.beam_size)
+                    content = export_html(folder, name=options.model.resolve().name)
+        except InputError:
+            raise
+        except ValueError as error:
+            raise InputError(str(error)) from error
+    options.output.write_text(content, encoding="utf-8")
+    print(f"{options.output}   {len(content) / 1e6:.1f} MB")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,63 @@
+"""The command ``seq2seq NAME …``, and ``python -m seq2seq``."""
+
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+COMMANDS = {
+    "train": ("seq2seq.cli.train", "train a model: keys and groups of the configuration"),
+    "translate": ("seq2seq.cli.translate", "translate lines"),
+    "evaluate": ("seq2seq.cli.evaluate", "score a model on a test set"),
+    "align": ("seq2seq.cli.align", "align the words of two files"),
+    "plot": ("seq2seq.cli.plot", "draw attention: PNG, PDF, SVG, or a GIF of its formation"),
+    "probe": ("seq2seq.cli.probe", "test whether predictions depend on attention"),
+    "record-attention": ("seq2seq.cli.record_attention", "record a model's attention for TensorBoard"),
+    "export": ("seq2seq.cli.export", "ONNX, or an HTML page of attention or of the model"),
+    "data-report": ("seq2seq.cli.data_report", "print what training would read, and what is odd about it"),
+}
+"""Name -> module with a function `main`, and a line of help."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if given[:1] == ["--version"]:
+        from seq2seq import __version__
+
+        print(__version__)
+        return 0
+    if not given or given[0] in ("-h", "--help"):
+        print("usage: seq2seq COMMAND …    (seq2seq COMMAND --help)\n")
+        print("\n".join(f"  {name:<17} {text}" for name, (_, text) in COMMANDS.items()))
+        return 0
+    if given[0] not in COMMANDS:
+        print(f"error: seq2seq {given[0]}: choose one of {', '.join(COMMANDS)}", file=sys.stderr)
+        return 2
+    module = importlib.import_module(COMMANDS[given[0]][0])
+    return module.main(given[1:]) or 0
+
+
+def parser_of(name: str, description: str) -> argparse.ArgumentParser:
+    """Return the parser of a command."""
+    return argparse.ArgumentParser(
+        prog=f"seq2seq {name}", description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+
+
+def check_output(output: Path | None, *inputs: Path | None) -> None:
+    """Refuse an output file that is one of the inputs, or whose folder is missing.
+
+    Raises:
+        InputError: Naming the file.
+    """
+    from seq2seq.errors import InputError
+
+    if output is None:
+        return
+    if not output.parent.is_dir():
+        raise InputError(f"{output}: there is no folder {output.parent}")
+    for path in inputs:
+        if path is not None and path.exists() and output.exists() and path.samefile(output):
+            raise InputError(f"{output} is an input, too: give another output")

@@ -1,0 +1,81 @@
+"""Draw attention: ``seq2seq plot MODEL --sentence "…" -o picture.png``
+
+Draws the translation of the sentence, or with --target the attention of the model while it is forced to give
+that target. The ending of -o decides the format: .png, .pdf or .svg. With --steps NAME it draws what training
+recorded of a sentence at every step, such as attention/0/forced, as a .gif.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from seq2seq.cli.main import check_output, parser_of
+from seq2seq.cli.messages import exit_with_one_line
+from seq2seq.errors import InputError
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Draw sentences."""
+    parser = parser_of("plot", __doc__)
+    parser.add_argument("model", type=Path, help="a run folder, or an exported model/ folder")
+    drawn = parser.add_mutually_exclusive_group(required=True)
+    drawn.add_argument("--sentence", action="append", help="a source sentence; may be given several times")
+    drawn.add_argument("--steps", metavar="NAME", help="what a run recorded, such as attention/0/forced")
+    parser.add_argument("--target", help="the translation of the one sentence, to be forced")
+    parser.add_argument("-o", "--output", type=Path, default=Path("attention.png"), help="file to write")
+    options = parser.parse_args(list(arguments))
+    with exit_with_one_line():
+        _plot(options)
+
+
+def _plot(options: argparse.Namespace) -> None:
+    suffix = options.output.suffix.lower()
+    wanted = {".gif"} if options.steps else {".png", ".pdf", ".svg"}
+    if suffix not in wanted:
+        raise InputError(f"-o {options.output}: the ending decides the format: choose {' or '.join(sorted(wanted))}")
+    check_output(options.output)
+    if options.steps is not None:
+        from seq2seq.visualization.animation import write_gif
+        from tensorboard_attention.event_files import read_steps
+
+        try:
+            records = read_steps(options.model, options.steps, most=200, most_bytes=1 << 19)
+        except ValueError as error:
+            raise InputError(str(error)) from error
+        write_gif(options.output, records)
+        print(options.output)
+        return
+    if any(not sentence.strip() for sentence in options.sentence):
+        raise InputError("--sentence is blank: give a sentence")
+    if options.target is not None and (len(options.sentence) > 1 or not options.target.strip()):
+        raise InputError("--target is the translation of one --sentence")
+
+    from seq2seq.data.text import SentencePair
+    from seq2seq.decoding.forced import force_pairs
+    from seq2seq.decoding.translator import Translator
+    from seq2seq.export.model_folder import load_attending
+    from seq2seq.visualization.heatmap import save_heatmap
+
+    if options.target is None:
+        load_attending(options.model)
+        found = Translator.load(options.model).translate(options.sentence)
+    else:
+        found = force_pairs(options.model, [SentencePair(options.sentence[0], options.target)])
+    name = options.model.resolve().name
+    save_heatmap(
+        options.output,
+        [
+            (f"{name}, log p = {each.score:.2f}", each.weights.float().numpy(), each.source_tokens,
+             each.target_tokens)
+            for each in found
+        ],
+    )  # fmt: skip
+    for each in found:
+        print(f"{each.text}   score {each.score:.2f}   {options.output}")
+        if note := each.unknown_note():
+            print(note)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,60 @@
+"""Test whether predictions depend on attention: ``seq2seq probe RUN``
+
+Changes the attention weights of one step at a time, and counts the predictions that stay the same: with the
+most attended source token erased, or another one, with that token alone, with even weights, permuted ones, or
+no context at all. Then Kendall's tau of attention with gradient times input, and with leaving a source word
+out of the text. The words are those of the model's own greedy translations, of its test split or of --source.
+"""
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from seq2seq.cli.main import parser_of
+from seq2seq.cli.messages import exit_with_one_line
+from seq2seq.data.text import read_lines
+from seq2seq.errors import InputError
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Print a table."""
+    parser = parser_of("probe", __doc__)
+    add = parser.add_argument
+    add("model", type=Path, help="a run folder, or an exported model/ folder")
+    add("--source", type=Path, metavar="FILE", help="text (default: the run's test split)")
+    add("--sentences", type=int, default=500, metavar="N", help="the first so many (default: 500)")
+    add("--function-words", type=Path, metavar="FILE", help="words to count apart, one a line")
+    add("--seed", type=int, default=1, help="of what is drawn at random (default: 1)")
+    add("--json", action="store_true", help="print the numbers as JSON")
+    options = parser.parse_args(list(arguments))
+    with exit_with_one_line():
+        if options.seed < 0 or options.sentences < 1:
+            raise InputError("--seed is 0 or more, --sentences 1 or more")
+        source = options.source or options.model / "predictions" / "test.source.txt"
+        if options.source is None and not source.is_file():
+            raise InputError(f"{options.model} has no translated test split: give --source FILE")
+        sentences, is_function = read_lines(source), None
+        if options.function_words is not None:
+            listed = {line.strip().lower() for line in read_lines(options.function_words)}
+
+            def is_function(word: str) -> bool:
+                return not any(map(str.isalnum, word)) or word.lower() in listed
+
+        import torch
+
+        from seq2seq.decoding.probing import probe
+        from seq2seq.evaluation.faithfulness import faithfulness, faithfulness_table
+        from seq2seq.export.model_folder import load_attending
+
+        saved, cpu = load_attending(options.model), torch.device("cpu")
+        probed = probe(saved, sentences[: options.sentences], seed=options.seed, device=cpu)
+        found = faithfulness(probed, is_function)
+        if options.json:
+            print(json.dumps({"num_sentences": len(probed), **found}))
+        else:
+            print(f"{faithfulness_table(found)}\n{len(probed):,} sentences, greedy translations")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

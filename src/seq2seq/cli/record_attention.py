@@ -1,0 +1,95 @@
+"""Record a model's attention for the Attention tab: ``seq2seq record-attention MODEL --input FILE --logdir DIR``
+
+Sentence n, counted from 1, becomes attention/n, with its greedy and beam translations; where --target gives
+translations, they are recorded while the model is forced to write them, too.
+"""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from seq2seq.cli.main import parser_of
+from seq2seq.cli.messages import exit_with_one_line
+from seq2seq.data.text import SentencePair, read_lines, read_parallel
+from seq2seq.errors import InputError
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Write event files."""
+    parser = parser_of("record-attention", __doc__)
+    add = parser.add_argument
+    add("model", type=Path, help="a run folder, or an exported model/ folder")
+    add("--input", type=Path, required=True, metavar="FILE", help="sentences, one a line")
+    add("--target", type=Path, metavar="FILE", help="their translations")
+    add("--logdir", type=Path, required=True, metavar="DIR", help="folder of the event file")
+    add("--step", type=int, default=0, help="the step of the records (default: 0)")
+    add("--beam-size", type=int, default=5, metavar="K", help="hypotheses; 1: greedy alone (default: 5)")
+    options = parser.parse_args(list(arguments))
+    with exit_with_one_line():
+        pairs = read_pairs(options.input, options.target)
+        number = record(options.logdir, options.model, pairs, step=options.step, beam_size=options.beam_size)
+        print(f"{number:,} sentences   tensorboard --logdir {options.logdir}")
+
+
+def read_pairs(source: Path, target: Path | None) -> list[SentencePair]:
+    """Read sentences, and their translations where there is a file of them."""
+    if target is not None:
+        return read_parallel(source, target)
+    return [SentencePair(line, "") for line in read_lines(source)]
+
+
+def record(logdir: Path, model: Path, pairs: Sequence[SentencePair], *, step: int, beam_size: int) -> int:
+    """Record the attention of each sentence that is not blank; return their number.
+
+    Raises:
+        InputError: There is no model with attention, or no sentence with text.
+    """
+    if beam_size < 1:
+        raise InputError(f"--beam-size {beam_size}: 1 or more")
+    if not any(pair.source.strip() for pair in pairs):
+        raise InputError("every line of the input is blank: give one sentence a line")
+
+    from torch.utils.tensorboard import SummaryWriter
+
+    from seq2seq.decoding.forced import force_pairs
+    from seq2seq.decoding.search import GREEDY, search_from_options
+    from seq2seq.decoding.translator import Translator
+    from seq2seq.evaluation.bleu import sentence_bleu_score
+    from seq2seq.export.model_folder import load_attending
+    from seq2seq.training.attention_logger import weights_of
+    from tensorboard_attention import add_attention
+
+    load_attending(model)
+    translator = Translator.load(model)
+    sources = [pair.source for pair in pairs]
+    found = {
+        "forced": [[each] for each in force_pairs(model, pairs)],
+        "greedy": translator.translate_n_best(sources, search=GREEDY),
+    }
+    if beam_size > 1:
+        search = search_from_options(beam_size=beam_size, num_best=beam_size, length_penalty="average")
+        found["beam"] = translator.translate_n_best(sources, search=search)
+    with SummaryWriter(str(logdir)) as writer:
+        for kind, lists in found.items():
+            for number, (pair, translations) in enumerate(zip(pairs, lists, strict=True), start=1):
+                for rank, each in enumerate(t for t in translations if t.source_tokens):
+                    bleu = None
+                    if kind != "forced" and pair.target.strip():
+                        bleu = sentence_bleu_score(each.text, pair.target, translator.target_language)
+                    add_attention(
+                        writer,
+                        f"attention/{number}",
+                        weights_of(each),
+                        each.source_tokens,
+                        each.target_tokens,
+                        step,
+                        kind=kind,
+                        rank=rank,
+                        score=each.score,
+                        bleu=bleu,
+                    )
+    return sum(bool(pair.source.strip()) for pair in pairs)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
