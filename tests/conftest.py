@@ -1,8 +1,13 @@
 """Options and fixtures of all tests."""
 
 import os
-import subprocess
+import runpy
+import signal
 import sys
+import tempfile
+import time
+import traceback
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -16,11 +21,12 @@ TINY = (
     "decoding.beam_size=2",
     "callbacks.attention.heatmaps=1",
     "callbacks.attention.sentences=2",
+    "callbacks.attention.every_n_steps=null",
     "callbacks.samples.sentences=2",
     "scheduler.warmup_steps=2",
     "threads=1",
 )
-"""Overrides that make a run of seconds."""
+"""Overrides that make a run of a second."""
 
 
 def pytest_addoption(parser):
@@ -40,23 +46,110 @@ def real_data(request):
     return folder.absolute()
 
 
-@pytest.fixture(scope="session")
-def program():
-    """Start train.py with arguments in a folder; returns the finished process."""
+@dataclass
+class Program:
+    """A program of the repository that was started as a fork of this process, which has torch loaded."""
 
-    def start(*arguments, cwd, script=ROOT / "train.py", check=None, **environment):
-        variables = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "default"} | environment
-        done = subprocess.run(
-            [sys.executable, str(script), *map(str, arguments)],
-            cwd=cwd,
-            env=variables,
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-        )
-        if check is not None:
-            assert done.returncode == check, done.stdout + done.stderr
-        return done
+    pid: int
+    output: Path
+    status: int | None = None
+
+    def wait(self, timeout=120):
+        """Return the exit status; a signal n gives -n, as `subprocess` has it."""
+        end = time.monotonic() + timeout
+        while self.status is None:
+            done, status = os.waitpid(self.pid, os.WNOHANG)
+            if done:
+                self.status = os.waitstatus_to_exitcode(status)
+            elif time.monotonic() > end:
+                os.kill(self.pid, signal.SIGKILL)
+                pytest.fail(f"no end after {timeout} s: {self.text}")
+            else:
+                time.sleep(0.005)
+        return self.status
+
+    def send(self, number):
+        """Send a signal unless the program has ended."""
+        if self.status is None:
+            os.kill(self.pid, number)
+
+    @property
+    def text(self):
+        """What the program has printed so far, on both streams."""
+        return self.output.read_text(errors="replace")
+
+
+@pytest.fixture(scope="session")
+def launch():
+    """Start a program of the repository with arguments, in a folder; returns a `Program`."""
+    import lightning.pytorch  # noqa: F401 - for all forks
+    import matplotlib.figure  # noqa: F401
+    import torch.utils.tensorboard  # noqa: F401
+
+    import seq2seq.training  # noqa: F401
+
+    folder = Path(tempfile.mkdtemp(prefix="programs "))
+    numbers = iter(range(10**9))
+
+    def start(*arguments, cwd, script="train.py", stdin=None, prepare=None, **environment):
+        output = folder / f"{next(numbers)}.txt"
+        pid = os.fork()
+        if pid:
+            return Program(pid, output)
+        status = 1
+        try:
+            os.chdir(cwd)
+            target = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+            os.dup2(target, 1)
+            os.dup2(target, 2)
+            os.dup2(os.open(os.devnull if stdin is None else stdin, os.O_RDONLY), 0)
+            sys.stdin, sys.stdout, sys.stderr = (
+                os.fdopen(0, "r"), os.fdopen(1, "w", buffering=1), os.fdopen(2, "w", buffering=1)
+            )  # fmt: skip
+            for number in (signal.SIGINT, signal.SIGTERM):
+                signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+            os.environ |= {"OMP_NUM_THREADS": "1"} | environment
+            from hydra.core.global_hydra import GlobalHydra
+
+            GlobalHydra.instance().clear()
+            path = Path(script) if Path(script).is_absolute() else ROOT / script
+            sys.argv = [str(path), *map(str, arguments)]
+            if prepare is not None:
+                prepare()
+            sys.path.insert(0, str(cwd))
+            runpy.run_path(str(path), run_name="__main__")
+            status = 0
+        except SystemExit as end:
+            status = end.code if isinstance(end.code, int) else int(end.code is not None)
+        except KeyboardInterrupt:
+            status = 130
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(status)
 
     return start
+
+
+@pytest.fixture(scope="session")
+def program(launch):
+    """Run a program to its end; returns it, with `status` and `text`."""
+
+    def run(*arguments, check=None, timeout=120, **options):
+        started = launch(*arguments, **options)
+        started.wait(timeout)
+        if check is not None:
+            assert started.status == check, started.text
+        return started
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def tiny_run(program, tmp_path_factory):
+    """The folder of a finished run of seconds."""
+    folder = tmp_path_factory.mktemp("a tiny run")
+    program(*TINY, "trainer.max_epochs=2", cwd=folder, check=0)
+    return folder / "runs" / "baseline" / "debug_fast"

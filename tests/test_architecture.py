@@ -43,7 +43,9 @@ def test_modules_import_without_cycles():
                 found |= {f"{node.module}.{alias.name}" for alias in node.names} | {node.module}
             elif isinstance(node, ast.Import):
                 found |= {alias.name for alias in node.names}
-        graph[name] = {each for each in found & names.keys() if each != name and not name.startswith(f"{each}.")}
+        graph[name] = {
+            each for each in found & names.keys() if each != name and not name.startswith(f"{each}.")
+        }
     TopologicalSorter(graph).prepare()
 
 

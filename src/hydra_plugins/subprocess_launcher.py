@@ -56,9 +56,7 @@ class SubprocessLauncher(Launcher):
         self.processes: set[subprocess.Popen] = set()
         self.interrupted = False
 
-    def setup(
-        self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig
-    ) -> None:
+    def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
         """Keep what `launch` needs."""
         self.context, self.config = hydra_context, config
 
@@ -122,7 +120,9 @@ class SubprocessLauncher(Launcher):
             if status:
                 last = said[-1] if said else "nothing was printed"
                 print(f"job {place + 1}/{num_jobs}  failed with status {status}: {last}", flush=True)
-                raise RuntimeError(f"{' '.join(overrides)} failed with status {status}, see {folder}/train.log")
+                raise RuntimeError(
+                    f"{' '.join(overrides)} failed with status {status}, see {folder}/train.log"
+                )
             print(f"job {place + 1}/{num_jobs}  done, {folder}", flush=True)
             returned.status, returned.return_value = JobStatus.COMPLETED, None
         except (Exception, KeyboardInterrupt) as error:

@@ -157,7 +157,9 @@ def run(config: DictConfig, run_dir: str | Path | None = None) -> float | None:
             try:
                 model.load_state_dict(saved.model.state_dict())
             except RuntimeError as error:
-                raise InputError(f"init_from={config.init_from}: its model has other sizes: {error}") from error
+                raise InputError(
+                    f"init_from={config.init_from}: its model has other sizes: {error}"
+                ) from error
         module = instantiate(config.module, _partial_=True)(
             model=model,
             optimizer=instantiate(config.optimizer),
@@ -385,10 +387,9 @@ class Run:
 
     def attention(self, sentence: str, target: str | None = None, *, beam_size: int = 5) -> Any:
         """Return the attention of a translation, or of one that is given, as a notebook shows it."""
-        from tensorboard_attention import show
-
         from seq2seq.data.text import SentencePair
         from seq2seq.decoding.forced import force_pairs
+        from tensorboard_attention import show
 
         if target is None:
             (found,) = self.translator.translate([sentence], beam_size=beam_size)
@@ -434,7 +435,9 @@ def train(
     given = list(overrides)
     with initialize_config_dir(str(CONF), version_base="1.3"):
         if source is not None or target is not None:
-            runs_dir = Path(compose("config", [o for o in given if o.startswith("paths.runs_dir=")]).paths.runs_dir)
+            runs_dir = Path(
+                compose("config", [o for o in given if o.startswith("paths.runs_dir=")]).paths.runs_dir
+            )
             splits = {"train": (source, target), "validation": validation, "test": test}
             given = [*_written(splits, runs_dir / ".text"), *given]
         config = compose("config", given, return_hydra_config=True)
@@ -457,7 +460,9 @@ def _written(splits: dict[str, Any], folder: Path) -> list[str]:
             continue
         sides = [None if side is None else list(side) for side in pairs]
         if None in sides or len(sides[0]) != len(sides[1]):
-            raise InputError(f"{split}: source and target are lists of one length, the n-th translates the n-th")
+            raise InputError(
+                f"{split}: source and target are lists of one length, the n-th translates the n-th"
+            )
         for name, lines in zip(("source", "target"), sides, strict=True):
             for place, line in enumerate(lines):
                 if not isinstance(line, str) or "\n" in line:

@@ -87,8 +87,7 @@ def checked_weights(weights: npt.ArrayLike, num_target: int, num_source: int) ->
         )
     if not ((matrix >= -ROUNDING) & (matrix <= 1 + ROUNDING)).all():
         raise ValueError(
-            f"weights of shape {matrix.shape} must lie in 0..1,"
-            f" got {matrix.min()} to {matrix.max()}"
+            f"weights of shape {matrix.shape} must lie in 0..1, got {matrix.min()} to {matrix.max()}"
         )
     return matrix.clip(0, 1)
 

@@ -11,13 +11,14 @@ from tensorboard.compat.proto.tensor_pb2 import TensorProto
 from tensorboard.context import RequestContext
 
 from tensorboard_attention import views
-from tensorboard_attention.views import Json
 from tensorboard_attention.record import (
     PLUGIN_NAME,
     AttentionRecord,
     RecordError,
     decode_record,
 )
+from tensorboard_attention.views import Json
+
 
 class NoRecordsError(ValueError):
     """A folder holds no attention records that can be read."""
@@ -37,9 +38,7 @@ def read_log_folder(folder: Path, *, name: str | None = None) -> Json:
     """
     multiplexer = _multiplexer(folder)
     index = _index(multiplexer, folder)
-    found = [
-        (described["run"], tag["tag"]) for described in index["runs"] for tag in described["tags"]
-    ]
+    found = [(described["run"], tag["tag"]) for described in index["runs"] for tag in described["tags"]]
     if not found:
         raise NoRecordsError(
             f"{folder} holds no attention records: give the folder of a run that was trained with "

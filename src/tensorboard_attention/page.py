@@ -70,9 +70,7 @@ class PageParts:
     start: str
 
 
-VIEWING = PageParts(
-    MODULES, ("viewer.css",), "mount(document.body, embeddedSource(), pageHost());\n"
-)
+VIEWING = PageParts(MODULES, ("viewer.css",), "mount(document.body, embeddedSource(), pageHost());\n")
 TRANSLATING = PageParts(
     (*MODEL_MODULES, *MODULES, *ASKING_MODULES),
     ("viewer.css", "asking.css"),

@@ -194,9 +194,7 @@ def _unpacked(content: bytes) -> tuple[type[_Header], bytes]:
     return header, unpacked
 
 
-def checked_links(
-    links: Sequence[Sequence[int]] | None, num_source: int, num_target: int
-) -> Links | None:
+def checked_links(links: Sequence[Sequence[int]] | None, num_source: int, num_target: int) -> Links | None:
     """Sorted links, each once; None where there is no gold alignment.
 
     Raises:

@@ -271,9 +271,7 @@ class MonotonicAlignment(nn.Module):
         first_offset: First value of r: with -1 three tokens of four are passed over at first.
     """
 
-    def __init__(
-        self, query_size: int, normalizer: str = "softmax", *, first_offset: float = -1.0
-    ) -> None:
+    def __init__(self, query_size: int, normalizer: str = "softmax", *, first_offset: float = -1.0) -> None:
         super().__init__()
         self.offset = nn.Parameter(torch.tensor(first_offset))
 

@@ -144,9 +144,7 @@ def learned_kernel(points: Points) -> GaussianScore:
     return score
 
 
-def mean_squared_error(
-    predictions: Tensor, outputs: Tensor
-) -> Tensor:
+def mean_squared_error(predictions: Tensor, outputs: Tensor) -> Tensor:
     """Mean of (f(x_i) - y_i)^2."""
     return (predictions - outputs).square().mean()
 

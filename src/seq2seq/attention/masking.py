@@ -12,9 +12,7 @@ Normalizer = Callable[..., Tensor]
 """From scores to weights that sum to one, called as `masked_softmax` is."""
 
 
-def length_mask(
-    valid_lengths: Tensor, num_keys: int
-) -> Tensor:
+def length_mask(valid_lengths: Tensor, num_keys: int) -> Tensor:
     """The mask that says the same as lengths.
 
     Args:

@@ -77,9 +77,7 @@ class EqualSizesScore(nn.Module):
             )
         return self._of(queries, keys)
 
-    def _of(
-        self, queries: Tensor, keys: Tensor
-    ) -> Tensor:
+    def _of(self, queries: Tensor, keys: Tensor) -> Tensor:
         raise NotImplementedError
 
 
@@ -174,9 +172,7 @@ class GaussianScore(EqualSizesScore):
         super().__init__()
         if inverse_width is None:
             inverse_width = 1.0 if query_size is None else 1 / math.sqrt(query_size)
-        self.inverse_width = (
-            nn.Parameter(torch.tensor(inverse_width)) if learnable else inverse_width
-        )
+        self.inverse_width = nn.Parameter(torch.tensor(inverse_width)) if learnable else inverse_width
 
     def _of(self, queries: Tensor, keys: Tensor) -> Tensor:
         return -0.5 * self.inverse_width**2 * _squared_distances(queries, keys)
@@ -203,7 +199,7 @@ class ConstantScore(nn.Module):
         self,
         queries: Tensor,
         keys: Tensor,
-        projected_keys: Tensor | None = None,  # noqa: ARG002 - as all others
+        projected_keys: Tensor | None = None,
     ) -> Tensor:
         """Zeros."""
         return queries.new_zeros(*queries.shape[:2], keys.shape[1])

@@ -83,9 +83,7 @@ def _align(arguments: argparse.Namespace) -> None:
         sys.stdout.write(f"{format_links(pair_links)}\n")
     sys.stdout.flush()
     if gold is not None:
-        least = [
-            _least(arguments, alignment, *each) for alignment, each in zip(gold, found, strict=True)
-        ]
+        least = [_least(arguments, alignment, *each) for alignment, each in zip(gold, found, strict=True)]
         print(_report(links, least, gold), file=sys.stderr)
 
 
@@ -99,9 +97,7 @@ def _gold(path: Path, pairs: list[SentencePair]) -> list[GoldAlignment]:
     return gold
 
 
-def _attention(
-    arguments: argparse.Namespace, pairs: list[SentencePair]
-) -> "list[tuple[WordAttention, ...]]":
+def _attention(arguments: argparse.Namespace, pairs: list[SentencePair]) -> "list[tuple[WordAttention, ...]]":
     """Of each pair the attention of the model, and that of --reverse where it is given."""
     from seq2seq.decoding.aligner import word_attention
 
@@ -119,9 +115,7 @@ def _agreed(pairs: list[SentencePair], found: "list[tuple[WordAttention, ...]]")
     return [argmax_links(each) for each in agreed_weights(texts, *models)]
 
 
-def _links(
-    arguments: argparse.Namespace, forward: "WordAttention", *backward: "WordAttention"
-) -> Links:
+def _links(arguments: argparse.Namespace, forward: "WordAttention", *backward: "WordAttention") -> Links:
     if arguments.method == "threshold":
         return threshold_links(forward.weights, arguments.threshold)
     links = argmax_links(forward.weights)
@@ -156,9 +150,7 @@ def _joined(arguments: argparse.Namespace, links: Links, backward: list[Links]) 
 
 
 def _report(links: list[Links], least: list[Links], gold: list[GoldAlignment]) -> str:
-    counts, best = (
-        sum(map(AlignmentCounts.of, each, gold), AlignmentCounts()) for each in (links, least)
-    )
+    counts, best = (sum(map(AlignmentCounts.of, each, gold), AlignmentCounts()) for each in (links, least))
     return (
         f"AER {counts.error_rate:.3f} (at least {best.error_rate:.3f} with these tokens)   "
         f"precision {counts.precision:.3f}   recall {counts.recall:.3f}   "

@@ -28,7 +28,7 @@ from hydra.errors import (
 )
 from hydra.types import RunMode
 from hydra.utils import get_object
-from omegaconf import DictConfig, ListConfig, OmegaConf
+from omegaconf import DictConfig, ListConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
 from seq2seq.errors import InputError, TrainingFailed, TrainingInterrupted
@@ -55,7 +55,7 @@ def exit_with_one_line() -> Iterator[None]:
         print(stop, file=sys.stderr)
         sys.exit(128 + stop.signal_number)
     except BrokenPipeError:  # the reader of standard output has ended, such as `head`
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123 - closed by the interpreter
+        sys.stdout = open(os.devnull, "w")
         sys.exit(0)
     except Exception as error:
         if full:
@@ -96,7 +96,9 @@ def message_of(error: BaseException) -> str | None:
             nearest = nearest_name(key, known_keys())
             hint = f"did you mean {nearest}? " if nearest else ""
             return f"{key}: no such key; {hint}To add a new key, write +{key}=…"
-        if choice := re.search(r"Could not find '([^']+)/([^'/]+)'\s+Available options in '[^']+':((?:\n\t.*)+)", str(error)):
+        if choice := re.search(
+            r"Could not find '([^']+)/([^'/]+)'\s+Available options in '[^']+':((?:\n\t.*)+)", str(error)
+        ):
             options = ", ".join(choice[3].split())
             return f"{choice[1]}={choice[2]}: there is no such choice; choose one of {options}"
         if missing := re.search(r"Missing mandatory value: (\S+)", str(error)):
@@ -178,8 +180,12 @@ def check_arguments(node: Any, key: str = "") -> None:
                 hints = get_type_hints(target.__init__ if inspect.isclass(target) else target)
             except (NameError, TypeError, AttributeError):
                 hints = {}  # names that exist for type checkers only
-        for name in node:
+        for name in list(node):
             if str(name).startswith("_"):
+                continue
+            if name not in parameters and not takes_any and node[name] is None:
+                with open_dict(node):  # null is no value, and Hydra cannot remove it by ~
+                    del node[name]
                 continue
             if name not in parameters and not takes_any:
                 nearest = difflib.get_close_matches(str(name), [*parameters], n=1, cutoff=0.5)

@@ -33,7 +33,9 @@ def _plot(options: argparse.Namespace) -> None:
     suffix = options.output.suffix.lower()
     wanted = {".gif"} if options.steps else {".png", ".pdf", ".svg"}
     if suffix not in wanted:
-        raise InputError(f"-o {options.output}: the ending decides the format: choose {' or '.join(sorted(wanted))}")
+        raise InputError(
+            f"-o {options.output}: the ending decides the format: choose {' or '.join(sorted(wanted))}"
+        )
     check_output(options.output)
     if options.steps is not None:
         from seq2seq.visualization.animation import write_gif

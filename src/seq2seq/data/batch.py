@@ -80,9 +80,7 @@ class SourceBatch:
     lengths: Tensor
 
     @classmethod
-    def from_sentences(
-        cls, sentences: Sequence[Sequence[int] | NDArray[np.integer]]
-    ) -> "SourceBatch":
+    def from_sentences(cls, sentences: Sequence[Sequence[int] | NDArray[np.integer]]) -> "SourceBatch":
         """Pad sentences of ids."""
         lengths = torch.tensor([len(sentence) + 1 for sentence in sentences])
         return cls(_padded(sentences, first=(), last=(END_ID,)), lengths)

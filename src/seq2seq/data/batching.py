@@ -153,9 +153,7 @@ def _starts(
     if size.tokens is None:
         cut = list(range(0, end, (size.sentences or max(end, 1)) * num_shares))
     else:
-        cut = _cut_by_tokens(
-            _Widths(sentences, source_lengths, target_lengths), end, size, num_shares
-        )
+        cut = _cut_by_tokens(_Widths(sentences, source_lengths, target_lengths), end, size, num_shares)
     if len(cut) > 1 and end - cut[-1] < num_shares:
         del cut[-1]
     return np.array([*cut, end] if end else [0], dtype=np.int64)

@@ -317,7 +317,11 @@ class Multi30k(TranslationDataModule):
 
                 try:
                     pooch.retrieve(
-                        f"{self.address}/{name}.gz", MULTI30K[name], f"{name}.gz", self.root, progressbar=False
+                        f"{self.address}/{name}.gz",
+                        MULTI30K[name],
+                        f"{name}.gz",
+                        self.root,
+                        progressbar=False,
                     )
                 except (OSError, ValueError) as error:
                     raise InputError(

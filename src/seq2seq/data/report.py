@@ -32,9 +32,7 @@ WIDTH = 60
 """Characters of a sentence that are shown."""
 
 
-def inspection_report(
-    splits: Splits, *, tokenizers: tuple[Tokenizer, Tokenizer], order: Order
-) -> str:
+def inspection_report(splits: Splits, *, tokenizers: tuple[Tokenizer, Tokenizer], order: Order) -> str:
     """Counts, lengths, outliers, unknown tokens, repetition, overlap, odd characters, batches.
 
     `order` holds the batches of the first epoch of the split ``train``.
@@ -125,8 +123,7 @@ def _repeated(splits: Splits) -> Iterator[str]:
     for name, split in splits.items():
         repeated, ambiguous = repetition(split.pairs)
         yield (
-            f"{name}: pairs that repeat another {repeated:,}, sources with several "
-            f"translations {ambiguous:,}"
+            f"{name}: pairs that repeat another {repeated:,}, sources with several translations {ambiguous:,}"
         )
 
 
@@ -162,9 +159,7 @@ def unusual_characters(sentences: Iterable[str], language: str) -> Counter[str]:
     """
     counts = Counter(chain.from_iterable(sentences))
     usual = _usual_letters(counts, language)
-    return Counter(
-        {char: n for char, n in counts.items() if _is_suspect(char) or _is_foreign(char, usual)}
-    )
+    return Counter({char: n for char, n in counts.items() if _is_suspect(char) or _is_foreign(char, usual)})
 
 
 def _usual_letters(counts: Mapping[str, int], language: str) -> set[str]:
@@ -220,10 +215,7 @@ def _batches(train: EncodedSplit, order: Order) -> Iterator[str]:
 def _padding(
     sources: NDArray[np.integer], targets: NDArray[np.integer], order: Iterable[NDArray[np.integer]]
 ) -> str:
-    return (
-        f"padding {padding_share(sources, order):.1%} source, "
-        f"{padding_share(targets, order):.1%} target"
-    )
+    return f"padding {padding_share(sources, order):.1%} source, {padding_share(targets, order):.1%} target"
 
 
 COLUMNS = ("split", "pairs", "dropped", "source tokens", "target tokens", "unknown")

@@ -132,11 +132,15 @@ def stream_lines(path: str | Path | None) -> Iterator[str]:
             for number, line in enumerate(file, start=1):
                 if number == 1:
                     if line.startswith((b"\xff\xfe", b"\xfe\xff")):
-                        raise InputError(f"{name} is UTF-16, not UTF-8: convert it with iconv -f UTF-16 -t UTF-8")
+                        raise InputError(
+                            f"{name} is UTF-16, not UTF-8: convert it with iconv -f UTF-16 -t UTF-8"
+                        )
                     line = line.removeprefix(b"\xef\xbb\xbf")  # noqa: PLW2901
                 yield line.decode("utf-8").removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError as error:
-        raise InputError(f"{name}, line {number}: it is not UTF-8: convert the file with iconv -t UTF-8") from error
+        raise InputError(
+            f"{name}, line {number}: it is not UTF-8: convert the file with iconv -t UTF-8"
+        ) from error
     except (OSError, EOFError, lzma.LZMAError) as error:
         raise InputError(f"{name} cannot be read: {getattr(error, 'strerror', None) or error}") from error
 
@@ -384,9 +388,7 @@ def with_alignments(
             whole |= alike | alone
             if (i, j) not in possible:
                 sure |= alike or alone
-        found.append(
-            replace(pair, alignment=tuple(sorted(whole)), possible=tuple(sorted(whole - sure)))
-        )
+        found.append(replace(pair, alignment=tuple(sorted(whole)), possible=tuple(sorted(whole - sure))))
     return found
 
 

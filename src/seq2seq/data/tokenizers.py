@@ -258,7 +258,10 @@ class WordTokenizer(Tokenizer):
                     f"data.tokenizer: moses does not know the language {self.language}: choose rules=word, "
                     f"or one of {', '.join(known)}"
                 )
-            self._tokenizer, self._detokenizer = MosesTokenizer(self.language), MosesDetokenizer(self.language)
+            self._tokenizer, self._detokenizer = (
+                MosesTokenizer(self.language),
+                MosesDetokenizer(self.language),
+            )
         elif rules == "basic_english":
             if self.language != "en":
                 raise InputError(
@@ -362,7 +365,9 @@ class SentencePieceTokenizer(Tokenizer):
             )  # fmt: skip
         except (RuntimeError, OSError) as error:
             needed = re.search(r"required_chars\. \d+ vs (\d+)", str(error))
-            reason = f"its characters alone need {needed[1]}; give more" if needed else f"{error}".splitlines()[-1]
+            reason = (
+                f"its characters alone need {needed[1]}; give more" if needed else f"{error}".splitlines()[-1]
+            )
             raise InputError(f"data.tokenizer.vocab_size={size} does not suit this text: {reason}") from error
         self._use(content.getvalue())
 

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from seq2seq.data.batching import BatchSize
+from seq2seq.data.text import SentencePair
+from seq2seq.data.tokenizers import Tokenizer
 from seq2seq.decoding.forced import force_translate
 from seq2seq.decoding.translator import device_named
-from seq2seq.export.model_folder import load_attending
 from seq2seq.errors import InputError
 from seq2seq.evaluation.alignment import Floats, Words, merge_words, word_indices
-from seq2seq.data.batching import BatchSize
-from seq2seq.data.tokenizers import Tokenizer
-from seq2seq.data.text import SentencePair
+from seq2seq.export.model_folder import load_attending
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +66,4 @@ def token_words(tokenizer: Tokenizer, text: str, words: Sequence[str]) -> list[i
     try:
         return word_indices(tokenizer.tokens(text), words)
     except ValueError as error:
-        raise InputError(
-            f"tokenizer {type(tokenizer).__name__}: words cannot be aligned, {error}"
-        ) from error
+        raise InputError(f"tokenizer {type(tokenizer).__name__}: words cannot be aligned, {error}") from error

@@ -65,9 +65,7 @@ def force_translate(
     Where a side is blank there is nothing to score, and the translation is `EMPTY`.
     """
     model = exported.model.to(device).eval()
-    filled = [
-        place for place, pair in enumerate(pairs) if pair.source.strip() and pair.target.strip()
-    ]
+    filled = [place for place, pair in enumerate(pairs) if pair.source.strip() and pair.target.strip()]
     kept = [pairs[place] for place in filled]
     split = EncodedSplit(
         kept,
@@ -104,24 +102,17 @@ def with_heads(
     if others or not isinstance(attention, MultiHeadAttention):
         return [list(hypotheses) for hypotheses in found]
     counts = torch.tensor([len(hypotheses) for hypotheses in found], device=source.ids.device)
-    rows = SourceBatch(
-        source.ids.repeat_interleave(counts, dim=0), source.lengths.repeat_interleave(counts)
-    )
+    rows = SourceBatch(source.ids.repeat_interleave(counts, dim=0), source.lengths.repeat_interleave(counts))
     written = [each.ids for hypotheses in found for each in hypotheses]
     every = iter(_every_head(first, rows, written).cpu())
     return [
-        [
-            replace(each, heads=next(every)[:, : len(each.ids), : each.weights.shape[1]])
-            for each in hypotheses
-        ]
+        [replace(each, heads=next(every)[:, : len(each.ids), : each.weights.shape[1]]) for each in hypotheses]
         for hypotheses in found
     ]
 
 
 @torch.no_grad()
-def _every_head(
-    model: Seq2Seq, source: SourceBatch, written: Sequence[tuple[int, ...]]
-) -> Tensor:
+def _every_head(model: Seq2Seq, source: SourceBatch, written: Sequence[tuple[int, ...]]) -> Tensor:
     before = [torch.tensor([BEGIN_ID, *ids[:-1]], device=source.ids.device) for ids in written]
     memory = model.encode(source.ids, source.lengths, source.is_token)
     state, steps = model.decoder.initial_state(memory), []

@@ -9,12 +9,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from seq2seq.attention import Attention
+from seq2seq.data.batch import Batch
 from seq2seq.errors import InputError
 from seq2seq.evaluation.faithfulness import CHANGES
-from seq2seq.attention import Attention
 from seq2seq.models.decoder import Decoder
 from seq2seq.models.seq2seq import Seq2Seq
-from seq2seq.data.batch import Batch
 
 
 def attentions_of(decoder: Decoder) -> list[Attention]:
@@ -46,9 +46,7 @@ def changed_weights(decoder: Decoder, change: Callable[[Tensor], Tensor]) -> Ite
             hook.remove()
 
 
-def other_weights(
-    weights: Tensor, looked: Tensor, order: Tensor, is_token: Tensor
-) -> dict[str, Tensor]:
+def other_weights(weights: Tensor, looked: Tensor, order: Tensor, is_token: Tensor) -> dict[str, Tensor]:
     """By the names of `CHANGES`.
 
     Args:

@@ -7,19 +7,18 @@ import torch
 from torch import Tensor
 from torch.func import functional_call
 
+from seq2seq.data.batch import Batch, EncodedSplit, Sentences
+from seq2seq.data.batching import BatchSize, sorted_order
+from seq2seq.data.text import split_words
+from seq2seq.data.tokenizers import Tokenizer
+from seq2seq.data.vocabulary import END
 from seq2seq.decoding.interventions import tokens_that_stay
 from seq2seq.decoding.translator import Translator
 from seq2seq.errors import InputError
-from seq2seq.export.model_folder import SavedModel
 from seq2seq.evaluation.alignment import word_indices
 from seq2seq.evaluation.faithfulness import Probed, rank_agreement
+from seq2seq.export.model_folder import SavedModel
 from seq2seq.models.seq2seq import Seq2Seq
-from seq2seq.data.batch import Batch
-from seq2seq.data.batching import BatchSize, sorted_order
-from seq2seq.data.tokenizers import Tokenizer
-from seq2seq.data.batch import EncodedSplit, Sentences
-from seq2seq.data.vocabulary import END
-from seq2seq.data.text import split_words
 
 LONGEST = 100
 """Tokens of a sentence that is probed: time grows with their third power."""
@@ -27,9 +26,7 @@ LONGEST = 100
 BATCH_SIZE = BatchSize(sentences=None, tokens=2048)
 
 
-def probe(
-    exported: SavedModel, sentences: Sequence[str], *, seed: int, device: torch.device
-) -> list[Probed]:
+def probe(exported: SavedModel, sentences: Sequence[str], *, seed: int, device: torch.device) -> list[Probed]:
     """Probe the greedy translations of sentences.
 
     Those without a token, or with over `LONGEST`, on either side are left out.

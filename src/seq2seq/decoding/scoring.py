@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from seq2seq.data.text import SentencePair
 from seq2seq.decoding.search import GREEDY, Search
 from seq2seq.decoding.translation import Translation
 from seq2seq.decoding.translator import Translator
 from seq2seq.evaluation.score_card import ScoreCard, score_card
-from seq2seq.data.text import SentencePair
 
 
 @dataclass(frozen=True, slots=True)

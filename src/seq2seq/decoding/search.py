@@ -73,9 +73,7 @@ class LengthPenalty:
         if not self.alpha >= 0:
             raise ValueError(f"the exponent of a length penalty is at least 0, not {self.alpha}")
 
-    def apply(
-        self, scores: Tensor, lengths: Tensor
-    ) -> Tensor:
+    def apply(self, scores: Tensor, lengths: Tensor) -> Tensor:
         """The values by which hypotheses are ranked."""
         if self.name == "none":
             return scores
@@ -99,9 +97,7 @@ GROUP = 64
 """Neighbours whose maximum is taken first."""
 
 
-def top_k(
-    numbers: Tensor, count: int
-) -> tuple[Tensor, Tensor]:
+def top_k(numbers: Tensor, count: int) -> tuple[Tensor, Tensor]:
     """`torch.topk` of the last axis, several times faster where that axis is long.
 
     The n largest values lie in the n groups of the largest maxima, or behind the last whole group.
@@ -250,9 +246,7 @@ class Trace:
             for row, score, row_weights, length, width in columns
         ]
 
-    def _followed(
-        self, sentences: Tensor, lengths: Tensor, choices: Tensor
-    ) -> tuple[Tensor, Tensor]:
+    def _followed(self, sentences: Tensor, lengths: Tensor, choices: Tensor) -> tuple[Tensor, Tensor]:
         """Tokens (H, T) and weights (H, T, S) on the CPU; zeros after the last token."""
         num_sources, num_columns = len(self._source_lengths), self.steps[0].weights.shape[-1]
         ids = sentences.new_zeros(len(sentences), len(self.steps))
@@ -368,9 +362,7 @@ def sample_search(
     return follow_choices(models, source, choose, limits=limits)
 
 
-def draw(
-    logits: Tensor, uniform: Tensor, sampling: Sampling
-) -> Tensor:
+def draw(logits: Tensor, uniform: Tensor, sampling: Sampling) -> Tensor:
     """The token at which the cumulative probability first exceeds a number from [0, 1)."""
     scaled = logits / sampling.temperature
     if sampling.top_k is not None and sampling.top_k < logits.shape[-1]:
@@ -510,9 +502,7 @@ class _Search:
         left = ended | (attainable <= to_beat) | (scores < scores[:, :1] - self._prune)
         self._go_on_with(scores.masked_fill(left, -torch.inf), parents, tokens)
 
-    def _continuations(
-        self, log_probabilities: Tensor, live: Tensor
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    def _continuations(self, log_probabilities: Tensor, live: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Scores, parents and tokens of the best, as many as the beam has free places (N, X).
 
         `live` are the places, among all N W, of the hypotheses that have not left.

@@ -102,7 +102,9 @@ class Translator:
         """
         found = self.translate_n_best(
             sentences,
-            search=replace(search, num_best=1, beam_size=search.beam_size if beam_size is None else beam_size),
+            search=replace(
+                search, num_best=1, beam_size=search.beam_size if beam_size is None else beam_size
+            ),
             prefixes=prefixes,
             replace_unk=replace_unk,
             return_attention=return_attention,
@@ -203,9 +205,7 @@ class Translator:
         """What the model does not know of a source sentence, see `Tokenizer.unknown`."""
         return self._source_tokenizer.unknown(sentence)
 
-    def _translation(
-        self, source_ids: list[int], source: str, hypothesis: Hypothesis
-    ) -> Translation:
+    def _translation(self, source_ids: list[int], source: str, hypothesis: Hypothesis) -> Translation:
         """A hypothesis as text; with the source's text, words of it stand in for the unknown."""
         tokens = self._target_tokenizer.words(hypothesis.ids)
         text = self._target_tokenizer.decode(hypothesis.ids)
@@ -223,15 +223,11 @@ class Translator:
         )
 
 
-def _with_source_words(
-    tokens: list[str], source_words: list[str], hypothesis: Hypothesis
-) -> list[str]:
+def _with_source_words(tokens: list[str], source_words: list[str], hypothesis: Hypothesis) -> list[str]:
     """Each ``<unk>`` replaced by the source word, ``<eos>`` not being one, that it attends to."""
     links = argmax_links(hypothesis.weights[:, : len(source_words)])
     nearest = {row: source_words[place] for place, row in links}
-    return [
-        nearest.get(row, token) if token == UNKNOWN else token for row, token in enumerate(tokens)
-    ]
+    return [nearest.get(row, token) if token == UNKNOWN else token for row, token in enumerate(tokens)]
 
 
 def _require_same_tokens(side: str, place: int, first: Tokenizer, other: Tokenizer) -> None:

@@ -49,9 +49,7 @@ def agreed_weights(
     """
     both = forward, forward if backward is None else [each.T for each in backward]
     sizes = [tuple(map(min, a.shape, b.shape)) for a, b in zip(*both, strict=True)]
-    ahead, behind = (
-        [_base(each[:t, :s]) for each, (t, s) in zip(side, sizes, strict=True)] for side in both
-    )
+    ahead, behind = ([_base(each[:t, :s]) for each, (t, s) in zip(side, sizes, strict=True)] for side in both)
     sources = _numbers([x[:s] for (x, _), (_, s) in zip(texts, sizes, strict=True)])
     targets = _numbers([y[:t] for (_, y), (t, _) in zip(texts, sizes, strict=True)])
     many = 1 + max(int(each.max(initial=0)) for each in sources)

@@ -12,8 +12,8 @@ from operator import add
 import numpy as np
 import numpy.typing as npt
 
-from seq2seq.evaluation.spelling import as_bytes, as_text, letters, places, said
 from seq2seq.data.vocabulary import BEGIN, END, PADDING, SPACE_MARK
+from seq2seq.evaluation.spelling import as_bytes, as_text, letters, places, said
 
 Links = frozenset[tuple[int, int]]
 Words = Collection[int]
@@ -168,8 +168,7 @@ def word_indices(tokens: Sequence[str], words: Sequence[str] | None = None) -> l
     if not given:
         return [None] * len(tokens)
     spelt = [
-        b"" if token in UNWORDED else letters(text)
-        for token, text in zip(tokens, said(tokens), strict=True)
+        b"" if token in UNWORDED else letters(text) for token, text in zip(tokens, said(tokens), strict=True)
     ]
     for cased in (given, [word.lower() for word in given]):
         parts = [letters(as_bytes(word)) for word in cased]
@@ -181,9 +180,7 @@ def word_indices(tokens: Sequence[str], words: Sequence[str] | None = None) -> l
     ends = np.cumsum([len(part) for part in parts])
     # a blank piece after the last word counts as part of it
     numbers = np.minimum(np.searchsorted(ends, starts, side="right"), len(ends) - 1).tolist()
-    return [
-        None if token in UNWORDED else number for token, number in zip(tokens, numbers, strict=True)
-    ]
+    return [None if token in UNWORDED else number for token, number in zip(tokens, numbers, strict=True)]
 
 
 def _own_words(tokens: Sequence[str]) -> list[str]:

@@ -30,7 +30,7 @@ def bleu_metric(language: str, *, lowercase: bool = False, effective_order: bool
         lowercase: lower-case the text first.
         effective_order: only the orders that a sentence is long enough for.
     """
-    from sacrebleu.metrics.bleu import BLEU  # noqa: PLC0415 - when something is scored
+    from sacrebleu.metrics.bleu import BLEU
 
     tokens = _tokens(base_language(language))
     return BLEU(lowercase=lowercase, effective_order=effective_order, **tokens)
@@ -39,16 +39,14 @@ def bleu_metric(language: str, *, lowercase: bool = False, effective_order: bool
 @cache
 def _tokens(language: str) -> dict[str, Any]:
     """What to tell sacreBLEU: the language, or the tokens where its choice will not do."""
-    from sacrebleu.metrics.bleu import BLEU  # noqa: PLC0415
+    from sacrebleu.metrics.bleu import BLEU
 
     told: dict[str, Any] = {"trg_lang": language}
     try:
         chosen = BLEU(**told).tokenizer_signature
     except RuntimeError:  # the words of Japanese and Korean need MeCab
         package = f"sacrebleu[{language}]"
-        print(
-            f"WARNING: BLEU of {language} counts characters: {package} is missing", file=sys.stderr
-        )
+        print(f"WARNING: BLEU of {language} counts characters: {package} is missing", file=sys.stderr)
         return CHARACTERS
     return CHARACTERS if language in UNSPACED and chosen == "13a" else told
 

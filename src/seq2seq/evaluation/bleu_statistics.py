@@ -11,9 +11,7 @@ NUM_STATISTICS = 10
 """Of a sentence: its length, that of the reference, n-grams found in it and n-grams, n = 1 … 4."""
 
 
-def sentence_statistics(
-    hypotheses: Sequence[str], references: Sequence[str], language: str
-) -> NDArray:
+def sentence_statistics(hypotheses: Sequence[str], references: Sequence[str], language: str) -> NDArray:
     """The counts of each sentence, (sentences, `NUM_STATISTICS`), as sacreBLEU makes them.
 
     Args:

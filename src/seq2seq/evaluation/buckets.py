@@ -70,8 +70,6 @@ def bucket_table(title: str, buckets: Sequence[Bucket]) -> str:
         title: what the sentences are sorted by.
         buckets: the rows.
     """
-    rows = (
-        f"{b.name:<26}{b.num_sentences:>12,}{b.bleu:>12.2f}{b.length_ratio:>12.2f}" for b in buckets
-    )
+    rows = (f"{b.name:<26}{b.num_sentences:>12,}{b.bleu:>12.2f}{b.length_ratio:>12.2f}" for b in buckets)
     head = f"{title:<26}{'sentences':>12}{'BLEU':>12}{'length':>12}"
     return "\n".join([head, *rows])

@@ -65,7 +65,7 @@ def metric(title: str, **options: Any) -> Callable[[Scorer], Metric]:
 
 def _chrf(hypotheses: Texts, references: Texts, _: str) -> float:
     """chrF2 (Popović 2015), the same for all languages."""
-    from sacrebleu.metrics.chrf import CHRF  # noqa: PLC0415
+    from sacrebleu.metrics.chrf import CHRF
 
     return CHRF().corpus_score(hypotheses, [references]).score
 
@@ -75,7 +75,7 @@ def _ter(hypotheses: Texts, references: Texts, _: str) -> float:
 
     Edits, of which the shift of a phrase is one, for a hundred words of the references.
     """
-    from sacrebleu.metrics.ter import TER  # noqa: PLC0415
+    from sacrebleu.metrics.ter import TER
 
     return TER().corpus_score(hypotheses, [references]).score
 
@@ -122,15 +122,12 @@ def _lowercase_bleu(hypotheses: Texts, references: Texts, language: str) -> floa
     return bleu_metric(language, lowercase=True).corpus_score(hypotheses, [references]).score
 
 
-def _moses_bleu(
-    hypotheses: Texts, references: Texts, language: str, *, split_hyphens: bool
-) -> float:
-    from sacrebleu.metrics.bleu import BLEU  # noqa: PLC0415
+def _moses_bleu(hypotheses: Texts, references: Texts, language: str, *, split_hyphens: bool) -> float:
+    from sacrebleu.metrics.bleu import BLEU
 
     scorer = BLEU(tokenize="none", force=True)  # force: the tokens are meant to be split already
     found, wanted = (
-        moses_tokens(texts, language, split_hyphens=split_hyphens)
-        for texts in (hypotheses, references)
+        moses_tokens(texts, language, split_hyphens=split_hyphens) for texts in (hypotheses, references)
     )
     return scorer.corpus_score(found, [wanted]).score
 
@@ -164,32 +161,30 @@ def moses_tokens(sentences: Texts, language: str, *, split_hyphens: bool) -> lis
 @cache
 def _tools(language: str) -> tuple[Any, Any]:
     """Made once a language: they read files and compile many expressions."""
-    from sacremoses import MosesPunctNormalizer, MosesTokenizer  # noqa: PLC0415
+    from sacremoses import MosesPunctNormalizer, MosesTokenizer
 
     return MosesPunctNormalizer(language), MosesTokenizer(language)
 
 
 METRICS: dict[str, Metric] = {
-        "loss": Metric("loss", None, "min", is_quick=True),
-        "perplexity": Metric("perplexity", None, "min", is_quick=True),
-        "accuracy": Metric("accuracy", None, is_quick=True),
-        "aer": Metric(
-            "AER", None, "min", is_quick=True, needs="alignments", logged="alignment/aer"
-        ),
-        "bleu": Metric("BLEU", cased_bleu, is_quick=True, brief="BLEU"),
-        "bleu_lowercase": Metric("BLEU, lower-cased", _lowercase_bleu, brief="lower-cased"),
-        "bleu_moses": Metric(
-            "BLEU, lower-cased, Moses", partial(_moses_bleu, split_hyphens=True), needs="spaces"
-        ),
-        "bleu_moses_whole": Metric(
-            "  its hyphens not split", partial(_moses_bleu, split_hyphens=False), needs="spaces"
-        ),
-        "chrf": Metric("chrF", _chrf, is_quick=True, brief="chrF"),
-        "ter": Metric("TER", _ter, "min", needs="spaces"),
-        "wer": Metric("token error rate", _token_errors, "min", is_quick=True),
-        "repetition": Metric("repeated words", partial(_excess, least=1), "min"),
-        "omission": Metric("omitted words", _dropped, "min"),
-        "exact_match": Metric("exact match", _exact_matches, is_quick=True),
+    "loss": Metric("loss", None, "min", is_quick=True),
+    "perplexity": Metric("perplexity", None, "min", is_quick=True),
+    "accuracy": Metric("accuracy", None, is_quick=True),
+    "aer": Metric("AER", None, "min", is_quick=True, needs="alignments", logged="alignment/aer"),
+    "bleu": Metric("BLEU", cased_bleu, is_quick=True, brief="BLEU"),
+    "bleu_lowercase": Metric("BLEU, lower-cased", _lowercase_bleu, brief="lower-cased"),
+    "bleu_moses": Metric(
+        "BLEU, lower-cased, Moses", partial(_moses_bleu, split_hyphens=True), needs="spaces"
+    ),
+    "bleu_moses_whole": Metric(
+        "  its hyphens not split", partial(_moses_bleu, split_hyphens=False), needs="spaces"
+    ),
+    "chrf": Metric("chrF", _chrf, is_quick=True, brief="chrF"),
+    "ter": Metric("TER", _ter, "min", needs="spaces"),
+    "wer": Metric("token error rate", _token_errors, "min", is_quick=True),
+    "repetition": Metric("repeated words", partial(_excess, least=1), "min"),
+    "omission": Metric("omitted words", _dropped, "min"),
+    "exact_match": Metric("exact match", _exact_matches, is_quick=True),
 }
 """All metrics by name; scores are 0 to 100. Those in Moses's tokens are as published results."""
 

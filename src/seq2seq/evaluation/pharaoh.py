@@ -7,9 +7,9 @@ a sure link, and ``i?j`` or ``ipj`` a possible one. A blank line is a pair witho
 import re
 from pathlib import Path
 
+from seq2seq.data.text import read_lines
 from seq2seq.errors import InputError
 from seq2seq.evaluation.alignment import GoldAlignment, Links
-from seq2seq.data.text import read_lines
 
 _LINK = re.compile(r"([0-9]{1,6})([-?p])([0-9]{1,6})")
 
@@ -60,9 +60,7 @@ def read_pharaoh(path: Path) -> list[GoldAlignment]:
     return alignments
 
 
-def require_within(
-    gold: GoldAlignment, num_source: int, num_target: int, where: str
-) -> GoldAlignment:
+def require_within(gold: GoldAlignment, num_source: int, num_target: int, where: str) -> GoldAlignment:
     """The alignment itself, if all its words exist.
 
     Raises:

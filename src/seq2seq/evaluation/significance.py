@@ -72,9 +72,7 @@ class Comparison:
         return f"{verdict} ({p}{'' if self.knows_seeds else ', one seed'})"
 
 
-def statistics_of(
-    translations: Sequence[Sequence[str]], references: Sequence[str], language: str
-) -> NDArray:
+def statistics_of(translations: Sequence[Sequence[str]], references: Sequence[str], language: str) -> NDArray:
     """The counts that `compare` wants of a setting, (seeds, sentences, `NUM_STATISTICS`).
 
     Args:
@@ -144,9 +142,7 @@ def interval_of(statistics: NDArray, level: float) -> tuple[float, float]:
     return low, high
 
 
-def _drawn_scores(
-    statistics: NDArray, count: int, generator: np.random.Generator, score: Score
-) -> NDArray:
+def _drawn_scores(statistics: NDArray, count: int, generator: np.random.Generator, score: Score) -> NDArray:
     """The score of each model, (`count`, models), on sentences that are drawn with replacement."""
     num_models, size, _ = statistics.shape
     by_sentence = statistics.transpose(1, 0, 2).reshape(size, -1)

@@ -78,7 +78,9 @@ def load_model_folder(path: str | Path, *, trust_custom_code: bool = False) -> S
     config_path, weights_path = folder / "config.json", folder / "model.safetensors"
     if not config_path.is_file():
         if (folder / "model.json").exists() or (path / "model" / "model.json").exists():
-            raise InputError(f"{path} was written by version 0.2, which this version cannot read: train again")
+            raise InputError(
+                f"{path} was written by version 0.2, which this version cannot read: train again"
+            )
         if not path.exists():
             raise InputError(f"{path}: there is no such folder; give a run folder or a model folder")
         raise InputError(f"{path} holds no config.json: give a run folder or its model/ folder")
@@ -117,7 +119,9 @@ def load_model_folder(path: str | Path, *, trust_custom_code: bool = False) -> S
         model.load_state_dict(weights | {n: weights[owner] for n, owner in tied_names(model).items()})
     except (OSError, SafetensorError, RuntimeError, TypeError, ValueError, MemoryError) as error:
         reason = " ".join(f"{error}".split())
-        prefix = f"{folder}: " if isinstance(error, InputError) else f"{weights_path} does not hold its weights: "
+        prefix = (
+            f"{folder}: " if isinstance(error, InputError) else f"{weights_path} does not hold its weights: "
+        )
         raise InputError(f"{prefix}{reason:.300}") from error
     return SavedModel(model.eval(), source, target, limits)
 

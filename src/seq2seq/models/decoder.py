@@ -57,9 +57,7 @@ class Decoder(nn.Module, ABC):
         )
 
     @abstractmethod
-    def step(
-        self, tokens: Tensor, state: State, memory: Memory
-    ) -> tuple[Tensor, State, Tensor | None]:
+    def step(self, tokens: Tensor, state: State, memory: Memory) -> tuple[Tensor, State, Tensor | None]:
         """Advance by one token.
 
         A search gives several rows to each sentence, N = B K, those of a sentence beside each other. They

@@ -47,15 +47,12 @@ class LengthLimits:
             target_lengths: those of their translations.
         """
         num_source, num_target = (
-            int(lengths.sum(dtype=np.int64)) + len(lengths)
-            for lengths in (source_lengths, target_lengths)
+            int(lengths.sum(dtype=np.int64)) + len(lengths) for lengths in (source_lengths, target_lengths)
         )
         ratio = num_target / num_source
         return cls(max_ratio=ceil(200 * ratio) / 100, max_extra=ceil(10 * max(1.0, ratio)))
 
-    def num_over(
-        self, source_lengths: NDArray[np.integer], target_lengths: NDArray[np.integer]
-    ) -> int:
+    def num_over(self, source_lengths: NDArray[np.integer], target_lengths: NDArray[np.integer]) -> int:
         """How many translations are longer than they may be; lengths as in `fitted`."""
         sources = torch.from_numpy(source_lengths.astype(np.int64)) + 1
         return int((target_lengths + 1 > self.greatest(sources).numpy()).sum())

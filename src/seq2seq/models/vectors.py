@@ -40,7 +40,9 @@ def load_vectors(path: str | Path, tokens: Sequence[str], embedding: nn.Embeddin
             wanted.setdefault(name, []).append(index)
     found: dict[int, bool] = {}  # id -> whether the token itself had a vector
     try:
-        opened = gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8")
+        opened = (
+            gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8")
+        )
         with opened as file, torch.no_grad():
             for number, line in enumerate(file, start=1):
                 token, *numbers = line.rstrip(" \r\n").split(" ")

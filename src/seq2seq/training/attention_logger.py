@@ -83,7 +83,9 @@ class AttentionLogger(Callback):
         for text in self.texts:
             source, _, target = (part.strip() for part in text.partition("|||"))
             if not source:
-                raise InputError(f"callbacks.attention.texts holds {text!r}: give source, or source ||| target")
+                raise InputError(
+                    f"callbacks.attention.texts holds {text!r}: give source, or source ||| target"
+                )
             own.append(SentencePair(source, target))
         self._tags = [f"attention/{place}" for place in places]
         self._tags += [f"attention/text {number}" for number in range(1, len(own) + 1)]

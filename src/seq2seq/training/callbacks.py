@@ -37,7 +37,10 @@ class EpochLines(Callback):
         if not trainer.is_global_zero:
             return
         values = {name: float(value) for name, value in trainer.callback_metrics.items()}
-        parts = [f"epoch {trainer.current_epoch + 1:>3}/{trainer.max_epochs}", f"step {trainer.global_step:>6}"]
+        parts = [
+            f"epoch {trainer.current_epoch + 1:>3}/{trainer.max_epochs}",
+            f"step {trainer.global_step:>6}",
+        ]
         for name, title in (("train/loss", "loss"), ("val/loss", "val loss")):
             if name in values:
                 parts.append(f"{title} {values[name]:.3f}")
@@ -75,7 +78,9 @@ class TranslationSamples(Callback):
             for place in places
         ]
         cells = [" | ".join(text.replace("|", "\\|") for text in row) for row in rows]
-        table = "\n".join(["| source | reference | translation |", "|---|---|---|", *(f"| {c} |" for c in cells)])
+        table = "\n".join(
+            ["| source | reference | translation |", "|---|---|---|", *(f"| {c} |" for c in cells)]
+        )
         for logger in trainer.loggers:
             if rows and hasattr(logger.experiment, "add_text"):
                 logger.experiment.add_text("translations", table, trainer.global_step)
@@ -94,7 +99,7 @@ class ResumeState(Callback):
     def state_dict(self) -> dict[str, Any]:
         """Return the states of Python's, numpy's and torch's generators."""
         version, numbers, gauss = random.getstate()
-        name, keys, place, has_gauss, cached = np.random.get_state()  # noqa: NPY002 - the global one
+        name, keys, place, has_gauss, cached = np.random.get_state()
         state: dict[str, Any] = {
             "torch": torch.get_rng_state(),
             "python": [version, list(numbers), gauss],
@@ -116,7 +121,7 @@ class ResumeState(Callback):
         version, numbers, gauss = self._restored["python"]
         random.setstate((version, tuple(numbers), gauss))
         name, keys, place, has_gauss, cached = self._restored["numpy"]
-        np.random.set_state((name, keys.cpu().numpy().astype(np.uint32), place, has_gauss, cached))  # noqa: NPY002
+        np.random.set_state((name, keys.cpu().numpy().astype(np.uint32), place, has_gauss, cached))
         if "cuda" in self._restored and torch.cuda.is_available():
             torch.cuda.set_rng_state(self._restored["cuda"].cpu())
         self._restored = None
@@ -167,13 +172,17 @@ class StopOnSignal(Callback):
         path = Path(folder) / "last.ckpt"
         trainer.save_checkpoint(path)
         name = signal.Signals(self._received).name
-        raise TrainingInterrupted(self._received, f"stopped by {name}, saved {path}; the same command continues")
+        raise TrainingInterrupted(
+            self._received, f"stopped by {name}, saved {path}; the same command continues"
+        )
 
     def teardown(self, trainer: pl.Trainer, pl_module: pl.LightningModule, stage: str) -> None:
         """Give the signals back."""
         self._restore()
 
-    def on_exception(self, trainer: pl.Trainer, pl_module: pl.LightningModule, exception: BaseException) -> None:
+    def on_exception(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, exception: BaseException
+    ) -> None:
         """Give the signals back."""
         self._restore()
 

@@ -44,7 +44,10 @@ class DurableCheckpointIO(TorchCheckpointIO):
             ) from error
 
     def load_checkpoint(
-        self, path: str | Path, map_location: Any = lambda storage, _: storage, weights_only: bool | None = None
+        self,
+        path: str | Path,
+        map_location: Any = lambda storage, _: storage,
+        weights_only: bool | None = None,
     ) -> dict[str, Any]:
         """Read a checkpoint without running code, or the one before it where it is damaged.
 

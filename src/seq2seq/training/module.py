@@ -318,7 +318,9 @@ class TranslationModule(pl.LightningModule):
         if self.translations:
             data = self.trainer.datamodule
             references = [getattr(data, split).pairs[index].target for index in self.translations]
-            scores = scores_of([*self.translations.values()], references, data.target_language, only_quick=True)
+            scores = scores_of(
+                [*self.translations.values()], references, data.target_language, only_quick=True
+            )
             values |= {f"{prefix}/{name}": score for name, score in scores.items()}
         if health.num_tokens:
             values |= {f"attention/{name}": value for name, value in health.metrics().items()}

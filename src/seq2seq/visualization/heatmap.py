@@ -79,7 +79,11 @@ class AttentionFigure:
         self.axes = self.figure.add_subplot()
 
     def draw(
-        self, weights: npt.ArrayLike, source_tokens: Sequence[str], target_tokens: Sequence[str], **options: Any
+        self,
+        weights: npt.ArrayLike,
+        source_tokens: Sequence[str],
+        target_tokens: Sequence[str],
+        **options: Any,
     ) -> Figure:
         """Draw weights, see `draw`, and return the figure, which the next call draws over."""
         width = 1.2 + CELL * len(source_tokens)

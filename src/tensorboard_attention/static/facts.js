@@ -16,9 +16,9 @@ const NOTHING = [
   "No attention has been recorded in this log folder yet.",
   "Runs of seq2seq record it at every validation; from any other PyTorch model:",
 ];
-const EXAMPLE = `from seq2seq.tensorboard.records import log_attention
+const EXAMPLE = `from tensorboard_attention import add_attention
 
-log_attention(writer, "attention/0", weights, source_tokens, target_tokens, step)`;
+add_attention(writer, "attention/0", weights, source_tokens, target_tokens, step)`;
 
 export function formatNumber(value, digits) {
   if (value === null || value === undefined) return "–";

@@ -1,4 +1,4 @@
-// The network: a GRU encoder, and the Bahdanau decoder of seq2seq.model.decoder step by step.
+// The network: a GRU encoder, and the Bahdanau decoder of seq2seq.models.bahdanau step by step.
 
 import { arrayOf, inner, joined, logSoftmax, plus, product, rowAt, sigmoid, weightedMean } from "./arrays.js";
 
@@ -23,7 +23,7 @@ export class Network {
     this.scoreWeight = this.arrays.get("decoder.attention.score.score_weight");
     this.inverseWidth = this.arrays.get("decoder.attention.score.inverse_width")?.[0];
     this.tokenGates = new Map();
-    this.layers = Array.from({ length: spec.num_layers }, (_, layer) => (layer ? `decoder.upper_layers.${layer - 1}` : "decoder.first_layer"));
+    this.layers = Array.from({ length: spec.num_layers }, (_, layer) => `decoder.stack.cells.${layer}`);
   }
 
   // W x + b; x itself where the model has no such matrix.
@@ -42,32 +42,34 @@ export class Network {
   // layers. W c = sum over j of w_j (W m_j): so what a token gives the gates is the same for all steps
   // and hypotheses.
   encode(ids) {
-    let states = ids.map((id) => rowAt(this.arrays.get("encoder.embedding.weight"), id));
+    let states = ids.map((id) => rowAt(this.arrays.get("source_embedding.weight"), id));
     const finals = this.layers.map((_, layer) => {
-      const ways = [this.read(`l${layer}`, states)];
-      if (this.spec.bidirectional) ways.push(this.read(`l${layer}_reverse`, [...states].reverse()).reverse());
+      const ways = [this.read(layer, "", states)];
+      if (this.spec.bidirectional) ways.push(this.read(layer, "_reverse", [...states].reverse()).reverse());
       states = states.map((_, place) => joined(...ways.map((way) => way[place])));
       return joined(...ways.map((way, number) => way.at(number ? 0 : -1)));
     });
-    const keys = states.map((state) => this.linear("decoder.key_projection", state));
+    const keys = states.map((state) => this.linear("decoder.attention.key_projection", state));
     const gates = states.map((state) => this.linear("decoder.context_gates", state));
     return { states, keys, projected: keys.map((key) => this.linear("decoder.attention.score.key_projection", key)), gates, finals };
   }
 
   // The states of one direction of an encoder's layer, in the order in which it reads.
-  read(name, inputs) {
-    const gates = (kind, vector) => this.affine(`encoder.gru.weight_${kind}_${name}`, `encoder.gru.bias_${kind}_${name}`, vector);
+  read(layer, direction, inputs) {
+    const name = (part, kind) => `encoder.layers.${layer}.${part}_${kind}_l0${direction}`;
+    const gates = (kind, vector) => this.affine(name("weight", kind), name("bias", kind), vector);
     let state = new Float64Array(this.spec.encoder_hidden_size);
     return inputs.map((input) => (state = gruCell(gates("ih", input), gates("hh", state), state).state));
   }
 
   // The decoder's state before its first step: a vector for each layer.
   start({ finals }) {
-    if (this.spec.initial_state === "zeros") return finals.map(() => new Float64Array(this.spec.decoder_hidden_size));
-    return finals.map((final, layer) => {
-      const name = `decoder.bridge.${layer}.0`;
-      return this.arrays.has(`${name}.weight`) ? this.linear(name, final).map(Math.tanh) : final;
-    });
+    const size = this.spec.decoder_hidden_size;
+    if (this.spec.initial_state === "zeros") return this.layers.map(() => new Float64Array(size));
+    const summary = joined(...finals);
+    const isLinear = this.arrays.has("decoder.bridge.projection.weight");
+    const states = isLinear ? this.linear("decoder.bridge.projection", summary).map(Math.tanh) : summary;
+    return this.layers.map((_, layer) => states.slice(layer * size, (layer + 1) * size));
   }
 
   // One step with everything that it computes; `given` stands in the place of the softmax.
@@ -88,7 +90,7 @@ export class Network {
   // What a token gives the gates: what is said is said again, by other hypotheses and while one types.
   gatesOf(token, embedded) {
     if (this.tokenGates.size === MOST_GATES) this.tokenGates.clear();
-    if (!this.tokenGates.has(token)) this.tokenGates.set(token, this.linear("decoder.first_layer.input_gates", embedded));
+    if (!this.tokenGates.has(token)) this.tokenGates.set(token, this.linear("decoder.stack.cells.0.input_gates", embedded));
     return this.tokenGates.get(token);
   }
 

@@ -1,4 +1,4 @@
-// Beam search by the rules of seq2seq.decoding.beam; a beam of one is greedy search.
+// Beam search by the rules of seq2seq.decoding.search; a beam of one is greedy search.
 
 import { BEGIN_ID, END_ID, PADDING_ID } from "./vocabulary.js";
 
@@ -8,10 +8,10 @@ const PENALTIES = {
   gnmt: (length, alpha) => ((5 + length) / 6) ** alpha,
 };
 
-// Both bounds of seq2seq.decoding.lengths, which count <eos>.
-export function boundsOf({ min_factor, max_factor, max_extra }, sourceLength) {
-  const greatest = Math.max(1, Math.floor(max_factor * sourceLength) + max_extra);
-  return { least: Math.min(Math.floor(min_factor * sourceLength), greatest), greatest };
+// Both bounds of seq2seq.decoding.search, which count <eos>.
+export function boundsOf({ min_ratio, max_ratio, max_extra }, sourceLength) {
+  const greatest = Math.max(1, Math.floor(max_ratio * sourceLength) + max_extra);
+  return { least: Math.min(Math.floor(min_ratio * sourceLength), greatest), greatest };
 }
 
 // The best hypothesis, and all that the search has seen, step by step. A node of it: {parent, token,

@@ -9,7 +9,7 @@ import { LETTERS, SPLITTERS } from "./words.js";
 
 const MOST_TOKENS = 200; // of a sentence: the page answers while one types
 
-// One language: seq2seq.text.codec.
+// One language: seq2seq.data.
 class Codec {
   constructor({ kind, language, lowercase, tokens, scores, casing }) {
     Object.assign(this, { language, lowercase, tokens, casing });
@@ -33,7 +33,7 @@ class Codec {
   }
 }
 
-// Capital letters by what is usual: seq2seq.text.casing.
+// Capital letters by what is usual: seq2seq.data.tokenizers.
 function restored(text, { forms, capital_start }) {
   const cased = text.replace(LETTERS, (word) => (Object.hasOwn(forms, word) ? forms[word] : word));
   const [start = ""] = cased;

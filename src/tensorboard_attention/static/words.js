@@ -1,4 +1,4 @@
-// Text to words and back, as seq2seq.text.words and seq2seq.text.splitters do. JavaScript's own \w, \s
+// Text to words and back, as seq2seq.data and seq2seq.data do. JavaScript's own \w, \s
 // and \b differ from Python's, so they are spelt out.
 
 const LETTER = String.raw`[\p{L}\p{N}_]`;

@@ -1,0 +1,302 @@
+"""What users of Hydra and Lightning try first, typed as they type it."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from tests.conftest import ROOT, TINY
+
+PARTS = '''
+"""Parts of the user's own."""
+import torch
+from lightning.pytorch.callbacks import Callback
+from lightning.pytorch.loggers import CSVLogger
+from torch import nn
+from seq2seq.attention import AdditiveScore
+from seq2seq.data import Splits, Tokenizer, TranslationDataModule
+from seq2seq.models.decoder import Decoder
+from seq2seq.models.layers import Bridge
+
+
+class Cosine(nn.Module):
+    needs_equal_sizes = True
+
+    def __init__(self, query_size, key_size, sharpness=5.0):
+        super().__init__()
+        self.sharpness = sharpness
+
+    def forward(self, queries, keys, projected_keys=None):
+        return self.sharpness * nn.functional.normalize(queries, dim=-1) @ nn.functional.normalize(keys, dim=-1).mT
+
+
+class Convolution(nn.Module):
+    def __init__(self, input_size, hidden_size=16, width=3):
+        super().__init__()
+        self.output_size = self.summary_size = hidden_size
+        self.layer = nn.Conv1d(input_size, hidden_size, width, padding=width // 2)
+
+    def forward(self, embedded, lengths):
+        states = torch.relu(self.layer(embedded.mT)).mT
+        mask = torch.arange(states.shape[1]) < lengths.unsqueeze(1)
+        states = states * mask.unsqueeze(-1)
+        return states, states.sum(1) / lengths.unsqueeze(1)
+
+
+class OneCell(Decoder):
+    def __init__(self, embedding, memory_size, summary_size, *, attention, tie_output=False, hidden_size=16):
+        super().__init__()
+        self.embedding = embedding
+        self.attention = attention(query_size=hidden_size, memory_size=memory_size)
+        self.cell = nn.GRUCell(embedding.embedding_dim + memory_size, hidden_size)
+        self.bridge = Bridge("linear", summary_size, hidden_size, 1)
+        self.output = nn.Linear(hidden_size, embedding.num_embeddings)
+
+    def step(self, tokens, state, memory):
+        hidden, *of_attention = state
+        context, weights, of_attention = self.attention(hidden, memory, tuple(of_attention))
+        hidden = self.cell(torch.cat([self.embedding(tokens), context], dim=-1), hidden)
+        return hidden, (hidden, *of_attention), weights
+
+
+def halving(optimizer, every=3):
+    return torch.optim.lr_scheduler.StepLR(optimizer, every, gamma=0.5)
+
+
+class Shout(Callback):
+    def __init__(self, word="HEARD"):
+        self.word = word
+
+    def on_train_start(self, trainer, module):
+        print(self.word)
+
+
+class Letters(TranslationDataModule):
+    def read(self):
+        from seq2seq.data import SentencePair
+        pairs = [SentencePair(f"{a} {b}", f"{b} {a}") for a in "abcdef" for b in "ghijkl"]
+        return Splits(pairs[:30], pairs[30:])
+
+
+class Halves(Tokenizer):
+    def split(self, text):
+        return [part for word in text.split() for part in (word[: len(word) // 2], word[len(word) // 2 :]) if part]
+
+    def join(self, tokens):
+        return " ".join(tokens)
+
+
+class Broken(Convolution):
+    def forward(self, embedded, lengths):
+        return super().forward(embedded[..., :-1], lengths)
+'''
+
+
+@pytest.fixture
+def here(tmp_path):
+    (tmp_path / "mine.py").write_text(PARTS)
+    return tmp_path
+
+
+def finished(here, name="debug_fast", experiment="baseline"):
+    return json.loads((here / "runs" / experiment / name / "metrics.json").read_text())
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        ["model.decoder.attention.score._target_=mine.Cosine", "~model.decoder.attention.score.hidden_size"],
+        [
+            "model.encoder._target_=mine.Convolution",
+            *(f"~model.encoder.{key}" for key in ("num_layers", "bidirectional", "dropout", "variational_dropout")),
+        ],
+        [
+            "model.decoder._target_=mine.OneCell",
+            "model.tie_embeddings=none",
+            *(f"~model.decoder.{key}" for key in ("num_layers", "dropout", "variational_dropout", "cell", "readout_size",
+                                                  "initial_state", "query_with_embedding")),
+        ],
+        ["optimizer=adamw", "+optimizer.betas=[0.9,0.98]"],
+        ["optimizer=sgd"],
+        ["scheduler._target_=mine.halving", "~scheduler.warmup_steps", "~scheduler.final_fraction"],
+        ["scheduler=plateau"],
+        ["+callbacks.mine._target_=mine.Shout", "+callbacks.mine.word=HEARD"],
+        ["logger.mine._target_=lightning.pytorch.loggers.CSVLogger", "+logger.mine.save_dir=logs"],
+        ["logger=csv"],
+        ["logger=[tensorboard,csv]"],
+        ["data._target_=mine.Letters"],
+        ["data.tokenizer._target_=mine.Halves", "~data.tokenizer.rules"],
+        ["+trainer.limit_train_batches=2"],
+        ["trainer.accelerator=cpu"],
+        ["model=lstm"],
+        ["callbacks=early_stopping"],
+        ["callbacks=epoch_mean"],
+        ["module.rdrop_alpha=1", "module.word_dropout=0.1", "module.label_smoothing=0.1"],
+        ["module.guided_alignment_weight=0.3"],
+        ["trainer.accumulate_grad_batches=2"],
+        ["trainer.precision=bf16-mixed"],
+    ],
+    ids=lambda overrides: overrides[0],
+)  # fmt: skip
+def test_a_choice_of_the_users_trains(here, program, overrides):
+    if overrides[0].startswith("logger.mine"):
+        overrides = [f"+{overrides[0]}", overrides[1]]
+    scheduler = [] if any("scheduler" in each for each in overrides) else ["scheduler.warmup_steps=2"]
+    tiny = [each for each in TINY if not each.startswith("scheduler")]
+    done = program(*tiny, *scheduler, *overrides, cwd=here, check=0)
+    assert finished(here)["test"]["greedy"]["num_sentences"] > 0
+    if "mine.Shout" in str(overrides):
+        assert "HEARD" in done.text
+
+
+def test_a_transformer_encoder_trains_in_place_of_a_recurrent_one(here, program):
+    (here / "own" / "encoder").mkdir(parents=True)
+    (here / "own" / "encoder" / "small_transformer.yaml").write_text(
+        "# @package model.encoder\n_target_: seq2seq.models.TransformerEncoder\n_partial_: true\n"
+        "num_layers: 1\nheads: 2\ndropout: 0.1\n"
+    )
+    removed = [f"~model.encoder.{key}" for key in ("hidden_size",)]
+    program(*TINY, "--config-dir", "own", "encoder=small_transformer", *removed, cwd=here, check=0)
+    config = json.loads((here / "runs/baseline/debug_fast/model/config.json").read_text())
+    assert config["model"]["encoder"]["_target_"].endswith("TransformerEncoder")
+
+
+def test_fast_dev_run_leaves_no_run(here, program):
+    program(*TINY, "trainer.fast_dev_run=true", cwd=here, check=0)
+    assert not (here / "runs/baseline/debug_fast/metrics.json").exists()
+    assert not (here / "runs/baseline/debug_fast/config.yaml").exists()
+
+
+def test_an_environment_variable_names_the_data(here, program):
+    for side in ("en", "fr"):
+        (here / f"text.{side}").write_text("".join(f"{side} {n} word{n % 7} .\n" for n in range(60)))
+    line = ["data=parallel", "data.train.source=${oc.env:TEXT}.en", "data.train.target=${oc.env:TEXT}.fr",
+            "data.validation.fraction=0.2", "data.source_language=en", "data.target_language=fr",
+            "tokenizer=words", "data.tokenizer.truecase=false"]  # fmt: skip
+    program(*TINY, *line, cwd=here, check=0, TEXT=str(here / "text"))
+    assert finished(here)["val"]["greedy"]["num_sentences"] >= 12
+
+
+def test_hydra_run_dir_is_the_folder_of_the_run(here, program):
+    program(*TINY, "hydra.run.dir=elsewhere/mine", cwd=here, check=0)
+    assert (here / "elsewhere/mine/metrics.json").is_file()
+    assert (here / "elsewhere/mine/.hydra/overrides.yaml").is_file()
+    assert list((here / "elsewhere/mine").glob("events*"))
+
+
+def test_a_config_dir_brings_experiments(here, program):
+    (here / "own" / "experiment").mkdir(parents=True)
+    (here / "own" / "experiment" / "mine.yaml").write_text(
+        "# @package _global_\ndefaults:\n  - override /attention: dot\nexperiment_name: mine\nseed: 7\n"
+    )
+    program("--config-dir", "own", "experiment=mine", *TINY, cwd=here, check=0)
+    assert finished(here, experiment="mine")
+    assert "seed: 7" in (here / "runs/mine/debug_fast/config.yaml").read_text()
+
+
+def test_the_composed_configuration_is_printed(here, program):
+    done = program("--cfg", "job", "--resolve", "attention=dot", cwd=here, check=0)
+    assert "seq2seq.attention.DotScore" in done.text
+    assert not (here / "runs").exists()
+
+
+def test_help_shows_groups_keys_and_examples(here, program):
+    done = program("--help", cwd=here, check=0)
+    for expected in ("data=parallel", "attention:", "lr:", "--config-dir"):
+        assert expected in done.text
+
+
+def test_a_sweep_runs_each_job_in_the_folder_of_the_run_alone(here, program):
+    tiny = [each for each in TINY if each != "debug=fast"] + ["trainer.max_epochs=1", "model.encoder.hidden_size=8"]
+    line = [*tiny, "model.decoder.hidden_size=16", "seed=1,2"]
+    done = program("-m", *line, cwd=here, check=0, timeout=300)
+    folders = sorted(path.parent.name for path in (here / "runs/baseline").glob("*/metrics.json"))
+    assert len(folders) == 2
+    assert folders[0].replace("seed=1", "seed=2") == folders[1]
+    again = program(*line[:-1], "seed=2", cwd=here, check=0)
+    assert "is finished" in again.text
+    assert "done" in done.text
+
+
+def test_a_failed_job_does_not_end_the_others(here, program):
+    tiny = [each for each in TINY if each != "debug=fast"] + ["trainer.max_epochs=1", "model.decoder.hidden_size=16"]
+    done = program("-m", *tiny, "data.batch_size=16", "data.max_length=1,30", cwd=here, timeout=300)
+    assert done.status not in (0, None)
+    assert len(list((here / "runs/baseline").glob("*/metrics.json"))) == 1
+    assert "no training pair is left" in done.text
+
+
+def test_joblib_launches_a_sweep(here, program):
+    tiny = [each for each in TINY if each != "debug=fast"] + ["trainer.max_epochs=1", "model.decoder.hidden_size=16"]
+    program("-m", "hydra/launcher=joblib", "hydra.launcher.n_jobs=1", *tiny, "seed=1,2", cwd=here, check=0, timeout=300)
+    assert len(list((here / "runs/baseline").glob("*/metrics.json"))) == 2
+
+
+def test_a_checkpoint_continues_by_its_path(here, program):
+    program(*TINY, cwd=here, check=0)
+    checkpoint = here / "runs/baseline/debug_fast/checkpoints/last.ckpt"
+    program(*TINY, "name=longer", "trainer.max_epochs=2", f"ckpt_path={checkpoint}", cwd=here, check=0)
+    assert finished(here, "longer")["epochs"] == 2
+
+
+def test_load_from_checkpoint_rebuilds_the_module(tiny_run):
+    from seq2seq.training import TranslationModule
+
+    module = TranslationModule.load_from_checkpoint(tiny_run / "checkpoints" / "best.ckpt", weights_only=True)
+    state = torch.load(tiny_run / "checkpoints" / "best.ckpt", weights_only=True)["state_dict"]
+    for name, tensor in module.state_dict().items():
+        assert torch.equal(tensor, state[name])
+
+
+def test_a_part_that_fails_is_named_with_its_own_frames(here, program):
+    removed = [f"~model.encoder.{key}" for key in ("num_layers", "bidirectional", "dropout", "variational_dropout")]
+    done = program(*TINY, "model.encoder._target_=mine.Broken", *removed, cwd=here)
+    assert done.status == 1
+    assert "Broken.forward failed" in done.text or "Convolution.forward failed" in done.text
+    assert "mine.py" in done.text
+    assert len(done.text) < 3000
+
+
+@pytest.mark.long
+def test_two_processes_train_together(here):
+    tiny = [*TINY, "device=ddp", "trainer.accelerator=cpu"]
+    command = [sys.executable, str(ROOT / "train.py"), *tiny]
+    done = subprocess.run(command, cwd=here, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert finished(here)
+    runner = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", str(ROOT / "train.py")]
+    done = subprocess.run([*runner, *tiny, "name=run2"], cwd=here, capture_output=True, text=True, timeout=300,
+                          check=False)  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert finished(here, "run2")["test"] == finished(here)["test"]
+
+
+def test_twenty_lines_of_python_train(tmp_path):
+    from functools import partial
+
+    import lightning.pytorch as pl
+
+    from seq2seq.attention import AdditiveScore, Attention
+    from seq2seq.data import PairsCorpus
+    from seq2seq.models import BahdanauDecoder, GRUEncoder, build_model
+    from seq2seq.training import TranslationModule
+
+    pairs = [(f"a {n} b", f"b {n} a") for n in range(40)]
+    data = PairsCorpus(train=pairs, fraction=0.2, batch_size=8)
+    data.setup()
+    attention = partial(Attention, score=partial(AdditiveScore, hidden_size=8))
+    model = build_model(
+        encoder=partial(GRUEncoder, hidden_size=8),
+        decoder=partial(BahdanauDecoder, hidden_size=16, attention=attention),
+        source_vocab_size=data.source_tokenizer.vocab_size,
+        target_vocab_size=data.target_tokenizer.vocab_size,
+        embedding_size=8,
+    )
+    trainer = pl.Trainer(max_epochs=2, default_root_dir=tmp_path, logger=False, enable_progress_bar=False,
+                         enable_model_summary=False, accelerator="cpu", num_sanity_val_steps=0)  # fmt: skip
+    trainer.fit(TranslationModule(model), datamodule=data)
+    assert 0 < float(trainer.callback_metrics["val/loss"]) < 5
+    assert Path(trainer.checkpoint_callback.best_model_path).is_file()
