@@ -133,7 +133,8 @@ def finished(here, name="debug_fast", experiment="baseline"):
         ["trainer.accelerator=cpu"],
         ["model=lstm"],
         ["callbacks=early_stopping"],
-        ["callbacks=epoch_mean"],
+        ["averaging=epoch_mean"],
+        ["averaging=none"],
         ["module.rdrop_alpha=1", "module.word_dropout=0.1", "module.label_smoothing=0.1"],
         ["module.guided_alignment_weight=0.3"],
         ["trainer.accumulate_grad_batches=2"],
@@ -147,7 +148,7 @@ def test_a_choice_of_the_users_trains(here, program, overrides):
     scheduler = [] if any("scheduler" in each for each in overrides) else ["scheduler.warmup_steps=2"]
     tiny = [each for each in TINY if not each.startswith("scheduler")]
     done = program(*tiny, *scheduler, *overrides, cwd=here, check=0)
-    assert finished(here)["test"]["greedy"]["num_sentences"] > 0
+    assert finished(here)["val"]["greedy"]["num_sentences"] > 0
     if "mine.Shout" in str(overrides):
         assert "HEARD" in done.text
 
@@ -159,7 +160,7 @@ def test_a_transformer_encoder_trains_in_place_of_a_recurrent_one(here, program)
         "num_layers: 1\nheads: 2\ndropout: 0.1\n"
     )
     removed = [f"~model.encoder.{key}" for key in ("hidden_size",)]
-    program(*TINY, "--config-dir", "own", "encoder=small_transformer", *removed, cwd=here, check=0)
+    program("--config-dir", "own", "encoder=small_transformer", *TINY, *removed, cwd=here, check=0)
     config = json.loads((here / "runs/baseline/debug_fast/model/config.json").read_text())
     assert config["model"]["encoder"]["_target_"].endswith("TransformerEncoder")
 
@@ -213,9 +214,7 @@ def test_a_sweep_runs_each_job_in_the_folder_of_the_run_alone(here, program):
     tiny = [each for each in TINY if each != "debug=fast"] + ["trainer.max_epochs=1", "model.encoder.hidden_size=8"]
     line = [*tiny, "model.decoder.hidden_size=16", "seed=1,2"]
     done = program("-m", *line, cwd=here, check=0, timeout=300)
-    folders = sorted(path.parent.name for path in (here / "runs/baseline").glob("*/metrics.json"))
-    assert len(folders) == 2
-    assert folders[0].replace("seed=1", "seed=2") == folders[1]
+    assert len(list((here / "runs/baseline").glob("*/metrics.json"))) == 2
     again = program(*line[:-1], "seed=2", cwd=here, check=0)
     assert "is finished" in again.text
     assert "done" in done.text

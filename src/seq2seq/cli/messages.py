@@ -223,12 +223,12 @@ def matches(value: Any, hint: Any) -> bool:
 
 def user_frames(error: BaseException) -> list[traceback.FrameSummary]:
     """Return the frames of an exception that lie outside of this program and of installed packages."""
-    ours = str(Path(__file__).parents[1]) + os.sep, str(Path(__file__).parents[2] / "hydra_plugins")
+    ours = str(Path(__file__).parents[2]) + os.sep
     main = str(Path(getattr(sys.modules["__main__"], "__file__", "") or "").absolute())
     return [
         frame
         for frame in traceback.extract_tb(error.__traceback__)
-        if not frame.filename.startswith((*ours, "<", os.path.dirname(os.__file__)))
+        if not frame.filename.startswith((ours, "<", os.path.dirname(os.__file__)))
         and "site-packages" not in frame.filename
         and str(Path(frame.filename).absolute()) != main
     ]

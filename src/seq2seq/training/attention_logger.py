@@ -122,7 +122,7 @@ class AttentionLogger(Callback):
         pl_module.train()
 
     def _log(self, trainer: pl.Trainer, pl_module: pl.LightningModule, *, searches: bool) -> None:
-        if self._panel is None or not len(self._panel):
+        if self._panel is None or not len(self._panel) or trainer.fast_dev_run:
             return
         data, model, step = trainer.datamodule, pl_module.model, trainer.global_step
         batch = Batch.from_split(self._panel, list(range(len(self._panel)))).to(pl_module.device)

@@ -70,7 +70,7 @@ class TranslationSamples(Callback):
     def on_validation_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Write a Markdown table where the logger shows text."""
         data, found = trainer.datamodule, getattr(pl_module, "translations", {})
-        if trainer.sanity_checking or not trainer.is_global_zero or data is None:
+        if trainer.sanity_checking or trainer.fast_dev_run or not trainer.is_global_zero or data is None:
             return
         places = [place for place in sorted(found) if place < self.sentences]
         rows = [
