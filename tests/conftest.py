@@ -107,7 +107,9 @@ def launch():
                 os.fdopen(0, "r"), os.fdopen(1, "w", buffering=1), os.fdopen(2, "w", buffering=1)
             )  # fmt: skip
             for number in (signal.SIGINT, signal.SIGTERM):
-                signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+                signal.signal(
+                    number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
+                )
             os.environ |= {"OMP_NUM_THREADS": "1"} | environment
             from hydra.core.global_hydra import GlobalHydra
 

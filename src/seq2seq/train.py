@@ -90,6 +90,8 @@ def run(config: DictConfig, run_dir: str | Path | None = None) -> float | None:
 
     logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
     warnings.filterwarnings("ignore", ".*exists and is not empty.*")  # said of every continued run
+    warnings.filterwarnings("ignore", ".*smaller than the logging interval.*")
+    warnings.filterwarnings("ignore", ".*dirpath has changed.*")  # ckpt_path of another run
     warnings.filterwarnings("ignore", ".*isinstance.treespec, LeafSpec.*")  # Lightning's own use of torch
     warnings.filterwarnings("ignore", ".*was not created with WeightAveraging.*")
     first = (rank_zero_only.rank or 0) == 0
@@ -285,6 +287,8 @@ def _held(run_dir: Path, config: dict[str, Any]) -> dict[str, Any] | None:
     except Exception as error:
         raise InputError(f"{path} cannot be read ({error!s:.100}): give name=… or overwrite=true") from error
     old, new = _flat(before), _flat(config)
+    place = old.get("paths.run_dir")  # the folder may have been moved
+    old = {k: v.replace(place, str(run_dir)) if place and isinstance(v, str) else v for k, v in old.items()}
     differing = [
         key
         for key in dict.fromkeys([*new, *old])

@@ -211,7 +211,10 @@ def test_help_shows_groups_keys_and_examples(here, program):
 
 
 def test_a_sweep_runs_each_job_in_the_folder_of_the_run_alone(here, program):
-    tiny = [each for each in TINY if each != "debug=fast"] + ["trainer.max_epochs=1", "model.encoder.hidden_size=8"]
+    tiny = [each for each in TINY if each != "debug=fast"] + [
+        "trainer.max_epochs=1",
+        "model.encoder.hidden_size=8",
+    ]
     line = [*tiny, "model.decoder.hidden_size=16", "seed=1,2"]
     done = program("-m", *line, cwd=here, check=0, timeout=300)
     assert len(list((here / "runs/baseline").glob("*/metrics.json"))) == 2
@@ -221,7 +224,10 @@ def test_a_sweep_runs_each_job_in_the_folder_of_the_run_alone(here, program):
 
 
 def test_a_failed_job_does_not_end_the_others(here, program):
-    tiny = [each for each in TINY if each != "debug=fast"] + ["trainer.max_epochs=1", "model.decoder.hidden_size=16"]
+    tiny = [each for each in TINY if each != "debug=fast"] + [
+        "trainer.max_epochs=1",
+        "model.decoder.hidden_size=16",
+    ]
     done = program("-m", *tiny, "data.batch_size=16", "data.max_length=1,30", cwd=here, timeout=300)
     assert done.status not in (0, None)
     assert len(list((here / "runs/baseline").glob("*/metrics.json"))) == 1
@@ -229,8 +235,20 @@ def test_a_failed_job_does_not_end_the_others(here, program):
 
 
 def test_joblib_launches_a_sweep(here, program):
-    tiny = [each for each in TINY if each != "debug=fast"] + ["trainer.max_epochs=1", "model.decoder.hidden_size=16"]
-    program("-m", "hydra/launcher=joblib", "hydra.launcher.n_jobs=1", *tiny, "seed=1,2", cwd=here, check=0, timeout=300)
+    tiny = [each for each in TINY if each != "debug=fast"] + [
+        "trainer.max_epochs=1",
+        "model.decoder.hidden_size=16",
+    ]
+    program(
+        "-m",
+        "hydra/launcher=joblib",
+        "hydra.launcher.n_jobs=1",
+        *tiny,
+        "seed=1,2",
+        cwd=here,
+        check=0,
+        timeout=300,
+    )
     assert len(list((here / "runs/baseline").glob("*/metrics.json"))) == 2
 
 
@@ -251,7 +269,9 @@ def test_load_from_checkpoint_rebuilds_the_module(tiny_run):
 
 
 def test_a_part_that_fails_is_named_with_its_own_frames(here, program):
-    removed = [f"~model.encoder.{key}" for key in ("num_layers", "bidirectional", "dropout", "variational_dropout")]
+    removed = [
+        f"~model.encoder.{key}" for key in ("num_layers", "bidirectional", "dropout", "variational_dropout")
+    ]
     done = program(*TINY, "model.encoder._target_=mine.Broken", *removed, cwd=here)
     assert done.status == 1
     assert "Broken.forward failed" in done.text or "Convolution.forward failed" in done.text

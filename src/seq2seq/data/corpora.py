@@ -110,6 +110,9 @@ class ParallelText(TranslationDataModule):
         source, target = files.get("source"), files.get("target")
         if source is None and target is None:
             return []
+        for side, path in (("source", source), ("target", target)):
+            if not (path is None or isinstance(path, str | Path)):
+                raise InputError(f"{key}.{side}={path}: give one file, or a pattern such as 'corpus/*.en'")
         if source is not None and _is_tab_separated(source) and target in (None, source):
             print(f"{source}: every line has a tab, so its first two columns are read as source and target")
             return read_tab_separated(source)
@@ -443,7 +446,9 @@ def with_held_out(
     try:
         rest, held = hold_out(train, round(fraction * len(train)), seed)
     except InputError as error:
-        raise InputError(f"{error}: give more pairs, or data.validation files") from error
+        raise InputError(
+            f"{error}: give more pairs, another data.validation.fraction, or data.validation files"
+        ) from error
     return Splits(rest, held, test)
 
 

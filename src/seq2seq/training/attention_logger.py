@@ -127,6 +127,8 @@ class AttentionLogger(Callback):
         data, model, step = trainer.datamodule, pl_module.model, trainer.global_step
         batch = Batch.from_split(self._panel, list(range(len(self._panel)))).to(pl_module.device)
         forced = force_decode(model, batch)
+        if not all(each.weights.isfinite().all() for each in forced):
+            return  # training diverges and ends at its next loss
         sources = [[*data.source_tokenizer.words(ids), END] for ids in self._panel.source]
         references = [[*data.target_tokenizer.words(ids), END] for ids in self._panel.target]
         self._draw(trainer, forced, sources, references, step)
@@ -139,7 +141,7 @@ class AttentionLogger(Callback):
         for kind, hypotheses in found.items():
             for place, (hypothesis,) in enumerate(with_heads(model, batch.source, [[h] for h in hypotheses])):
                 pair = self._panel.pairs[place]
-                if kind == "forced" and not pair.target:
+                if (kind == "forced" and not pair.target) or not hypothesis.weights.isfinite().all():
                     continue
                 target = data.target_tokenizer.words(hypothesis.ids)
                 bleu = None

@@ -205,7 +205,10 @@ class TranslationModule(pl.LightningModule):
 
     def configure_optimizers(self) -> Any:
         """Make the optimizer and its schedule, which is stepped by optimizer steps or by validations."""
-        optimizer = self.optimizer_factory(self.parameters())
+        try:
+            optimizer = self.optimizer_factory(self.parameters())
+        except ValueError as error:
+            raise InputError(f"optimizer: {error}") from error
         if self.scheduler_factory is None:
             return optimizer
         options = {}

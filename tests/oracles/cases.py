@@ -1,0 +1,179 @@
+"""Random configurations, models and batches, each from a number."""
+
+import random
+from dataclasses import dataclass, replace
+from functools import partial
+
+import torch
+
+from seq2seq.attention import AdditiveScore, Attention, BilinearScore, DotScore, GaussianScore, ScaledDotScore
+from seq2seq.data.batch import Batch, EncodedSplit, Sentences
+from seq2seq.models import (
+    BahdanauDecoder,
+    ConditionalDecoder,
+    ContextDecoder,
+    GRUEncoder,
+    LSTMEncoder,
+    LuongDecoder,
+    PlainDecoder,
+    build_model,
+)  # fmt: skip
+from tests.oracles.model import Oracle
+
+SCORES = {
+    "additive": AdditiveScore,
+    "dot": DotScore,
+    "scaled_dot": ScaledDotScore,
+    "bilinear": BilinearScore,
+    "gaussian": partial(GaussianScore, learnable=True),
+}
+DECODERS = {
+    "bahdanau": BahdanauDecoder,
+    "conditional": ConditionalDecoder,
+    "luong": LuongDecoder,
+    "context": ContextDecoder,
+    "plain": PlainDecoder,
+}
+ENCODERS = {"gru": GRUEncoder, "lstm": LSTMEncoder}
+
+
+@dataclass(frozen=True)
+class Spec:
+    """What decides a model, for the program and for the oracle."""
+
+    source_vocab_size: int
+    target_vocab_size: int
+    embedding_size: int
+    encoder_hidden_size: int
+    decoder_hidden_size: int
+    num_layers: int
+    bidirectional: bool
+    dropout: float
+    readout_size: int | None
+    tie: str
+    score: str
+    attention_size: int
+    initial_state: str
+    variational_dropout: bool
+    query_with_embedding: bool
+    decoder: str = "bahdanau"
+    cell: str = "gru"
+    input_feeding: bool = True
+    reverse_source: bool = False
+    embedding_dropout: float | None = None
+    output_dropout: float | None = None
+
+
+def spec_of(draw):
+    """A configuration."""
+    size, embedding = draw.choice([6, 8]), draw.choice([5, 8])
+    tie = draw.choice(["none", "none", "output", "all"])
+    readout = draw.choice([None, 7])
+    if tie != "none":
+        readout = None if embedding == size and draw.random() < 0.5 else embedding
+    vocabulary = draw.choice([11, 17])
+    encoder, bidirectional = draw.choice([size // 2, 5]), draw.random() < 0.7
+    fits = encoder * (1 + bidirectional) == size
+    return Spec(
+        source_vocab_size=vocabulary,
+        target_vocab_size=vocabulary + (0 if tie == "all" else 2),
+        embedding_size=embedding,
+        encoder_hidden_size=encoder,
+        decoder_hidden_size=size,
+        num_layers=draw.randint(1, 3),
+        bidirectional=bidirectional,
+        dropout=draw.choice([0.0, 0.3, 0.5]),
+        readout_size=readout,
+        tie=tie,
+        score=draw.choice(list(SCORES)),
+        attention_size=draw.choice([4, 9]),
+        initial_state=draw.choice(["copy" if fits else "linear", "linear", "zeros"]),
+        variational_dropout=draw.random() < 0.5,
+        query_with_embedding=draw.random() < 0.5,
+    )
+
+
+def model_of(draw, spec):
+    """A model whose numbers are large enough to tell its parts apart."""
+    torch.manual_seed(draw.randrange(2**31))
+    drops = {
+        "dropout": spec.dropout,
+        "embedding_dropout": spec.embedding_dropout,
+        "output_dropout": spec.output_dropout,
+        "variational_dropout": spec.variational_dropout,
+        "num_layers": spec.num_layers,
+    }
+    options = dict(drops)
+    if spec.decoder == "bahdanau":
+        options["query_with_embedding"] = spec.query_with_embedding
+    if spec.decoder == "luong":
+        options["input_feeding"] = spec.input_feeding
+    if spec.decoder not in ("context", "plain"):
+        score = SCORES[spec.score]
+        if spec.score == "additive":
+            score = partial(score, hidden_size=spec.attention_size)
+        options["attention"] = partial(Attention, score=score)
+    model = build_model(
+        encoder=partial(
+            ENCODERS[spec.cell],
+            hidden_size=spec.encoder_hidden_size,
+            bidirectional=spec.bidirectional,
+            **drops,
+        ),
+        decoder=partial(
+            DECODERS[spec.decoder],
+            hidden_size=spec.decoder_hidden_size,
+            cell=spec.cell,
+            readout_size=spec.readout_size,
+            initial_state=spec.initial_state,
+            **options,
+        ),
+        source_vocab_size=spec.source_vocab_size,
+        target_vocab_size=spec.target_vocab_size,
+        embedding_size=spec.embedding_size,
+        tie_embeddings=spec.tie,
+        reverse_source=spec.reverse_source,
+    ).double()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(1.5)
+        if spec.score == "additive" and hasattr(model.decoder, "attention") and draw.random() < 0.2:
+            model.decoder.attention.score.query_projection.weight.mul_(300)  # too large for exponentials
+    return model
+
+
+def batch_of(draw, spec):
+    """Sentences of different lengths, the longest not first."""
+
+    def sentences(count, longest, vocabulary):
+        lengths = [draw.randint(1, longest) for _ in range(count)]
+        return [[draw.randrange(4, vocabulary) for _ in range(length)] for length in lengths]
+
+    count = draw.randint(1, 5)
+    source = sentences(count, draw.choice([1, 4, 7]), spec.source_vocab_size)
+    target = sentences(count, draw.choice([1, 5, 8]), spec.target_vocab_size)
+    split = EncodedSplit(pairs=[], source=Sentences.from_lists(source), target=Sentences.from_lists(target))
+    return Batch.from_split(split, list(range(count)))
+
+
+def training_case(seed, **changes):
+    """Spec, model and batch."""
+    draw = random.Random(seed)
+    spec = replace(spec_of(draw), **changes)
+    if (
+        spec.initial_state == "copy"
+        and spec.encoder_hidden_size * (1 + spec.bidirectional) != spec.decoder_hidden_size
+    ):
+        spec = replace(spec, initial_state="linear")
+    return spec, model_of(draw, spec), batch_of(draw, spec)
+
+
+def oracle_of(spec, model):
+    """The oracle, and its parameters: copies in float64 that take gradients."""
+    copies = {
+        name: parameter.detach().cpu().double().requires_grad_()
+        for name, parameter in model.named_parameters(remove_duplicate=True)
+    }
+    shared = {id(parameter): copies[name] for name, parameter in model.named_parameters()}
+    every = model.named_parameters(remove_duplicate=False)
+    return Oracle(spec, {name: shared[id(parameter)] for name, parameter in every}), copies

@@ -1,0 +1,75 @@
+"""The masks of a training pass, told by what each dropout module was given and what it returned."""
+
+import torch
+
+
+class Masks:
+    """Records the masks of a model while this is the context, and gives the one of each vector.
+
+    Args:
+        model: With dropout modules where the formula has dropout.
+        spec: The model's.
+    """
+
+    def __init__(self, model, spec):
+        self.spec, self.calls, self._hooks = spec, {}, []
+        self.modules = {
+            "source embedding": model.encoder.embedding_dropout,
+            "between encoder layers": model.encoder.dropout,
+            "memory": model.encoder.output_dropout,
+            "target embedding": model.decoder.embedding_dropout,
+            "between decoder layers": model.decoder.stack.dropout,
+            "features": model.decoder.output_dropout,
+        }
+
+    def __enter__(self):
+        for place, module in self.modules.items():
+
+            def record(module, inputs, output, place=place):
+                given = inputs[0].detach()
+                mask = torch.where(given == 0, 1.0, output.detach() / torch.where(given == 0, 1.0, given))
+                self.calls.setdefault(place, []).append(mask.double())
+
+            self._hooks.append(module.register_forward_hook(record))
+        return self
+
+    def __exit__(self, *_):
+        for hook in self._hooks:
+            hook.remove()
+
+    def check(self):
+        """Hold every mask to its probability: zeros and 1 / (1 - p); one of a sentence where it is shared."""
+        spec = self.spec
+        own = {
+            "source embedding": spec.embedding_dropout,
+            "target embedding": spec.embedding_dropout,
+            "memory": spec.output_dropout,
+            "features": spec.output_dropout,
+        }
+        for place, calls in self.calls.items():
+            p = spec.dropout if own.get(place) is None else own[place]
+            for mask in calls:
+                is_kept = (mask - 1 / (1 - p)).abs() < 0.02 / (1 - p)
+                is_unknown = mask == 1  # the vector was zero there
+                assert (is_kept | is_unknown | (mask == 0)).all(), place
+                assert p > 0 or not (mask == 0).any(), place
+                if (~is_unknown).sum() > 200 and p > 0:
+                    share = (mask[~is_unknown] == 0).double().mean()
+                    assert 0.4 * p < share < 2 * p, (place, float(share))
+
+    def of(self, sentence):
+        """The dropout of one sentence, as the oracle asks for it."""
+
+        def drop(place, layer, time, vector):
+            calls = self.calls[place]
+            if place in ("source embedding", "memory"):
+                (mask,) = calls
+                return vector * mask[sentence, time]
+            if place == "between encoder layers":
+                return vector * calls[layer - 1][sentence, time]
+            if place == "between decoder layers":
+                return vector * calls[time * (self.spec.num_layers - 1) + layer - 1][sentence]
+            mask = calls[0] if calls[0].ndim == 3 else calls[time]
+            return vector * (mask[sentence, time] if mask.ndim == 3 else mask[sentence])
+
+        return drop

@@ -1,0 +1,233 @@
+"""Runs that are killed, stopped, out of disk or damaged continue, and lose no checkpoint."""
+
+import json
+import os
+import random
+import resource
+import shutil
+import signal
+import time
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+from tests.conftest import TINY
+
+RUN = (
+    "data.max_examples=160", "data.batch_size=16", "trainer.max_epochs=3", "model.embedding_size=16",
+    "model.encoder.hidden_size=16", "model.decoder.hidden_size=32", "model.decoder.readout_size=16",
+    "decoding.beam_size=1", "scheduler.warmup_steps=5", "callbacks.periodic.every_n_train_steps=4",
+    "trainer.log_every_n_steps=3", "callbacks.attention.every_n_steps=7", "callbacks.attention.heatmaps=1",
+    "model.decoder.dropout=0.2", "threads=1",
+)  # fmt: skip
+"""Three epochs of ten steps, with dropout, an average of the weights, and checkpoints within epochs."""
+
+
+def series(folder):
+    """Every scalar but the speed: tag -> (step, value)."""
+    events = EventAccumulator(str(folder), size_guidance={"scalars": 0})
+    events.Reload()
+    tags = [tag for tag in events.Tags()["scalars"] if "second" not in tag and not tag.startswith("lr")]
+    return {tag: [(each.step, each.value) for each in events.Scalars(tag)] for tag in tags}
+
+
+def assert_same_result(whole, other):
+    one, two = (load_file(folder / "model" / "model.safetensors") for folder in (whole, other))
+    assert one.keys() == two.keys()
+    assert all(torch.equal(one[name], two[name]) for name in one)
+    one, two = (torch.load(folder / "checkpoints" / "last.ckpt", weights_only=True) for folder in (whole, other))
+    assert one["global_step"] == two["global_step"]
+    assert all(torch.equal(one["state_dict"][name], two["state_dict"][name]) for name in one["state_dict"])
+    assert series(whole) == series(other)
+    one, two = (json.loads((folder / "metrics.json").read_text()) for folder in (whole, other))
+    for key in ("val", "test", "steps", "epochs"):
+        assert one[key] == two[key]
+
+
+@pytest.fixture(scope="module")
+def whole(program, tmp_path_factory):
+    """The folder of an undisturbed run, and how long it took."""
+    folder = tmp_path_factory.mktemp("whole")
+    start = time.monotonic()
+    program(*RUN, "name=run", cwd=folder, check=0)
+    return folder / "runs/baseline/run", time.monotonic() - start
+
+
+def killed_until_done(launch, folder, seconds, number, seed):
+    """Kill at random moments until a start ends by itself; return the statuses."""
+    draw, statuses = random.Random(seed), []
+    while not statuses or statuses[-1] != 0:
+        started = launch(*RUN, "name=run", cwd=folder)
+        if len(statuses) < 4:
+            end = time.monotonic() + draw.uniform(0.1, 1.0) * seconds
+            while time.monotonic() < end and started.status is None:
+                pid, status = os.waitpid(started.pid, os.WNOHANG)
+                started.status = os.waitstatus_to_exitcode(status) if pid else None
+                time.sleep(0.01)
+            started.send(number)
+        statuses.append(started.wait())
+        assert statuses[-1] in (0, -number, 128 + number), started.text
+        assert len(statuses) < 10
+    return statuses
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_killed_run_continues_to_the_same_result(whole, launch, tmp_path, seed):
+    folder, seconds = whole
+    killed_until_done(launch, tmp_path, seconds, signal.SIGKILL, seed)
+    assert_same_result(folder, tmp_path / "runs/baseline/run")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(3, 23))
+def test_twenty_more_killed_runs_continue_to_the_same_result(whole, launch, tmp_path, seed):
+    folder, seconds = whole
+    killed_until_done(launch, tmp_path, seconds, signal.SIGKILL, seed)
+    assert_same_result(folder, tmp_path / "runs/baseline/run")
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_signal_saves_within_a_step_and_the_same_command_continues(whole, launch, program, tmp_path, number, status):
+    checkpoints = tmp_path / "runs/baseline/run/checkpoints"
+    started = launch(*RUN, "name=run", cwd=tmp_path)
+    end = time.monotonic() + 60
+    while not (checkpoints / "last.ckpt").exists() and time.monotonic() < end:
+        time.sleep(0.01)
+    started.send(number)
+    assert started.wait() == status, started.text
+    assert "the same command continues" in started.text
+    assert "Traceback" not in started.text
+    program(*RUN, "name=run", cwd=tmp_path, check=0)
+    assert_same_result(whole[0], tmp_path / "runs/baseline/run")
+
+
+def test_a_truncated_checkpoint_is_said_and_the_one_before_continues(whole, program, tmp_path):
+    run = tmp_path / "runs/baseline/run"
+    shutil.copytree(whole[0], run)
+    (run / "metrics.json").unlink()
+    last = run / "checkpoints" / "last.ckpt"
+    last.write_bytes(last.read_bytes()[:1000])
+    done = program(*RUN, "name=run", cwd=tmp_path, check=0)
+    assert "last.ckpt is damaged" in done.text
+    assert "last.prev.ckpt is used" in done.text
+    assert_same_result(whole[0], run)
+
+
+def test_two_damaged_checkpoints_are_one_line(whole, program, tmp_path):
+    run = tmp_path / "runs/baseline/run"
+    shutil.copytree(whole[0], run)
+    (run / "metrics.json").unlink()
+    for name in ("last.ckpt", "last.prev.ckpt"):
+        (run / "checkpoints" / name).write_bytes(b"nothing")
+    done = program(*RUN, "name=run", cwd=tmp_path, check=1)
+    assert "Traceback" not in done.text
+    assert "is damaged" in done.text.splitlines()[-1]
+    assert "remove it" in done.text.splitlines()[-1]
+
+
+def test_a_full_disk_loses_no_earlier_checkpoint_and_is_said(whole, launch, program, tmp_path):
+    run = tmp_path / "runs/baseline/run"
+    last = run / "checkpoints" / "last.ckpt"
+    started = launch(*RUN, "name=run", cwd=tmp_path)
+    end = time.monotonic() + 60
+    while not (run / "checkpoints" / "last.prev.ckpt").exists() and time.monotonic() < end:
+        time.sleep(0.01)
+    started.send(signal.SIGKILL)
+    started.wait()
+    before = last.read_bytes()
+    limit = len(before) // 2
+
+    def full():  # files can grow no further than half a checkpoint
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+    done = program(*RUN, "name=run", cwd=tmp_path, prepare=full, check=1)
+    assert "cannot be written" in done.text.splitlines()[-1]
+    assert "Traceback" not in done.text
+    kept = [path.read_bytes() for path in (last, last.with_name("last.prev.ckpt")) if path.exists()]
+    assert before in kept
+    program(*RUN, "name=run", cwd=tmp_path, check=0)
+    assert_same_result(whole[0], run)
+
+
+def test_two_processes_in_one_folder_are_one_at_a_time(launch, program, tmp_path):
+    first = launch(*RUN, "name=run", cwd=tmp_path)
+    end = time.monotonic() + 60
+    while not (tmp_path / "runs/baseline/run/config.yaml").exists() and time.monotonic() < end:
+        time.sleep(0.01)
+    second = program(*RUN, "name=run", cwd=tmp_path, check=2)
+    assert "another process" in second.text.splitlines()[-1]
+    assert first.wait() == 0, first.text
+
+
+def test_weights_that_are_not_finite_end_a_training_with_a_line(program, tmp_path):
+    done = program(*TINY, "optimizer=sgd", "optimizer.lr=1e37", "trainer.gradient_clip_val=null",
+                   "trainer.max_epochs=3", "averaging=none", cwd=tmp_path)  # fmt: skip
+    assert done.status == 1, done.text
+    assert "Traceback" not in done.text
+    assert "NaN" in done.text.splitlines()[-1]
+    assert "optimizer.lr" in done.text.splitlines()[-1]
+
+
+HOSTILE = ["pickle", "class path", "huge vocabulary", "nan", "truncated", "wrong shape", "not json", "deep json"]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_model_folder_from_elsewhere_runs_no_code(program, tiny_run, tmp_path, name):
+    model = tmp_path / "model"
+    shutil.copytree(tiny_run / "model", model)
+    proof = tmp_path / "proof"
+    config, weights = model / "config.json", model / "model.safetensors"
+    described = json.loads(config.read_text())
+    if name == "pickle":
+
+        class Attack:
+            def __reduce__(self):
+                return os.system, (f"touch '{proof}'",)
+
+        torch.save({"weight": Attack()}, weights)
+    elif name == "class path":
+        (tmp_path / "hostile.py").write_text(f"open({str(proof)!r}, 'w')\nclass Encoder: pass\n")
+        described["model"]["encoder"]["_target_"] = "hostile.Encoder"
+        config.write_text(json.dumps(described))
+    elif name == "huge vocabulary":
+        described["model"]["source_vocab_size"] = 10**12
+        config.write_text(json.dumps(described))
+    elif name == "nan":
+        from safetensors.torch import save_file
+
+        state = load_file(weights)
+        state["decoder.output.bias"][3] = torch.nan
+        save_file(state, weights)
+    elif name == "truncated":
+        weights.write_bytes(weights.read_bytes()[:5000])
+    elif name == "wrong shape":
+        described["model"]["embedding_size"] = 3
+        config.write_text(json.dumps(described))
+    elif name == "not json":
+        config.write_bytes(b"\xff\xfe{")
+    else:
+        config.write_text("[" * 100_000)
+    (tmp_path / "lines.en").write_text("the cats sleep .\n")
+    done = program("translate", model, "--input", "lines.en", cwd=tmp_path, script="src/seq2seq/__main__.py")
+    assert not proof.exists()
+    assert done.status == 2, done.text
+    assert "Traceback" not in done.text
+    (line,) = done.text.strip().splitlines()
+    assert line.startswith("error: ")
+    assert len(line) < 600
+
+
+def test_a_hostile_tokenizer_file_is_one_line(program, tiny_run, tmp_path):
+    model = tmp_path / "model"
+    for content in ("[]", '{"kind": "os.system"}', '{"tokens": ' + str(["x"] * 1_000_001).replace("'", '"') + "}", "{"):
+        shutil.rmtree(model, ignore_errors=True)
+        shutil.copytree(tiny_run / "model", model)
+        (model / "source.json").write_text(content)
+        (tmp_path / "lines.en").write_text("the cats sleep .\n")
+        done = program("translate", model, "--input", "lines.en", cwd=tmp_path, script="src/seq2seq/__main__.py")
+        assert done.status == 2, done.text
+        assert "Traceback" not in done.text
+        assert len(done.text.strip().splitlines()) == 1
