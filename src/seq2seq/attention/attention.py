@@ -132,7 +132,7 @@ class Attention(nn.Module):
         Returns:
             Context (N, M), weights (N, S) in float32 at least, and the new state.
         """
-        num_sentences = len(memory.states)
+        num_sentences = memory.states.shape[0]  # not len(): torch.onnx.export would fix it
         queries = query.view(num_sentences, -1, query.shape[-1])  # (B, K, Q)
         is_token = memory.source_is_token.unsqueeze(1)  # (B, 1, S)
         if not self.keeps_past:
@@ -143,7 +143,7 @@ class Attention(nn.Module):
                 weights = NORMALIZERS[self.normalizer](scores, mask=is_token)
             context = self.dropout(weights.to(memory.states.dtype)) @ memory.states
             return context.flatten(0, 1), weights.flatten(0, 1), ()
-        past = Past(*(part.unflatten(0, (num_sentences, -1)) for part in state))
+        past = Past(*(part.view(num_sentences, -1, *part.shape[1:]) for part in state))
         if isinstance(self.score, CoverageScore):
             scores = self.score(queries, memory.keys, memory.keys, total=past.total)
         else:
@@ -281,7 +281,7 @@ class MonotonicAlignment(nn.Module):
         if self.training:
             return expected_weights(energies + torch.randn_like(energies), past.latest, is_token)
         is_open = (energies > 0) & is_token & (past.latest.cumsum(dim=-1) > 0)
-        return (is_open & (is_open.cumsum(dim=-1) == 1)).to(scores.dtype)
+        return (is_open & (is_open.long().cumsum(dim=-1) == 1)).to(scores.dtype)
 
 
 def expected_weights(energies: Tensor, latest: Tensor, is_token: Tensor) -> Tensor:

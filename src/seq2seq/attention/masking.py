@@ -119,7 +119,7 @@ def sparsemax(
     shifted = filled - filled.detach().amax(dim=-1, keepdim=True)
     ordered = shifted.sort(dim=-1, descending=True).values
     excess = ordered.cumsum(dim=-1) - 1
-    ranks = torch.arange(1, scores.shape[-1] + 1, device=scores.device)
+    ranks = torch.ones_like(ordered).cumsum(dim=-1)
     num_kept = (ranks * ordered > excess).sum(dim=-1, keepdim=True)
     threshold = excess.gather(-1, num_kept - 1) / num_kept
     weights = (shifted - threshold).clamp(min=0)

@@ -92,7 +92,7 @@ class DotScore(EqualSizesScore):
     """
 
     def _of(self, queries: Tensor, keys: Tensor) -> Tensor:
-        return queries @ keys.mT
+        return queries @ keys.transpose(-1, -2)
 
 
 class ScaledDotScore(EqualSizesScore):
@@ -106,7 +106,7 @@ class ScaledDotScore(EqualSizesScore):
 
     def _of(self, queries: Tensor, keys: Tensor) -> Tensor:
         # Scaling the queries, not the scores, keeps the product within float16.
-        return (queries / math.sqrt(queries.shape[-1])) @ keys.mT
+        return (queries / math.sqrt(queries.shape[-1])) @ keys.transpose(-1, -2)
 
 
 class BilinearScore(nn.Module):
@@ -141,7 +141,7 @@ class BilinearScore(nn.Module):
     ) -> Tensor:
         """The scores; `projected_keys` are what `project_keys(keys)` returned."""
         projected = self.project_keys(keys) if projected_keys is None else projected_keys
-        return queries @ projected.mT
+        return queries @ projected.transpose(-1, -2)
 
 
 class GaussianScore(EqualSizesScore):
@@ -217,5 +217,5 @@ def _squared_distances(queries: Tensor, keys: Tensor) -> Tensor:
         centre = queries.detach().mean(dim=1, keepdim=True)
         queries, keys = queries - centre, keys - centre
         of_queries, of_keys = queries.square().sum(dim=-1), keys.square().sum(dim=-1)
-        products = queries @ keys.mT
+        products = queries @ keys.transpose(-1, -2)
         return (of_queries.unsqueeze(2) - 2 * products + of_keys.unsqueeze(1)).clamp(min=0)

@@ -11,11 +11,13 @@ import re
 import sys
 import unicodedata
 import zipfile
+import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, compress, islice
 from pathlib import Path
+from typing import IO
 
 from seq2seq.errors import InputError
 
@@ -62,29 +64,42 @@ class Splits:
 # --- files -------------------------------------------------------------------------------------------------
 
 
+def open_text(path: str | Path) -> IO[bytes]:
+    """Open a file to read its bytes, decompressed if it is gzip, bzip2 or xz, told by its first bytes."""
+    start = first_bytes(path)
+    for magic, opener in ((b"\x1f\x8b", gzip.open), (b"BZh", bz2.open), (b"\xfd7zXZ\x00", lzma.open)):
+        if start.startswith(magic):
+            return opener(path, "rb")
+    if start.startswith(ZIP):
+        raise InputError(f"{path} is a zip archive: unpack it and give the file inside")
+    return open(path, "rb")
+
+
+ZIP = b"PK\x03\x04"
+"""The first bytes of a zip archive."""
+
+
+def first_bytes(path: str | Path) -> bytes:
+    """Return the first six bytes of a file, which tell its format."""
+    with open(path, "rb") as file:
+        return file.read(6)
+
+
 def read_bytes(path: str | Path) -> bytes:
-    """Read a file, decompressed if it ends in .gz, .bz2 or .xz or is a zip archive with one text file.
+    """Read a file as `open_text` opens it.
 
     Raises:
         InputError: The file is missing, a folder, unreadable or damaged.
     """
-    path = Path(path)
-    if path.is_dir():
-        raise InputError(f"{path} is a folder: give a file")
-    openers = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
     try:
-        if path.suffix == ".zip":
-            with zipfile.ZipFile(path) as archive:
-                names = [n for n in archive.namelist() if n.endswith(".txt") and "about" not in n]
-                if len(names) != 1:
-                    raise InputError(f"{path} holds {len(names)} text files: unpack it and name one")
-                return archive.read(names[0])
-        with openers.get(path.suffix, open)(path, "rb") as file:
+        with open_text(path) as file:
             return file.read()
     except FileNotFoundError as error:
         raise InputError(f"{path}: there is no such file") from error
-    except (OSError, EOFError, lzma.LZMAError, zipfile.BadZipFile) as error:
-        raise InputError(f"{path} cannot be read: {error}") from error
+    except IsADirectoryError as error:
+        raise InputError(f"{path} is a folder: give a file") from error
+    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
+        raise InputError(f"{path} is damaged or cannot be read: {error}") from error
 
 
 def read_lines(path: str | Path) -> list[str]:
@@ -96,7 +111,11 @@ def read_lines(path: str | Path) -> list[str]:
     Raises:
         InputError: The file cannot be read, is empty, or is not UTF-8.
     """
-    content = read_bytes(path)
+    return lines_of(read_bytes(path), path)
+
+
+def lines_of(content: bytes, path: str | Path) -> list[str]:
+    """Return the lines of the content of a file, see `read_lines`."""
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise InputError(f"{path} is UTF-16, not UTF-8: convert it with iconv -f UTF-16 -t UTF-8")
     content = content.removeprefix(b"\xef\xbb\xbf")
@@ -122,13 +141,12 @@ def stream_lines(path: str | Path | None) -> Iterator[str]:
     Raises:
         InputError: It cannot be read, or a line is not UTF-8.
     """
-    openers = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
     name = "standard input" if path is None else str(path)
     try:
         with contextlib.ExitStack() as stack:
             file = sys.stdin.buffer
             if path is not None:
-                file = stack.enter_context(openers.get(Path(path).suffix, open)(path, "rb"))
+                file = stack.enter_context(open_text(path))
             for number, line in enumerate(file, start=1):
                 if number == 1:
                     if line.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -173,11 +191,22 @@ def read_parallel(source: str | Path, target: str | Path) -> list[SentencePair]:
 def read_tab_separated(path: str | Path) -> list[SentencePair]:
     """Read a file with source and target in the first two columns; further columns are ignored.
 
+    A zip archive with one text file, as Tatoeba's pairs are served, is read without being unpacked.
+
     Raises:
         InputError: The file cannot be read, or a line has one column only.
     """
-    pairs = []
-    for number, line in enumerate(read_lines(path), start=1):
+    pairs, lines = [], None
+    if Path(path).is_file() and first_bytes(path).startswith(ZIP):
+        try:
+            with zipfile.ZipFile(path) as archive:
+                names = [n for n in archive.namelist() if n.endswith(".txt") and "about" not in n]
+                if len(names) != 1:
+                    raise InputError(f"{path} holds {len(names)} text files: unpack it and name one")
+                lines = lines_of(archive.read(names[0]), path)
+        except (OSError, EOFError, RuntimeError, zlib.error, zipfile.BadZipFile) as error:
+            raise InputError(f"{path} is damaged or encrypted: {error}") from error
+    for number, line in enumerate(read_lines(path) if lines is None else lines, start=1):
         columns = line.split("\t")
         if len(columns) < 2:
             raise InputError(f"{path}, line {number}: no tab: give source and target separated by a tab")

@@ -607,7 +607,7 @@ class Search:
         if self.prune is not None and not 0 < self.prune < math.inf:
             raise ValueError(f"what is pruned is more than 0 nats below the best, not {self.prune}")
         if self.sampling is not None and self.beam_size > 1:
-            raise ValueError(f"sampling follows one hypothesis, not a beam of {self.beam}")
+            raise ValueError(f"sampling follows one hypothesis, not a beam of {self.beam_size}")
 
     def limits(self, of_model: LengthLimits) -> LengthLimits:
         """How long translations may be, by this search and by those of a model's training split."""

@@ -74,22 +74,28 @@ def export_onnx(path: str | Path, folder: str | Path) -> list[Path]:
         batch | ({each.dim() - 1: "length"} if each.dim() > 1 and each.shape[-1] == states.shape[1] else {})
         for each in state
     ]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about the exporter itself, which is deprecated but right
-        torch.onnx.export(
-            encoder, (source, lengths), folder / "encoder.onnx", dynamo=False, opset_version=17,
-            input_names=["source", "lengths"],
-            output_names=["memory_states", "memory_keys", "source_is_token", *names],
-            dynamic_axes={"source": length, "lengths": batch, **axes, **dict(zip(names, of_state, strict=True))},
-        )  # fmt: skip
-        torch.onnx.export(
-            step, inputs, folder / "step.onnx", dynamo=False, opset_version=17,
-            input_names=["tokens", "memory_states", "memory_keys", "source_is_token", *names],
-            output_names=["log_probabilities", *weights, *(f"new_{name}" for name in names)],
-            dynamic_axes={
-                "tokens": batch, **axes, **dict(zip(names, of_state, strict=True)),
-                "log_probabilities": batch, "weights": length,
-                **{f"new_{name}": axis for name, axis in zip(names, of_state, strict=True)},
-            },
-        )  # fmt: skip
+    exports = {
+        "encoder": (
+            encoder, (source, lengths), ["source", "lengths"],
+            ["memory_states", "memory_keys", "source_is_token", *names], {"source": length, "lengths": batch},
+        ),
+        "step": (
+            step, inputs, ["tokens", "memory_states", "memory_keys", "source_is_token", *names],
+            ["log_probabilities", *weights, *(f"new_{name}" for name in names)],
+            {"tokens": batch, "log_probabilities": batch, "weights": length},
+        ),
+    }  # fmt: skip
+    for prefix in ("", "new_"):
+        axes |= {f"{prefix}{name}": axis for name, axis in zip(names, of_state, strict=True)}
+    for name, (module, given, input_names, output_names, own_axes) in exports.items():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about the exporter itself, which is deprecated but right
+            try:
+                torch.onnx.export(
+                    module, given, folder / f"{name}.onnx", dynamo=False, opset_version=17,
+                    input_names=input_names, output_names=output_names, dynamic_axes=axes | own_axes,
+                )  # fmt: skip
+            except RuntimeError as error:
+                kind = type(model.decoder).__name__
+                raise InputError(f"torch cannot export the {name} of a model with {kind}: {error!s:.200}") from error
     return [folder / "encoder.onnx", folder / "step.onnx"]

@@ -71,12 +71,11 @@ class ContextDecoder(Decoder):
         """Advance by one token, see `Decoder.step`."""
         mask, *between, of_features = memory.masks
         embedded = self.embedding_dropout(self.embedding(tokens), mask)
-        rows = len(embedded) // len(memory.states)  # hypotheses of a sentence
-        summary, of_summary = (
-            each.squeeze(1).repeat_interleave(rows, dim=0) for each in (memory.states, memory.keys)
-        )
-        states = self.stack(self.stack.input_gates(embedded) + of_summary, state, between)
+        sentences = memory.states.shape[0]
+        gates = self.stack.input_gates(embedded).view(sentences, -1, self.stack.gates_size) + memory.keys
+        states = self.stack(gates.flatten(0, 1), state, between)
         features = self.stack.top(states)
         if self.readout is not None:
-            features = self.readout(features, summary, embedded)
+            features, embedded = (x.view(sentences, -1, x.shape[-1]) for x in (features, embedded))
+            features = self.readout(features, memory.states, embedded).flatten(0, 1)
         return self.output_dropout(features, of_features), states, None

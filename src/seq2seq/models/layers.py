@@ -192,7 +192,7 @@ class Bridge(nn.Module):
     def forward(self, summary: Tensor) -> State:
         """Return one tensor a layer (B, state), in float32 at least, of summaries (B, F)."""
         if self.kind == "zeros":
-            summary = summary.new_zeros(len(summary), self.total)
+            summary = summary.new_zeros(summary.shape[0], self.total)
         elif self.projection is not None:
             summary = torch.tanh(self.projection(summary))
         return summary.to(torch.promote_types(summary.dtype, torch.float32)).chunk(self.num_layers, dim=-1)

@@ -72,7 +72,7 @@ class LuongDecoder(Decoder):
 
     def initial_state(self, memory: Memory) -> State:
         """Return one tensor a layer, then a of zeros (B, 0 where it is not fed), then the attention's."""
-        fed = memory.states.new_zeros(len(memory.states), self.fed_size)
+        fed = memory.states.new_zeros(memory.states.shape[0], self.fed_size)
         return (*self.bridge(memory.summary), fed, *self.attention.initial_state(memory))
 
     def step(self, tokens: Tensor, state: State, memory: Memory) -> tuple[Tensor, State, Tensor]:

@@ -1,0 +1,177 @@
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+from torch.autograd import gradcheck
+
+from seq2seq.attention.pooling import AttentionPooling, AveragePooling
+from seq2seq.attention.scores import (
+    AdditiveScore,
+    BilinearScore,
+    DotScore,
+    GaussianScore,
+    ScaledDotScore,
+)
+
+SIZE = 4
+FACTORIES = {
+    "additive": lambda: AttentionPooling(AdditiveScore(SIZE, SIZE, hidden_size=3)),
+    "dot": lambda: AttentionPooling(DotScore()),
+    "scaled dot": lambda: AttentionPooling(ScaledDotScore()),
+    "bilinear": lambda: AttentionPooling(BilinearScore(SIZE, SIZE)),
+    "gaussian": lambda: AttentionPooling(GaussianScore(0.5, learnable=True)),
+    "average": AveragePooling,
+}
+every_pooling = pytest.mark.parametrize("make_pooling", FACTORIES.values(), ids=FACTORIES.keys())
+
+
+@st.composite
+def batches(draw):
+    torch.manual_seed(draw(st.integers(0, 2**16)))
+    batch, num_queries, num_keys, value_size = (draw(st.integers(1, 5)) for _ in range(4))
+    lengths = torch.randint(
+        0, num_keys + 1, draw(st.sampled_from([(batch,), (batch, num_queries)]))
+    )
+    queries, keys = torch.randn(batch, num_queries, SIZE), torch.randn(batch, num_keys, SIZE)
+    return queries, keys, torch.randn(batch, num_keys, value_size), lengths
+
+
+@every_pooling
+@settings(max_examples=15, deadline=None)
+@given(batches())
+def test_weights_sum_to_one_and_context_is_their_mean_of_the_values(make_pooling, batch):
+    queries, keys, values, lengths = batch
+    context, weights = make_pooling()(queries, keys, values, lengths)
+    has_key = (lengths > 0).float().view(len(lengths), -1).expand(weights.shape[:2])
+    torch.testing.assert_close(weights.sum(-1), has_key)
+    assert (weights >= 0).all()
+    torch.testing.assert_close(context, torch.einsum("bqk,bkv->bqv", weights, values))
+
+
+@every_pooling
+@settings(max_examples=15, deadline=None)
+@given(batches(), st.sampled_from([1.0, -7.0, 1e4]))
+def test_content_of_padding_never_changes_context_or_weights(make_pooling, batch, rubbish):
+    queries, keys, values, lengths = batch
+    pooling = make_pooling()
+    longest = lengths.view(len(lengths), -1).amax(1)
+    padding = torch.arange(keys.shape[1]) >= longest[:, None]
+    other_keys, other_values = keys.clone(), values.clone()
+    other_keys[padding], other_values[padding] = rubbish, -rubbish
+    context, weights = pooling(queries, keys, values, lengths)
+    other_context, other_weights = pooling(queries, other_keys, other_values, lengths)
+    assert torch.equal(other_context, context)
+    assert torch.equal(other_weights, weights)
+
+
+@every_pooling
+def test_order_of_the_keys_does_not_matter(make_pooling):
+    pooling, order = make_pooling(), torch.randperm(6)
+    queries, keys, values = torch.randn(2, 3, SIZE), torch.randn(2, 6, SIZE), torch.randn(2, 6, 5)
+    context, weights = pooling(queries, keys, values)
+    shuffled_context, shuffled_weights = pooling(queries, keys[:, order], values[:, order])
+    torch.testing.assert_close(shuffled_context, context)
+    torch.testing.assert_close(shuffled_weights, weights[..., order])
+
+
+@every_pooling
+def test_projected_keys_and_a_mask_give_the_same_result(make_pooling):
+    pooling, lengths = make_pooling(), torch.tensor([1, 6])
+    queries, keys, values = torch.randn(2, 3, SIZE), torch.randn(2, 6, SIZE), torch.randn(2, 6, 5)
+    mask = (torch.arange(6) < lengths[:, None]).unsqueeze(1)
+    by_steps = pooling(queries, keys, values, mask=mask, projected_keys=pooling.project_keys(keys))
+    for result, expected in zip(by_steps, pooling(queries, keys, values, lengths), strict=True):
+        assert torch.equal(result, expected)
+
+
+@every_pooling
+def test_gradients_are_right_with_padding_and_empty_queries(make_pooling):
+    torch.manual_seed(0)
+    pooling, lengths = make_pooling().double(), torch.tensor([[0, 3], [2, 1]])
+    shapes = [(2, 2, SIZE), (2, 3, SIZE), (2, 3, 2)]
+    tensors = [torch.randn(shape, dtype=torch.float64, requires_grad=True) for shape in shapes]
+    assert gradcheck(lambda *t: pooling(*t, lengths)[0], tensors)
+
+
+@every_pooling
+def test_nothing_of_a_call_stays_on_the_module(make_pooling):
+    pooling = make_pooling()
+
+    def tensors_kept():
+        return {
+            (name, attribute)
+            for name, module in pooling.named_modules()
+            for attribute, value in vars(module).items()
+            if isinstance(value, torch.Tensor)
+        }
+
+    pooling(torch.randn(2, 3, SIZE), torch.randn(2, 6, SIZE), torch.randn(2, 6, 5))
+    assert tensors_kept() == set()
+    assert list(pooling.buffers()) == []
+
+
+@every_pooling
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_half_precision_weighs_in_float32_and_pools_in_the_type_of_the_values(make_pooling, dtype):
+    pooling = make_pooling().to(dtype)
+    queries, keys = torch.randn(1, 2, SIZE).to(dtype), torch.randn(1, 3000, SIZE).to(dtype)
+    context, weights = pooling(queries, keys, keys)
+    assert (context.dtype, weights.dtype) == (dtype, torch.float32)
+    torch.testing.assert_close(weights.sum(-1), torch.ones(1, 2), rtol=0, atol=1e-5)
+
+
+def test_dropout_acts_on_the_context_and_leaves_the_weights_clean():
+    torch.manual_seed(0)
+    attention = AttentionPooling(DotScore(), dropout=0.5)
+    queries, keys = torch.randn(1, 1, SIZE), torch.randn(1, 200, SIZE)
+    dropped, weights = attention(queries, keys, torch.eye(200).unsqueeze(0))
+    kept = dropped != 0
+    assert 0.3 < kept.float().mean() < 0.7
+    torch.testing.assert_close(dropped[kept], 2 * weights[kept])
+    torch.testing.assert_close(weights, torch.softmax(queries @ keys.mT, dim=-1))
+
+
+def test_dropout_is_off_in_evaluation():
+    attention = AttentionPooling(DotScore(), dropout=0.9).eval()
+    queries, keys = torch.randn(1, 1, SIZE), torch.randn(1, 50, SIZE)
+    context, weights = attention(queries, keys, keys)
+    torch.testing.assert_close(context, weights @ keys)
+
+
+def test_keys_projected_beforehand_are_not_projected_again():
+    score = AdditiveScore(SIZE, SIZE, hidden_size=3)
+    attention, projections = AttentionPooling(score), []
+    score.key_projection.register_forward_hook(lambda *_: projections.append(1))
+    keys = torch.randn(2, 6, SIZE)
+    projected = attention.project_keys(keys)
+    for _ in range(3):
+        attention(torch.randn(2, 1, SIZE), keys, keys, projected_keys=projected)
+    assert len(projections) == 1
+
+
+def test_a_score_without_key_projection_will_do():
+    class NegativeDistance(nn.Module):
+        def forward(self, queries, keys):
+            return -torch.cdist(queries, keys)
+
+    attention, keys = AttentionPooling(NegativeDistance()), torch.randn(2, 6, SIZE)
+    projected = attention.project_keys(keys)
+    assert projected is keys
+    queries = torch.randn(2, 3, SIZE)
+    _, weights = attention(queries, keys, keys, projected_keys=projected)
+    torch.testing.assert_close(weights, torch.softmax(-torch.cdist(queries, keys), dim=-1))
+
+
+def test_average_pooling_is_the_mean_of_the_real_values():
+    keys, values = torch.randn(2, 5, SIZE), torch.randn(2, 5, 3)
+    context, _ = AveragePooling()(torch.randn(2, 2, SIZE), keys, values, torch.tensor([2, 5]))
+    expected = torch.stack([values[0, :2].mean(0), values[1].mean(0)])
+    torch.testing.assert_close(context, expected.unsqueeze(1).expand(2, 2, 3))
+
+
+@pytest.mark.parametrize("pooling", [AttentionPooling(DotScore()), AveragePooling()])
+def test_lengths_and_mask_together_are_refused(pooling):
+    tensor, mask = torch.randn(2, 3, SIZE), torch.ones(2, 3, 3, dtype=torch.bool)
+    with pytest.raises(ValueError, match="valid_lengths or mask"):
+        pooling(tensor, tensor, tensor, torch.tensor([1, 2]), mask=mask)

@@ -1,0 +1,197 @@
+import gzip
+import re
+import zipfile
+
+import pytest
+
+from seq2seq.errors import InputError
+from seq2seq.data.text import (
+    SentencePair,
+    hold_out,
+    in_file_order,
+    read_lines,
+    read_parallel,
+    read_tab_separated,
+)
+
+
+def written(folder, content, name="text.en"):
+    path = folder / name
+    path.write_bytes(content)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("content", "lines"),
+    [
+        (b"a\nb\n", ["a", "b"]),
+        (b"a\nb", ["a", "b"]),
+        (b"a\r\nb\r\n", ["a", "b"]),
+        (b"\xef\xbb\xbfa\n", ["a"]),
+        ("a\u2028b\x0cc\x85d\n".encode(), ["a\u2028b\x0cc\x85d"]),
+        (b"\n\na\n", ["", "", "a"]),
+        (b"a\0b\n", ["a\0b"]),
+    ],
+    ids=["plain", "no-final-newline", "crlf", "byte-order-mark", "only-newline", "blank", "nul"],
+)
+def test_lines_end_at_newline_only(tmp_path, content, lines):
+    assert read_lines(written(tmp_path, content)) == lines
+
+
+@pytest.mark.parametrize("name", ["text.gz", "text.en"])
+def test_gzip_is_told_by_content_not_by_name(tmp_path, name):
+    assert read_lines(written(tmp_path, gzip.compress("é\n".encode()), name)) == ["é"]
+    assert read_lines(written(tmp_path, "é\n".encode(), name)) == ["é"]
+
+
+def refusal(call, *arguments):
+    with pytest.raises(InputError) as caught:
+        call(*arguments)
+    message = str(caught.value)
+    assert "\n" not in message
+    return message
+
+
+def test_invalid_utf8_is_refused_with_file_line_and_remedy(tmp_path):
+    path = written(tmp_path, b"good\nb\xe9d\n")
+    message = refusal(read_lines, path)
+    assert f"{path}, line 2" in message
+    assert "iconv" in message
+
+
+def test_wrong_files_are_refused_by_name(tmp_path):
+    missing, folder = tmp_path / "absent.en", tmp_path / "folder"
+    folder.mkdir()
+    empty, damaged = written(tmp_path, b""), written(tmp_path, gzip.compress(b"a" * 999)[:-20], "d")
+    assert f"{missing}: there is no such file" in refusal(read_lines, missing)
+    assert f"{folder} is a folder" in refusal(read_lines, folder)
+    assert f"{empty} is empty" in refusal(read_lines, empty)
+    assert f"{damaged} is damaged" in refusal(read_lines, damaged)
+
+
+def test_files_of_different_length_are_refused_with_the_first_line_alone(tmp_path):
+    source = written(tmp_path, b"a\nb\nc\n", "source")
+    target = written(tmp_path, b"a\nb\n", "target")
+    message = refusal(read_parallel, source, target)
+    assert f"{source} has 3 lines but {target} has 2" in message
+    assert message.endswith("is 3")
+
+
+def test_a_split_keeps_every_pair_once_and_no_source_on_both_sides():
+    pairs = [SentencePair(str(index // 2), str(index)) for index in range(40)]
+    rest, held_out = hold_out(pairs, 10, seed=3)
+    assert sorted(rest + held_out, key=lambda pair: int(pair.target)) == pairs
+    assert not {pair.source for pair in rest} & {pair.source for pair in held_out}
+    assert len(held_out) == 10
+    assert hold_out(pairs, 10, seed=3) == (rest, held_out)
+    assert hold_out(pairs, 10, seed=4) != (rest, held_out)
+
+
+VARIANTS = [
+    "Go now {0}.",
+    "go now {0}!",
+    "Go, now {0}",
+    "GO NOW {0}",
+    "« Go now {0} »",
+    "Go  now{0}",
+]
+
+
+def variants(count):
+    """Sentences that come in several spellings, as Tatoeba's do."""
+    sources = [text.format(f"no{index}") for text in VARIANTS for index in range(count)]
+    return [SentencePair(source, str(place)) for place, source in enumerate(sources)]
+
+
+def words_of(pair):
+    return "".join(re.findall(r"[a-z0-9]+", pair.source.lower()))
+
+
+def test_no_held_out_source_is_a_training_source_but_for_case_and_punctuation():
+    pairs = variants(20)
+    for seed in range(5):
+        rest, held_out = hold_out(pairs, 30, seed=seed)
+        assert len(held_out) == 30
+        assert not any(words_of(pair) in map(words_of, rest) for pair in held_out)
+    splits = in_file_order(sorted(pairs, key=words_of), (20, 20, 20))
+    for place, split in enumerate(splits):
+        for earlier in splits[:place]:
+            assert not any(words_of(pair) in map(words_of, earlier) for pair in split)
+
+
+def test_holding_out_everything_is_refused():
+    with pytest.raises(InputError, match="too few to hold out 5"):
+        hold_out([SentencePair("a", str(index)) for index in range(9)], 5, seed=1)
+
+
+def test_tab_separated_pairs_ignore_further_columns(tmp_path):
+    path = written(tmp_path, b"Go.\tVa !\tCC-BY\nHi.\tSalut.\n")
+    assert read_tab_separated(path) == [SentencePair("Go.", "Va !"), SentencePair("Hi.", "Salut.")]
+
+
+ABOUT = ("_about.txt", b"About these files")
+PAIRS = ("fra.txt", b"Go.\tVa !\tCC-BY 2.0 (France) Attribution: #1\n")
+
+
+def zipped(folder, *entries, name="fra-eng.zip"):
+    path = folder / name
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for entry, content in entries:
+            archive.writestr(entry, content)
+    return path
+
+
+def test_the_archive_is_read_as_served_whatever_its_name(tmp_path):
+    for name in ("fra-eng.zip", "pairs.txt"):
+        path = zipped(tmp_path, ABOUT, PAIRS, name=name)
+        assert read_tab_separated(path) == [SentencePair("Go.", "Va !")]
+
+
+def test_no_name_in_an_archive_becomes_a_path(tmp_path):
+    folder = tmp_path / "deep" / "deeper"
+    folder.mkdir(parents=True)
+    path = zipped(folder, ("../../escaped.txt", PAIRS[1]))
+    assert read_tab_separated(path) == [SentencePair("Go.", "Va !")]
+    assert [entry.name for entry in tmp_path.rglob("*") if entry.is_file()] == ["fra-eng.zip"]
+
+
+def test_archives_that_are_not_one_text_are_refused_by_what_they_hold(tmp_path):
+    assert "holds 0 text files: unpack" in refusal(
+        read_tab_separated, zipped(tmp_path, ABOUT)
+    )
+    assert "holds 2 text files" in refusal(
+        read_tab_separated, zipped(tmp_path, PAIRS, ("b.txt", b""))
+    )
+
+
+def test_damaged_and_encrypted_archives_are_refused(tmp_path):
+    path = zipped(tmp_path, PAIRS)
+    content = path.read_bytes()
+    path.write_bytes(content[:-30])
+    assert "is damaged" in refusal(read_tab_separated, path)
+    path.write_bytes(content.replace(b"Go.", b"No.") if b"Go." in content else content[:60])
+    assert "is damaged" in refusal(read_tab_separated, path)
+    encrypted = bytearray(content)
+    for mark, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        encrypted[content.index(mark) + offset] |= 1
+    path.write_bytes(encrypted)
+    assert "encrypted" in refusal(read_tab_separated, path)
+
+
+def test_an_archive_is_no_text_file(tmp_path):
+    assert "is a zip archive: unpack it" in refusal(read_lines, zipped(tmp_path, PAIRS))
+
+
+def test_splits_in_file_order_hold_no_source_twice():
+    pairs = [SentencePair(str(index // 3), str(index)) for index in range(30)]
+    train, validation, test = in_file_order(pairs, (4, 5, 6))
+    assert [pair.target for pair in train] == ["0", "1", "2", "3"]
+    assert [pair.target for pair in validation] == ["6", "7", "8", "9", "10"]
+    assert [pair.target for pair in test] == ["12", "13", "14", "15", "16", "17"]
+    with pytest.raises(InputError, match="30 pairs are too few for 20 training, 5 validation"):
+        in_file_order(pairs, (20, 5, 6))
+
+
+def test_a_line_without_a_tab_is_refused_with_its_number(tmp_path):
+    path = written(tmp_path, b"a\tb\nalone\n")
+    assert f"{path}, line 2: no tab" in refusal(read_tab_separated, path)

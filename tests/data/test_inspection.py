@@ -1,0 +1,98 @@
+import numpy as np
+import pytest
+
+from seq2seq.data.text import SentencePair
+from seq2seq.data.report import (
+    inspection_report,
+    overlap,
+    ratio_outliers,
+    repetition,
+    unknown_tokens,
+    unusual_characters,
+)
+from seq2seq.data import PairsCorpus
+from tests.small import tokenizers_of
+
+USUAL = [SentencePair("a b c d e f", "u v w x y z")] * 8
+LONG = SentencePair("a " * 40, "u v w x")
+LONGER = SentencePair("a b c", "u " * 90)
+
+
+@pytest.fixture
+def tokenizers():
+    return tokenizers_of([*USUAL, LONG])
+
+
+def encoded(tokenizers, pairs):
+    data = PairsCorpus(train=pairs, validation=pairs)
+    data.source_tokenizer, data.target_tokenizer = tokenizers
+    return data.encode(pairs, None, truncate=False)
+
+
+def test_outliers_are_the_pairs_off_the_usual_ratio_the_worst_first(tokenizers):
+    pairs = [*USUAL, LONG, LONGER]
+    outliers = ratio_outliers(encoded(tokenizers, pairs))
+    assert [pairs[place] for place in outliers] == [LONGER, LONG]
+
+
+def test_a_language_that_is_always_longer_has_no_outliers(tokenizers):
+    assert ratio_outliers(encoded(tokenizers, [SentencePair("a b", "u " * 12)] * 9)) == []
+    assert ratio_outliers(encoded(tokenizers, [])) == []
+
+
+def test_unknown_tokens_are_counted_by_what_they_are(tokenizers):
+    assert unknown_tokens(tokenizers[0], ["a new b", "new newer"]) == {"new": 2, "newer": 1}
+
+
+def test_repeated_pairs_and_ambiguous_sources_are_counted_apart():
+    pairs = [SentencePair(*text) for text in ("ax", "ax", "ax", "ay", "bz", "bz")]
+    assert repetition(pairs) == (3, 1)
+
+
+def test_overlap_counts_whole_pairs_and_sources():
+    train = [SentencePair("a", "x"), SentencePair("b", "y")]
+    other = [SentencePair("a", "x"), SentencePair("b", "z"), SentencePair("c", "y")]
+    assert overlap(train, other) == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "unusual"),
+    [
+        ("en", "A plain text, isn't it? “Yes” — 5 €", ""),
+        ("en", "café", "é"),
+        ("fr", "L'été à Noël, ŒUVRE ça", ""),
+        ("fr", "mañana", "ñ"),
+        ("de", "Größe, ÄRGER", ""),
+        ("cs", "příliš žluťoučký kůň", ""),
+        ("ru", "Привет привет p", "p"),
+        ("ja", "これはテストです日本語 a", "a"),
+        ("fr-CA", "été", ""),
+        ("en", "a\u200bb\x00c\ufffdd\ue000", "\u200b\x00\ufffd\ue000"),
+        ("en", "раypal", "ра"),
+    ],
+)
+def test_unusual_characters_are_found_by_language(language, text, unusual):
+    assert set(unusual_characters([text], language)) == set(unusual)
+
+
+def test_the_report_has_every_section_and_shows_what_cannot_be_seen(tokenizers):
+    train = encoded(tokenizers, [*USUAL, LONG, LONGER, SentencePair("a\u200b b", "u")])
+    validation = encoded(tokenizers, USUAL[:1])
+    report = inspection_report(
+        {"train": train, "validation": validation},
+        tokenizers=tokenizers,
+        order=[np.arange(9), np.arange(9, 11)],
+    )
+    said = [line.strip() for line in report.splitlines()]
+    for line in (
+        "ratios      train: 2 of 11 pairs differ in length more than 3 times as usual",
+        "3 : 90 tokens  'a b c' | 'u u u u u u u u u u u u u u u u u u u u u u u u u u u u u …",
+        "unknown     train source: 1 unknown tokens, 1 different: U+200B ZERO WIDTH SPACE 1",
+        "repeated    train: pairs that repeat another 7, sources with several translations 0",
+        "overlap     validation: pairs that are in train 1, pairs whose source is 1, of 1",
+        "characters  source (en): 1 unusual: U+200B ZERO WIDTH SPACE 1",
+        "batches     batch 1: 9 pairs, padded to 41 source and 7 target tokens; "
+        "padding 73.7% source, 3.2% target",
+        "2 batches of 2 to 9 pairs; padding 72.1% source, 37.1% target",
+    ):
+        assert line in said, report

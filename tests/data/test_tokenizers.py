@@ -1,0 +1,201 @@
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from seq2seq.errors import InputError
+from seq2seq.data.text import SentencePair, read_lines
+from seq2seq.data.tokenizers import SentencePieceTokenizer, Tokenizer
+from seq2seq.data.vocabulary import SPECIALS, UNKNOWN_ID
+from tests.small import KINDS, tokenizers_of
+
+ENGLISH = ["The little cat sees it .", "I don't know, do you?", "A cat, a dog and a cow!"] * 20
+FRENCH = ["Le petit chat le voit.", "Je ne sais pas, et vous ?", "L'homme, l'été et lui !"] * 20
+
+
+@pytest.fixture(scope="module", params=["unigram", "bpe"])
+def subwords(request):
+    tokenizer = SentencePieceTokenizer(language="en", model_type=request.param, vocab_size=330)
+    tokenizer.fit(ENGLISH + FRENCH)
+    return tokenizer
+
+
+@settings(deadline=None, max_examples=150)
+@given(text=st.text(st.characters(exclude_characters="\n▁", exclude_categories=["Cs"])))
+def test_subword_round_trip_is_exact(subwords, text):
+    # SentencePiece ends a text at a NUL
+    text = text.replace("\0", "")
+    assert subwords.join(subwords.tokens(text)) == text
+
+
+def test_subword_vocabulary_begins_with_the_specials_and_knows_every_piece(subwords):
+    assert tuple(subwords.vocabulary[:4]) == SPECIALS
+    assert UNKNOWN_ID not in subwords.ids(subwords.tokens("日本 <pad> <eos> <unk>"))
+
+
+def test_special_tokens_written_in_a_text_stay_text(subwords):
+    ids = subwords.ids(subwords.tokens("<pad><eos><bos><unk>"))
+    assert min(ids) >= len(SPECIALS)
+
+
+ORDINARY = {
+    "word": {
+        "en": [
+            "I don't know, do you?",
+            "The well-known (old) man sleeps.",
+            "It's five o'clock in the dogs' house!",
+        ],
+        "fr": [
+            "L'homme n'est pas là, est-ce qu'il dort ?",
+            "Il dit : « oui » !",
+            "Aujourd'hui, j'ai peur.",
+        ],
+    },
+    "basic_english": {
+        "en": ["i don't know, do you?", "the old (small) man's hat.", "at the dogs' house!"]
+    },
+    "moses": {
+        "en": ["I don't know: the dogs' hat is $5.50 & Mr. Smith's?", 'He says "yes" (I think)!'],
+        "fr": ["L'homme n'est pas là, est-ce qu'il dort ?", "Il dit : « oui » !"],
+        "de": ["Zwei junge Männer sind im Freien, d.h. draußen."],
+        "cs": ["Dva mladí bílí muži jsou venku, např. v lese."],
+    },
+    "character": {"fr": ["L'été,  déjà ?", " 日本 "]},
+    "whitespace": {"en": ["He do n't know , do &quot; you ?"]},
+}
+"""Text that each tokenizer restores exactly."""
+
+
+@pytest.mark.parametrize(
+    ("name", "language", "text"),
+    [
+        (name, language, text)
+        for name, languages in ORDINARY.items()
+        for language, texts in languages.items()
+        for text in texts
+    ],
+)
+def test_tokens_make_ordinary_text_again(name, language, text):
+    tokenizer = KINDS[name](language=language, lowercase=False)
+    assert tokenizer.join(tokenizer.tokens(text)) == text
+
+
+WORDS = ["a", "Il", "don't", "can't", "dogs'", "it's", "l'", "5", "-", "(", ")", ",", "!", "?"]
+
+
+@pytest.mark.parametrize("name", ["word", "basic_english", "moses", "character", "whitespace"])
+@settings(deadline=None, max_examples=60)
+@given(words=st.lists(st.sampled_from(WORDS)))
+def test_splitting_the_joined_text_gives_the_same_tokens(name, words):
+    tokenizer = KINDS[name](language="en", lowercase=False)
+    tokens = tokenizer.tokens(" ".join([*words, "."]))
+    assert tokenizer.tokens(tokenizer.join(tokens)) == tokens
+
+
+@pytest.mark.parametrize(
+    ("name", "language", "least"),
+    [("word", "en", 0.98), ("word", "fr", 0.98), ("word", "de", 0.98)]
+    + [("moses", language, 0.98) for language in ("en", "fr", "de")],
+)
+def test_nearly_every_real_sentence_is_restored_exactly(real_data, name, language, least):
+    tokenizer = KINDS[name](language=language, lowercase=False)
+    lines = [line.strip() for line in read_lines(real_data / f"multi30k/val.{language}.gz")]
+    restored = sum(tokenizer.join(tokenizer.tokens(line)) == line for line in lines)
+    assert restored / len(lines) >= least
+
+
+@pytest.mark.parametrize("name", ["character", "whitespace"])
+@given(text=st.text(st.characters(exclude_categories=["Cs"])))
+def test_characters_are_exact_and_white_space_but_for_its_form(name, text):
+    tokenizer = KINDS[name](language="en", lowercase=False)
+    expected = text if name == "character" else " ".join(text.split())
+    assert tokenizer.join(tokenizer.tokens(text)) == expected
+
+
+def test_moses_escapes_nothing_and_knows_the_abbreviations_of_its_language():
+    tokens = KINDS["moses"](language="cs").tokens("např. A & 'b'.")
+    assert tokens[:3] == ["např.", "A", "&"]
+    assert not [token for token in tokens if token.startswith("&") and len(token) > 1]
+
+
+@pytest.mark.parametrize(
+    ("name", "language", "message"),
+    [
+        ("basic_english", "fr", "basic_english splits English only, not fr: choose rules=word or rules=moses"),
+        ("moses", "french", "moses does not know the language french"),
+    ],
+)
+def test_a_tokenizer_refuses_a_language_that_it_does_not_know(name, language, message):
+    with pytest.raises(InputError, match=re.escape(message)):
+        KINDS[name](language=language, lowercase=False)
+
+
+def test_lower_casing_is_a_switch():
+    for name in ("word", "moses", "whitespace"):
+        lower = KINDS[name](language="en", lowercase=True)
+        assert lower.tokens("The CAT") == ["the", "cat"]
+        kept = KINDS[name](language="en", lowercase=False)
+        assert kept.tokens("The CAT") == ["The", "CAT"]
+
+
+def test_a_special_token_written_in_a_text_is_unknown(tmp_path):
+    source, _ = trained(tokenizer="whitespace")
+    assert source.encode("<pad> <eos> <bos> it") == [UNKNOWN_ID] * 3 + source.encode("it")
+    assert source.unknown("<pad> it <eos> Zebra <pad>") == ["<pad>", "<eos>", "Zebra", "<pad>"]
+
+
+@pytest.mark.parametrize("name", ["unigram", "bpe"])
+def test_of_subwords_the_characters_in_bytes_are_unknown(name, tmp_path):
+    source, _ = trained(joint=True, tokenizer=name, vocab_size=330, lowercase=True)
+    text = "A cat, 日本 é ½日 it"
+    assert source.unknown(text) == ["日", "本", "½", "日"]
+    in_bytes = [token for token in source.tokens(text) if re.fullmatch("<0x..>", token)]
+    assert len(in_bytes) == len("日本½日".encode())
+    assert UNKNOWN_ID not in source.encode(text)
+    assert source.unknown("") == []
+
+
+def trained(**changes):
+    return tokenizers_of(list(map(SentencePair, ENGLISH, FRENCH)), **changes)
+
+
+def test_rare_words_become_unknown_and_the_vocabulary_is_bounded(tmp_path):
+    pairs = [SentencePair("a a a b b c c d", "x")]
+    source, _ = tokenizers_of(pairs, min_frequency=2, vocab_size=6)
+    assert source.vocabulary == [*SPECIALS, "a", "b"]
+    assert source.encode("a c d") == [4, UNKNOWN_ID, UNKNOWN_ID]
+
+
+@pytest.mark.parametrize(
+    "changes", [{}, {"joint": True}, {"tokenizer": "bpe", "joint": True, "vocab_size": 330}]
+)
+def test_a_joint_vocabulary_is_one_and_the_same(tmp_path, changes):
+    source, target = trained(**changes)
+    assert (source.vocabulary == target.vocabulary) == changes.get("joint", False)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"tokenizer": "unigram", "vocab_size": 320},
+        {"tokenizer": "moses"},
+        {"tokenizer": "character", "lowercase": True},
+        {"tokenizer": "whitespace"},
+    ],
+)
+def test_a_saved_tokenizer_is_the_same(tmp_path, changes):
+    tokenizers = trained(**changes)
+    for side, tokenizer in zip(("source", "target"), tokenizers, strict=True):
+        tokenizer.save(tmp_path, side)
+        loaded = Tokenizer.load(tmp_path, side)
+        for text in (*ENGLISH[:3], *FRENCH[:3], "unseen Wörter"):
+            assert loaded.encode(text) == tokenizer.encode(text)
+            assert loaded.decode(loaded.encode(text)) == tokenizer.decode(tokenizer.encode(text))
+
+
+def test_a_size_that_does_not_suit_the_text_is_refused(tmp_path):
+    message = r"vocab_size=270 does not suit this text: its characters alone need 285; give more"
+    with pytest.raises(InputError, match=message):
+        trained(tokenizer="unigram", vocab_size=270)

@@ -1,0 +1,112 @@
+from itertools import product
+
+import numpy as np
+import pytest
+import torch
+
+from seq2seq.decoding.search import LengthPenalty
+from seq2seq.models.limits import DEFAULT_LIMITS, LengthLimits
+from seq2seq.decoding.search import Search
+from seq2seq.evaluation.bleu import cased_bleu
+from seq2seq.data.text import SentencePair, read_lines
+from tests.small import tokenizers_of
+
+
+def test_penalties_divide_by_their_formulas():
+    scores, lengths = torch.tensor([-6.0, -6.0]), torch.tensor([1, 7])
+    assert LengthPenalty("none").apply(scores, lengths).tolist() == [-6, -6]
+    assert LengthPenalty("average").apply(scores, lengths).tolist() == pytest.approx([-6, -6 / 7])
+    gnmt = LengthPenalty("gnmt", 0.5).apply(scores, lengths).tolist()
+    assert gnmt == pytest.approx([-6, -6 / 2**0.5])
+    assert LengthPenalty("gnmt", 0.0).apply(scores, lengths).tolist() == [-6, -6]
+
+
+@pytest.mark.parametrize(
+    ("values", "message"), [(("gmnt",), "choose none, average, gnmt"), (("gnmt", -1.0), "at least")]
+)
+def test_penalties_that_do_not_exist_are_refused(values, message):
+    with pytest.raises(ValueError, match=message):
+        LengthPenalty(*values)
+
+
+def test_bounds_are_relative_to_the_source_and_the_least_is_never_above_the_greatest():
+    lengths = torch.tensor([1, 4, 9])
+    limits = LengthLimits(min_ratio=0.5, max_ratio=1.5, max_extra=2)
+    assert limits.least(lengths).tolist() == [0, 2, 4]
+    assert limits.greatest(lengths).tolist() == [3, 8, 15]
+    assert LengthLimits(min_ratio=9.0).least(lengths).tolist() == [9, 18, 28]
+    assert LengthLimits(max_ratio=0.0, max_extra=0).greatest(lengths).tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("values", [{"max_ratio": float("nan")}, {"max_extra": -1}])
+def test_bounds_that_are_no_lengths_are_refused(values):
+    with pytest.raises(ValueError, match="0 to a million"):
+        LengthLimits(**values)
+
+
+def test_bounds_follow_the_usual_ratio_of_a_training_split():
+    sources, targets = np.array([4, 9], np.uint16), np.array([19, 24], np.uint16)
+    assert LengthLimits.fitted(sources, targets) == LengthLimits(max_ratio=6.0, max_extra=30)
+    assert LengthLimits.fitted(targets, sources) == LengthLimits(max_ratio=0.67, max_extra=10)
+    assert LengthLimits.fitted(sources, sources) == DEFAULT_LIMITS
+
+
+def test_references_over_the_bound_are_counted():
+    limits = LengthLimits(max_ratio=2.0, max_extra=3)
+    sources = np.array([4, 4, 0])  # with <eos> 5, 5 and 1, so that 13, 13 and 5 may be
+    assert limits.num_over(sources, np.array([12, 13, 4])) == 1
+
+
+def test_a_search_has_the_bound_of_the_model_unless_it_has_its_own():
+    of_model = LengthLimits(max_ratio=7.0, max_extra=40)
+    assert Search().limits(of_model) == of_model
+    assert Search(min_length=0.5).limits(of_model) == LengthLimits(
+        min_ratio=0.5, max_ratio=7.0, max_extra=40
+    )
+    assert Search(max_length=3.0).limits(of_model) == LengthLimits(max_ratio=3.0, max_extra=10)
+
+
+SUBWORDS = ("unigram", "bpe")
+TOKENIZERS = ["word", "basic_english", "moses", "character", "whitespace", *SUBWORDS]
+
+
+@pytest.fixture
+def multi30k(real_data, tmp_path):
+    """By tokenizer the codecs, and the tokens of training and of validation, of both sides."""
+    texts = {
+        name: [read_lines(real_data / f"multi30k/{name}.{code}.gz") for code in ("en", "de")]
+        for name in ("train", "val")
+    }
+    pairs = list(map(SentencePair, *(side[:2000] for side in texts["train"])))
+    found = {}
+    for name in TOKENIZERS:
+        languages = ("en", "en" if name == "basic_english" else "de")
+        size = {"vocab_size": 2000} if name in SUBWORDS else {}
+        codecs = tokenizers_of(pairs, languages, tokenizer=name, **size)
+        found[name] = [
+            (codec, codec.encode_all(list(train)), codec.encode_all(list(held_out)))
+            for codec, train, held_out in zip(
+                codecs, zip(*((p.source, p.target) for p in pairs), strict=True), texts["val"],
+                strict=True,
+            )
+        ]  # fmt: skip
+    return found
+
+
+def lengths_of(sentences):
+    return np.array(list(map(len, sentences)))
+
+
+def test_references_fit_under_the_bound_of_every_pair_of_tokenizers(multi30k):
+    for name, target_name in product(TOKENIZERS, repeat=2):
+        _, train, sources = multi30k[name][0]
+        codec, train_targets, references = multi30k[target_name][1]
+        limits = LengthLimits.fitted(lengths_of(train), lengths_of(train_targets))
+        num_over = limits.num_over(lengths_of(sources), lengths_of(references))
+        assert num_over <= 0.001 * len(references), (name, target_name)
+        # who knows the references by heart says as much of them as may be said, <eos> at the end
+        greatest = limits.greatest(torch.tensor(lengths_of(sources)) + 1).tolist()
+        known = list(zip(references, greatest, strict=True))[:60]
+        said = [codec.decode(reference[: bound - 1]) for reference, bound in known]
+        wanted = [codec.decode(reference) for reference, _ in known]
+        assert cased_bleu(said, wanted, "de") == pytest.approx(100), (name, target_name)

@@ -1,0 +1,191 @@
+"""Attention that is changed, and what else says which words matter: against loops of their own."""
+
+
+import numpy as np
+import pytest
+import torch
+
+from seq2seq.decoding.interventions import changed_weights, tokens_that_stay
+from seq2seq.decoding.probing import importance
+from seq2seq.errors import InputError
+from seq2seq.evaluation.faithfulness import CHANGES
+from seq2seq.data.batch import Batch
+from seq2seq.data.batch import EncodedSplit, Sentences
+from tests.small import VARIANTS, model_of
+
+SOURCES = [[4, 5, 6, 9, 10, 7], [7, 8], [8, 9, 10, 4]]
+TARGETS = [[5, 6, 7, 9], [8, 4, 10, 7, 5], [9, 6]]
+MODELS = {
+    **{name: VARIANTS[name] for name in ("additive", "one_way_two_layers", "token_in_query")},
+    **{name: VARIANTS[name] for name in ("sparse_coverage", "local_p_heads", "monotonic")},
+    "conditional": {"decoder": "conditional", "num_layers": 2},
+    "luong": {"decoder": "luong", "cell": "lstm"},
+    "reversed": {"decoder": "luong", "input_feeding": False, "reverse_source": True},
+    "heads": {"heads": 3, "cell": "lstm"},
+}
+
+
+def split_of(sources=SOURCES, targets=TARGETS):
+    stores = {
+        "source": Sentences.from_lists(sources),
+        "target": Sentences.from_lists(targets),
+    }
+    return EncodedSplit(pairs=[], **stores)
+
+
+def lively(**changes):
+    """A model whose words depend on what it looks at."""
+    model = model_of(**changes)
+    for parameter in model.parameters():
+        parameter.data.mul_(3)
+    return model
+
+
+def others(weights, most, order):
+    """By name, the weights of one head of a step changed, number by number."""
+    size = len(weights)
+    other = next(place for place in order if place != most)
+    found = {"even": [1 / size] * size, "no_context": [0.0] * size}
+    found["permuted"] = [weights[place] for place in order]
+    found["most_attended_alone"] = [float(place == most) for place in range(size)]
+    for name, gone in (("most_attended_erased", most), ("another_erased", other)):
+        left = sum(weight for place, weight in enumerate(weights) if place != gone)
+        found[name] = [
+            0.0 if place == gone or left == 0 else weight / left
+            for place, weight in enumerate(weights)
+        ]
+    return found
+
+
+def context_of(attention, heads, memory):
+    """The context of given weights of every head."""
+    means = [torch.tensor(weights, dtype=torch.double) @ memory.states[0] for weights in heads]
+    if hasattr(attention, "values"):
+        projected = zip(attention.values, means, strict=True)
+        return torch.cat([value.weight @ mean for value, mean in projected])[None]
+    return means[0][None]
+
+
+@torch.no_grad()
+def expected_stays(model, source, target, number, seed, monkeypatch):
+    """(changes, tokens), where the attention is taken out and a context put in its place."""
+    decoder, ids = model.decoder, torch.tensor([[*source, 3]])
+    memory = model.encode(ids, torch.tensor([ids.shape[1]]), torch.ones_like(ids, dtype=torch.bool))
+    generator, state, rows = np.random.default_rng([seed, number]), None, []
+    state = decoder.initial_state(memory)
+    for token in [2, *target]:
+        embedded = torch.tensor([token])
+        features, new, mean = decoder.step(embedded, state, memory)
+        order = generator.permutation(ids.shape[1]).tolist()
+        has_heads = hasattr(decoder.attention, "values")
+        heads = new[-1][0].tolist() if has_heads else mean.tolist()
+        changed = [others(head, int(mean.argmax()), order) for head in heads]
+        row = []
+        for name in CHANGES:
+            context = context_of(decoder.attention, [head[name] for head in changed], memory)
+            kept = decoder.attention.initial_state(memory)
+            with monkeypatch.context() as patch:
+                patch.setattr(decoder.attention, "forward", lambda *_: (context, mean, kept))  # noqa: B023
+                said, _, _ = decoder.step(embedded, state, memory)
+            row.append(bool(decoder.output(said).argmax() == decoder.output(features).argmax()))
+        rows.append(row)
+        state = new
+    return np.array(rows).T
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_token_stays_where_the_step_with_such_a_context_says_it_again(name, monkeypatch):
+    model, batch = lively(**MODELS[name]), Batch.from_split(split_of(), [2, 0, 1])
+    stays, weights = tokens_that_stay(model, batch, seed=5)
+    for row, number in enumerate(batch.sentence_ids.tolist()):
+        source, target = SOURCES[number], TARGETS[number]
+        expected = expected_stays(model, source, target, number, 5, monkeypatch)
+        np.testing.assert_array_equal(stays[row, :, : len(target) + 1], expected)
+    arguments = batch.source.ids, batch.source.lengths, batch.source.is_token, batch.target_input
+    torch.testing.assert_close(weights, model(*arguments)[1])
+    assert 0 < stays.double().mean() < 1
+
+
+def test_what_is_drawn_is_decided_by_the_seed_and_the_place_of_the_pair():
+    split, model = split_of(SOURCES * 8, TARGETS * 8), lively()
+    every = Batch.from_split(split, range(24))
+    stays, _ = tokens_that_stay(model, every, seed=1)
+    drawn = [list(CHANGES).index(name) for name in ("another_erased", "permuted")]
+    fixed = [place for place in range(len(CHANGES)) if place not in drawn]
+    again, _ = tokens_that_stay(model, Batch.from_split(split, range(23, -1, -1)), seed=1)
+    is_token = every.target_is_token.unsqueeze(1)
+    assert ((again.flip(0) == stays) | ~is_token).all()
+    other, _ = tokens_that_stay(model, every, seed=2)
+    assert ((other == stays) | ~is_token)[:, fixed].all()
+    assert not ((other == stays) | ~is_token)[:, drawn].all()
+
+
+def test_a_step_returns_and_remembers_its_own_weights_and_no_change_outlasts_its_block():
+    model, batch = lively(**VARIANTS["sparse_coverage"]), Batch.from_split(split_of(), [0])
+    memory = model.encode(batch.source.ids, batch.source.lengths, batch.source.is_token)
+    decoder = model.decoder
+    arguments = torch.tensor([2]), decoder.initial_state(memory), memory
+    features, state, weights = decoder.step(*arguments)
+    with changed_weights(decoder, torch.zeros_like):
+        changed, new, same = decoder.step(*arguments)
+    assert not torch.allclose(changed, features)
+    torch.testing.assert_close((same, new[-1]), (weights, state[-1]))
+    torch.testing.assert_close(decoder.step(*arguments)[0], features)
+
+
+@pytest.mark.parametrize("decoder", ["context", "plain"])
+def test_a_decoder_without_attention_is_refused_in_one_line(decoder):
+    with pytest.raises(InputError, match="it has none") as refusal:
+        tokens_that_stay(model_of(decoder=decoder), Batch.from_split(split_of(), [0]), seed=1)
+    assert "\n" not in str(refusal.value)
+
+
+@torch.no_grad()
+def probabilities(model, source, target):
+    """(tokens, vocabulary), step by step."""
+    ids = torch.tensor([[*source, 3]])
+    memory = model.encode(ids, torch.tensor([ids.shape[1]]), torch.ones_like(ids, dtype=torch.bool))
+    state, rows = model.decoder.initial_state(memory), []
+    for token in [2, *target][: len(target)]:
+        embedded = torch.tensor([token])
+        features, state, _ = model.decoder.step(embedded, state, memory)
+        rows.append(model.decoder.output(features)[0].softmax(0).numpy())
+    return np.array(rows)
+
+
+@pytest.mark.parametrize("name", ["additive", "local_p_heads", "conditional", "reversed"])
+def test_importance_is_what_scaling_and_leaving_out_a_word_does(name):
+    model = lively(**MODELS[name])
+    source, target = SOURCES[2], TARGETS[2]
+    gradient, left_out = importance(model, Batch.from_split(split_of(), [2]))
+    assert gradient.shape == left_out.shape == (len(target), len(source))
+    before, rows = probabilities(model, source, target), np.arange(len(target))
+    table, step = model.source_embedding.weight, 1e-6
+    for column, word in enumerate(source):
+        rest = [*source[:column], *source[column + 1 :]]
+        distance = np.abs(probabilities(model, rest, target) - before).sum(1) / 2
+        np.testing.assert_allclose(left_out[:, column], distance, atol=1e-7)
+        logs, own = [], table.data[word].clone()
+        for share in (1 + step, 1 - step):
+            table.data[word] = own * share
+            found = probabilities(model, source, target)
+            logs.append(np.log(found[rows, before.argmax(1)]))
+        table.data[word] = own
+        slope = (logs[0] - logs[1]) / (2 * step)
+        np.testing.assert_allclose(gradient[:, column], np.abs(slope), atol=1e-5)
+
+
+def test_gradients_of_a_tied_model_are_of_the_source_words_alone():
+    tied = lively(**VARIANTS["tied"])
+    free = model_of(**{**VARIANTS["tied"], "tie": "none"})
+    free.load_state_dict(tied.state_dict())
+    pair = Batch.from_split(split_of(), [1])
+    for of_tied, of_free in zip(importance(tied, pair), importance(free, pair), strict=True):
+        torch.testing.assert_close(of_tied, of_free)
+
+
+def test_a_single_word_can_be_left_out():
+    pair = Batch.from_split(split_of([[5]], [[6, 7]]), [0])
+    gradient, left_out = importance(lively(), pair)
+    assert gradient.shape == left_out.shape == (2, 1)
+    assert (left_out > 0).all()

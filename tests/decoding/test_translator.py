@@ -1,0 +1,266 @@
+import json
+import shutil
+from dataclasses import replace
+
+import pytest
+import torch
+
+from seq2seq.decoding import translation as translations_module
+from seq2seq.decoding.forced import force_translate
+from seq2seq.decoding.search import Hypothesis
+from seq2seq.models.limits import DEFAULT_LIMITS, LONGEST, LengthLimits
+from seq2seq.export.model_folder import (
+    SavedModel,
+    load_model_folder,
+    save_model_folder,
+)
+from seq2seq.decoding.search import Sampling
+from seq2seq.decoding.search import GREEDY, Search, search_from_options
+from seq2seq.decoding.translation import EMPTY, Translation, UnknownCount
+from seq2seq.decoding.translator import Translator
+from seq2seq.errors import InputError
+from seq2seq.data.batching import BatchSize
+from seq2seq.data.tokenizers import Tokenizer
+from seq2seq.data.text import SentencePair
+from seq2seq.data.vocabulary import END_ID, UNKNOWN_ID
+from tests.small import VARIANTS, model_of, tokenizers_of
+
+TEXT = ["a b c d e f g", "b c", "d e f"]
+PAIRS = list(map(SentencePair, TEXT, TEXT))
+
+
+def exported_model(folder, **changes):
+    tokenizers = tokenizers_of(PAIRS, ("en", "en"), joint=True)
+    model = model_of(**changes).float()
+    model.decoder.output.weight.data.mul_(3)
+    exported = SavedModel(model, *tokenizers)
+    save_model_folder(folder / "model", exported)
+    return exported
+
+
+@pytest.fixture
+def folder(tmp_path):
+    exported_model(tmp_path)
+    return tmp_path / "model"
+
+
+@pytest.mark.parametrize("variant", list(VARIANTS))
+def test_the_exported_model_equals_the_trained_one(tmp_path, variant):
+    exported = exported_model(tmp_path, **VARIANTS[variant])
+    loaded = load_model_folder(tmp_path / "model")
+    assert loaded.model.config == exported.model.config
+    expected, found = exported.model.state_dict(), loaded.model.state_dict()
+    assert expected.keys() == found.keys()
+    for name, tensor in expected.items():
+        assert torch.equal(found[name], tensor)
+    assert (loaded.model.decoder.output.weight is loaded.model.decoder.embedding.weight) == (
+        exported.model.config["tie_embeddings"] != "none"
+    )
+
+
+def test_a_moved_folder_translates_the_same_and_a_run_folder_does_too(tmp_path, folder):
+    before = [t.text for t in Translator.load(folder).translate(TEXT)]
+    moved = tmp_path / "elsewhere" / "model"
+    moved.parent.mkdir()
+    folder.rename(moved)
+    assert [t.text for t in Translator.load(moved).translate(TEXT)] == before
+    assert [t.text for t in Translator.load(moved.parent).translate(TEXT)] == before
+
+
+def test_one_translation_for_each_sentence_in_order_and_blank_for_blank(folder):
+    translator = Translator.load(folder, max_tokens=16)
+    sentences = ["a b", "", "c d e f", "   ", "unknown words", "a b"]
+    translations = translator.translate(sentences)
+    assert len(translations) == 6
+    assert translations[0].text == translations[5].text
+    assert [t.text for t in (translations[1], translations[3])] == ["", ""]
+    for sentence, translation in zip(sentences, translations, strict=True):
+        assert translation.text == translator.translate([sentence])[0].text
+        assert translation.weights.shape == (
+            len(translation.target_tokens),
+            len(translation.source_tokens),
+        )
+
+
+def test_unknown_tokens_are_named(folder):
+    translator = Translator.load(folder)
+    assert translator.unknown_tokens("a strange b word") == ["strange", "word"]
+    found = translator.translate(["a strange b word", "a b", "", "odd"], return_attention=False)
+    assert [each.unknown for each in found] == [("strange", "word"), (), (), ("odd",)]
+    assert found[0].marked_source() == ("a", "[strange]", "b", "[word]", "<eos>")
+    assert found[0].unknown_note() == "[unknown to the model: strange, word]"
+    assert found[1].unknown_note() == ""
+    (forced,) = force_translate(
+        load_model_folder(folder),
+        [SentencePair("odd a", "b")],
+        device=torch.device("cpu"),
+        batch_size=BatchSize(sentences=1, tokens=None),
+    )
+    assert forced.unknown == ("odd",)
+
+
+def test_unknown_tokens_of_many_lines_are_one_line(folder, monkeypatch):
+    count = UnknownCount()
+    translator = Translator.load(folder)
+    count.add(translator.translate(["a b", ""]))
+    assert count.warnings() == []
+    monkeypatch.setattr(translations_module, "MOST_NAMED", 2)
+    count.add(translator.translate(["x y \x1b", "y z y"]))
+    (line,) = count.warnings()
+    assert line == "WARNING: 6 tokens in 2 of 4 lines are unknown to the model: y 3, x 1"
+
+
+def test_streaming_gives_the_same_as_translating_at_once(folder):
+    translator = Translator.load(folder)
+    sentences = [TEXT[index % 3][: 1 + index % 13] for index in range(23)]
+    for search in (GREEDY, Search(beam_size=3, num_best=2), Search(sampling=Sampling(seed=4))):
+        whole = translator.translate_n_best(sentences, search=search)
+        texts = [[t.text for t in translations] for translations in whole]
+        windows = list(translator.stream(iter(sentences), search=search, window=5))
+        assert [line for read, _ in windows for line in read] == sentences
+        assert [[t.text for t in found] for _, window in windows for found in window] == texts
+
+
+def test_the_best_of_a_beam_is_what_translate_gives(folder):
+    translator = Translator.load(folder)
+    beams = translator.translate_n_best(TEXT, search=Search(beam_size=4, num_best=3))
+    best = translator.translate(TEXT, beam_size=4, return_attention=True)
+    for (first, *others), translation in zip(beams, best, strict=True):
+        assert (first.text, first.score) == (translation.text, translation.score)
+        assert torch.equal(first.weights, translation.weights)
+        assert all(other.score <= first.score for other in others)
+    assert not translator.translate(TEXT, beam_size=4, return_attention=False)[0].weights.numel()
+
+
+def test_the_same_model_four_times_translates_like_the_model(folder):
+    alone = Translator.load(folder).translate(TEXT, beam_size=3)
+    fourfold = Translator.load(*[folder] * 4).translate(TEXT, beam_size=3)
+    for one, other in zip(alone, fourfold, strict=True):
+        assert one.text == other.text
+        assert one.score == pytest.approx(other.score, abs=1e-4)
+        torch.testing.assert_close(one.weights, other.weights, rtol=0, atol=1e-5)
+
+
+def test_a_translation_begins_with_its_prefix(folder):
+    translator = Translator.load(folder)
+    prefixed = translator.translate(TEXT, beam_size=3, prefixes=["c d", "", "g"])
+    assert prefixed[0].target_tokens[:2] == ("c", "d")
+    assert prefixed[1].text == translator.translate(TEXT, beam_size=3)[1].text
+    assert prefixed[2].target_tokens[0] == "g"
+
+
+def test_translations_are_as_long_as_the_model_was_trained_for_or_the_search_allows(tmp_path):
+    exported = exported_model(tmp_path)
+    exported.model.decoder.output.bias.data[UNKNOWN_ID] = 1e3  # it never ends
+    limits = LengthLimits(max_ratio=4.5, max_extra=21)
+    save_model_folder(tmp_path / "model", replace(exported, limits=limits))
+    translator = Translator.load(tmp_path / "model")
+    for search in (GREEDY, Search(beam_size=2), Search(sampling=Sampling(seed=1))):
+        (found,) = translator.translate(["b c"], search=search)
+        assert len(found.target_tokens) == int(3 * 4.5) + 21
+    (found,) = translator.translate(["b c"], search=Search(max_length=1.5))
+    assert len(found.target_tokens) == int(3 * 1.5) + 10
+
+
+def test_an_unknown_word_is_replaced_by_the_source_word_it_attends_to(tmp_path):
+    exported = exported_model(tmp_path)
+    exported.model.decoder.output.bias.data[UNKNOWN_ID] = 1e3
+    save_model_folder(tmp_path / "model", exported)
+    translator = Translator.load(tmp_path / "model")
+    (kept,) = translator.translate(["a strange word"])
+    assert kept.text.startswith("<unk> <unk>")
+    (replaced,) = translator.translate(["a strange word"], replace_unk=True)
+    words = ["a", "strange", "word"]
+    expected = [words[place] for place, _ in kept.alignment()]
+    assert list(replaced.target_tokens[: len(expected)]) == expected
+    assert replaced.text == " ".join(expected)
+
+
+def test_an_alignment_leaves_the_ends_out():
+    weights = torch.tensor([[0.1, 0.2, 0.7], [0.6, 0.3, 0.1], [0.0, 0.1, 0.9]])
+    found = Translation("x y", ("a", "b", "<eos>"), ("x", "y", "<eos>"), -1.0, weights)
+    assert found.alignment() == [(1, 0), (0, 1)]
+    assert json.loads(json.dumps(found.as_dict()))["alignment"] == [[1, 0], [0, 1]]
+    assert EMPTY.alignment() == []
+
+
+def test_a_token_that_attends_to_no_word_is_linked_to_none():
+    weights = torch.tensor([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
+    tokens = ("x", "y", "z", "<eos>")
+    assert Translation("x y z", ("a", "b", "<eos>"), tokens, -1.0, weights).alignment() == [(1, 0)]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"beam_size": 0}, "beam"),
+        ({"beam_size": 2, "num_best": 3}, "3 best of a beam of 2"),
+        ({"beam_size": 2, "sampling": {}}, "not a beam of 2"),
+        ({"beam_size": 1, "length_penalty": "mean"}, "no length penalty 'mean'"),
+        ({"beam_size": 1, "sampling": {"temperature": 0.0}}, "temperature"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(options, message):
+    with pytest.raises(InputError, match=message):
+        search_from_options(**options)
+
+
+def test_a_device_that_is_not_there_is_refused(folder):
+    with pytest.raises(InputError, match="device 'xpu:7' is not here"):
+        Translator.load(folder, device="xpu:7")
+
+
+def test_a_precision_that_is_none_is_refused(folder):
+    with pytest.raises(InputError, match="no precision 'fp8': choose fp32 or bf16"):
+        Translator.load(folder, precision="fp8")
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+def test_bfloat16_products_leave_scores_and_attention_in_float32_and_near(folder, beam):
+    options = {"beam_size": beam, "prefixes": ["b c", "d", "e f"]}
+    exact = Translator.load(folder, precision="fp32").translate(TEXT, **options)
+    rounded = Translator.load(folder, precision="bf16").translate(TEXT, **options)
+    assert [t.score for t in rounded] != [t.score for t in exact]
+    for one, other in zip(rounded, exact, strict=True):
+        assert one.weights.dtype == torch.float32
+        assert one.score == pytest.approx(other.score, rel=0.03)
+        torch.testing.assert_close(one.weights.sum(dim=1), torch.ones(len(one.weights)))
+
+
+def test_of_an_endless_line_the_beginning_is_translated_with_a_warning(folder, capsys):
+    translation = Translator.load(folder).translate(["a " * 100_000])[0]
+    assert len(translation.source_tokens) == LONGEST + 1
+    assert "of a line of 100,000 tokens the first 1,000 are translated" in capsys.readouterr().err
+
+
+def test_members_of_an_ensemble_share_their_vocabulary(tmp_path, folder):
+    exported, other = load_model_folder(folder), tmp_path / "other"
+    tokens = exported.target_tokenizer.vocabulary
+    exported.target_tokenizer.set_vocabulary([*tokens[:-2], tokens[-1], tokens[-2]])
+    save_model_folder(other, exported)
+    with pytest.raises(InputError, match="model 2 of the ensemble has another target vocab"):
+        Translator.load(folder, other)
+
+
+def test_translations_with_replaced_words_have_their_case_restored_too(tmp_path):
+    exported = exported_model(tmp_path)
+    exported.model.decoder.output.bias.data[UNKNOWN_ID] = 1e3
+    target = exported.target_tokenizer
+    target.truecase, target.cased_forms, target.capital_start = True, {"strange": "Strange"}, True
+    save_model_folder(tmp_path / "model", exported)
+    (found,) = Translator.load(tmp_path / "model").translate(["strange strange"], replace_unk=True)
+    assert set(found.text.split()) == {"Strange"}
+
+
+def test_a_translation_is_one_line_though_subwords_can_spell_a_line_feed():
+    tokenizer, _ = tokenizers_of(PAIRS, ("en", "en"), "bpe", joint=True, vocab_size=280)
+    line_feed = tokenizer.ids(["<0x0A>"])
+    assert tokenizer.join(["<0x0A>"]) == "\n"
+    assert tokenizer.decode([*tokenizer.encode("a"), *line_feed, *tokenizer.encode("b")]) == "a  b"
+
+
+def test_an_export_replaces_a_model_whole(tmp_path, folder):
+    (folder / "model.safetensors").write_text("of an earlier export")
+    exported_model(tmp_path)
+    load_model_folder(folder)
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]

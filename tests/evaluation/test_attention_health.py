@@ -1,0 +1,105 @@
+import math
+
+import numpy as np
+import pytest
+
+from seq2seq.evaluation.attention_health import UNATTENDED, HealthSums, health_sums
+
+SOURCE_LENGTHS, TARGET_LENGTHS = [5, 3, 7], [4, 6, 2]
+
+
+def random_batch(seed=0):
+    generator = np.random.default_rng(seed)
+    weights = generator.random((3, 6, 7)) ** 6
+    weights *= np.arange(7) < np.array(SOURCE_LENGTHS)[:, None, None]
+    return weights / weights.sum(axis=2, keepdims=True)
+
+
+def measured(matrix, source_length=None, target_length=None):
+    matrix = np.asarray(matrix)
+    lengths = [source_length or matrix.shape[1]], [target_length or matrix.shape[0]]
+    return health_sums(matrix[None], *lengths).metrics()
+
+
+def test_the_identity_is_sharp_covers_all_and_is_monotonic():
+    assert measured(np.eye(4)) == {
+        "entropy": 0,
+        "padding_mass": 0,
+        "eos_mass": 0,
+        "peak": 1,
+        "unattended": 0,
+        "monotonicity": 1,
+    }
+
+
+def test_a_row_that_attends_to_nothing_is_sharp_and_goes_nowhere():
+    # three words and <eos>; a hard attention that has left the source after two words
+    found = measured([[0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0], [0, 0, 0, 0]])
+    assert found["monotonicity"] == 1
+    assert found["entropy"] == found["eos_mass"] == 0
+    assert found["peak"] == pytest.approx(2 / 3)
+
+
+def test_uniform_attention_has_entropy_one():
+    found = measured(np.full((3, 4), 0.25))
+    assert found["entropy"] == pytest.approx(1)
+    assert found["peak"] == found["eos_mass"] == 0.25
+
+
+def test_entropy_is_measured_against_the_source_length():
+    # two of four tokens: log 2 / log 4
+    assert measured([[0.5, 0.5, 0, 0], [0, 0, 0, 1]])["entropy"] == pytest.approx(0.5)
+    # a row of 0.5, 0.25, 0.25 among three
+    expected = 1.5 * math.log(2) / math.log(3)
+    assert measured([[0.5, 0.25, 0.25], [1, 0, 0]])["entropy"] == pytest.approx(expected)
+
+
+def test_a_column_below_the_bound_is_unattended():
+    # three source words and <eos>, two target words and <eos>
+    just_below = UNATTENDED / 2 - 1e-6
+    matrix = [[1 - just_below, just_below, 0, 0], [1 - just_below, just_below, 0, 0], [0, 0, 1, 0]]
+    assert measured(matrix)["unattended"] == pytest.approx(2 / 3)
+    above = UNATTENDED / 2 + 1e-6
+    matrix[0][:2] = matrix[1][:2] = [1 - above, above]
+    assert measured(matrix)["unattended"] == pytest.approx(1 / 3)
+
+
+def test_the_rows_of_the_end_do_not_count():
+    matrix = np.eye(3)
+    matrix[2] = [0.4, 0.3, 0.3]
+    assert measured(matrix) == measured(np.eye(3))
+
+
+@pytest.mark.parametrize(
+    ("positions", "expected"), [([0, 1, 1, 2], 1), ([2, 1, 0], 0), ([0, 2, 1], 0.5), ([1], 1)]
+)
+def test_monotonicity_is_the_share_of_steps_that_do_not_go_back(positions, expected):
+    weights = np.eye(4)[[*positions, 3]]
+    assert measured(weights)["monotonicity"] == expected
+
+
+def test_mass_on_the_end_and_on_padding_is_found():
+    weights = [[0.5, 0.25, 0.25], [0.0, 1.0, 0.0], [0, 0, 1]]
+    found = measured(weights, source_length=2)
+    assert found["padding_mass"] == 0.125
+    assert found["eos_mass"] == 0.625
+
+
+def test_padding_changes_nothing():
+    weights = random_batch()
+    wide = np.pad(weights, ((0, 0), (0, 5), (0, 3)))
+    wide[:, 6:] = 0.7  # whatever stands on padded rows
+    expected = health_sums(weights, SOURCE_LENGTHS, TARGET_LENGTHS)
+    found = health_sums(wide, SOURCE_LENGTHS, TARGET_LENGTHS)
+    assert found.metrics() == pytest.approx(expected.metrics(), abs=1e-12)
+    assert found.metrics()["padding_mass"] == 0
+
+
+def test_batch_size_changes_nothing():
+    weights = random_batch()
+    together = health_sums(weights, SOURCE_LENGTHS, TARGET_LENGTHS)
+    alone = HealthSums()
+    for matrix, source, target in zip(weights, SOURCE_LENGTHS, TARGET_LENGTHS, strict=True):
+        alone += health_sums(matrix[None, :target, :source], [source], [target])
+    assert alone.metrics() == pytest.approx(together.metrics(), abs=1e-12)
+    assert (alone.num_tokens, alone.num_source_tokens) == (9, 12)

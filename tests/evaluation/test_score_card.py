@@ -1,0 +1,189 @@
+from importlib.util import find_spec
+
+import pytest
+import sacrebleu
+from sacremoses import MosesTokenizer
+
+from seq2seq.evaluation.bleu import _tokens, bleu_metric, cased_bleu, sentence_bleu_score
+from seq2seq.evaluation.buckets import bucket_table, by_source_length, by_unknown_words
+from seq2seq.evaluation.metrics import METRICS, moses_tokens, scores_of
+from seq2seq.evaluation.score_card import score_card, score_table
+
+REFERENCES = ["The cat sat on the mat.", "A dog runs in the park today."]
+
+
+def test_a_perfect_translation_scores_one_hundred():
+    card = score_card(REFERENCES, REFERENCES, language="en")
+    assert card.scores["bleu"] == pytest.approx(100)
+    assert card.scores["chrf"] == pytest.approx(100)
+
+
+def test_case_counts_in_one_score_and_not_in_the_other():
+    card = score_card([text.upper() for text in REFERENCES], REFERENCES, language="en")
+    assert card.scores["bleu"] < 50
+    assert card.scores["bleu_lowercase"] == pytest.approx(100)
+
+
+def test_the_signature_says_how_bleu_was_computed():
+    signature = score_card(REFERENCES, REFERENCES, language="en").bleu_signature
+    assert "case:mixed" in signature
+    assert "tok:13a" in signature
+
+
+def test_every_score_of_every_search_is_in_the_table():
+    cards = {
+        "greedy": score_card([REFERENCES[0], REFERENCES[0]], REFERENCES, language="en"),
+        "beam 5": score_card(REFERENCES, REFERENCES, language="en"),
+    }
+    table = score_table(cards)
+    for card in cards.values():
+        for value in card.scores.values():
+            assert f"{value:.2f}" in table
+    assert all(name in table for name in (*cards, "tok:13a", "2 sentences"))
+
+
+def test_an_interval_is_on_the_card_where_it_is_asked_for():
+    said = [*FRENCH, *SAID] * 9
+    asked, plain = (
+        score_card(said, FRENCH * 18, language="fr", with_interval=each) for each in (True, False)
+    )
+    low, high = asked.as_dict()["bleu_interval"]
+    assert low < asked.scores["bleu"] < high
+    (row,) = (line for line in score_table({"greedy": asked}).splitlines() if "95 %" in line)
+    assert row.split()[-1] == f"{low:.1f}–{high:.1f}"
+    assert "bleu_interval" not in plain.as_dict()
+    assert "95 %" not in score_table({"greedy": plain})
+
+
+@pytest.mark.parametrize("hypotheses", [[], ["one"]])
+@pytest.mark.parametrize("score", [cased_bleu, scores_of])
+def test_unequal_numbers_are_refused(hypotheses, score):
+    with pytest.raises(ValueError, match="for 2 references"):
+        score(hypotheses, REFERENCES, "en")
+    with pytest.raises(ValueError, match="for 2 references"):
+        score_card(hypotheses, REFERENCES, language="en")
+
+
+FRENCH = ["L'homme n'a pas vu « la » voiture.", "Un porte-clés, bleu et rouge, est là !"]
+SAID = ["L'homme n'a pas vu la voiture.", "un porte-clé, bleu et rouge, est là!"]
+
+
+def test_moses_tokens_are_lower_case_and_split_by_the_rules_of_the_language():
+    assert moses_tokens(FRENCH[:1], "fr", split_hyphens=True) == [
+        "l' homme n' a pas vu \" la \" voiture ."
+    ]
+    said = ["It's well-known, Mr. Ü &c."]
+    assert moses_tokens(said, "en", split_hyphens=True) == ["it 's well @-@ known , mr. ü & c ."]
+    assert moses_tokens(said, "en", split_hyphens=False) == ["it 's well-known , mr. ü & c ."]
+    assert moses_tokens(["Mr. Smith"], "xx", split_hyphens=False), (
+        "a language without rules is split all the same"
+    )
+
+
+def test_the_scores_are_those_of_sacrebleu():
+    card = score_card(SAID, FRENCH, language="fr")
+    assert (
+        card.scores["bleu"]
+        == sacrebleu.corpus_bleu(SAID, [FRENCH]).score
+        == cased_bleu(SAID, FRENCH, "fr")
+    )
+    assert (
+        card.scores["bleu_lowercase"] == sacrebleu.corpus_bleu(SAID, [FRENCH], lowercase=True).score
+    )
+    assert card.scores["chrf"] == sacrebleu.corpus_chrf(SAID, [FRENCH]).score
+    assert card.scores["ter"] == sacrebleu.corpus_ter(SAID, [FRENCH]).score
+    tokenise = MosesTokenizer("fr").tokenize
+    for name, split_hyphens in (("bleu_moses", True), ("bleu_moses_whole", False)):
+        split = [
+            [
+                tokenise(
+                    text.lower().replace("« ", '"').replace(" »", '"').replace(" !", "!"),
+                    aggressive_dash_splits=split_hyphens,
+                    escape=False,
+                    return_str=True,
+                )
+                for text in texts
+            ]
+            for texts in (SAID, FRENCH)
+        ]
+        expected = sacrebleu.corpus_bleu(split[0], [split[1]], tokenize="none", force=True).score
+        assert card.scores[name] == pytest.approx(expected)
+    own = {"token_errors", "said_again", "dropped", "exact"}
+    scored = [name for name, metric in METRICS.built_in.items() if metric.score is not None]
+    assert len({card.scores[name] for name in scored if name not in own}) == len(scored) - len(own)
+
+
+def test_words_said_again_and_dropped_are_what_one_counts_by_hand():
+    # of 4 + 2 tokens one "a" too often; "b" and "z" are lacking of 3 + 3
+    scores = scores_of(["a a b c", "x y"], ["a b b", "x y z"], "en")
+    assert scores["said_again"] == pytest.approx(100 / 6)
+    assert scores["dropped"] == pytest.approx(100 * 2 / 6)
+    # what the reference says as often is not said again, nor is another word once
+    assert scores_of(["a a d"], ["a a b"], "en")["said_again"] == 0
+
+
+def test_errors_of_tokens_and_exact_matches_are_what_one_counts_by_hand():
+    # in tokens of BLEU: one left out, one replaced, and one put in, of 5 + 4 + 3
+    wanted = ["The cat sat down.", "A dog ran.", "It rains!"]
+    scores = scores_of(["The cat sat.", "a dog ran.", "It rains now!"], wanted, "en")
+    assert scores["token_errors"] == pytest.approx(100 * 3 / 12)
+    assert scores["exact"] == 0
+    assert scores_of([wanted[0], "", "It rains! "], wanted, "en")["exact"] == pytest.approx(100 / 3)
+    chinese = scores_of(FOUND, WANTED, "zh")
+    assert "ter" not in chinese, "it is of the words between spaces"
+    assert chinese["token_errors"] == pytest.approx(100 / 19)
+
+
+WANTED = ["我们今天去公园散步。", "他在图书馆里看书。"]
+FOUND = ["我们今天去花园散步。", "他在图书馆里看书。"]
+
+
+@pytest.mark.parametrize("code", ["zh", "zh-TW", "zh_Hant"])
+def test_bleu_counts_the_tokens_that_sacrebleu_chooses_for_the_language(code):
+    expected = sacrebleu.corpus_bleu(FOUND, [WANTED], tokenize="zh").score
+    assert expected > 50
+    card = score_card(FOUND, WANTED, language=code)
+    assert card.scores["bleu"] == cased_bleu(FOUND, WANTED, code) == pytest.approx(expected)
+    assert "tok:zh" in card.bleu_signature
+    assert "bleu_moses" not in card.scores, "Moses splits at spaces"
+    assert score_table({"greedy": card}).count("Moses") == 0
+    assert sentence_bleu_score(FOUND[0], WANTED[0], code) > 50
+    (bucket,) = by_source_length(["a", "b"], FOUND, WANTED, code)
+    assert bucket.bleu == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("language", "package"), [("ja", "MeCab"), ("ko", "mecab_ko")])
+def test_words_that_need_a_missing_package_are_counted_as_characters_and_a_line_says_so(
+    language, package, capsys
+):
+    _tokens.cache_clear()
+    scores = {cased_bleu(FOUND, WANTED, language) for _ in range(2)}
+    signature = score_card(FOUND, WANTED, language=language).bleu_signature
+    if find_spec(package) is not None:
+        assert f"tok:{language}-mecab" in signature
+        return
+    assert scores == {sacrebleu.corpus_bleu(FOUND, [WANTED], tokenize="char").score}
+    assert "tok:char" in signature
+    assert capsys.readouterr().err.splitlines() == [
+        f"WARNING: BLEU of {language} counts characters: sacrebleu[{language}] is missing"
+    ]
+
+
+def test_languages_without_spaces_are_never_scored_as_one_word():
+    assert bleu_metric("th").tokenizer_signature == "char"
+    assert {bleu_metric(code).tokenizer_signature for code in ("en", "de", "fr", "xx")} == {"13a"}
+
+
+def test_buckets_hold_each_sentence_once_and_score_it_with_its_like():
+    sources = ["a", "a b c d e", "a b c d e f", "a " * 12]
+    said = ["the cat sat on it", "no", "the cat sat on it", "the cat sat"]
+    wanted = ["the cat sat on it", "yes", "the cat sat on it", "the cat sat on the mat"]
+    buckets = by_source_length(sources, said, wanted, "en")
+    assert [(b.name, b.num_sentences) for b in buckets] == [("1-5", 2), ("6-10", 1), ("11-15", 1)]
+    assert buckets[0].bleu == cased_bleu(said[:2], wanted[:2], "en")
+    assert [b.length_ratio for b in buckets] == [1, 1, 0.5]
+    unknown = by_unknown_words([0, 7, 1, 3], said, wanted, "en")
+    assert [(b.name, b.num_sentences) for b in unknown] == [("0", 1), ("1", 1), ("3 or more", 2)]
+    table = bucket_table("unknown words", unknown)
+    assert table.splitlines()[0].split() == ["unknown", "words", "sentences", "BLEU", "length"]
+    assert len(table.splitlines()) == 4

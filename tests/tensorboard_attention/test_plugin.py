@@ -1,0 +1,545 @@
+"""The Attention tab as TensorBoard serves it, with both of its loaders, and the page without."""
+
+import base64
+import json
+import math
+import re
+from importlib.metadata import entry_points
+
+import numpy as np
+import pytest
+from tensorboard.backend.application import TensorBoardWSGIApp
+from tensorboard.compat.proto.event_pb2 import Event
+from tensorboard.compat.proto.summary_pb2 import Summary, SummaryMetadata
+from tensorboard.compat.proto.tensor_pb2 import TensorProto
+from torch.utils.tensorboard import SummaryWriter
+from werkzeug.test import Client
+
+from seq2seq.decoding.model_files import MODEL_FILES
+from seq2seq.export.model_folder import SavedModel, save_model_folder
+from seq2seq.errors import InputError
+from seq2seq.model.build import build_seq2seq
+from tensorboard_attention.colours import difference_colours, oklab
+from tensorboard_attention.export import export_run
+from tensorboard_attention.plugin import event_files, loader, views
+from tensorboard_attention.event_files import read_log_folder
+from tensorboard_attention.plugin import AttentionLoader
+from tensorboard_attention.page import MODULES, STATIC_FILES, bundle, page, static_file
+from tensorboard_attention.views import natural
+from tensorboard_attention.record import AttentionRecord, encode_record, quantised
+from tensorboard_attention.writer import add_attention
+from seq2seq.export.translating_page import export_page
+from tests.loaders import CONTEXT, LOADERS, PLUGINS, flags_of, provider_of
+from tests.small import spec_of
+from tests.small import tokenizers_of
+from tests.translating import data_of
+
+NUM_STEPS = 600
+"""More than TensorBoard keeps of a tag that it does not know."""
+
+HOSTILE = ["<script>alert(1)</script>", "</script>", "<!--", "<img src=x onerror=alert(2)>"]
+
+
+@pytest.fixture(scope="module")
+def log_folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("logs")
+    for run in ("one", "two"):
+        with SummaryWriter(str(folder / run)) as writer:
+            for step in range(1, NUM_STEPS + 1):
+                weights = np.array([[step / NUM_STEPS, 0.0]])
+                add_attention(writer, "attention/0", weights, ["a", "b"], ["c"], step)
+            for rank in (1, 0):
+                add_attention(
+                    writer, "attention/10", weights, ["a", "b"], ["c"], 3, kind="beam", rank=rank
+                )
+            add_attention(writer, "attention/2", np.eye(4), HOSTILE, HOSTILE, 5, kind="greedy")
+            writer.add_scalar("loss", 1.0, 1)
+    return folder
+
+
+@pytest.fixture(scope="module", params=LOADERS)
+def serve(request):
+    """Starts TensorBoard's own application on a log folder."""
+    providers = []
+
+    def start(folder, *arguments):
+        flags = flags_of(folder, *arguments)
+        manager = provider_of(request.param, flags)
+        providers.append(manager)
+        return Client(TensorBoardWSGIApp(flags, PLUGINS, manager.__enter__()))
+
+    yield start
+    for manager in providers:
+        manager.__exit__(None, None, None)
+
+
+@pytest.fixture(scope="module")
+def client(serve, log_folder):
+    return serve(log_folder)
+
+
+ROUTE = "/data/plugin/attention"
+
+
+def view(client, run="one", tag="attention/0/forced", **more):
+    return client.get(f"{ROUTE}/view", query_string={"run": run, "tag": tag, **more})
+
+
+def weights_in(view, frame):
+    weights = np.frombuffer(base64.b64decode(frame["weights"]), "<u2") / 65535
+    target, source = view["targets"][frame["target"]], view["sources"][frame["source"]]
+    return weights.reshape(len(target), len(source))
+
+
+def test_tensorboard_finds_the_tab_by_its_entry_point():
+    (found,) = entry_points(group="tensorboard_plugins", name="attention")
+    assert found.load() is AttentionLoader
+
+
+def test_the_tab_is_listed_and_active_where_there_are_records(client):
+    listing = client.get("/data/plugins_listing").json
+    assert listing["attention"]["enabled"]
+    assert listing["attention"]["tab_name"] == "Attention"
+    assert listing["attention"]["loading_mechanism"]["module_path"].endswith("/tab.js")
+
+
+def test_the_index_names_runs_sentences_kinds_and_ranks_in_order(client):
+    index = client.get(f"{ROUTE}/index").json
+    assert [run["run"] for run in index["runs"]] == ["one", "two"]
+    tags = index["runs"][0]["tags"]
+    assert [tag["tag"] for tag in tags] == [
+        "attention/0/forced",
+        "attention/2/greedy",
+        "attention/10/beam",
+        "attention/10/beam/1",
+    ]
+    assert tags[3] | {"wall_time": 0} == {
+        "tag": "attention/10/beam/1",
+        "sentence": "attention/10",
+        "kind": "beam",
+        "rank": 1,
+        "text": "a b",
+        "max_step": 3,
+        "wall_time": 0,
+    }
+    assert index["problems"] == []
+    assert len(index["colours"]) == 192
+
+
+@pytest.fixture(scope="module")
+def served_models(serve, grammar, tmp_path_factory):
+    """A client on runs of which some have a model, and the folder of the runs."""
+    above = tmp_path_factory.mktemp("above")
+    root, pairs = above / "runs", grammar.sample(20, 1, "train")
+    codecs = tokenizers_of(pairs)
+    sizes = [len(codec.vocabulary) for codec in codecs]
+    names = "source_vocab_size", "target_vocab_size"
+    for run, changes in (
+        ("own", {}), ("lstm", {"cell": "lstm"}), ("none", None), ("../outside", {}),
+    ):  # fmt: skip
+        (root / run).mkdir(parents=True)
+        if run != "../outside":
+            with SummaryWriter(str(root / run)) as writer:
+                add_attention(writer, "attention/0", np.eye(2), ["a", "b"], ["c", "d"], 1)
+        if changes is not None:
+            spec = spec_of(**dict(zip(names, sizes, strict=True)), **changes)
+            exported = SavedModel(spec, build_seq2seq(spec), *codecs)
+            save_model_folder(root / run / "model", exported)
+    for run, links in (("led", ["model"]), ("filed", [f"model/{name}" for name in MODEL_FILES])):
+        (root / run).mkdir()
+        (root / run / "model").mkdir() if "/" in links[0] else None
+        with SummaryWriter(str(root / run)) as writer:
+            add_attention(writer, "attention/0", np.eye(2), ["a", "b"], ["c", "d"], 1)
+        for link in links:
+            if (above / "outside" / link).exists():
+                (root / run / link).symlink_to(above / "outside" / link)
+    return serve(root), root
+
+
+def test_the_model_of_a_run_is_what_the_page_that_translates_holds(served_models):
+    client, root = served_models
+    runs = {run["run"]: run["model"] for run in client.get(f"{ROUTE}/index").json["runs"]}
+    assert runs == {"own": True, "lstm": True, "none": False, "led": False, "filed": False}
+    answer = client.get(f"{ROUTE}/model", query_string={"run": "own"})
+    assert answer.json == data_of(export_page(root / "own", ""))["model"]
+    refused = client.get(f"{ROUTE}/model", query_string={"run": "lstm"})
+    assert (refused.status_code, refused.text) == (
+        400, "a page computes model.cell=gru only, not model.cell=lstm",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        *("none", "absent", "led", "filed", "../outside", "own/../../outside"),
+        *("/", "", "a\0b", "x" * 300, "x" * 5000),
+    ],
+)
+def test_no_other_file_becomes_a_model(served_models, run):
+    client, root = served_models
+    for name in (run, str(root.parent / "outside") if run == "/" else run):
+        assert client.get(f"{ROUTE}/model", query_string={"run": name}).status_code == 404
+    assert client.get(f"{ROUTE}/model").status_code == 404
+    assert client.get(f"{ROUTE}/model?run=own&run=none").status_code == 404
+
+
+def test_a_model_too_large_for_a_browser_is_none(served_models, monkeypatch):
+    client, _ = served_models
+    monkeypatch.setattr(loader, "MODEL_BYTES", 100)
+    assert client.get(f"{ROUTE}/model?run=own").status_code == 404
+
+
+def test_every_step_is_kept_without_flags(client):
+    answer = view(client).json
+    assert [frame["step"] for frame in answer["frames"]] == list(range(1, NUM_STEPS + 1))
+    assert answer["sources"] == [["a", "b"]]
+    for frame in answer["frames"]:
+        expected = [[frame["step"] / NUM_STEPS, 0]]
+        np.testing.assert_allclose(weights_in(answer, frame), expected, atol=1e-5)
+
+
+def test_a_bound_of_the_user_is_respected(serve, log_folder):
+    bounded = serve(log_folder, "--samples_per_plugin=attention=5")
+    assert len(view(bounded).json["frames"]) == 5
+
+
+def test_a_path_prefix_moves_every_route(serve, log_folder):
+    moved = serve(log_folder, "--path_prefix=/some/where")
+    for route in ("index", "tab.js", "viewer.css"):
+        assert moved.get(f"/some/where{ROUTE}/{route}").status_code == 200
+    assert moved.get(f"{ROUTE}/index").status_code == 404
+
+
+@pytest.mark.parametrize("name", STATIC_FILES)
+def test_the_files_of_the_viewer_are_served_as_what_they_are(client, name):
+    answer = client.get(f"{ROUTE}/{name}")
+    assert answer.status_code == 200
+    kind = "text/css" if name.endswith("css") else "text/javascript"
+    assert answer.mimetype == kind
+    assert answer.text == static_file(name)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "../loader.py",
+        "..%2floader.py",
+        "%2e%2e/loader.py",
+        "%2e%2e%2f%2e%2e%2frecords.py",
+        "..\\loader.py",
+        "..%5cloader.py",
+        "static/../../loader.py",
+        "./tab.js/../../loader.py",
+        "//etc/passwd",
+        "%2fetc%2fpasswd",
+        "tab.js%00",
+        "TAB.JS",
+        "loader.py",
+        "",
+    ],
+)
+def test_a_hostile_path_is_not_found(client, path):
+    assert client.get(f"{ROUTE}/{path}").status_code == 404
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "",
+        "run=one",
+        "tag=attention/0/forced",
+        "run=one&run=two&tag=attention/0/forced",
+        "run=one&tag=a&tag=b",
+        "run=" + "a" * 5000 + "&tag=b",
+    ],
+    ids=["nothing", "no tag", "no run", "two runs", "two tags", "long"],
+)
+def test_bad_parameters_are_refused(client, query):
+    assert client.get(f"{ROUTE}/view?{query}").status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("run", "tag"), [("three", "attention/0/forced"), ("one", "loss"), ("../one", "x"), ("", "")]
+)
+def test_what_is_not_there_is_not_found(client, run, tag):
+    assert view(client, run, tag).status_code == 404
+
+
+def test_a_token_that_is_markup_is_served_as_json_text(client):
+    answer = view(client, tag="attention/2/greedy")
+    assert answer.mimetype == "application/json"
+    assert answer.json["targets"] == [HOSTILE]
+
+
+def broken_value(content, name):
+    data = SummaryMetadata.PluginData(plugin_name="attention", content=content)
+    return Summary.Value(
+        tag=name,
+        metadata=SummaryMetadata(plugin_data=data, data_class=2),
+        tensor=TensorProto(dtype=7, string_val=[b"garbage"]),
+    )
+
+
+@pytest.fixture(scope="module")
+def broken_folder(tmp_path_factory):
+    """Good records beside a foreign tag, a broken record, and files that are no event files."""
+    folder = tmp_path_factory.mktemp("broken")
+    with SummaryWriter(str(folder / "run")) as writer:
+        add_attention(writer, "good", [[1.0]], ["a"], ["b"], 1)
+        good = b'{"version":1,"sentence":"s","kind":"k","rank":0,"text":""}'
+        values = [
+            broken_value(b"\x00foreign", "foreign"),
+            broken_value(b'{"version":9}', "later"),
+            broken_value(b'{"version":1}', "incomplete"),
+            broken_value(good, "damaged"),
+        ]
+        writer.file_writer.add_event(Event(summary=Summary(value=values)), 1)
+    (folder / "other").mkdir()
+    (folder / "other" / "events.out.tfevents.1.host").write_bytes(b"\x00\x01 no event file")
+    (folder / "events.out.tfevents.2.host").write_bytes(b"")
+    return folder
+
+
+def test_broken_and_foreign_logs_are_named_and_the_rest_is_shown(serve, broken_folder):
+    broken = serve(broken_folder)
+    index = broken.get(f"{ROUTE}/index").json
+    (run,) = index["runs"]
+    assert [tag["tag"] for tag in run["tags"]] == ["good/forced", "damaged"]
+    problems = " ".join(index["problems"])
+    for tag in ("foreign", "later", "incomplete"):
+        assert f"run, {tag}: not" in problems or f"run, {tag}: its" in problems
+    assert len(view(broken, "run", "good/forced").json["frames"]) == 1
+    damaged = view(broken, "run", "damaged").json
+    assert damaged["frames"] == []
+    assert damaged["problems"] == ["step 1: not an attention record"]
+
+
+def odd_log(folder):
+    """Tensors that no record is, one tag for each, and a good record beside and among them."""
+    description = b'{"version":1,"sentence":"s","kind":"k","rank":0,"text":""}'
+    with SummaryWriter(str(folder / "run")) as writer:
+        add_attention(writer, "good", [[1.0]], ["a"], ["b"], 1)
+        for name, strings, wall_time in ODD:
+            value = broken_value(description, name)
+            del value.tensor.string_val[:]
+            value.tensor.string_val.extend(strings)
+            event = Event(step=1, wall_time=wall_time, summary=Summary(value=[value]))
+            writer.file_writer.event_writer.add_event(event)
+    return folder
+
+
+RECORD = encode_record(AttentionRecord(("a",), ("b",), quantised([[1.0]])))
+ODD = [
+    ("none", [], 1.0),
+    ("two", [RECORD, RECORD], 1.0),
+    ("never", [b"record"], math.nan),
+    ("ever", [b"record"], math.inf),
+]
+
+
+def test_tensors_and_times_that_are_none_are_named_and_the_rest_is_shown(serve, tmp_path):
+    odd = serve(odd_log(tmp_path))
+    index = json.loads(odd.get(f"{ROUTE}/index").text, parse_constant=pytest.fail)
+    (run,) = index["runs"]
+    assert {tag["tag"] for tag in run["tags"]} >= {"good/forced", "none", "two"}
+    for tag in run["tags"]:
+        answer = view(odd, "run", tag["tag"])
+        assert answer.status_code == 200
+        assert bool(answer.json["frames"]) == (tag["tag"] == "good/forced")
+        assert len(answer.json["problems"]) == (tag["tag"] != "good/forced")
+
+
+def test_the_page_leaves_out_what_is_no_record(tmp_path):
+    data = read_log_folder(odd_log(tmp_path))
+    assert data["index"] == json.loads(json.dumps(data["index"], allow_nan=False))
+    frames = {view["tag"]: len(view["frames"]) for view in data["views"]}
+    assert frames == {"good/forced": 1} | {name: 0 for name, *_ in ODD}
+
+
+def steps_of(answer):
+    return [frame["step"] for frame in answer["frames"]]
+
+
+@pytest.mark.parametrize("step", [1, 7, 300, 599, 600, -5, 10**18, None])
+def test_an_answer_is_bounded_and_holds_the_steps_around_the_wanted_one(client, monkeypatch, step):
+    monkeypatch.setattr(views, "ANSWER_BYTES", 2_000)
+    answer = view(client, **({} if step is None else {"step": step}))
+    assert answer.json["steps"] == list(range(1, NUM_STEPS + 1))
+    found = steps_of(answer.json)
+    assert 5 < len(found) < 20
+    assert found == list(range(found[0], found[-1] + 1))
+    wanted = NUM_STEPS if step is None else min(max(step, 1), NUM_STEPS)
+    assert wanted in found
+    assert abs((wanted - found[0]) - (found[-1] - wanted)) <= 1 or found[0] == 1 or found[-1] == 600
+    assert len(json.dumps(answer.json["frames"])) < 2_000
+
+
+def test_a_frame_that_is_larger_than_an_answer_comes_alone(client, monkeypatch):
+    monkeypatch.setattr(views, "ANSWER_BYTES", 0)
+    assert steps_of(view(client, step=77).json) == [77]
+
+
+def test_a_megabyte_of_records_is_no_half_gigabyte_of_answer(tmp_path):
+    tokens = [str(number) for number in range(2048)]
+    with SummaryWriter(str(tmp_path)) as writer:
+        for step in range(5):
+            add_attention(writer, "s", np.zeros((2048, 2048)), tokens, tokens, step)
+    answer = view_of(tmp_path, "s/forced")
+    assert answer["steps"] == [0, 1, 2, 3, 4]
+    assert len(json.dumps(answer)) < 1.5 * 4 / 3 * 2 * 2048**2
+
+
+def view_of(folder, tag):
+    flags = flags_of(folder)
+    with provider_of("slow", flags) as provider:
+        return views.view(provider, CONTEXT, ".", tag)
+
+
+@pytest.mark.parametrize("step", ["", "one", "1.5", "1e3", "9" * 20, "1&step=x y"])
+def test_a_step_that_is_no_number_is_refused(client, step):
+    answer = client.get(f"{ROUTE}/view?run=one&tag=attention/0/forced&step={step}")
+    assert answer.status_code == (200 if step.startswith("1&") else 400)
+
+
+def test_of_damaged_records_only_so_many_are_looked_at():
+    damaged = dict.fromkeys(range(1000), b"no record")
+    found = views.frames_of("run", "tag", damaged, range(1000), 100)
+    assert len(found["problems"]) == views.MAX_PROBLEMS
+    assert found["steps"] == list(range(views.MAX_PROBLEMS, 1000))
+
+
+def test_a_page_is_bounded_and_keeps_steps_of_the_whole_training(log_folder, monkeypatch):
+    whole = {view["tag"]: view for view in read_log_folder(log_folder)["views"]}
+    assert len(whole["attention/0/forced"]["frames"]) == NUM_STEPS
+    monkeypatch.setattr(event_files, "PAGE_BYTES", 40_000)
+    data = read_log_folder(log_folder)
+    assert len(json.dumps(data["views"])) < 40_000
+    for found in data["views"]:
+        assert found["steps"] == steps_of(found)
+        if found["tag"] == "attention/0/forced":
+            assert found["steps"][-1] == NUM_STEPS
+            assert np.diff([0, *found["steps"]]).max() <= 2 * NUM_STEPS / len(found["steps"])
+            assert f"of {NUM_STEPS} steps are left out of this page" in found["problems"][0]
+        else:
+            assert found["problems"] == []
+
+
+def test_the_tags_of_a_page_share_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(event_files, "PAGE_BYTES", 20_000)
+    with SummaryWriter(str(tmp_path)) as writer:
+        for tag in range(10):
+            for step in range(50):
+                add_attention(writer, f"s{tag}", [[1.0]], ["a"], ["b"], step)
+    found = read_log_folder(tmp_path)["views"]
+    assert len(json.dumps(found)) < 20_000
+    assert min(len(view["frames"]) for view in found) > 5
+
+
+def test_a_page_without_room_says_so(log_folder, monkeypatch):
+    monkeypatch.setattr(event_files, "PAGE_BYTES", 0)
+    for found in read_log_folder(log_folder)["views"]:
+        assert found["frames"] == []
+        assert "are left out of this page" in found["problems"][0]
+
+
+def test_a_folder_without_records_has_an_empty_index(serve, tmp_path):
+    with SummaryWriter(str(tmp_path)) as writer:
+        writer.add_scalar("loss", 1.0, 1)
+    empty = serve(tmp_path)
+    assert empty.get(f"{ROUTE}/index").json["runs"] == []
+    assert not empty.get("/data/plugins_listing").json["attention"]["enabled"]
+
+
+def test_the_later_of_two_records_of_a_step_counts(serve, tmp_path):
+    with SummaryWriter(str(tmp_path)) as writer:
+        for weight in (0.25, 0.75):
+            add_attention(writer, "s", [[weight]], ["a"], ["b"], 1)
+    answer = view(serve(tmp_path), ".", "s/forced").json
+    assert [weights_in(answer, frame).item() for frame in answer["frames"]] == [
+        pytest.approx(0.75, abs=1e-5)
+    ]
+
+
+def test_sentences_are_in_the_order_of_their_numbers():
+    assert sorted(["a10", "a9", "b1", "a", "9" * 30], key=natural) == [
+        "9" * 30,
+        "a",
+        "a9",
+        "a10",
+        "b1",
+    ]
+
+
+def test_the_page_holds_what_the_tab_would_show(client, log_folder):
+    content = export_run(log_folder)
+    (text,) = re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', content, re.DOTALL)
+    data = json.loads(text)
+    index = client.get(f"{ROUTE}/index").json
+    assert {run["run"] for run in data["index"]["runs"]} == {run["run"] for run in index["runs"]}
+    served = view(client).json
+    (embedded,) = (
+        v for v in data["views"] if (v["run"], v["tag"]) == ("one", "attention/0/forced")
+    )
+    assert embedded["frames"] == served["frames"]
+
+
+def test_the_title_of_a_page_is_text_whatever_its_folder_is_called():
+    content = page({}, title="</title><script>\udcff")
+    assert "<title>&lt;/title&gt;&lt;script&gt;\ufffd</title>" in content
+    content.encode()
+
+
+def test_tokens_cannot_end_the_data_of_the_page(log_folder):
+    content = page(read_log_folder(log_folder), title="</title><script>alert(3)</script>")
+    assert content.count("</script>") == 2
+    assert content.count("<script") == 2
+    assert "<!--" not in content
+    assert "onerror" in content
+
+
+def test_the_page_asks_nobody_and_allows_no_other_script(log_folder):
+    content = export_run(log_folder)
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', content)[1]
+    assert policy.startswith("default-src 'none'; script-src 'sha256-")
+    assert "unsafe" not in policy
+    assert not re.search(r"(src|href)=", content.split("<body>")[0])
+    assert set(re.findall(r"https?://[^\s\"'`]+", content)) == {"http://www.w3.org/2000/svg"}
+
+
+def test_the_modules_fit_into_one_script():
+    script = bundle()
+    assert not re.search(r"^(import|export)\b", script, re.MULTILINE)
+    names = re.findall(r"^(?:async )?(?:function|const|class|let) (\w+)", script, re.MULTILINE)
+    assert len(names) == len(set(names)), "two modules declare the same name"
+
+
+def test_a_module_imports_only_from_those_before_it():
+    for place, name in enumerate(MODULES):
+        imported = re.findall(r'from "\./([^"]+)"', static_file(name))
+        assert set(imported) <= set(MODULES[:place]), name
+
+
+def test_no_module_parses_text_as_markup():
+    for name in STATIC_FILES:
+        assert not re.search(
+            r"(inner|outer)HTML|insertAdjacentHTML|document\.write|DOMParser|\beval\b|new Function",
+            static_file(name),
+        ), name
+
+
+def test_a_folder_without_records_is_no_page(tmp_path):
+    with pytest.raises(InputError, match="holds no attention records"):
+        export_run(tmp_path)
+
+
+def test_difference_colours_grow_darker_evenly_on_both_sides_of_the_middle():
+    colours = difference_colours()
+    assert len(colours) % 2 == 1
+    middle = len(colours) // 2
+    lightness = oklab(colours)[:, 0]
+    assert lightness.argmax() == middle
+    steps = np.linalg.norm(np.diff(oklab(colours), axis=0), axis=1)
+    for side in (steps[:middle], steps[middle:]):
+        assert side.max() < 1.5 * side.mean()
+    orange, blue = oklab(colours[[0, -1]])
+    assert orange[2] > 0 > blue[2]

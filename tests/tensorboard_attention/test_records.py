@@ -1,0 +1,323 @@
+"""Attention records: what is written is read again, and nothing else is."""
+
+import json
+import os
+import struct
+import subprocess
+import sys
+import zlib
+from unittest import mock
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
+from tensorboard.compat.proto.summary_pb2 import DATA_CLASS_TENSOR
+from torch.utils.tensorboard import SummaryWriter
+
+from seq2seq.errors import InputError
+from tensorboard_attention import log_translations
+from tensorboard_attention.record import (
+    MAGIC,
+    MAX_TOKEN_LENGTH,
+    AttentionRecord,
+    RecordError,
+    decode_record,
+    encode_record,
+    quantised,
+)
+from tensorboard_attention.writer import add_attention
+from seq2seq.data.text import SentencePair
+
+SOURCE_TEXT = "The red cat does not see the small black bird ."
+TARGET_TEXT = "Le chat rouge ne voit pas le petit oiseau noir dans le jardin"
+SOURCE = (*SOURCE_TEXT.split(), "<eos>")
+TARGET = (*TARGET_TEXT.split(), "<eos>")
+
+
+def weights_of(rows, columns, seed=0):
+    logits = torch.randn(rows, columns, generator=torch.Generator().manual_seed(seed))
+    return logits.softmax(dim=-1)
+
+
+def events_of(folder):
+    (file,) = folder.iterdir()
+    return [event for event in EventFileLoader(str(file)).Load() if event.HasField("summary")]
+
+
+def logged(folder, *arguments, **keywords):
+    """The one value that a call writes."""
+    with SummaryWriter(str(folder)) as writer:
+        add_attention(writer, *arguments, **keywords)
+    (event,) = events_of(folder)
+    (value,) = event.summary.value
+    return event.step, value
+
+
+def record_in(value):
+    return decode_record(value.tensor.string_val[0])
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16])
+def test_weights_come_back_within_the_documented_error(tmp_path, dtype):
+    weights = weights_of(14, 12).to(dtype).requires_grad_()
+    links = [(1, 2), (0, 0), (1, 2)]
+    step, value = logged(
+        tmp_path,
+        "attention/0",
+        weights,
+        SOURCE,
+        TARGET,
+        7,
+        score=-3.5,
+        bleu=41.0,
+        alignment=links,
+    )
+    record = record_in(value)
+    assert step == 7
+    assert (record.source, record.target) == (SOURCE, TARGET)
+    assert (record.score, record.bleu, record.alignment) == (-3.5, 41.0, ((0, 0), (1, 2)))
+    error = np.abs(record.weights / 65535 - weights.detach().double().numpy())
+    assert error.max() <= 1 / 131070 + 1e-12
+
+
+def test_a_record_of_12_by_14_tokens_takes_at_most_1500_bytes_in_the_event_file(tmp_path):
+    empty = tmp_path / "empty"
+    SummaryWriter(str(empty)).close()
+    full = tmp_path / "full"
+    logged(full, "attention/0", weights_of(14, 12), SOURCE, TARGET, 7, score=-3.5, bleu=41.0)
+    sizes = [next(folder.iterdir()).stat().st_size for folder in (empty, full)]
+    assert sizes[1] - sizes[0] <= 1500
+
+
+@pytest.mark.parametrize(
+    ("kind", "rank", "tag"),
+    [("forced", 0, "s/forced"), ("beam", 0, "s/beam"), ("beam", 2, "s/beam/2")],
+)
+def test_every_kind_and_rank_of_a_sentence_is_a_tag_that_describes_itself(
+    tmp_path, kind, rank, tag
+):
+    _, value = logged(tmp_path, "s", [[1.0]], ["a"], ["b"], 1, kind=kind, rank=rank)
+    assert value.tag == tag
+    assert value.metadata.data_class == DATA_CLASS_TENSOR
+    assert value.metadata.plugin_data.plugin_name == "attention"
+    assert json.loads(value.metadata.plugin_data.content) == {
+        "version": 1,
+        "sentence": "s",
+        "kind": kind,
+        "rank": rank,
+        "text": "a",
+    }
+
+
+HEADS = torch.stack([weights_of(14, 12, seed) for seed in range(6)]).unflatten(0, (2, 3))
+
+
+@pytest.mark.parametrize(
+    ("weights", "maps"),
+    [
+        (HEADS[0].bfloat16(), (1, 3)),
+        (HEADS.numpy(), (2, 3)),
+        ([layer.requires_grad_() for layer in HEADS.clone()], (2, 3)),
+        (tuple(HEADS[:, :1].numpy()), (2, 1)),
+    ],
+    ids=["heads", "layers", "list of layers", "layers of one head"],
+)
+def test_heads_and_layers_are_one_record_of_the_second_version(tmp_path, weights, maps):
+    _, value = logged(tmp_path, "s", weights, SOURCE, TARGET, 1, score=-2.0)
+    record = record_in(value)
+    assert record.weights.shape == (*maps, 14, 12)
+    error = np.abs(record.weights / 65535 - HEADS[: maps[0], : maps[1]].numpy())
+    assert error.max() <= (2e-3 if maps == (1, 3) else 1 / 131070 + 1e-7)
+    assert (record.source, record.target, record.score) == (SOURCE, TARGET, -2)
+    assert value.tensor.string_val[0][:5] == b"ATTN\x02"
+    assert json.loads(value.metadata.plugin_data.content)["version"] == 2
+
+
+def test_rows_need_not_sum_to_one(tmp_path):
+    _, value = logged(tmp_path, "s", np.array([[1.0, 1.0], [0.0, 0.0]]), ["a", "b"], ["c", "d"], 1)
+    assert record_in(value).weights.tolist() == [[65535, 65535], [0, 0]]
+
+
+def test_a_perfect_score_may_be_a_rounding_error_above_its_range(tmp_path):
+    _, value = logged(tmp_path, "s", [[1.002]], ["a"], ["b"], 1, bleu=100.00000000000004)
+    record = record_in(value)
+    assert (record.bleu, record.weights.item()) == (100, 65535)
+
+
+def test_tokens_are_kept_whatever_they_are(tmp_path):
+    tokens = ["<script>", "", " ", "绿茶", "الشاي", "\ud800", "x" * 2000]
+    _, value = logged(tmp_path, "s", np.zeros((1, 7)), tokens, ["\u2028"], 1)
+    kept = ["<script>", "", " ", "绿茶", "الشاي", "\ufffd", "x" * (MAX_TOKEN_LENGTH - 1) + "…"]
+    assert list(record_in(value).source) == kept
+
+
+WRONG = {
+    "shape": ({"weights": np.zeros((2, 1))}, r"shape \(2, 1\) do not fit 1 target tokens by 1"),
+    "NaN": ({"weights": [[np.nan]]}, "must lie in 0..1"),
+    "NaN in a head": ({"weights": [[[0.5]], [[np.nan]]]}, "must lie in 0..1"),
+    "shape of heads": ({"weights": np.zeros((3, 2, 1))}, r"shape \(2, 1\) do not fit 1 target"),
+    "five dimensions": ({"weights": np.zeros((1, 1, 1, 1, 1))}, "do not fit 1 target tokens by 1"),
+    "no heads": ({"weights": np.zeros((0, 1, 1))}, "shape"),
+    "heads": ({"weights": np.zeros((1025, 1, 1))}, "too many for a record"),
+    "infinite": ({"weights": [[np.inf]]}, "must lie in 0..1"),
+    "negative": ({"weights": [[-0.1]]}, "must lie in 0..1"),
+    "greater than one": ({"weights": [[1.1]]}, "must lie in 0..1"),
+    "no tokens": ({"weights": np.zeros((1, 0)), "source_tokens": []}, "source_tokens must be 1 to"),
+    "text for tokens": ({"source_tokens": "a"}, "source_tokens must be 1 to"),
+    "score": ({"score": float("nan")}, "score=nan must be a number"),
+    "bleu": ({"bleu": 100.5}, "bleu=100.5 must be a number from 0"),
+    "link": ({"alignment": [(0, 1)]}, "link 0-1 is outside 1-1"),
+    "kind": ({"kind": "a/b"}, "kind must hold no slash"),
+    "rank": ({"rank": -1}, "rank be at least 0"),
+    "tag": ({"tag": " "}, "tag must be text"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_does_not_fit_is_refused_and_nothing_is_written(tmp_path, case):
+    changes, message = WRONG[case]
+    arguments = {
+        "tag": "s",
+        "weights": [[1.0]],
+        "source_tokens": ["a"],
+        "target_tokens": ["b"],
+        "step": 1,
+    }
+    with (
+        SummaryWriter(str(tmp_path)) as writer,
+        pytest.raises(ValueError, match=message),
+    ):
+        add_attention(writer, **{**arguments, **changes})
+    assert not events_of(tmp_path)
+
+
+RECORD = AttentionRecord(("a", "b"), ("c",), quantised([[0.25, 0.75]]), -1.0, 50.0, ((1, 0),))
+
+
+def packed(header=None, planes=None, *, version=b"\x01", magic=MAGIC, **changes):
+    """A record with something about it changed."""
+    described = {
+        "source": ["a", "b"],
+        "target": ["c"],
+        "score": -1.0,
+        "bleu": 50.0,
+        "alignment": [[1, 0]],
+        **changes,
+    }
+    text = json.dumps(described).encode() if header is None else header
+    planes = bytes([63, 191, 255, 0]) if planes is None else planes
+    return magic + version + zlib.compress(struct.pack("<I", len(text)) + text + planes)
+
+
+def test_the_format_is_as_documented():
+    high_then_low = bytes([0x40, 0xBF, 0x00, 0xFF])
+    assert decode_record(packed(planes=high_then_low)).weights.tolist() == [[0x4000, 0xBFFF]]
+    two = packed(version=b"\x02", maps=[2, 1], planes=bytes([64, 191, 1, 2, 0, 255, 3, 4]))
+    assert decode_record(two).weights.tolist() == [[[[0x4000, 0xBFFF]]], [[[0x103, 0x204]]]]
+    assert encode_record(RECORD)[:5] == b"ATTN\x01"
+    assert decode_record(encode_record(RECORD)).weights.tolist() == RECORD.weights.tolist()
+
+
+HOSTILE = {
+    "nothing": b"",
+    "text": b"hello",
+    "pickle": b"\x80\x04\x95",
+    "another version": packed(version=b"\x03"),
+    "heads that are not numbered": packed(version=b"\x02"),
+    "heads of the first version": packed(maps=[1, 1]),
+    "no heads": packed(version=b"\x02", maps=[1, 0], planes=b""),
+    "fewer heads": packed(version=b"\x02", maps=[1, 2]),
+    "heads without end": packed(version=b"\x02", maps=[1 << 40, 1]),
+    "too many heads": packed(version=b"\x02", maps=[33, 32], planes=bytes(2 * 2 * 33 * 32)),
+    "no compression": b"ATTN\x01abc",
+    "cut": packed()[:-3],
+    "something behind": packed() + b"x",
+    "too little inside": b"ATTN\x01" + zlib.compress(b"ab"),
+    "a bomb": b"ATTN\x01" + zlib.compress(bytes(200_000_000), 1),
+    "header length beyond the end": b"ATTN\x01" + zlib.compress(b"\xff\xff\xff\x7f{}"),
+    "no JSON": packed(header=b"{"),
+    "not UTF-8": packed(header=b"\xff"),
+    "deep": packed(header=b"[" * 100_000),
+    "long number": packed(header=b"1" * 10_000),
+    "a list": packed(header=b"[]"),
+    "a key too many": packed(more=1),
+    "a key too few": packed(header=b'{"source": ["a"]}'),
+    "tokens as text": packed(source="ab"),
+    "tokens as numbers": packed(source=[1, 2]),
+    "no tokens": packed(source=[], planes=b""),
+    "long token": packed(source=["a" * (MAX_TOKEN_LENGTH + 1), "b"]),
+    "half a surrogate pair": packed(source=["\ud800", "b"]),
+    "NaN": packed(score=float("nan")),
+    "infinite": packed(score=float("inf")),
+    "infinite by its digits": packed(
+        header=json.dumps(
+            {"source": ["a", "b"], "target": ["c"], "bleu": 1, "alignment": None, "score": 0}
+        )
+        .replace('"score": 0', '"score": 1e999')
+        .encode()
+    ),
+    "score as text": packed(score="1"),
+    "score as truth": packed(score=True),
+    "bleu out of range": packed(bleu=101),
+    "link outside": packed(alignment=[[2, 0]]),
+    "negative link": packed(alignment=[[-1, 0]]),
+    "link of one": packed(alignment=[[1]]),
+    "link of truths": packed(alignment=[[True, False]]),
+    "alignment as text": packed(alignment="ab"),
+    "too few weights": packed(planes=b"abc"),
+    "too many weights": packed(planes=b"abcde"),
+}
+
+
+def test_links_are_bounded_where_they_are_written_and_where_they_are_read(tmp_path):
+    tokens = ["a"] * 257
+    links = [(row, column) for row in range(257) for column in range(256)]
+    _, value = logged(
+        tmp_path, "s", np.zeros((257, 257)), tokens, tokens, 1, alignment=links[:65_536]
+    )
+    assert len(record_in(value).alignment) == 65_536
+    with pytest.raises(ValueError, match="more than 65536 links"):
+        logged(tmp_path / "more", "s", np.zeros((257, 257)), tokens, tokens, 1, alignment=links)
+    more = packed(alignment=[[0, 0]] * 65_537)
+    with pytest.raises(RecordError, match="65536"):
+        decode_record(more)
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_a_hostile_record_is_refused(case):
+    with pytest.raises(RecordError):
+        decode_record(HOSTILE[case])
+
+
+@given(st.binary(vocab_size=200), st.integers(0, 60))
+def test_no_bytes_at_all_end_in_another_error(noise, place):
+    good = encode_record(RECORD)
+    for content in (noise, good[:5] + zlib.compress(noise), good[:place] + noise + good[place:]):
+        try:
+            decode_record(content)
+        except RecordError as error:
+            assert str(error)  # noqa: PT017 - any other error fails the test
+
+
+def test_neither_logging_nor_the_tab_imports_torch():
+    code = (
+        "import sys, warnings; warnings.simplefilter('ignore')\n"
+        "import tensorboard_attention.writer, tensorboard_attention.plugin\n"
+        "import tensorboard_attention.event_files\n"
+        "print(sorted({'torch', 'lightning', 'torchtext', 'tensorflow'} & sys.modules.keys()))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout == "[]\n"
+
+
+def test_a_folder_whose_name_is_no_text_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(log_translations, "load_attending", mock.MagicMock())
+    monkeypatch.setattr(log_translations, "_found", lambda *_, **__: {})
+    asked = (tmp_path / os.fsdecode(b"\xff"), tmp_path, [SentencePair("a", "")])
+    with pytest.raises(InputError, match="cannot be written to: give another --logdir"):
+        log_translations.log_translations(*asked, step=0, beam_size=1, device="cpu")

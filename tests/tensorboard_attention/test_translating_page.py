@@ -1,0 +1,326 @@
+"""The page that translates: what its own modules compute is what the rounded model does."""
+
+import gzip
+import json
+import math
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+from seq2seq.decoding.search import _Search
+from seq2seq.models.limits import LengthLimits
+from seq2seq.export.model_folder import SavedModel, load_model_folder, save_model_folder
+from seq2seq.decoding.search import search_from_options
+from seq2seq.errors import InputError
+from seq2seq.model.build import build_seq2seq
+from seq2seq.export.translating_page import export_page
+from seq2seq.data.text import SentencePair
+from seq2seq.data.vocabulary import END_ID
+from tests.conftest import ROOT
+from tests.small import VARIANTS, spec_of
+from tests.small import tokenizers_of
+from tests.translating import assert_same, data_of, in_node, matrix_of, rounded, steps_of
+
+COMPUTED = (
+    *("additive", "scaled_dot", "dot", "bilinear", "gaussian", "one_way_two_layers"),
+    *("bridge_and_readout", "from_zeros", "token_in_query", "tied"),
+)
+REFUSED = {
+    "sparse_coverage": "attention.coverage=False only, not attention.coverage=True",
+    "local_m": "attention.kind=global only, not attention.kind=local_m",
+    "local_p_heads": "attention.kind=global only, not attention.kind=local_p",
+    "monotonic": "attention.kind=global only, not attention.kind=monotonic",
+    "lstm": "model.cell=gru only, not model.cell=lstm",
+    "luong": "decoder=bahdanau only, not decoder=luong",
+    "reversed": "data.reverse_source=False only, not data.reverse_source=True",
+}
+OTHERS = {
+    "lstm": {"cell": "lstm"},
+    "luong": {"decoder": "luong"},
+    "reversed": {"reverse_source": True},
+}
+SEARCHES = (
+    {"beam": 1},
+    {"beam": 5, "length_penalty": "average"},
+    {"beam": 3, "length_penalty": "gnmt", "alpha": 0.8},
+)
+TRANSLATE = """
+const translator = new Translator(given.model);
+return given.sentences.map((sentence) => given.searches.map(({ beam, length_penalty, alpha }) => {
+  const read = translator.read(sentence);
+  const found = translator.translate(read, { beam, penalty: length_penalty ?? "none", alpha });
+  const { text, target, source, score } = found;
+  return { text, target, source, score, weights: [...found.weights] };
+}));
+"""
+TOKENISE = """
+const codec = new Codec(given.codec);
+return given.texts.map((text) => {
+  const { ids, unknown } = codec.read(text);
+  return [ids, unknown, codec.write(ids)];
+});
+"""
+HARD = [
+    "", "  ", "a", "  Two  spaces. ", "don't o'clock it's the dogs' house", "« Ça va ? » — non !",
+    "l'été, est-ce que…", "naïve ﬁancé ÀÉ ǅ Ⅷ ½ x_1 3.5%", "ΟΔΟΣ İstanbul ẞ ß", "我喜欢 喝茶。",
+    "أحب الشاي", "e\N{COMBINING ACUTE ACCENT}t", "🙂 👨‍👩‍👧 \N{NO-BREAK SPACE}x\x1cy\x85z",
+    "<unk> <pad> <eos> <0x41>", "\N{LOWER ONE EIGHTH BLOCK}mark", "oooooooo zzzzzz",
+    "<br /> \"quoted\"; and: (so) [on] {it} goes!",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def pairs(grammar):
+    return grammar.sample(60, 1, "train")
+
+
+@pytest.fixture(scope="module")
+def model_of(pairs, tmp_path_factory):
+    """Makes a model folder of a description and kind of tokens, with weights that matter."""
+    made = {}
+
+    def make(tokenizer="word", **changes):
+        key = json.dumps([tokenizer, changes])
+        if key not in made:
+            folder = tmp_path_factory.mktemp("model")
+            size = {} if tokenizer == "word" else {"vocab_size": 340}
+            joint = changes.get("tie") == "all"
+            codecs = tokenizers_of(pairs, tokenizer=tokenizer, joint=joint, **size)
+            sizes = [len(codec.vocabulary) for codec in codecs]
+            spec = spec_of(
+                source_vocab_size=sizes[0], target_vocab_size=sizes[1], **changes
+            )
+            torch.manual_seed(3)
+            model = build_seq2seq(spec)
+            for parameter in model.parameters():
+                parameter.data.mul_(2)
+            model.decoder.output.bias.data[END_ID] += 1  # some hypotheses end early
+            limits = LengthLimits(max_ratio=0.5, max_extra=4)
+            save_model_folder(folder / "model", SavedModel(spec, model, *codecs, limits))
+            made[key] = folder / "model"
+        return made[key]
+
+    return make
+
+
+@pytest.mark.parametrize("variant", [*COMPUTED, "average", "unigram", "bpe"])
+def test_the_page_translates_as_the_rounded_model(variant, model_of, pairs):
+    changes = VARIANTS.get(variant, {"score": "average"} if variant == "average" else {})
+    folder = model_of(variant if variant in ("unigram", "bpe") else "word", **changes)
+    sentences = [pair.source for pair in pairs[:2]] + ["An unknown zebra, naïve 🙂!"]
+    page = export_page(folder, "")
+    model = data_of(page)["model"]
+    found = in_node(TRANSLATE, model=model, sentences=sentences, searches=SEARCHES)
+    translator = rounded(folder, page)
+    for place, options in enumerate(SEARCHES):
+        search = search_from_options(**options)
+        for of_sentence, expected in zip(
+            found, translator.translate(sentences, search=search), strict=True
+        ):
+            assert_same(of_sentence[place], expected)
+
+
+ASKED = """
+const translator = new Translator(given.model);
+const read = translator.read(given.sentence);
+const weights = new Map(given.weights);
+const options = { beam: 1, penalty: "none", prefix: given.prefix, weights };
+const found = translator.translate(read, options);
+return found.path.map(({ token, parent: { made } }) => ({
+  token, query: [...made.query], scores: [...made.scores], weights: [...made.weights],
+  context: [...made.context], features: [...made.features],
+  log_probabilities: [...made.logProbabilities],
+  ...Object.fromEntries(["reset", "update", "candidate", "state"].map((name) =>
+    [name, [...made.cells[0][name]]])),
+}));
+"""
+
+
+@pytest.mark.parametrize("variant", ["additive", "token_in_query", "bridge_and_readout"])
+def test_what_is_asked_of_a_step_is_what_the_decoder_computes(variant, model_of, pairs):
+    folder, sentence = model_of(**VARIANTS[variant]), pairs[3].source
+    page = export_page(folder, "")
+    translator = rounded(folder, page)
+    length = len(translator._source_tokenizer.encode(sentence)) + 1
+    given = [[1, [1 / length] * length], [3, [0.0, 1.0] + [0.0] * (length - 2)]]
+    prefix = [9, 5, 7]
+    model = data_of(page)["model"]
+    found = in_node(ASKED, model=model, sentence=sentence, weights=given, prefix=prefix)
+    expected = steps_of(translator, sentence, prefix, dict(given), count=len(found))
+    assert len(found) > len(prefix)
+    for of_page, step in zip(found, expected, strict=True):
+        assert of_page.keys() == step.keys()
+        for name, value in step.items():
+            np.testing.assert_allclose(of_page[name], value, atol=1e-4, err_msg=name)
+    alone = steps_of(translator, sentence, prefix, count=len(found))
+    assert not np.allclose(alone[3]["context"], expected[3]["context"], atol=1e-3)
+
+
+TREE = """
+const translator = new Translator(given.model);
+const options = { beam: 4, penalty: "average" };
+const { levels, winner } = translator.translate(translator.read(given.sentence), options);
+return levels.slice(1).map((nodes, step) => nodes.map(({ token, score, parent, fate }) => [
+  token, score, parent.token, fate,
+]));
+"""
+
+
+def test_the_tree_is_what_the_beam_has_seen(model_of, pairs, monkeypatch):
+    folder, sentence = model_of(**VARIANTS["from_zeros"]), pairs[5].source
+    page = export_page(folder, "")
+    steps, plain = [], _Search._continuations
+
+    def recorded(search, *given):
+        scores, parents, tokens = plain(search, *given)
+        before = search._tokens[0]
+        chosen = zip(*(part[0].tolist() for part in (scores, parents, tokens)), strict=True)
+        steps.append([(t, s, int(before[p])) for s, p, t in chosen if s > -math.inf])
+        return scores, parents, tokens
+
+    monkeypatch.setattr(_Search, "_continuations", recorded)
+    search = search_from_options(beam_size=4, length_penalty="average")
+    [best] = rounded(folder, page).translate([sentence], search=search)
+    levels = in_node(TREE, model=data_of(page)["model"], sentence=sentence)
+    assert len(levels) == len(steps) > 1
+    for found, expected in zip(levels, steps, strict=True):
+        assert [(token, parent) for token, _, parent, _ in found] == [
+            (token, parent) for token, _, parent in expected
+        ]
+        scores = [score for _, score, _, _ in found]
+        np.testing.assert_allclose(scores, [score for _, score, _ in expected], atol=1e-4)
+    fates = {fate for level in levels for *_, fate in level}
+    assert {"ended", "went on"} <= fates
+    ended = [score for level in levels for _, score, _, fate in level if fate == "ended"]
+    assert min(abs(score - best.score) for score in ended) < 1e-4
+
+
+def test_a_row_is_rounded_at_least_as_well_as_over_its_whole_range(model_of):
+    folder = model_of(**VARIANTS["tied"])
+    arrays = data_of(export_page(folder, ""))["model"]["parameters"]
+    state = load_model_folder(folder).model.state_dict()
+    matrices = {name: matrix for name in arrays if (matrix := matrix_of(arrays[name])) is not None}
+    assert len(matrices) > 5
+    for name, matrix in matrices.items():
+        values = state[name].numpy()
+        step = np.abs(values).max(axis=1, keepdims=True).clip(1e-30) / 127
+        widest = np.square(np.round(values / step) * step - values).sum(axis=1)
+        assert (np.square(matrix - values).sum(axis=1) <= widest * 1.001).all(), name
+
+
+@pytest.mark.parametrize("variant", REFUSED)
+def test_what_the_page_does_not_compute_is_refused_by_name(variant, model_of):
+    folder = model_of(**VARIANTS.get(variant, OTHERS.get(variant)))
+    with pytest.raises(InputError, match=re.escape(f"a page computes {REFUSED[variant]}")):
+        export_page(folder, "")
+
+
+def assert_tokens_alike(codec, texts):
+    from seq2seq.export.translating_page import _codec  # noqa: PLC0415
+
+    found = in_node(TOKENISE, codec=_codec(codec), texts=texts)
+    for text, (ids, unknown, written) in zip(texts, found, strict=True):
+        assert ids == codec.encode(text), text
+        assert unknown == codec.unknown(text), text
+        assert written == codec.decode(ids), text
+
+
+@pytest.mark.parametrize(
+    ("name", "lowercase"),
+    [("word", False), ("word", True), ("basic_english", True), ("character", False),
+     ("whitespace", False), ("unigram", False), ("unigram", True), ("bpe", False)],
+)  # fmt: skip
+def test_text_becomes_the_same_tokens_and_text_again(name, lowercase, pairs, tmp_path):
+    size = {"vocab_size": 420} if name in ("unigram", "bpe") else {}
+    languages = ("en", "en" if name == "basic_english" else "fr")
+    written = [*pairs, *(SentencePair(text, text) for text in HARD[2:8])]
+    codecs = tokenizers_of(
+        written,
+        tmp_path,
+        languages,
+        tokenizer=name,
+        lowercase=lowercase,
+        restore_case=lowercase,
+        **size,
+    )
+    for codec, side in zip(codecs, ("source", "target"), strict=True):
+        assert_tokens_alike(codec, [*HARD, *(getattr(pair, side) for pair in pairs[:20])])
+
+
+def test_bytes_that_are_no_text_are_written_alike(pairs, tmp_path):
+    codec = tokenizers_of(pairs, tokenizer="unigram", vocab_size=420)[1]
+    generator = np.random.default_rng(1)
+    rows = [generator.integers(0, 300, 12).tolist() for _ in range(60)]
+    rows += [codec.encode("▁▁a") + codec.encode("€🙂")[:3], *([each] for each in range(300))]
+    from seq2seq.export.translating_page import _codec  # noqa: PLC0415
+
+    body = "const codec = new Codec(given.codec); return given.rows.map((row) => codec.write(row));"
+    found = in_node(body, codec=_codec(codec), rows=rows)
+    assert found == [codec.decode(row) for row in rows]
+
+
+@pytest.mark.parametrize("name", ["unigram", "bpe", "word"])
+def test_multi30k_becomes_the_same_tokens(name, real_data, tmp_path):
+    lines = {}
+    for side in ("de", "en"):
+        with gzip.open(real_data / "multi30k" / f"train.{side}.gz", "rt", encoding="utf-8") as file:
+            lines[side] = file.read().splitlines()[:3000]
+    pairs = [SentencePair(*pair) for pair in zip(lines["de"], lines["en"], strict=True)]
+    size = {} if name == "word" else {"vocab_size": 2000}
+    codecs = tokenizers_of(
+        pairs[:2000],
+        tmp_path,
+        ("de", "en"),
+        tokenizer=name,
+        lowercase=True,
+        restore_case=True,
+        **size,
+    )
+    for codec, side in zip(codecs, ("de", "en"), strict=True):
+        assert_tokens_alike(codec, lines[side][-1000:])
+
+
+def test_the_page_is_small_and_asks_nobody(model_of):
+    folder = model_of(
+        embedding_size=64, encoder_hidden_size=64, decoder_hidden_size=128, attention_size=64
+    )
+    page = export_page(folder, "</script><script>alert(1)</script>")
+    num_weights = sum(
+        parameter.numel() for parameter in load_model_folder(folder).model.parameters()
+    )
+    assert len(page.encode()) <= 1.45 * num_weights + 400_000
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)[1]
+    assert policy.startswith("default-src 'none'; script-src 'sha256-")
+    assert "unsafe" not in policy
+    assert page.count("<script") == page.count("</script>") == 2
+
+
+@pytest.fixture(scope="module")
+def trained_default(tmp_path_factory):
+    """The folder of a run of the default experiment."""
+    folder = tmp_path_factory.mktemp("runs")
+    overrides = [f"runs_dir={folder}", "device=cpu", "trainer.max_epochs=3", "name=run"]
+    command = [sys.executable, str(ROOT / "train.py"), *overrides]
+    done = subprocess.run(command, capture_output=True, timeout=1200, check=False)
+    assert done.returncode == 0, done.stderr
+    return folder / "baseline" / "run"
+
+
+@pytest.mark.long
+def test_a_thousand_sentences_of_the_default_model(trained_default, grammar):
+    sentences = [pair.source for pair in grammar.sample(1000, 1, "test")]
+    page = export_page(trained_default, "")
+    model = data_of(page)["model"]
+    translator = rounded(trained_default, page)
+    for options, least in (({"beam": 1}, 1000), ({"beam": 5, "length_penalty": "average"}, 995)):
+        found = in_node(TRANSLATE, model=model, sentences=sentences, searches=[options])
+        expected = translator.translate(sentences, search=search_from_options(**options))
+        same = [
+            each["target"] == list(other.target_tokens)
+            for [each], other in zip(found, expected, strict=True)
+        ]
+        assert sum(same) >= least

@@ -1,0 +1,307 @@
+"""The parts of the viewer that need no browser, in node: what is asked for, kept and named."""
+
+import base64
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tensorboard_attention import page
+
+STATIC = Path(page.__file__).with_name("static")
+
+pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+
+SERVER = """
+const asked = [];
+const size = %(size)d, broken = new Set(%(broken)s), all = [...Array(%(steps)d).keys()];
+const ask = async (step) => {
+  asked.push(step);
+  const wanted = step ?? all.at(-1);
+  const tried = all.filter((each) => Math.abs(each - wanted) <= %(around)d);
+  const known = { score: null, bleu: null, source: ["a"], target: ["b"] };
+  const weights = () => new Float64Array(size).fill(0.5);
+  const good = tried.filter((each) => !broken.has(each));
+  const frames = good.map((step) => ({ ...known, step, weights: weights() }));
+  const problems = tried.filter((each) => broken.has(each)).map((each) => `step ${each}`);
+  const steps = all.filter((each) => %(promised)s || !tried.includes(each) || !broken.has(each));
+  return { steps, frames, problems };
+};
+const series = new Series(ask);
+const at = (step) => series.placeOf((frames) => nearestFrame(frames, step));
+"""
+
+
+def answer_of(script, steps=6, size=1, around=0, broken=(), *, promised=False):
+    """What a script tells by `tell`, as JSON; it has a `series` on a server that is made up."""
+    facts = {"steps": steps, "size": size, "around": around, "broken": list(broken)}
+    server = SERVER % (facts | {"promised": str(promised).lower()})
+    return told_by(
+        f"import {{ frameOfMap, nearestFrame, servedSource }} from '{STATIC}/frames.js';",
+        f"import {{ kindName, selectionOf }} from '{STATIC}/state.js';",
+        f"import {{ Series }} from '{STATIC}/series.js';",
+        server,
+        script,
+    )
+
+
+def told_by(*lines):
+    tell = "const tell = (value) => console.log(JSON.stringify(value));"
+    found = subprocess.run(
+        ["node", "--no-warnings", "--input-type=module", "--experimental-default-type=module"],
+        input="\n".join([*lines[:-1], tell, lines[-1]]),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert found.returncode == 0, found.stderr
+    return json.loads(found.stdout)
+
+
+def test_what_comes_in_one_answer_is_asked_for_once():
+    script = """
+    await series.fetch(null);
+    for (const step of [5, 0, 3]) await at(step);
+    tell([asked, series.frames.map(({ weights }) => weights.length)]);
+    """
+    assert answer_of(script, around=9) == [[None], [1] * 6]
+
+
+def test_steps_are_asked_for_when_they_are_wanted():
+    script = """
+    await series.fetch(null);
+    const places = [];
+    for (const step of [5, 4, 1, 4, 0]) places.push(await at(step));
+    tell([asked, places, series.frames.map(({ weights }) => Boolean(weights))]);
+    """
+    has = [True, True, False, False, True, True]
+    assert answer_of(script) == [[None, 4, 1, 0], [5, 4, 1, 4, 0], has]
+
+
+def test_of_large_frames_the_latest_are_kept_and_of_the_others_the_figures():
+    script = """
+    await series.fetch(null);
+    for (const step of [4, 3, 2, 4]) await at(step);
+    const has = ({ step, weights, figures }) => [step, Boolean(weights), Boolean(figures)];
+    tell([asked, series.frames.map(has)]);
+    """
+    asked, frames = answer_of(script, size=7_000_000)
+    assert asked == [None, 4, 3, 2, 4]
+    assert frames == [
+        [0, False, False],
+        [1, False, False],
+        [2, True, False],
+        [3, False, True],
+        [4, True, False],
+        [5, False, True],
+    ]
+
+
+@pytest.mark.parametrize("promised", [False, True])
+@pytest.mark.parametrize("around", [0, 1, 9])
+def test_steps_that_cannot_be_read_are_passed_over(around, promised):
+    script = """
+    await series.fetch(3);
+    const place = await at(3);
+    tell([series.frames[place].step, asked.length, series.problems.length]);
+    """
+    broken = [2, 3, 4]
+    found, num_asked, num_problems = answer_of(
+        script, around=around, broken=broken, promised=promised
+    )
+    assert found in {1, 5}
+    assert num_asked <= 6
+    assert num_problems == 3
+
+
+def test_where_nothing_can_be_read_there_is_no_place():
+    assert answer_of("await series.fetch(null); tell(await at(2));", broken=range(6)) == -1
+
+
+def map_of(shape, name):
+    """The names of all maps and their layers, and the frame of one of them."""
+    weights = np.arange(np.prod(shape)) * 100
+    frame = {"step": 1, "source": 0, "target": 0, "alignment": 0, "score": None, "bleu": None}
+    frame["weights"] = base64.b64encode(weights.astype("<u2").tobytes()).decode()
+    view = {"sources": [["a", "b", "c"]], "targets": [["d", "e"]], "alignments": [None]}
+    view |= {"problems": [], "steps": [1], "frames": [frame | {"maps": list(shape[:-2])}]}
+    script = f"""
+    globalThis.fetch = async () => ({{ ok: true, json: async () => ({json.dumps(view)}) }});
+    const {{ frames: [frame] }} = await servedSource("http://here/").view("r", "t", null);
+    const {{ map, weights }} = frameOfMap(frame, {json.dumps(name)});
+    tell([frame.maps.map(({{ name, layer }}) => [name, layer]), map, [...weights]]);
+    """
+    maps, chosen, found = answer_of(script)
+    return maps, chosen, np.reshape(found, (2, 3)), weights.reshape(shape) / 65535
+
+
+@pytest.mark.parametrize("name", [None, "head 9", "__proto__"])
+def test_of_several_heads_their_mean_comes_first(name):
+    maps, chosen, found, weights = map_of((2, 2, 2, 3), name)
+    heads = [["layer 1 head 1", 0], ["layer 1 head 2", 0]]
+    heads += [["layer 2 head 1", 1], ["layer 2 head 2", 1]]
+    assert maps == [["mean", None], *heads]
+    assert chosen == "mean"
+    np.testing.assert_allclose(found, weights.mean(axis=(0, 1)))
+
+
+@pytest.mark.parametrize(
+    ("maps", "name", "place"),
+    [
+        ((2, 2), "layer 2 head 1", (1, 0)),
+        ((1, 3), "head 3", (0, 2)),
+        ((3, 1), "layer 2", (1, 0)),
+        ((1, 1), "head 1", (0, 0)),
+    ],
+)
+def test_a_head_is_found_by_its_name(maps, name, place):
+    _, chosen, found, weights = map_of((*maps, 2, 3), name)
+    assert chosen == name
+    np.testing.assert_allclose(found, weights[place])
+
+
+def test_one_matrix_has_no_heads():
+    maps, chosen, found, weights = map_of((2, 3), None)
+    assert (maps, chosen) == ([], None)
+    np.testing.assert_allclose(found, weights)
+
+
+def test_a_step_is_asked_for_as_a_number_or_not_at_all():
+    script = """
+    const seen = [];
+    globalThis.fetch = async (url) => {
+      seen.push(url.search);
+      const none = { frames: [], problems: [], sources: [], targets: [], alignments: [] };
+      return { ok: true, json: async () => ({ ...none, steps: [] }) };
+    };
+    const source = servedSource("http://here/");
+    for (const step of [null, 5, "7", "-1", "one", "1.5", ""]) await source.view("r", "t", step);
+    tell(seen);
+    """
+    bare = "?run=r&tag=t"
+    assert answer_of(script) == [
+        bare, f"{bare}&step=5", f"{bare}&step=7", f"{bare}&step=-1", bare, bare, bare,
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["constructor", "__proto__", "toString", "head 1", "greedy"])
+def test_a_kind_is_named_by_its_own_text_whatever_it_is(kind):
+    script = f"""
+    const tag = {{ tag: "t", sentence: {kind!r}, kind: {kind!r}, rank: 0, text: "x" }};
+    const index = {{ runs: [{{ run: {kind!r}, tags: [tag] }}] }};
+    const found = selectionOf(index, {{ run: null, sentence: null, kind: null, rank: null }});
+    tell([kindName({kind!r}), found.kind, found.texts.get({kind!r})]);
+    """
+    assert answer_of(script) == [kind, kind, "x"]
+
+
+NO_BROWSER = """
+// Every element is one that does nothing and has every property.
+function element() {
+  const no = { contains: () => false, querySelector: () => null };
+  const own = { clientWidth: 800, offsetHeight: 40, ...no };
+  return new Proxy(element, {
+    get: (_, key) => {
+      if (key === "then") return undefined;
+      if (key === Symbol.toPrimitive) return () => 7;
+      return own[key] ?? element();
+    },
+    set: (_, key, value) => { own[key] = value; return true; },
+    apply: element,
+  });
+}
+Object.assign(globalThis, { addEventListener: () => {}, innerWidth: 1200, innerHeight: 800 });
+globalThis.document = { createElement: element, createElementNS: element, addEventListener() {} };
+document.documentElement = { dataset: {} };
+"""
+
+DRAGGED = """
+const seen = { asked: [], painted: [], together: 0 };
+let open = 0;
+const tag = { tag: "t", sentence: "s", kind: "k", rank: 0, text: "", max_step: 11, wall_time: 0 };
+const difference = Array(192).fill("#000000");
+const index = { runs: [{ run: "r", tags: [tag] }], colours: difference, difference, problems: [] };
+const frame = { score: null, bleu: null, source: ["a"], target: ["b"], links: null };
+const source = {
+  index: async () => index,
+  view: async (_run, _tag, wanted) => {
+    seen.asked.push(wanted);
+    seen.together = Math.max(seen.together, (open += 1));
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    open -= 1;
+    const frames = [{ ...frame, step: Number(wanted ?? 11), weights: new Float64Array(1) }];
+    return { steps: [...Array(12).keys()], problems: [], frames };
+  },
+};
+const host = { read: () => new URLSearchParams(), isDark: () => false };
+for (const name of ["write", "link", "onTheme", "onReload", "onAddress"]) host[name] = () => {};
+const viewer = mount(element(), source, host);
+const paint = viewer.paint.bind(viewer);
+viewer.paint = () => { seen.painted.push(viewer.shown[0].frame.step); paint(); };
+const { recorded } = viewer;
+const quiet = async () => { await new Promise((r) => setTimeout(r, 5)); await recorded.asking; };
+for (let turn = 0; turn < 8; turn += 1) await quiet();
+for (const place of [9, 7, 5, 3, 1]) viewer.goTo(place);
+for (let turn = 0; turn < 8; turn += 1) await quiet();
+seen.painted.length = 0;
+viewer.goTo(6);
+while (!seen.painted.length) await new Promise((r) => setTimeout(r, 1));
+viewer.goTo(3); // before the steps beside the sixth have all been asked for
+for (let turn = 0; turn < 8; turn += 1) await quiet();
+tell(seen);
+process.exit(0);
+"""
+
+
+def test_a_slider_that_is_dragged_asks_for_where_it_stops_and_what_is_beside_it():
+    found = told_by(NO_BROWSER, f"const {{ mount }} = await import('{STATIC}/viewer.js');", DRAGGED)
+    dragged = found["asked"].index(6)
+    assert found["asked"][:2] == [None, 10]
+    assert found["asked"][dragged - 3 : dragged] == [1, 2, 0]
+    assert dragged <= 6
+    assert 5 not in found["asked"]
+    assert found["painted"] == [6, 3]
+    assert found["together"] == 1
+
+
+EMPTIED = """
+viewer.goTo(4);
+await new Promise((r) => setTimeout(r, 5)); // it is being asked for
+seen.painted.length = 0;
+source.index = async () => ({ ...index, runs: [] });
+await viewer.load();
+for (let turn = 0; turn < 8; turn += 1) await quiet();
+tell(seen);
+process.exit(0);
+"""
+
+
+def test_what_was_asked_for_before_all_was_gone_is_not_shown():
+    until_dragged = DRAGGED.partition("for (const place of [9")[0]
+    imported = f"const {{ mount }} = await import('{STATIC}/viewer.js');"
+    found = told_by(NO_BROWSER, imported, until_dragged + EMPTIED)
+    assert 4 in found["asked"]
+    assert found["painted"] == []
+
+
+@pytest.mark.parametrize(
+    ("address", "written"), [("file:///page.html", ["#step=5"]), ("about:srcdoc", [])]
+)
+def test_a_page_in_a_frame_of_a_notebook_has_no_address_to_write(address, written):
+    script = """
+    globalThis.matchMedia = () => ({ matches: false });
+    const written = [];
+    globalThis.location = new URL("%s");
+    const replaceState = (...given) => {
+      if (location.protocol === "about:") throw new Error("SecurityError");
+      written.push(given[2]);
+    };
+    globalThis.history = { replaceState };
+    pageHost().write(new URLSearchParams({ step: 5 }));
+    """
+    imported = f"import {{ pageHost }} from '{STATIC}/address.js';"
+    assert told_by(imported, script % address, "tell(written);") == written

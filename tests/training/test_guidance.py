@@ -1,0 +1,65 @@
+"""The loss of guided attention, held to sums over loops in float64."""
+
+import math
+
+import pytest
+import torch
+
+from seq2seq.data import PairsCorpus, SentencePair
+from seq2seq.data.batch import Batch
+from seq2seq.training.losses import GuidedAlignment
+
+PAIRS = [
+    SentencePair("a dog sees cats", "un chien voit", ((0, 0), (1, 1), (2, 1), (3, 1)), ((2, 1),)),
+    SentencePair("cats sleep", "des chats dorment ici", ((0, 0), (0, 1), (1, 2)), ((0, 0),)),
+    SentencePair("a dog", "un chien"),
+    SentencePair("dog cats", "chien chats", ()),
+]
+SHARES = [
+    {(0, 0): 1.0, (1, 1): 0.5, (1, 3): 0.5},  # the sure ones, not the possible one beside them
+    {(0, 0): 1.0, (1, 0): 1.0, (2, 1): 1.0},  # a possible one where there is no other
+    {},
+    {},
+]
+
+
+def guidance_of(pairs, **options):
+    data = PairsCorpus(train=pairs, validation=pairs, batch_size=8, **options)
+    data.setup()
+    return GuidedAlignment(data.train, (data.source_tokenizer, data.target_tokenizer)), data.train
+
+
+def test_the_loss_is_the_cross_entropy_of_the_linked_tokens_the_sure_links_first():
+    guidance, split = guidance_of(PAIRS)
+    batch = Batch.from_split(split, [0, 1, 2, 3])
+    shape = *batch.target_output.shape, batch.source.ids.shape[1]
+    weights = torch.rand(shape, dtype=torch.float64).softmax(dim=2)
+    expected = -sum(
+        share * math.log(matrix[row][column])
+        for matrix, of_pair in zip(weights.tolist(), SHARES, strict=True)
+        for (row, column), share in of_pair.items()
+    )
+    assert float(guidance.loss(weights, batch)) == pytest.approx(expected, rel=1e-12)
+
+
+def test_the_mass_of_a_word_is_spread_over_its_tokens_and_cut_tokens_have_none():
+    from seq2seq.data import CharacterTokenizer
+
+    texts = [SentencePair("abcd", "wxyz vu"), SentencePair("ab cd", "wx yz")] * 20
+    texts[0] = SentencePair("abcd ab", "wxyz vu", ((0, 0), (1, 0)))
+    guidance, split = guidance_of(texts, tokenizer=CharacterTokenizer, max_length=5, truncate=True)
+    wanted = guidance.wanted(Batch.from_split(split, [0]))[0]
+    # the fifth letter that is left of the source is the space, which begins the next word
+    assert wanted.shape == (6, 6)
+    torch.testing.assert_close(wanted[:4, :5], torch.full((4, 5), 0.2))
+    assert wanted.sum() == 4
+
+
+def test_a_weight_of_zero_has_a_finite_loss_and_gradient():
+    guidance, split = guidance_of(PAIRS)
+    batch = Batch.from_split(split, [3, 0])
+    weights = torch.zeros(2, batch.target_output.shape[1], batch.source.ids.shape[1], requires_grad=True)
+    loss = guidance.loss(weights, batch)
+    (gradient,) = torch.autograd.grad(loss, weights)
+    assert loss.isfinite()
+    assert gradient.isfinite().all()

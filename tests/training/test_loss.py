@@ -1,0 +1,163 @@
+import math
+
+import pytest
+import torch
+from torch import nn
+from torch.nn.functional import cross_entropy
+
+from seq2seq.training import losses
+from seq2seq.training.losses import metrics_of, token_cross_entropy
+
+
+@pytest.fixture
+def example():
+    torch.manual_seed(0)
+    features = torch.randn(3, 5, 4, dtype=torch.float64, requires_grad=True)
+    is_token = torch.arange(5) < torch.tensor([[5], [2], [1]])
+    return features, nn.Linear(4, 9).double(), torch.randint(0, 9, (3, 5)), is_token
+
+
+def sums_of(example, label_smoothing=0.0):
+    features, output, targets, is_token = example
+    return token_cross_entropy(features, output, targets, is_token, label_smoothing=label_smoothing)
+
+
+@pytest.fixture(params=[1, 3, 256], ids=lambda rows: f"{rows}-rows-at-a-time")
+def chunk_rows(request, monkeypatch):
+    monkeypatch.setattr(losses, "LEAST_ROWS", request.param)
+    monkeypatch.setattr(losses, "CHUNK_ELEMENTS", 1)
+
+
+@pytest.mark.usefixtures("chunk_rows")
+@pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.7])
+def test_sums_equal_torchs_own_cross_entropy(example, smoothing):
+    features, output, targets, is_token = example
+    sums = sums_of(example, smoothing)
+    logits, kept = output(features[is_token]), targets[is_token]
+    expected = cross_entropy(logits, kept, reduction="sum", label_smoothing=smoothing)
+    torch.testing.assert_close(sums.smoothed, expected)
+    torch.testing.assert_close(sums.nll, cross_entropy(logits, kept, reduction="sum"))
+    assert sums.num_correct == (logits.argmax(-1) == kept).sum()
+    assert sums.num_tokens == 8
+
+
+@pytest.mark.usefixtures("chunk_rows")
+@pytest.mark.parametrize("smoothing", [0.0, 0.3])
+def test_gradients_equal_those_of_torchs_own_cross_entropy(example, smoothing):
+    features, output, targets, is_token = example
+    inputs = [features, *output.parameters()]
+    found = torch.autograd.grad(3 * sums_of(example, smoothing).smoothed, inputs)
+    logits = output(features[is_token])
+    loss = cross_entropy(logits, targets[is_token], reduction="sum", label_smoothing=smoothing)
+    for gradient, expected in zip(found, torch.autograd.grad(3 * loss, inputs), strict=True):
+        torch.testing.assert_close(gradient, expected)
+
+
+def test_one_token_of_the_vocabulary_is_right_also_where_bfloat16_makes_ties():
+    torch.manual_seed(1)
+    features, output = torch.randn(1, 30, 4), nn.Linear(4, 700)
+    with torch.no_grad():  # the second half is the first but for what bfloat16 cannot tell
+        output.weight[350:], output.bias[350:] = 1.0001 * output.weight[:350], output.bias[:350]
+    is_token = torch.ones(1, 30, dtype=torch.bool)
+    with torch.autocast("cpu", torch.bfloat16):
+        logits = output(features)[0]
+        shared = (logits == logits.amax(dim=1, keepdim=True)).sum(dim=1) > 1
+        assert shared.sum() > 5
+        num_right = sum(
+            token_cross_entropy(
+                features, output, torch.full((1, 30), token), is_token, label_smoothing=0.0
+            ).num_correct
+            for token in range(700)
+        )
+    assert num_right == 30
+
+
+def test_no_tensor_holds_all_logits(monkeypatch):
+    monkeypatch.setattr(losses, "LEAST_ROWS", 2)
+    monkeypatch.setattr(losses, "CHUNK_ELEMENTS", 1)
+    features, output = torch.randn(1, 40, 4, requires_grad=True), nn.Linear(4, 1000)
+    is_token = torch.ones(1, 40, dtype=torch.bool)
+    with torch.profiler.profile(profile_memory=True) as profile:
+        sums = token_cross_entropy(
+            features, output, torch.zeros(1, 40).long(), is_token, label_smoothing=0.0
+        )
+        sums.smoothed.backward()
+    largest = max(event.self_cpu_memory_usage for event in profile.events())
+    assert largest < 40 * 1000 * 4 / 2
+
+
+def test_very_unlikely_targets_have_finite_loss():
+    features, output = torch.tensor([[[1000.0]]]), nn.Linear(1, 2)
+    output.weight.data, output.bias.data = torch.tensor([[1.0], [-1.0]]), torch.zeros(2)
+    sums = token_cross_entropy(
+        features, output, torch.ones(1, 1).long(), torch.ones(1, 1).bool(), label_smoothing=0.0
+    )
+    assert sums.nll == 2000
+
+
+def test_means_are_exact_over_ragged_batches(example):
+    features, output, targets, is_token = example
+    parts = [
+        token_cross_entropy(
+            features[i : i + 1],
+            output,
+            targets[i : i + 1],
+            is_token[i : i + 1],
+            label_smoothing=0.0,
+        )
+        for i in range(3)
+    ]
+    together, added = metrics_of(sums_of(example).stacked()), metrics_of(sum(part.stacked() for part in parts))
+    for name, value in together.items():
+        torch.testing.assert_close(added[name], value)
+    assert together["perplexity"].item() == pytest.approx(math.exp(together["loss"].item()))
+    mean_of_perplexities = sum(metrics_of(p.stacked())["perplexity"].item() for p in parts) / 3
+    assert abs(mean_of_perplexities - together["perplexity"].item()) > 1e-3
+
+
+def test_loss_and_perplexity_that_are_reported_know_no_smoothing(example):
+    plain, smoothed = metrics_of(sums_of(example).stacked()), metrics_of(sums_of(example, 0.3).stacked())
+    for name in ("loss", "perplexity"):
+        torch.testing.assert_close(smoothed[name], plain[name])
+
+
+def test_half_precision_logits_are_summed_in_float32(example):
+    features, output, targets, is_token = example
+    sums = token_cross_entropy(
+        features.bfloat16(), output.bfloat16(), targets, is_token, label_smoothing=0.1
+    )
+    assert sums.nll.dtype == sums.smoothed.dtype == torch.float32
+
+
+def test_autocast_takes_its_products_and_keeps_the_softmax_in_float32(example):
+    features, output, targets, is_token = example
+    single = (features.float(), output.float(), targets, is_token)
+    exact = sums_of(single, 0.1).smoothed
+    with torch.autocast("cpu", torch.bfloat16):
+        rounded = sums_of(single, 0.1).smoothed
+    assert rounded.dtype == torch.float32
+    assert rounded != exact
+    torch.testing.assert_close(rounded, exact, rtol=1e-2, atol=0)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.3])
+def test_the_divergence_of_two_readings_is_added_with_its_gradients(smoothing):
+    torch.manual_seed(0)
+    features = torch.randn(2, 5, 4, dtype=torch.float64, requires_grad=True)
+    output, targets = nn.Linear(4, 9).double(), torch.randint(0, 9, (1, 5)).repeat(2, 1)
+    is_token = torch.ones(2, 5, dtype=torch.bool)
+    found = token_cross_entropy(
+        features, output, targets, is_token, label_smoothing=smoothing, divergence=5.0
+    ).smoothed
+    logits = output(features).flatten(0, 1)
+    p, q = (each.log_softmax(-1) for each in logits.chunk(2))
+    both = nn.functional.kl_div(p, q, reduction="sum", log_target=True) + nn.functional.kl_div(
+        q, p, reduction="sum", log_target=True
+    )
+    expected = cross_entropy(logits, targets.flatten(), reduction="sum", label_smoothing=smoothing) + 2.5 * both
+    torch.testing.assert_close(found, expected)
+    inputs = [features, *output.parameters()]
+    for one, other in zip(
+        torch.autograd.grad(2 * found, inputs), torch.autograd.grad(2 * expected, inputs), strict=True
+    ):
+        torch.testing.assert_close(one, other)
