@@ -5,14 +5,32 @@ from functools import partial
 import torch
 
 from seq2seq.attention import (
-    AdditiveScore, Attention, BilinearScore, ConstantScore, CoverageScore, DotScore, GaussianScore, LocalAlignment,
-    MonotonicAlignment, MultiHeadAttention, ScaledDotScore,
+    AdditiveScore,
+    Attention,
+    BilinearScore,
+    ConstantScore,
+    CoverageScore,
+    DotScore,
+    GaussianScore,
+    LocalAlignment,
+    MonotonicAlignment,
+    MultiHeadAttention,
+    ScaledDotScore,
 )  # fmt: skip
 from seq2seq.data.tokenizers import (
-    CharacterTokenizer, SentencePieceTokenizer, WhitespaceTokenizer, WordTokenizer,
+    CharacterTokenizer,
+    SentencePieceTokenizer,
+    WhitespaceTokenizer,
+    WordTokenizer,
 )  # fmt: skip
 from seq2seq.models import (
-    BahdanauDecoder, ConditionalDecoder, ContextDecoder, GRUEncoder, LSTMEncoder, LuongDecoder, PlainDecoder,
+    BahdanauDecoder,
+    ConditionalDecoder,
+    ContextDecoder,
+    GRUEncoder,
+    LSTMEncoder,
+    LuongDecoder,
+    PlainDecoder,
     build_model,
 )  # fmt: skip
 
@@ -63,7 +81,9 @@ def model_of(
 ):  # fmt: skip
     """A model in float64, in evaluation mode."""
     torch.manual_seed(seed)
-    attention = partial(Attention, score=SCORES[score], alignment=ALIGNMENTS.get(alignment), normalizer=normalizer)
+    attention = partial(
+        Attention, score=SCORES[score], alignment=ALIGNMENTS.get(alignment), normalizer=normalizer
+    )
     if heads > 1:
         attention = partial(MultiHeadAttention, heads=heads, attention=attention)
     options = {} if decoder in ("context", "plain") else {"attention": attention}

@@ -50,9 +50,7 @@ def test_padding_weighs_exactly_nothing_and_real_keys_sum_to_one(case):
     real = torch.arange(scores.shape[-1]) < lengths[..., None]
     assert (weights[~real] == 0).all()
     tolerance = 8 * torch.finfo(scores.dtype).eps
-    torch.testing.assert_close(
-        weights.double().sum(-1), (lengths > 0).double(), rtol=0, atol=tolerance
-    )
+    torch.testing.assert_close(weights.double().sum(-1), (lengths > 0).double(), rtol=0, atol=tolerance)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -95,9 +93,7 @@ def test_a_mask_larger_than_the_scores_is_refused():
 
 def test_lengths_and_mask_together_are_refused():
     with pytest.raises(ValueError, match="valid_lengths or mask"):
-        masked_softmax(
-            torch.zeros(1, 1, 2), torch.tensor([1]), mask=torch.ones(1, 1, 2, dtype=torch.bool)
-        )
+        masked_softmax(torch.zeros(1, 1, 2), torch.tensor([1]), mask=torch.ones(1, 1, 2, dtype=torch.bool))
 
 
 def test_scores_are_not_written_to():

@@ -3,8 +3,7 @@
 import pytest
 import torch
 
-from seq2seq.attention.masking import attention_weights, masked_softmax
-from seq2seq.attention.masking import NORMALIZERS, sparsemax
+from seq2seq.attention.masking import NORMALIZERS, attention_weights, masked_softmax, sparsemax
 from seq2seq.attention.pooling import AttentionPooling
 from seq2seq.attention.scores import DotScore
 

@@ -30,9 +30,7 @@ every_pooling = pytest.mark.parametrize("make_pooling", FACTORIES.values(), ids=
 def batches(draw):
     torch.manual_seed(draw(st.integers(0, 2**16)))
     batch, num_queries, num_keys, value_size = (draw(st.integers(1, 5)) for _ in range(4))
-    lengths = torch.randint(
-        0, num_keys + 1, draw(st.sampled_from([(batch,), (batch, num_queries)]))
-    )
+    lengths = torch.randint(0, num_keys + 1, draw(st.sampled_from([(batch,), (batch, num_queries)])))
     queries, keys = torch.randn(batch, num_queries, SIZE), torch.randn(batch, num_keys, SIZE)
     return queries, keys, torch.randn(batch, num_keys, value_size), lengths
 

@@ -138,9 +138,7 @@ def test_gaussian_is_exact_in_float32_far_from_the_origin(num_queries):
     queries = 1000 + torch.randn(2, num_queries, 8)
     keys = 1000 + torch.randn(2, 6, 8)
     expected = -0.5 * torch.cdist(queries.double(), keys.double()) ** 2
-    torch.testing.assert_close(
-        GaussianScore()(queries, keys).double(), expected, rtol=1e-5, atol=1e-5
-    )
+    torch.testing.assert_close(GaussianScore()(queries, keys).double(), expected, rtol=1e-5, atol=1e-5)
 
 
 @settings(max_examples=30, deadline=None)

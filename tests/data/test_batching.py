@@ -7,16 +7,15 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from seq2seq.data import batching
-from seq2seq.data.batch import Batch, SourceBatch
+from seq2seq.data.batch import Batch, EncodedSplit, Sentences, SourceBatch
 from seq2seq.data.batching import (
+    BatchLoader,
     BatchSize,
     padding_share,
     shuffled_order,
     sorted_order,
 )
 from seq2seq.data.text import SentencePair
-from seq2seq.data.batching import BatchLoader
-from seq2seq.data.batch import EncodedSplit, Sentences
 from seq2seq.data.vocabulary import BEGIN_ID, END_ID, PADDING_ID
 
 LENGTHS = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), min_size=1, max_size=80)

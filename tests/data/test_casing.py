@@ -1,8 +1,8 @@
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from seq2seq.data.tokenizers import Tokenizer, WordTokenizer
 from seq2seq.data.text import SentencePair
+from seq2seq.data.tokenizers import Tokenizer, WordTokenizer
 from tests.small import tokenizers_of
 
 SENTENCES = [
@@ -35,9 +35,7 @@ def test_a_word_known_from_the_start_of_sentences_alone_stays_lower_case_elsewhe
 
 
 def test_where_sentences_begin_in_lower_case_they_go_on_so():
-    assert (
-        restored(casing_of(["a man in Rome.", "two men."]), "a man in rome.") == "a man in Rome."
-    )
+    assert restored(casing_of(["a man in Rome.", "two men."]), "a man in rome.") == "a man in Rome."
 
 
 @settings(deadline=None)

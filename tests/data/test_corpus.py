@@ -4,7 +4,6 @@ import zipfile
 
 import pytest
 
-from seq2seq.errors import InputError
 from seq2seq.data.text import (
     SentencePair,
     hold_out,
@@ -13,6 +12,7 @@ from seq2seq.data.text import (
     read_parallel,
     read_tab_separated,
 )
+from seq2seq.errors import InputError
 
 
 def written(folder, content, name="text.en"):
@@ -156,12 +156,8 @@ def test_no_name_in_an_archive_becomes_a_path(tmp_path):
 
 
 def test_archives_that_are_not_one_text_are_refused_by_what_they_hold(tmp_path):
-    assert "holds 0 text files: unpack" in refusal(
-        read_tab_separated, zipped(tmp_path, ABOUT)
-    )
-    assert "holds 2 text files" in refusal(
-        read_tab_separated, zipped(tmp_path, PAIRS, ("b.txt", b""))
-    )
+    assert "holds 0 text files: unpack" in refusal(read_tab_separated, zipped(tmp_path, ABOUT))
+    assert "holds 2 text files" in refusal(read_tab_separated, zipped(tmp_path, PAIRS, ("b.txt", b"")))
 
 
 def test_damaged_and_encrypted_archives_are_refused(tmp_path):

@@ -17,6 +17,8 @@ def test_the_program_makes_the_same_file(tmp_path):
 def test_no_test_sentence_is_a_training_sentence_and_every_link_points_to_words():
     lines = lzma.open(ROOT / "data/grammar/corpus.tsv.xz", "rt", encoding="utf-8").read().splitlines()
     rows = [line.split("\t") for line in lines]
-    sources = {split: {row[1] for row in rows if row[0] == split} for split in ("train", "validation", "test")}
+    sources = {
+        split: {row[1] for row in rows if row[0] == split} for split in ("train", "validation", "test")
+    }
     assert not sources["train"] & (sources["validation"] | sources["test"])
     assert [len(each) for each in sources.values()] == [20_000, 500, 1000]

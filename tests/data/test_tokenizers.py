@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seq2seq.errors import InputError
 from seq2seq.data.text import SentencePair, read_lines
 from seq2seq.data.tokenizers import SentencePieceTokenizer, Tokenizer
 from seq2seq.data.vocabulary import SPECIALS, UNKNOWN_ID
+from seq2seq.errors import InputError
 from tests.small import KINDS, tokenizers_of
 
 ENGLISH = ["The little cat sees it .", "I don't know, do you?", "A cat, a dog and a cow!"] * 20
@@ -52,9 +52,7 @@ ORDINARY = {
             "Aujourd'hui, j'ai peur.",
         ],
     },
-    "basic_english": {
-        "en": ["i don't know, do you?", "the old (small) man's hat.", "at the dogs' house!"]
-    },
+    "basic_english": {"en": ["i don't know, do you?", "the old (small) man's hat.", "at the dogs' house!"]},
     "moses": {
         "en": ["I don't know: the dogs' hat is $5.50 & Mr. Smith's?", 'He says "yes" (I think)!'],
         "fr": ["L'homme n'est pas là, est-ce qu'il dort ?", "Il dit : « oui » !"],
@@ -122,7 +120,11 @@ def test_moses_escapes_nothing_and_knows_the_abbreviations_of_its_language():
 @pytest.mark.parametrize(
     ("name", "language", "message"),
     [
-        ("basic_english", "fr", "basic_english splits English only, not fr: choose rules=word or rules=moses"),
+        (
+            "basic_english",
+            "fr",
+            "basic_english splits English only, not fr: choose rules=word or rules=moses",
+        ),
         ("moses", "french", "moses does not know the language french"),
     ],
 )

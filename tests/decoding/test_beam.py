@@ -1,12 +1,10 @@
 import pytest
 import torch
 
-from seq2seq.decoding.search import beam_search
-from seq2seq.decoding.search import greedy_search
-from seq2seq.decoding.search import LengthPenalty
-from seq2seq.models.limits import LengthLimits
 from seq2seq.data.batch import SourceBatch
 from seq2seq.data.vocabulary import BEGIN_ID, END_ID, PADDING_ID
+from seq2seq.decoding.search import LengthPenalty, beam_search, greedy_search
+from seq2seq.models.limits import LengthLimits
 from tests.small import VARIANTS, model_of
 
 SENTENCES = [[4, 5, 6, 7], [8], [9, 10, 4, 4, 5, 6], [], [7, 7]]
@@ -94,9 +92,7 @@ def test_a_translation_does_not_depend_on_the_sentences_beside_it(model, penalty
 def test_nothing_is_computed_of_the_words_after_a_hypothesis_that_has_left():
     model, num_rows = sharp(), []
     model.decoder.output.bias.data[END_ID] = -1e9
-    model.decoder.output.register_forward_pre_hook(
-        lambda _, inputs: num_rows.append(len(inputs[0]))
-    )
+    model.decoder.output.register_forward_pre_hook(lambda _, inputs: num_rows.append(len(inputs[0])))
     searched(model, [[4, 5, 6], [7, 8, 9]], prefixes=[[5, 6, 4, 4], []])
     assert num_rows[:2] == [1 + 1, 1 + 4]  # within its prefix a translation has one hypothesis
 

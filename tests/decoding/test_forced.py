@@ -3,16 +3,15 @@ from itertools import pairwise
 import pytest
 import torch
 
+from seq2seq.data.batch import Batch, EncodedSplit, Sentences, SourceBatch
+from seq2seq.data.batching import BatchSize
+from seq2seq.data.text import SentencePair
+from seq2seq.data.vocabulary import BEGIN_ID, END_ID
 from seq2seq.decoding.aligner import word_attention
 from seq2seq.decoding.forced import force_decode, force_translate
 from seq2seq.decoding.search import greedy_search
 from seq2seq.decoding.translator import EMPTY
 from seq2seq.evaluation.alignment import argmax_links
-from seq2seq.data.batch import Batch, SourceBatch
-from seq2seq.data.batching import BatchSize
-from seq2seq.data.text import SentencePair
-from seq2seq.data.batch import EncodedSplit, Sentences
-from seq2seq.data.vocabulary import BEGIN_ID, END_ID
 from tests.decoding.test_translator import exported_model
 from tests.small import VARIANTS, model_of
 

@@ -1,10 +1,10 @@
 import pytest
 import torch
 
-from seq2seq.decoding.search import greedy_search
-from seq2seq.models.limits import DEFAULT_LIMITS
 from seq2seq.data.batch import SourceBatch
 from seq2seq.data.vocabulary import BEGIN_ID, END_ID, PADDING_ID
+from seq2seq.decoding.search import greedy_search
+from seq2seq.models.limits import DEFAULT_LIMITS
 from tests.small import model_of
 
 SENTENCES = [[4, 5, 6, 7], [8], [9, 10, 4, 4, 5, 6], [], [7, 7]]

@@ -3,10 +3,10 @@
 import pytest
 import torch
 
-from seq2seq.decoding.search import beam_search
-from seq2seq.decoding.forced import with_heads
-from seq2seq.decoding.translation import Translation
 from seq2seq.data.batch import SourceBatch
+from seq2seq.decoding.forced import with_heads
+from seq2seq.decoding.search import beam_search
+from seq2seq.decoding.translation import Translation
 from tests.small import model_of
 
 SENTENCES = [[4, 5, 6, 7], [8, 4], [9, 9, 5]]

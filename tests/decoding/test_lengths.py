@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from seq2seq.decoding.search import LengthPenalty
-from seq2seq.models.limits import DEFAULT_LIMITS, LengthLimits
-from seq2seq.decoding.search import Search
-from seq2seq.evaluation.bleu import cased_bleu
 from seq2seq.data.text import SentencePair, read_lines
+from seq2seq.decoding.search import LengthPenalty, Search
+from seq2seq.evaluation.bleu import cased_bleu
+from seq2seq.models.limits import DEFAULT_LIMITS, LengthLimits
 from tests.small import tokenizers_of
 
 
@@ -60,9 +59,7 @@ def test_references_over_the_bound_are_counted():
 def test_a_search_has_the_bound_of_the_model_unless_it_has_its_own():
     of_model = LengthLimits(max_ratio=7.0, max_extra=40)
     assert Search().limits(of_model) == of_model
-    assert Search(min_length=0.5).limits(of_model) == LengthLimits(
-        min_ratio=0.5, max_ratio=7.0, max_extra=40
-    )
+    assert Search(min_length=0.5).limits(of_model) == LengthLimits(min_ratio=0.5, max_ratio=7.0, max_extra=40)
     assert Search(max_length=3.0).limits(of_model) == LengthLimits(max_ratio=3.0, max_extra=10)
 
 

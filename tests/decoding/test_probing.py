@@ -1,16 +1,14 @@
 """Attention that is changed, and what else says which words matter: against loops of their own."""
 
-
 import numpy as np
 import pytest
 import torch
 
+from seq2seq.data.batch import Batch, EncodedSplit, Sentences
 from seq2seq.decoding.interventions import changed_weights, tokens_that_stay
 from seq2seq.decoding.probing import importance
 from seq2seq.errors import InputError
 from seq2seq.evaluation.faithfulness import CHANGES
-from seq2seq.data.batch import Batch
-from seq2seq.data.batch import EncodedSplit, Sentences
 from tests.small import VARIANTS, model_of
 
 SOURCES = [[4, 5, 6, 9, 10, 7], [7, 8], [8, 9, 10, 4]]
@@ -51,8 +49,7 @@ def others(weights, most, order):
     for name, gone in (("most_attended_erased", most), ("another_erased", other)):
         left = sum(weight for place, weight in enumerate(weights) if place != gone)
         found[name] = [
-            0.0 if place == gone or left == 0 else weight / left
-            for place, weight in enumerate(weights)
+            0.0 if place == gone or left == 0 else weight / left for place, weight in enumerate(weights)
         ]
     return found
 

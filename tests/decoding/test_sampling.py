@@ -1,10 +1,9 @@
 import pytest
 import torch
 
-from seq2seq.decoding.search import greedy_search
-from seq2seq.decoding.search import Sampling, draw, sample_search
 from seq2seq.data.batch import SourceBatch
 from seq2seq.data.vocabulary import BEGIN_ID, PADDING_ID
+from seq2seq.decoding.search import Sampling, draw, greedy_search, sample_search
 from tests.small import model_of
 
 SENTENCES = [[4, 5, 6, 7], [8], [9, 10, 4, 4, 5, 6], [7, 7]]
@@ -21,9 +20,7 @@ def test_a_sample_depends_on_seed_and_number_and_not_on_the_sentences_beside_it(
     for number, sentence in enumerate(SENTENCES):
         (alone,) = sampled(model, [sentence], [number], seed=5)
         assert alone.ids == together[number].ids
-    assert [h.ids for h in sampled(model, SENTENCES, [0, 1, 2, 3], seed=6)] != [
-        h.ids for h in together
-    ]
+    assert [h.ids for h in sampled(model, SENTENCES, [0, 1, 2, 3], seed=6)] != [h.ids for h in together]
     first, second = sampled(model, [SENTENCES[0]] * 2, [0, 1], seed=5)
     assert first.ids != second.ids
 

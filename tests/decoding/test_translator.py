@@ -1,28 +1,24 @@
 import json
-import shutil
 from dataclasses import replace
 
 import pytest
 import torch
 
+from seq2seq.data.batching import BatchSize
+from seq2seq.data.text import SentencePair
+from seq2seq.data.vocabulary import UNKNOWN_ID
 from seq2seq.decoding import translation as translations_module
 from seq2seq.decoding.forced import force_translate
-from seq2seq.decoding.search import Hypothesis
-from seq2seq.models.limits import DEFAULT_LIMITS, LONGEST, LengthLimits
+from seq2seq.decoding.search import GREEDY, Sampling, Search, search_from_options
+from seq2seq.decoding.translation import EMPTY, Translation, UnknownCount
+from seq2seq.decoding.translator import Translator
+from seq2seq.errors import InputError
 from seq2seq.export.model_folder import (
     SavedModel,
     load_model_folder,
     save_model_folder,
 )
-from seq2seq.decoding.search import Sampling
-from seq2seq.decoding.search import GREEDY, Search, search_from_options
-from seq2seq.decoding.translation import EMPTY, Translation, UnknownCount
-from seq2seq.decoding.translator import Translator
-from seq2seq.errors import InputError
-from seq2seq.data.batching import BatchSize
-from seq2seq.data.tokenizers import Tokenizer
-from seq2seq.data.text import SentencePair
-from seq2seq.data.vocabulary import END_ID, UNKNOWN_ID
+from seq2seq.models.limits import LONGEST, LengthLimits
 from tests.small import VARIANTS, model_of, tokenizers_of
 
 TEXT = ["a b c d e f g", "b c", "d e f"]

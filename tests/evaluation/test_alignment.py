@@ -5,6 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+from seq2seq.data.text import SentencePair
 from seq2seq.evaluation.alignment import (
     AlignmentCounts,
     GoldAlignment,
@@ -18,7 +19,6 @@ from seq2seq.evaluation.alignment import (
     threshold_links,
     word_indices,
 )
-from seq2seq.data.text import SentencePair
 from tests.small import tokenizers_of
 
 PIECES = ["▁The", "▁cat", "s", "▁sl", "ee", "p", ".", "<eos>"]

@@ -69,9 +69,7 @@ SAID = ["L'homme n'a pas vu la voiture.", "un porte-clé, bleu et rouge, est là
 
 
 def test_moses_tokens_are_lower_case_and_split_by_the_rules_of_the_language():
-    assert moses_tokens(FRENCH[:1], "fr", split_hyphens=True) == [
-        "l' homme n' a pas vu \" la \" voiture ."
-    ]
+    assert moses_tokens(FRENCH[:1], "fr", split_hyphens=True) == ["l' homme n' a pas vu \" la \" voiture ."]
     said = ["It's well-known, Mr. Ü &c."]
     assert moses_tokens(said, "en", split_hyphens=True) == ["it 's well @-@ known , mr. ü & c ."]
     assert moses_tokens(said, "en", split_hyphens=False) == ["it 's well-known , mr. ü & c ."]
@@ -83,13 +81,9 @@ def test_moses_tokens_are_lower_case_and_split_by_the_rules_of_the_language():
 def test_the_scores_are_those_of_sacrebleu():
     card = score_card(SAID, FRENCH, language="fr")
     assert (
-        card.scores["bleu"]
-        == sacrebleu.corpus_bleu(SAID, [FRENCH]).score
-        == cased_bleu(SAID, FRENCH, "fr")
+        card.scores["bleu"] == sacrebleu.corpus_bleu(SAID, [FRENCH]).score == cased_bleu(SAID, FRENCH, "fr")
     )
-    assert (
-        card.scores["bleu_lowercase"] == sacrebleu.corpus_bleu(SAID, [FRENCH], lowercase=True).score
-    )
+    assert card.scores["bleu_lowercase"] == sacrebleu.corpus_bleu(SAID, [FRENCH], lowercase=True).score
     assert card.scores["chrf"] == sacrebleu.corpus_chrf(SAID, [FRENCH]).score
     assert card.scores["ter"] == sacrebleu.corpus_ter(SAID, [FRENCH]).score
     tokenise = MosesTokenizer("fr").tokenize

@@ -3,10 +3,10 @@ import random
 import numpy as np
 import pytest
 from sacrebleu.metrics.bleu import BLEU
+from tests.calibration import share_significant, the_same_models
 
 from seq2seq.evaluation.bleu_statistics import bleu_of, sentence_statistics
 from seq2seq.evaluation.significance import compare, interval_of, statistics_of
-from tests.calibration import share_significant, the_same_models
 
 WORDS = ["a", "the", "cat", "dog", "sees", "on", "with", "red", "house", "they", "it", "not", "do"]
 
@@ -20,8 +20,7 @@ def noisy(references, share, seed):
     """Translations of which a share of the words is wrong."""
     generator = random.Random(seed)
     return [
-        " ".join("x" if generator.random() < share else word for word in line.split())
-        for line in references
+        " ".join("x" if generator.random() < share else word for word in line.split()) for line in references
     ]
 
 
@@ -39,9 +38,7 @@ def test_summed_statistics_give_sacrebleus_score_of_any_choice_of_sentences():
     for size in (1, 2, 5, 40):
         for _ in range(20):
             chosen = [generator.randrange(len(references)) for _ in range(size)]
-            expected = BLEU().corpus_score(
-                [hypotheses[i] for i in chosen], [[references[i] for i in chosen]]
-            )
+            expected = BLEU().corpus_score([hypotheses[i] for i in chosen], [[references[i] for i in chosen]])
             assert bleu_of(statistics[chosen].sum(axis=0)) == pytest.approx(expected.score)
 
 
@@ -65,9 +62,7 @@ def test_p_of_one_seed_is_that_of_the_two_sided_paired_bootstrap():
     draws = [difference([generator.randrange(30) for _ in range(30)]) for _ in range(150)]
     centre = sum(draws) / 150
     expected = sum(abs(each - centre) >= abs(found) for each in draws) / 150
-    comparison = compare(
-        *(statistics_of([each], references, "en") for each in (first, second)), 0.005
-    )
+    comparison = compare(*(statistics_of([each], references, "en") for each in (first, second)), 0.005)
     assert comparison.difference == pytest.approx(found)
     assert 0.05 < expected < 0.95
     assert comparison.p == pytest.approx(expected, abs=0.1)

@@ -37,7 +37,9 @@ def assert_same_result(whole, other):
     one, two = (load_file(folder / "model" / "model.safetensors") for folder in (whole, other))
     assert one.keys() == two.keys()
     assert all(torch.equal(one[name], two[name]) for name in one)
-    one, two = (torch.load(folder / "checkpoints" / "last.ckpt", weights_only=True) for folder in (whole, other))
+    one, two = (
+        torch.load(folder / "checkpoints" / "last.ckpt", weights_only=True) for folder in (whole, other)
+    )
     assert one["global_step"] == two["global_step"]
     assert all(torch.equal(one["state_dict"][name], two["state_dict"][name]) for name in one["state_dict"])
     assert series(whole) == series(other)
@@ -89,7 +91,9 @@ def test_twenty_more_killed_runs_continue_to_the_same_result(whole, launch, tmp_
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
-def test_a_signal_saves_within_a_step_and_the_same_command_continues(whole, launch, program, tmp_path, number, status):
+def test_a_signal_saves_within_a_step_and_the_same_command_continues(
+    whole, launch, program, tmp_path, number, status
+):
     checkpoints = tmp_path / "runs/baseline/run/checkpoints"
     started = launch(*RUN, "name=run", cwd=tmp_path)
     end = time.monotonic() + 60
@@ -171,7 +175,16 @@ def test_weights_that_are_not_finite_end_a_training_with_a_line(program, tmp_pat
     assert "optimizer.lr" in done.text.splitlines()[-1]
 
 
-HOSTILE = ["pickle", "class path", "huge vocabulary", "nan", "truncated", "wrong shape", "not json", "deep json"]
+HOSTILE = [
+    "pickle",
+    "class path",
+    "huge vocabulary",
+    "nan",
+    "truncated",
+    "wrong shape",
+    "not json",
+    "deep json",
+]
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -222,12 +235,19 @@ def test_a_model_folder_from_elsewhere_runs_no_code(program, tiny_run, tmp_path,
 
 def test_a_hostile_tokenizer_file_is_one_line(program, tiny_run, tmp_path):
     model = tmp_path / "model"
-    for content in ("[]", '{"kind": "os.system"}', '{"tokens": ' + str(["x"] * 1_000_001).replace("'", '"') + "}", "{"):
+    for content in (
+        "[]",
+        '{"kind": "os.system"}',
+        '{"tokens": ' + str(["x"] * 1_000_001).replace("'", '"') + "}",
+        "{",
+    ):
         shutil.rmtree(model, ignore_errors=True)
         shutil.copytree(tiny_run / "model", model)
         (model / "source.json").write_text(content)
         (tmp_path / "lines.en").write_text("the cats sleep .\n")
-        done = program("translate", model, "--input", "lines.en", cwd=tmp_path, script="src/seq2seq/__main__.py")
+        done = program(
+            "translate", model, "--input", "lines.en", cwd=tmp_path, script="src/seq2seq/__main__.py"
+        )
         assert done.status == 2, done.text
         assert "Traceback" not in done.text
         assert len(done.text.strip().splitlines()) == 1

@@ -8,31 +8,29 @@ from importlib.metadata import entry_points
 
 import numpy as np
 import pytest
+from seq2seq.decoding.model_files import MODEL_FILES
+from seq2seq.model.build import build_seq2seq
 from tensorboard.backend.application import TensorBoardWSGIApp
 from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.compat.proto.summary_pb2 import Summary, SummaryMetadata
 from tensorboard.compat.proto.tensor_pb2 import TensorProto
+from tensorboard_attention.export import export_run
+from tests.loaders import CONTEXT, LOADERS, PLUGINS, flags_of, provider_of
+from tests.translating import data_of
 from torch.utils.tensorboard import SummaryWriter
 from werkzeug.test import Client
 
-from seq2seq.decoding.model_files import MODEL_FILES
-from seq2seq.export.model_folder import SavedModel, save_model_folder
 from seq2seq.errors import InputError
-from seq2seq.model.build import build_seq2seq
-from tensorboard_attention.colours import difference_colours, oklab
-from tensorboard_attention.export import export_run
-from tensorboard_attention.plugin import event_files, loader, views
-from tensorboard_attention.event_files import read_log_folder
-from tensorboard_attention.plugin import AttentionLoader
-from tensorboard_attention.page import MODULES, STATIC_FILES, bundle, page, static_file
-from tensorboard_attention.views import natural
-from tensorboard_attention.record import AttentionRecord, encode_record, quantised
-from tensorboard_attention.writer import add_attention
+from seq2seq.export.model_folder import SavedModel, save_model_folder
 from seq2seq.export.translating_page import export_page
-from tests.loaders import CONTEXT, LOADERS, PLUGINS, flags_of, provider_of
-from tests.small import spec_of
-from tests.small import tokenizers_of
-from tests.translating import data_of
+from tensorboard_attention.colours import difference_colours, oklab
+from tensorboard_attention.event_files import read_log_folder
+from tensorboard_attention.page import MODULES, STATIC_FILES, bundle, page, static_file
+from tensorboard_attention.plugin import AttentionLoader, event_files, loader, views
+from tensorboard_attention.record import AttentionRecord, encode_record, quantised
+from tensorboard_attention.views import natural
+from tensorboard_attention.writer import add_attention
+from tests.small import spec_of, tokenizers_of
 
 NUM_STEPS = 600
 """More than TensorBoard keeps of a tag that it does not know."""
@@ -49,9 +47,7 @@ def log_folder(tmp_path_factory):
                 weights = np.array([[step / NUM_STEPS, 0.0]])
                 add_attention(writer, "attention/0", weights, ["a", "b"], ["c"], step)
             for rank in (1, 0):
-                add_attention(
-                    writer, "attention/10", weights, ["a", "b"], ["c"], 3, kind="beam", rank=rank
-                )
+                add_attention(writer, "attention/10", weights, ["a", "b"], ["c"], 3, kind="beam", rank=rank)
             add_attention(writer, "attention/2", np.eye(4), HOSTILE, HOSTILE, 5, kind="greedy")
             writer.add_scalar("loss", 1.0, 1)
     return folder
@@ -455,9 +451,7 @@ def test_the_later_of_two_records_of_a_step_counts(serve, tmp_path):
         for weight in (0.25, 0.75):
             add_attention(writer, "s", [[weight]], ["a"], ["b"], 1)
     answer = view(serve(tmp_path), ".", "s/forced").json
-    assert [weights_in(answer, frame).item() for frame in answer["frames"]] == [
-        pytest.approx(0.75, abs=1e-5)
-    ]
+    assert [weights_in(answer, frame).item() for frame in answer["frames"]] == [pytest.approx(0.75, abs=1e-5)]
 
 
 def test_sentences_are_in_the_order_of_their_numbers():
@@ -477,9 +471,7 @@ def test_the_page_holds_what_the_tab_would_show(client, log_folder):
     index = client.get(f"{ROUTE}/index").json
     assert {run["run"] for run in data["index"]["runs"]} == {run["run"] for run in index["runs"]}
     served = view(client).json
-    (embedded,) = (
-        v for v in data["views"] if (v["run"], v["tag"]) == ("one", "attention/0/forced")
-    )
+    (embedded,) = (v for v in data["views"] if (v["run"], v["tag"]) == ("one", "attention/0/forced"))
     assert embedded["frames"] == served["frames"]
 
 

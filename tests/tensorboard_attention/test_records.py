@@ -17,6 +17,7 @@ from tensorboard.backend.event_processing.event_file_loader import EventFileLoad
 from tensorboard.compat.proto.summary_pb2 import DATA_CLASS_TENSOR
 from torch.utils.tensorboard import SummaryWriter
 
+from seq2seq.data.text import SentencePair
 from seq2seq.errors import InputError
 from tensorboard_attention import log_translations
 from tensorboard_attention.record import (
@@ -29,7 +30,6 @@ from tensorboard_attention.record import (
     quantised,
 )
 from tensorboard_attention.writer import add_attention
-from seq2seq.data.text import SentencePair
 
 SOURCE_TEXT = "The red cat does not see the small black bird ."
 TARGET_TEXT = "Le chat rouge ne voit pas le petit oiseau noir dans le jardin"
@@ -96,9 +96,7 @@ def test_a_record_of_12_by_14_tokens_takes_at_most_1500_bytes_in_the_event_file(
     ("kind", "rank", "tag"),
     [("forced", 0, "s/forced"), ("beam", 0, "s/beam"), ("beam", 2, "s/beam/2")],
 )
-def test_every_kind_and_rank_of_a_sentence_is_a_tag_that_describes_itself(
-    tmp_path, kind, rank, tag
-):
+def test_every_kind_and_rank_of_a_sentence_is_a_tag_that_describes_itself(tmp_path, kind, rank, tag):
     _, value = logged(tmp_path, "s", [[1.0]], ["a"], ["b"], 1, kind=kind, rank=rank)
     assert value.tag == tag
     assert value.metadata.data_class == DATA_CLASS_TENSOR
@@ -253,9 +251,7 @@ HOSTILE = {
     "NaN": packed(score=float("nan")),
     "infinite": packed(score=float("inf")),
     "infinite by its digits": packed(
-        header=json.dumps(
-            {"source": ["a", "b"], "target": ["c"], "bleu": 1, "alignment": None, "score": 0}
-        )
+        header=json.dumps({"source": ["a", "b"], "target": ["c"], "bleu": 1, "alignment": None, "score": 0})
         .replace('"score": 0', '"score": 1e999')
         .encode()
     ),
@@ -275,9 +271,7 @@ HOSTILE = {
 def test_links_are_bounded_where_they_are_written_and_where_they_are_read(tmp_path):
     tokens = ["a"] * 257
     links = [(row, column) for row in range(257) for column in range(256)]
-    _, value = logged(
-        tmp_path, "s", np.zeros((257, 257)), tokens, tokens, 1, alignment=links[:65_536]
-    )
+    _, value = logged(tmp_path, "s", np.zeros((257, 257)), tokens, tokens, 1, alignment=links[:65_536])
     assert len(record_in(value).alignment) == 65_536
     with pytest.raises(ValueError, match="more than 65536 links"):
         logged(tmp_path / "more", "s", np.zeros((257, 257)), tokens, tokens, 1, alignment=links)

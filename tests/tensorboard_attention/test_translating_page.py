@@ -10,20 +10,18 @@ import sys
 import numpy as np
 import pytest
 import torch
-
-from seq2seq.decoding.search import _Search
-from seq2seq.models.limits import LengthLimits
-from seq2seq.export.model_folder import SavedModel, load_model_folder, save_model_folder
-from seq2seq.decoding.search import search_from_options
-from seq2seq.errors import InputError
 from seq2seq.model.build import build_seq2seq
-from seq2seq.export.translating_page import export_page
+from tests.translating import assert_same, data_of, in_node, matrix_of, rounded, steps_of
+
 from seq2seq.data.text import SentencePair
 from seq2seq.data.vocabulary import END_ID
+from seq2seq.decoding.search import _Search, search_from_options
+from seq2seq.errors import InputError
+from seq2seq.export.model_folder import SavedModel, load_model_folder, save_model_folder
+from seq2seq.export.translating_page import export_page
+from seq2seq.models.limits import LengthLimits
 from tests.conftest import ROOT
-from tests.small import VARIANTS, spec_of
-from tests.small import tokenizers_of
-from tests.translating import assert_same, data_of, in_node, matrix_of, rounded, steps_of
+from tests.small import VARIANTS, spec_of, tokenizers_of
 
 COMPUTED = (
     *("additive", "scaled_dot", "dot", "bilinear", "gaussian", "one_way_two_layers"),
@@ -91,9 +89,7 @@ def model_of(pairs, tmp_path_factory):
             joint = changes.get("tie") == "all"
             codecs = tokenizers_of(pairs, tokenizer=tokenizer, joint=joint, **size)
             sizes = [len(codec.vocabulary) for codec in codecs]
-            spec = spec_of(
-                source_vocab_size=sizes[0], target_vocab_size=sizes[1], **changes
-            )
+            spec = spec_of(source_vocab_size=sizes[0], target_vocab_size=sizes[1], **changes)
             torch.manual_seed(3)
             model = build_seq2seq(spec)
             for parameter in model.parameters():
@@ -118,9 +114,7 @@ def test_the_page_translates_as_the_rounded_model(variant, model_of, pairs):
     translator = rounded(folder, page)
     for place, options in enumerate(SEARCHES):
         search = search_from_options(**options)
-        for of_sentence, expected in zip(
-            found, translator.translate(sentences, search=search), strict=True
-        ):
+        for of_sentence, expected in zip(found, translator.translate(sentences, search=search), strict=True):
             assert_same(of_sentence[place], expected)
 
 
@@ -220,7 +214,7 @@ def test_what_the_page_does_not_compute_is_refused_by_name(variant, model_of):
 
 
 def assert_tokens_alike(codec, texts):
-    from seq2seq.export.translating_page import _codec  # noqa: PLC0415
+    from seq2seq.export.translating_page import _codec
 
     found = in_node(TOKENISE, codec=_codec(codec), texts=texts)
     for text, (ids, unknown, written) in zip(texts, found, strict=True):
@@ -256,7 +250,7 @@ def test_bytes_that_are_no_text_are_written_alike(pairs, tmp_path):
     generator = np.random.default_rng(1)
     rows = [generator.integers(0, 300, 12).tolist() for _ in range(60)]
     rows += [codec.encode("▁▁a") + codec.encode("€🙂")[:3], *([each] for each in range(300))]
-    from seq2seq.export.translating_page import _codec  # noqa: PLC0415
+    from seq2seq.export.translating_page import _codec
 
     body = "const codec = new Codec(given.codec); return given.rows.map((row) => codec.write(row));"
     found = in_node(body, codec=_codec(codec), rows=rows)
@@ -285,13 +279,9 @@ def test_multi30k_becomes_the_same_tokens(name, real_data, tmp_path):
 
 
 def test_the_page_is_small_and_asks_nobody(model_of):
-    folder = model_of(
-        embedding_size=64, encoder_hidden_size=64, decoder_hidden_size=128, attention_size=64
-    )
+    folder = model_of(embedding_size=64, encoder_hidden_size=64, decoder_hidden_size=128, attention_size=64)
     page = export_page(folder, "</script><script>alert(1)</script>")
-    num_weights = sum(
-        parameter.numel() for parameter in load_model_folder(folder).model.parameters()
-    )
+    num_weights = sum(parameter.numel() for parameter in load_model_folder(folder).model.parameters())
     assert len(page.encode()) <= 1.45 * num_weights + 400_000
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)[1]
     assert policy.startswith("default-src 'none'; script-src 'sha256-")
@@ -320,7 +310,6 @@ def test_a_thousand_sentences_of_the_default_model(trained_default, grammar):
         found = in_node(TRANSLATE, model=model, sentences=sentences, searches=[options])
         expected = translator.translate(sentences, search=search_from_options(**options))
         same = [
-            each["target"] == list(other.target_tokens)
-            for [each], other in zip(found, expected, strict=True)
+            each["target"] == list(other.target_tokens) for [each], other in zip(found, expected, strict=True)
         ]
         assert sum(same) >= least

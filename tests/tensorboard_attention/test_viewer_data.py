@@ -110,9 +110,7 @@ def test_steps_that_cannot_be_read_are_passed_over(around, promised):
     tell([series.frames[place].step, asked.length, series.problems.length]);
     """
     broken = [2, 3, 4]
-    found, num_asked, num_problems = answer_of(
-        script, around=around, broken=broken, promised=promised
-    )
+    found, num_asked, num_problems = answer_of(script, around=around, broken=broken, promised=promised)
     assert found in {1, 5}
     assert num_asked <= 6
     assert num_problems == 3
@@ -288,9 +286,7 @@ def test_what_was_asked_for_before_all_was_gone_is_not_shown():
     assert found["painted"] == []
 
 
-@pytest.mark.parametrize(
-    ("address", "written"), [("file:///page.html", ["#step=5"]), ("about:srcdoc", [])]
-)
+@pytest.mark.parametrize(("address", "written"), [("file:///page.html", ["#step=5"]), ("about:srcdoc", [])])
 def test_a_page_in_a_frame_of_a_notebook_has_no_address_to_write(address, written):
     script = """
     globalThis.matchMedia = () => ({ matches: false });

@@ -78,9 +78,7 @@ def test_no_tensor_holds_all_logits(monkeypatch):
     features, output = torch.randn(1, 40, 4, requires_grad=True), nn.Linear(4, 1000)
     is_token = torch.ones(1, 40, dtype=torch.bool)
     with torch.profiler.profile(profile_memory=True) as profile:
-        sums = token_cross_entropy(
-            features, output, torch.zeros(1, 40).long(), is_token, label_smoothing=0.0
-        )
+        sums = token_cross_entropy(features, output, torch.zeros(1, 40).long(), is_token, label_smoothing=0.0)
         sums.smoothed.backward()
     largest = max(event.self_cpu_memory_usage for event in profile.events())
     assert largest < 40 * 1000 * 4 / 2
@@ -107,7 +105,10 @@ def test_means_are_exact_over_ragged_batches(example):
         )
         for i in range(3)
     ]
-    together, added = metrics_of(sums_of(example).stacked()), metrics_of(sum(part.stacked() for part in parts))
+    together, added = (
+        metrics_of(sums_of(example).stacked()),
+        metrics_of(sum(part.stacked() for part in parts)),
+    )
     for name, value in together.items():
         torch.testing.assert_close(added[name], value)
     assert together["perplexity"].item() == pytest.approx(math.exp(together["loss"].item()))
@@ -123,9 +124,7 @@ def test_loss_and_perplexity_that_are_reported_know_no_smoothing(example):
 
 def test_half_precision_logits_are_summed_in_float32(example):
     features, output, targets, is_token = example
-    sums = token_cross_entropy(
-        features.bfloat16(), output.bfloat16(), targets, is_token, label_smoothing=0.1
-    )
+    sums = token_cross_entropy(features.bfloat16(), output.bfloat16(), targets, is_token, label_smoothing=0.1)
     assert sums.nll.dtype == sums.smoothed.dtype == torch.float32
 
 
@@ -154,7 +153,9 @@ def test_the_divergence_of_two_readings_is_added_with_its_gradients(smoothing):
     both = nn.functional.kl_div(p, q, reduction="sum", log_target=True) + nn.functional.kl_div(
         q, p, reduction="sum", log_target=True
     )
-    expected = cross_entropy(logits, targets.flatten(), reduction="sum", label_smoothing=smoothing) + 2.5 * both
+    expected = (
+        cross_entropy(logits, targets.flatten(), reduction="sum", label_smoothing=smoothing) + 2.5 * both
+    )
     torch.testing.assert_close(found, expected)
     inputs = [features, *output.parameters()]
     for one, other in zip(

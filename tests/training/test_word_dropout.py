@@ -1,8 +1,7 @@
 import torch
 
-from seq2seq.data.batch import Batch
+from seq2seq.data.batch import Batch, EncodedSplit, Sentences
 from seq2seq.data.text import SentencePair
-from seq2seq.data.batch import EncodedSplit, Sentences
 from seq2seq.data.vocabulary import UNKNOWN_ID
 from seq2seq.training.losses import drop_words
 

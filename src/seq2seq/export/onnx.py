@@ -97,5 +97,7 @@ def export_onnx(path: str | Path, folder: str | Path) -> list[Path]:
                 )  # fmt: skip
             except RuntimeError as error:
                 kind = type(model.decoder).__name__
-                raise InputError(f"torch cannot export the {name} of a model with {kind}: {error!s:.200}") from error
+                raise InputError(
+                    f"torch cannot export the {name} of a model with {kind}: {error!s:.200}"
+                ) from error
     return [folder / "encoder.onnx", folder / "step.onnx"]
