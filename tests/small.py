@@ -1,6 +1,8 @@
 """Small models and tokenizers for tests."""
 
+import lzma
 from functools import partial
+from itertools import islice
 
 import torch
 
@@ -17,6 +19,7 @@ from seq2seq.attention import (
     MultiHeadAttention,
     ScaledDotScore,
 )  # fmt: skip
+from seq2seq.data.text import SentencePair
 from seq2seq.data.tokenizers import (
     CharacterTokenizer,
     SentencePieceTokenizer,
@@ -33,6 +36,7 @@ from seq2seq.models import (
     PlainDecoder,
     build_model,
 )  # fmt: skip
+from tests.conftest import ROOT
 
 SCORES = {
     "additive": partial(AdditiveScore, hidden_size=5),
@@ -144,3 +148,11 @@ def tokenizers_of(pairs, languages=("en", "fr"), tokenizer="word", *, joint=Fals
         for each, text in zip(made, texts, strict=True):
             each.learn_case(text)
     return made
+
+
+def built_in_pairs(count, split="train"):
+    """The first sentence pairs of a split of the corpus that comes along."""
+    lines = lzma.open(ROOT / "data/grammar/corpus.tsv.xz", "rt", encoding="utf-8")
+    rows = (line.rstrip("\n").split("\t") for line in lines)
+    chosen = islice((row for row in rows if row[0] == split), count)
+    return [SentencePair(row[1], row[2]) for row in chosen]

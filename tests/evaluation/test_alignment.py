@@ -79,7 +79,7 @@ def test_sentences_of_multi30k_with_unusual_white_space_are_spelt_to_their_end(r
     unusual = [text for text in texts if re.search(r"[^\S ]", text)]
     assert len(unusual) > 40
     pairs = [SentencePair(text, text) for text in texts[:2000]]
-    codec, _ = tokenizers_of(pairs, tokenizer="bpe", vocab_size=500)
+    tokenizer, _ = tokenizers_of(pairs, tokenizer="bpe", vocab_size=500)
     for text in unusual:
         words = text.split()
         assert word_indices(tokenizer.tokens(text), words)[-1] == len(words) - 1

@@ -102,30 +102,30 @@ def test_the_scores_are_those_of_sacrebleu():
         ]
         expected = sacrebleu.corpus_bleu(split[0], [split[1]], tokenize="none", force=True).score
         assert card.scores[name] == pytest.approx(expected)
-    own = {"token_errors", "said_again", "dropped", "exact"}
-    scored = [name for name, metric in METRICS.built_in.items() if metric.score is not None]
+    own = {"wer", "repetition", "omission", "exact_match"}
+    scored = [name for name, metric in METRICS.items() if metric.score is not None]
     assert len({card.scores[name] for name in scored if name not in own}) == len(scored) - len(own)
 
 
 def test_words_said_again_and_dropped_are_what_one_counts_by_hand():
     # of 4 + 2 tokens one "a" too often; "b" and "z" are lacking of 3 + 3
     scores = scores_of(["a a b c", "x y"], ["a b b", "x y z"], "en")
-    assert scores["said_again"] == pytest.approx(100 / 6)
-    assert scores["dropped"] == pytest.approx(100 * 2 / 6)
+    assert scores["repetition"] == pytest.approx(100 / 6)
+    assert scores["omission"] == pytest.approx(100 * 2 / 6)
     # what the reference says as often is not said again, nor is another word once
-    assert scores_of(["a a d"], ["a a b"], "en")["said_again"] == 0
+    assert scores_of(["a a d"], ["a a b"], "en")["repetition"] == 0
 
 
 def test_errors_of_tokens_and_exact_matches_are_what_one_counts_by_hand():
     # in tokens of BLEU: one left out, one replaced, and one put in, of 5 + 4 + 3
     wanted = ["The cat sat down.", "A dog ran.", "It rains!"]
     scores = scores_of(["The cat sat.", "a dog ran.", "It rains now!"], wanted, "en")
-    assert scores["token_errors"] == pytest.approx(100 * 3 / 12)
-    assert scores["exact"] == 0
-    assert scores_of([wanted[0], "", "It rains! "], wanted, "en")["exact"] == pytest.approx(100 / 3)
+    assert scores["wer"] == pytest.approx(100 * 3 / 12)
+    assert scores["exact_match"] == 0
+    assert scores_of([wanted[0], "", "It rains! "], wanted, "en")["exact_match"] == pytest.approx(100 / 3)
     chinese = scores_of(FOUND, WANTED, "zh")
     assert "ter" not in chinese, "it is of the words between spaces"
-    assert chinese["token_errors"] == pytest.approx(100 / 19)
+    assert chinese["wer"] == pytest.approx(100 / 19)
 
 
 WANTED = ["我们今天去公园散步。", "他在图书馆里看书。"]

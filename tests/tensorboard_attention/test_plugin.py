@@ -8,29 +8,28 @@ from importlib.metadata import entry_points
 
 import numpy as np
 import pytest
-from seq2seq.decoding.model_files import MODEL_FILES
-from seq2seq.model.build import build_seq2seq
 from tensorboard.backend.application import TensorBoardWSGIApp
 from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.compat.proto.summary_pb2 import Summary, SummaryMetadata
 from tensorboard.compat.proto.tensor_pb2 import TensorProto
-from tensorboard_attention.export import export_run
-from tests.loaders import CONTEXT, LOADERS, PLUGINS, flags_of, provider_of
-from tests.translating import data_of
+from tensorboard_attention import export_html as export_run
+from tests.tensorboard_attention.loaders import CONTEXT, LOADERS, PLUGINS, flags_of, provider_of
+from tests.tensorboard_attention.translating import data_of
 from torch.utils.tensorboard import SummaryWriter
 from werkzeug.test import Client
 
-from seq2seq.errors import InputError
 from seq2seq.export.model_folder import SavedModel, save_model_folder
 from seq2seq.export.translating_page import export_page
 from tensorboard_attention.colours import difference_colours, oklab
 from tensorboard_attention.event_files import read_log_folder
 from tensorboard_attention.page import MODULES, STATIC_FILES, bundle, page, static_file
-from tensorboard_attention.plugin import AttentionLoader, event_files, loader, views
+from tensorboard_attention import event_files, views
+from tensorboard_attention import plugin as loader
+from tensorboard_attention.plugin import MODEL_FILES, AttentionLoader
 from tensorboard_attention.record import AttentionRecord, encode_record, quantised
 from tensorboard_attention.views import natural
 from tensorboard_attention.writer import add_attention
-from tests.small import spec_of, tokenizers_of
+from tests.small import built_in_pairs, model_of, tokenizers_of
 
 NUM_STEPS = 600
 """More than TensorBoard keeps of a tag that it does not know."""
@@ -123,10 +122,10 @@ def test_the_index_names_runs_sentences_kinds_and_ranks_in_order(client):
 
 
 @pytest.fixture(scope="module")
-def served_models(serve, grammar, tmp_path_factory):
+def served_models(serve, tmp_path_factory):
     """A client on runs of which some have a model, and the folder of the runs."""
     above = tmp_path_factory.mktemp("above")
-    root, pairs = above / "runs", grammar.sample(20, 1, "train")
+    root, pairs = above / "runs", built_in_pairs(20)
     codecs = tokenizers_of(pairs)
     sizes = [len(codec.vocabulary) for codec in codecs]
     names = "source_vocab_size", "target_vocab_size"
@@ -138,8 +137,8 @@ def served_models(serve, grammar, tmp_path_factory):
             with SummaryWriter(str(root / run)) as writer:
                 add_attention(writer, "attention/0", np.eye(2), ["a", "b"], ["c", "d"], 1)
         if changes is not None:
-            spec = spec_of(**dict(zip(names, sizes, strict=True)), **changes)
-            exported = SavedModel(spec, build_seq2seq(spec), *codecs)
+            model = model_of(**dict(zip(names, sizes, strict=True)), **changes).float()
+            exported = SavedModel(model, *codecs)
             save_model_folder(root / run / "model", exported)
     for run, links in (("led", ["model"]), ("filed", [f"model/{name}" for name in MODEL_FILES])):
         (root / run).mkdir()
@@ -160,7 +159,7 @@ def test_the_model_of_a_run_is_what_the_page_that_translates_holds(served_models
     assert answer.json == data_of(export_page(root / "own", ""))["model"]
     refused = client.get(f"{ROUTE}/model", query_string={"run": "lstm"})
     assert (refused.status_code, refused.text) == (
-        400, "a page computes model.cell=gru only, not model.cell=lstm",
+        400, "a page computes encoder=gru with decoder=bahdanau only",
     )  # fmt: skip
 
 
@@ -520,7 +519,7 @@ def test_no_module_parses_text_as_markup():
 
 
 def test_a_folder_without_records_is_no_page(tmp_path):
-    with pytest.raises(InputError, match="holds no attention records"):
+    with pytest.raises(ValueError, match="holds no attention records"):
         export_run(tmp_path)
 
 

@@ -10,8 +10,7 @@ import sys
 import numpy as np
 import pytest
 import torch
-from seq2seq.model.build import build_seq2seq
-from tests.translating import assert_same, data_of, in_node, matrix_of, rounded, steps_of
+from tests.tensorboard_attention.translating import assert_same, data_of, in_node, matrix_of, rounded, steps_of
 
 from seq2seq.data.text import SentencePair
 from seq2seq.data.vocabulary import END_ID
@@ -21,20 +20,21 @@ from seq2seq.export.model_folder import SavedModel, load_model_folder, save_mode
 from seq2seq.export.translating_page import export_page
 from seq2seq.models.limits import LengthLimits
 from tests.conftest import ROOT
-from tests.small import VARIANTS, spec_of, tokenizers_of
+from tests.small import VARIANTS, built_in_pairs, tokenizers_of
+from tests.small import model_of as small_model
 
 COMPUTED = (
     *("additive", "scaled_dot", "dot", "bilinear", "gaussian", "one_way_two_layers"),
     *("bridge_and_readout", "from_zeros", "token_in_query", "tied"),
 )
 REFUSED = {
-    "sparse_coverage": "attention.coverage=False only, not attention.coverage=True",
-    "local_m": "attention.kind=global only, not attention.kind=local_m",
-    "local_p_heads": "attention.kind=global only, not attention.kind=local_p",
-    "monotonic": "attention.kind=global only, not attention.kind=monotonic",
-    "lstm": "model.cell=gru only, not model.cell=lstm",
-    "luong": "decoder=bahdanau only, not decoder=luong",
-    "reversed": "data.reverse_source=False only, not data.reverse_source=True",
+    "sparse_coverage": "attention with a score and a softmax only",
+    "local_m": "attention with a score and a softmax only",
+    "local_p_heads": "attention with a score and a softmax only",
+    "monotonic": "attention with a score and a softmax only",
+    "lstm": "encoder=gru with decoder=bahdanau only",
+    "luong": "encoder=gru with decoder=bahdanau only",
+    "reversed": "model.reverse_source=false only",
 }
 OTHERS = {
     "lstm": {"cell": "lstm"},
@@ -42,13 +42,13 @@ OTHERS = {
     "reversed": {"reverse_source": True},
 }
 SEARCHES = (
-    {"beam": 1},
-    {"beam": 5, "length_penalty": "average"},
-    {"beam": 3, "length_penalty": "gnmt", "alpha": 0.8},
+    {"beam_size": 1},
+    {"beam_size": 5, "length_penalty": "average"},
+    {"beam_size": 3, "length_penalty": "gnmt", "alpha": 0.8},
 )
 TRANSLATE = """
 const translator = new Translator(given.model);
-return given.sentences.map((sentence) => given.searches.map(({ beam, length_penalty, alpha }) => {
+return given.sentences.map((sentence) => given.searches.map(({ beam_size: beam, length_penalty, alpha }) => {
   const read = translator.read(sentence);
   const found = translator.translate(read, { beam, penalty: length_penalty ?? "none", alpha });
   const { text, target, source, score } = found;
@@ -72,8 +72,8 @@ HARD = [
 
 
 @pytest.fixture(scope="module")
-def pairs(grammar):
-    return grammar.sample(60, 1, "train")
+def pairs():
+    return built_in_pairs(60)
 
 
 @pytest.fixture(scope="module")
@@ -89,14 +89,14 @@ def model_of(pairs, tmp_path_factory):
             joint = changes.get("tie") == "all"
             codecs = tokenizers_of(pairs, tokenizer=tokenizer, joint=joint, **size)
             sizes = [len(codec.vocabulary) for codec in codecs]
-            spec = spec_of(source_vocab_size=sizes[0], target_vocab_size=sizes[1], **changes)
-            torch.manual_seed(3)
-            model = build_seq2seq(spec)
+            model = small_model(
+                source_vocab_size=sizes[0], target_vocab_size=sizes[1], seed=3, **changes
+            ).float()
             for parameter in model.parameters():
                 parameter.data.mul_(2)
             model.decoder.output.bias.data[END_ID] += 1  # some hypotheses end early
             limits = LengthLimits(max_ratio=0.5, max_extra=4)
-            save_model_folder(folder / "model", SavedModel(spec, model, *codecs, limits))
+            save_model_folder(folder / "model", SavedModel(model, *codecs, limits))
             made[key] = folder / "model"
         return made[key]
 
@@ -214,9 +214,9 @@ def test_what_the_page_does_not_compute_is_refused_by_name(variant, model_of):
 
 
 def assert_tokens_alike(codec, texts):
-    from seq2seq.export.translating_page import _codec
+    from seq2seq.export.translating_page import _described
 
-    found = in_node(TOKENISE, codec=_codec(codec), texts=texts)
+    found = in_node(TOKENISE, codec=_described(codec), texts=texts)
     for text, (ids, unknown, written) in zip(texts, found, strict=True):
         assert ids == codec.encode(text), text
         assert unknown == codec.unknown(text), text
@@ -228,37 +228,36 @@ def assert_tokens_alike(codec, texts):
     [("word", False), ("word", True), ("basic_english", True), ("character", False),
      ("whitespace", False), ("unigram", False), ("unigram", True), ("bpe", False)],
 )  # fmt: skip
-def test_text_becomes_the_same_tokens_and_text_again(name, lowercase, pairs, tmp_path):
+def test_text_becomes_the_same_tokens_and_text_again(name, lowercase, pairs):
     size = {"vocab_size": 420} if name in ("unigram", "bpe") else {}
     languages = ("en", "en" if name == "basic_english" else "fr")
     written = [*pairs, *(SentencePair(text, text) for text in HARD[2:8])]
     codecs = tokenizers_of(
         written,
-        tmp_path,
         languages,
         tokenizer=name,
         lowercase=lowercase,
-        restore_case=lowercase,
+        truecase=lowercase,
         **size,
     )
     for codec, side in zip(codecs, ("source", "target"), strict=True):
         assert_tokens_alike(codec, [*HARD, *(getattr(pair, side) for pair in pairs[:20])])
 
 
-def test_bytes_that_are_no_text_are_written_alike(pairs, tmp_path):
+def test_bytes_that_are_no_text_are_written_alike(pairs):
     codec = tokenizers_of(pairs, tokenizer="unigram", vocab_size=420)[1]
     generator = np.random.default_rng(1)
     rows = [generator.integers(0, 300, 12).tolist() for _ in range(60)]
     rows += [codec.encode("▁▁a") + codec.encode("€🙂")[:3], *([each] for each in range(300))]
-    from seq2seq.export.translating_page import _codec
+    from seq2seq.export.translating_page import _described
 
     body = "const codec = new Codec(given.codec); return given.rows.map((row) => codec.write(row));"
-    found = in_node(body, codec=_codec(codec), rows=rows)
+    found = in_node(body, codec=_described(codec), rows=rows)
     assert found == [codec.decode(row) for row in rows]
 
 
 @pytest.mark.parametrize("name", ["unigram", "bpe", "word"])
-def test_multi30k_becomes_the_same_tokens(name, real_data, tmp_path):
+def test_multi30k_becomes_the_same_tokens(name, real_data):
     lines = {}
     for side in ("de", "en"):
         with gzip.open(real_data / "multi30k" / f"train.{side}.gz", "rt", encoding="utf-8") as file:
@@ -267,11 +266,10 @@ def test_multi30k_becomes_the_same_tokens(name, real_data, tmp_path):
     size = {} if name == "word" else {"vocab_size": 2000}
     codecs = tokenizers_of(
         pairs[:2000],
-        tmp_path,
         ("de", "en"),
         tokenizer=name,
         lowercase=True,
-        restore_case=True,
+        truecase=True,
         **size,
     )
     for codec, side in zip(codecs, ("de", "en"), strict=True):
@@ -279,7 +277,7 @@ def test_multi30k_becomes_the_same_tokens(name, real_data, tmp_path):
 
 
 def test_the_page_is_small_and_asks_nobody(model_of):
-    folder = model_of(embedding_size=64, encoder_hidden_size=64, decoder_hidden_size=128, attention_size=64)
+    folder = model_of(embedding_size=64, encoder_hidden_size=64, decoder_hidden_size=128)
     page = export_page(folder, "</script><script>alert(1)</script>")
     num_weights = sum(parameter.numel() for parameter in load_model_folder(folder).model.parameters())
     assert len(page.encode()) <= 1.45 * num_weights + 400_000
@@ -301,12 +299,12 @@ def trained_default(tmp_path_factory):
 
 
 @pytest.mark.long
-def test_a_thousand_sentences_of_the_default_model(trained_default, grammar):
-    sentences = [pair.source for pair in grammar.sample(1000, 1, "test")]
+def test_a_thousand_sentences_of_the_default_model(trained_default):
+    sentences = [pair.source for pair in built_in_pairs(1000, "test")]
     page = export_page(trained_default, "")
     model = data_of(page)["model"]
     translator = rounded(trained_default, page)
-    for options, least in (({"beam": 1}, 1000), ({"beam": 5, "length_penalty": "average"}, 995)):
+    for options, least in (({"beam_size": 1}, 1000), ({"beam": 5, "length_penalty": "average"}, 995)):
         found = in_node(TRANSLATE, model=model, sentences=sentences, searches=[options])
         expected = translator.translate(sentences, search=search_from_options(**options))
         same = [
