@@ -87,9 +87,7 @@ def main():
     print("| seeds | " + " | ".join(f"{s:.0%}, sd {q:g}" for q in QUALITIES for s in SHARES) + " |")
     print("| --- " * (1 + len(QUALITIES) * len(SHARES)) + "|")
     for seeds in SEEDS:
-        cells = {
-            (q, s): share_significant(TRIALS, seeds, 200, s, q) for q in QUALITIES for s in SHARES
-        }
+        cells = {(q, s): share_significant(TRIALS, seeds, 200, s, q) for q in QUALITIES for s in SHARES}
         # one seed cannot know how seeds differ, and says so
         worst = max([worst, *(cell for (q, _), cell in cells.items() if seeds > 1 or q == 0)])
         print(
@@ -98,9 +96,7 @@ def main():
         )
     print("\n| seeds | 0.5 BLEU | 1 BLEU | 2 BLEU |\n| --- | --- | --- | --- |")
     for seeds in SEEDS:
-        cells = [
-            share_significant(POWER_TRIALS, seeds, 1000, 0.5, 0.2, gain) for gain in (0.5, 1, 2)
-        ]
+        cells = [share_significant(POWER_TRIALS, seeds, 1000, 0.5, 0.2, gain) for gain in (0.5, 1, 2)]
         print(f"| {seeds} | " + " | ".join(f"{cell:.2f}" for cell in cells) + " |", flush=True)
     return int(worst > BOUND)
 

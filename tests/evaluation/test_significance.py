@@ -3,10 +3,10 @@ import random
 import numpy as np
 import pytest
 from sacrebleu.metrics.bleu import BLEU
-from tests.calibration import share_significant, the_same_models
 
 from seq2seq.evaluation.bleu_statistics import bleu_of, sentence_statistics
 from seq2seq.evaluation.significance import compare, interval_of, statistics_of
+from tests.calibration import share_significant, the_same_models
 
 WORDS = ["a", "the", "cat", "dog", "sees", "on", "with", "red", "house", "they", "it", "not", "do"]
 

@@ -46,9 +46,7 @@ def provider_of(loader, flags):
 @contextmanager
 def _data_server(flags):
     """The process behind the fast loader, started as TensorBoard starts it."""
-    kept = ",".join(
-        f"{name}={number or 'all'}" for name, number in flags.samples_per_plugin.items()
-    )
+    kept = ",".join(f"{name}={number or 'all'}" for name, number in flags.samples_per_plugin.items())
     with TemporaryDirectory() as folder:
         port_file = Path(folder) / "port"
         arguments = [
@@ -74,9 +72,7 @@ def _wait_until_read(provider):
         now = {
             (run, tag, series.max_step)
             for plugin in provider.list_plugins(CONTEXT, experiment_id="")
-            for run, tags in provider.list_tensors(
-                CONTEXT, experiment_id="", plugin_name=plugin
-            ).items()
+            for run, tags in provider.list_tensors(CONTEXT, experiment_id="", plugin_name=plugin).items()
             for tag, series in tags.items()
         }
         quiet = quiet + 1 if now == before else 0

@@ -12,24 +12,24 @@ from tensorboard.backend.application import TensorBoardWSGIApp
 from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.compat.proto.summary_pb2 import Summary, SummaryMetadata
 from tensorboard.compat.proto.tensor_pb2 import TensorProto
-from tensorboard_attention import export_html as export_run
-from tests.tensorboard_attention.loaders import CONTEXT, LOADERS, PLUGINS, flags_of, provider_of
-from tests.tensorboard_attention.translating import data_of
 from torch.utils.tensorboard import SummaryWriter
 from werkzeug.test import Client
 
 from seq2seq.export.model_folder import SavedModel, save_model_folder
 from seq2seq.export.translating_page import export_page
+from tensorboard_attention import event_files, views
+from tensorboard_attention import export_html as export_run
+from tensorboard_attention import plugin as loader
 from tensorboard_attention.colours import difference_colours, oklab
 from tensorboard_attention.event_files import read_log_folder
 from tensorboard_attention.page import MODULES, STATIC_FILES, bundle, page, static_file
-from tensorboard_attention import event_files, views
-from tensorboard_attention import plugin as loader
 from tensorboard_attention.plugin import MODEL_FILES, AttentionLoader
 from tensorboard_attention.record import AttentionRecord, encode_record, quantised
 from tensorboard_attention.views import natural
 from tensorboard_attention.writer import add_attention
 from tests.small import built_in_pairs, model_of, tokenizers_of
+from tests.tensorboard_attention.loaders import CONTEXT, LOADERS, PLUGINS, flags_of, provider_of
+from tests.tensorboard_attention.translating import data_of
 
 NUM_STEPS = 600
 """More than TensorBoard keeps of a tag that it does not know."""

@@ -1,7 +1,6 @@
 """Attention records: what is written is read again, and nothing else is."""
 
 import json
-import os
 import struct
 import subprocess
 import sys

@@ -9,8 +9,6 @@ import sys
 
 import numpy as np
 import pytest
-import torch
-from tests.tensorboard_attention.translating import assert_same, data_of, in_node, matrix_of, rounded, steps_of
 
 from seq2seq.data.text import SentencePair
 from seq2seq.data.vocabulary import END_ID
@@ -22,6 +20,14 @@ from seq2seq.models.limits import LengthLimits
 from tests.conftest import ROOT
 from tests.small import VARIANTS, built_in_pairs, tokenizers_of
 from tests.small import model_of as small_model
+from tests.tensorboard_attention.translating import (
+    assert_same,
+    data_of,
+    in_node,
+    matrix_of,
+    rounded,
+    steps_of,
+)
 
 COMPUTED = (
     *("additive", "scaled_dot", "dot", "bilinear", "gaussian", "one_way_two_layers"),
@@ -291,7 +297,7 @@ def test_the_page_is_small_and_asks_nobody(model_of):
 def trained_default(tmp_path_factory):
     """The folder of a run of the default experiment."""
     folder = tmp_path_factory.mktemp("runs")
-    overrides = [f"runs_dir={folder}", "device=cpu", "trainer.max_epochs=3", "name=run"]
+    overrides = [f"paths.runs_dir={folder}", "device=cpu", "trainer.max_epochs=3", "name=run"]
     command = [sys.executable, str(ROOT / "train.py"), *overrides]
     done = subprocess.run(command, capture_output=True, timeout=1200, check=False)
     assert done.returncode == 0, done.stderr
