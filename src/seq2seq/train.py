@@ -9,6 +9,7 @@ import json
 import logging
 import os
 import re
+import shlex
 import shutil
 import sys
 import time
@@ -105,7 +106,9 @@ def run(config: DictConfig, run_dir: str | Path | None = None) -> float | None:
             finished = _held(run_dir, resolved)
             if finished is not None:
                 if first:
-                    print(f"{run_dir} is finished; name=… trains again, a larger trainer.max_epochs goes on")
+                    print(
+                        f"{_from_here(run_dir)} is finished; name=… trains again, a larger trainer.max_epochs goes on"
+                    )
                     print(summary(finished, run_dir))
                 return metric_of(finished, config.metric)
         last = run_dir / "checkpoints" / "last.ckpt"
@@ -248,6 +251,11 @@ def _choose_by_size(config: DictConfig, data: Any, *, first: bool) -> None:
         print(f"by size     {' '.join(f'{key}={value}' for key, value in chosen.items())}")
 
 
+def _from_here(path: Path) -> Path:
+    """Return a path relative to the working folder where it lies in it."""
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+
+
 def _locked(run_dir: Path) -> Any:
     """Lock the folder of a run against other processes.
 
@@ -346,12 +354,15 @@ def summary(metrics: dict[str, Any], run_dir: Path, examples: Sequence[str] = ()
     signatures = {s["bleu_signature"] for c in metrics.values() if isinstance(c, dict) for s in c.values()}
     lines += [f"BLEU is     {signature}" for signature in sorted(signatures)]
     minutes, seconds = divmod(round(metrics["seconds"]), 60)
-    command = "seq2seq translate" if Path(sys.argv[0]).name == "seq2seq" else "python scripts/translate.py"
+    command = "python scripts/translate.py" if Path(sys.argv[0]).name == "train.py" else "seq2seq translate"
+    if Path(sys.argv[0]).parent.name == "cli":  # `seq2seq train` puts its own module there
+        command = "seq2seq translate"
+    run_dir = _from_here(run_dir)
     lines += [
         f"time        {minutes}:{seconds:02d}",
         f"results     {run_dir}",
-        f"look        tensorboard --logdir {run_dir.parent}",
-        f"translate   {command} {run_dir} < sentences.txt",
+        f"look        tensorboard --logdir {shlex.quote(str(run_dir.parent))}",
+        f"translate   {command} {shlex.quote(str(run_dir))} < sentences.txt",
     ]
     lines += [f"{'' if place else 'examples':<11} {text}" for place, text in enumerate(examples)]
     return "\n".join(lines)

@@ -154,13 +154,7 @@ def test_a_choice_of_the_users_trains(here, program, overrides):
 
 
 def test_a_transformer_encoder_trains_in_place_of_a_recurrent_one(here, program):
-    (here / "own" / "encoder").mkdir(parents=True)
-    (here / "own" / "encoder" / "small_transformer.yaml").write_text(
-        "# @package model.encoder\n_target_: seq2seq.models.TransformerEncoder\n_partial_: true\n"
-        "num_layers: 1\nheads: 2\ndropout: 0.1\n"
-    )
-    removed = [f"~model.encoder.{key}" for key in ("hidden_size",)]
-    program("--config-dir", "own", "encoder=small_transformer", *TINY, *removed, cwd=here, check=0)
+    program(*TINY, "encoder=transformer", "model.encoder.num_layers=1", cwd=here, check=0)
     config = json.loads((here / "runs/baseline/debug_fast/model/config.json").read_text())
     assert config["model"]["encoder"]["_target_"].endswith("TransformerEncoder")
 

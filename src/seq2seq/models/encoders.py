@@ -118,41 +118,49 @@ class TransformerEncoder(Encoder):
     et al., "Attention is all you need", 2017.
 
     Args:
-        input_size: Size E of an embedded token, the size of all layers; a multiple of `heads`.
+        input_size: Size E of an embedded token.
+        hidden_size: Size of all layers, a multiple of `heads`; None: E. Where it differs from E, embedded tokens
+            are projected to it.
         num_layers: Layers above each other.
         heads: Heads of the self-attention.
-        feedforward_size: Hidden size of the feed-forward network of a layer; None: 4 E.
-        dropout: Within the layers and of embedded tokens.
+        feedforward_size: Hidden size of the feed-forward network of a layer; None: four times the size.
+        dropout: Within the layers.
+        embedding_dropout: Of embedded tokens with their positions; None: as `dropout`.
     """
 
     def __init__(
         self,
         input_size: int,
+        hidden_size: int | None = None,
         *,
         num_layers: int = 3,
         heads: int = 4,
         feedforward_size: int | None = None,
         dropout: float = 0.1,
+        embedding_dropout: float | None = None,
     ) -> None:
         super().__init__()
-        if input_size % heads:
-            raise ValueError(f"heads={heads} must divide model.embedding_size={input_size}")
-        self.output_size = self.summary_size = input_size
-        self.dropout = Dropout(dropout)
+        size = hidden_size or input_size
+        if size % heads:
+            raise ValueError(f"heads={heads} must divide hidden_size={size}")
+        self.output_size = self.summary_size = size
+        self.project = nn.Linear(input_size, size) if size != input_size else nn.Identity()
+        self.embedding_dropout = Dropout(dropout if embedding_dropout is None else embedding_dropout)
         layer = nn.TransformerEncoderLayer(
-            input_size, heads, feedforward_size or 4 * input_size, dropout, batch_first=True, norm_first=True
+            size, heads, feedforward_size or 4 * size, dropout, batch_first=True, norm_first=True
         )
         self.layers = nn.TransformerEncoder(
-            layer, num_layers, norm=nn.LayerNorm(input_size), enable_nested_tensor=False
+            layer, num_layers, norm=nn.LayerNorm(size), enable_nested_tensor=False
         )
 
     def forward(self, embedded: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         """Encode, see `Encoder.forward`."""
-        length, size = embedded.shape[1:]
+        length, size = embedded.shape[1], self.output_size
         rates = torch.exp(torch.arange(0, size, 2, device=embedded.device) * (-math.log(10_000) / size))
         angles = torch.arange(length, device=embedded.device).unsqueeze(1) * rates
         positions = torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)[:, :size]
-        inputs = self.dropout(embedded * math.sqrt(size) + positions.to(embedded.dtype))
+        projected = self.project(embedded) * math.sqrt(size)
+        inputs = self.embedding_dropout(projected + positions.to(projected.dtype))
         is_token = length_mask(lengths, length)
         states = self.layers(inputs, src_key_padding_mask=~is_token)
         states = states.masked_fill(~is_token.unsqueeze(-1), 0)

@@ -1,0 +1,202 @@
+"""The commands on a trained run, and every choice of the configuration, as users type them."""
+
+import json
+import re
+import shutil
+
+import pytest
+
+from tests.conftest import ROOT, TINY
+
+SENTENCES = "I see it.\n\nThe cat doesn't like the red cars.\n"
+CHOICES = {
+    group: sorted(path.stem for path in (ROOT / "conf" / group).glob("*.yaml"))
+    for group in (
+        "attention",
+        "averaging",
+        "decoder",
+        "encoder",
+        "model",
+        "optimizer",
+        "scheduler",
+        "tokenizer",
+    )
+}
+
+
+@pytest.fixture
+def sentences(tmp_path):
+    path = tmp_path / "sentences.txt"
+    path.write_text(SENTENCES)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("group", "choice"), [(group, choice) for group, choices in CHOICES.items() for choice in choices]
+)
+def test_every_choice_of_a_group_trains(group, choice, tmp_path, program):
+    if choice == "huggingface":
+        pytest.importorskip("tokenizers")
+    more = {
+        "bpe": ["data.tokenizer.vocab_size=400"],
+        "unigram": ["data.tokenizer.vocab_size=400"],
+        "huggingface": ["data.tokenizer.vocab_size=400"],
+        "multihead": ["model.decoder.attention.heads=2"],
+    }.get(choice, [])
+    if group == "averaging" and choice == "ema":
+        more = ["ema_decay=0.9"]
+    tiny = [each for each in TINY if not (group == "scheduler" and each.startswith("scheduler."))]
+    if group == "attention" and choice == "dot":
+        more = ["decoder=luong"]
+    done = program(*tiny, f"{group}={choice}", *more, "callbacks.attention=null", cwd=tmp_path)
+    assert done.status == 0, done.text
+    scores = json.loads((tmp_path / "runs/baseline/debug_fast/metrics.json").read_text())
+    assert 0 <= scores["test"]["greedy"]["bleu"] <= 100
+
+
+@pytest.mark.parametrize("task", ["dates", "reverse", "numbers"])
+def test_tasks_train(task, tmp_path, program):
+    program(
+        *TINY, f"experiment={task}", "data.train_pairs=80", "data.validation_pairs=10", "data.test_pairs=10",
+        cwd=tmp_path, check=0,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("experiment", ["multi30k_en_de", "multi30k_de_en", "multi30k_en_fr", "speedrun"])
+def test_experiments_on_multi30k_train(experiment, real_data, tmp_path, program):
+    tiny = [each for each in TINY if not each.startswith("callbacks")]
+    program(
+        *tiny, f"experiment={experiment}", f"data.root={real_data / 'multi30k'}", "data.tokenizer.vocab_size=300",
+        "callbacks.attention=null", cwd=tmp_path, timeout=300, check=0,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("choice", [["data=tatoeba"], ["experiment=textbook"]])
+def test_tatoeba_trains(choice, real_data, tmp_path, program):
+    vocabulary = [] if "textbook" in choice[0] else ["data.tokenizer.vocab_size=300"]
+    tiny = [each for each in TINY if not each.startswith("scheduler") or "textbook" not in choice[0]]
+    program(
+        *tiny, *choice, *vocabulary, f"data.file={real_data / 'tatoeba/fra.txt'}",
+        cwd=tmp_path, timeout=300, check=0,
+    )  # fmt: skip
+
+
+def test_a_dataset_of_hugging_face_trains_from_a_local_folder(tmp_path, program):
+    pytest.importorskip("datasets")
+    for split, number in (("train", 60), ("validation", 8), ("test", 8)):
+        pairs = ({"translation": {"en": f"the {n} cat", "de": f"die {n} Katze"}} for n in range(number))
+        (tmp_path / f"{split}.jsonl").write_text("".join(f"{json.dumps(pair)}\n" for pair in pairs))
+    program(
+        *TINY, "data=hf", f"data.dataset={tmp_path}", "data.source_language=en", "data.target_language=de",
+        "tokenizer=whitespace", "callbacks.attention=null",
+        cwd=tmp_path, HF_HUB_OFFLINE="1", HF_HOME=str(tmp_path / "home"), check=0,
+    )  # fmt: skip
+
+
+def test_a_model_translates_a_line_for_a_line(tiny_run, sentences, tmp_path, program):
+    done = program(tiny_run, "--input", sentences, "--output", "out.txt",
+                   script="scripts/translate.py", cwd=tmp_path, check=0)  # fmt: skip
+    lines = (tmp_path / "out.txt").read_text().split("\n")
+    assert len(lines) == 4 and lines[1] == lines[3] == "", done.text
+    whole = (tmp_path / "out.txt").read_text()
+    (tmp_path / "out.txt").write_text(f"{lines[0]}\n")
+    program(tiny_run, "--input", sentences, "--output", "out.txt", "--resume",
+            script="scripts/translate.py", cwd=tmp_path, check=0)  # fmt: skip
+    assert (tmp_path / "out.txt").read_text() == whole
+
+
+def test_a_moved_model_folder_translates_alone(tiny_run, sentences, tmp_path, program):
+    shutil.copytree(tiny_run / "model", tmp_path / "elsewhere")
+    from_run = program(tiny_run, "--input", sentences, script="scripts/translate.py", cwd=tmp_path, check=0)
+    alone = program("elsewhere", "--input", sentences, script="scripts/translate.py", cwd=tmp_path, check=0)
+    assert alone.text == from_run.text
+
+
+def test_a_translation_as_json_has_tokens_and_attention(tiny_run, sentences, tmp_path, program):
+    done = program(tiny_run, "--input", sentences, "--json", "--n-best", "2",
+                   script="scripts/translate.py", cwd=tmp_path, check=0)  # fmt: skip
+    first = json.loads(next(line for line in done.text.splitlines() if line.startswith("{")))
+    assert {"source_tokens", "alignment", "attention", "rank"} <= first.keys(), first.keys()
+
+
+@pytest.mark.parametrize("flags", [["--sample", "--seed", "3"], ["--replace-unk"], ["--beam-size", "1"]])
+def test_translations_are_the_same_again(flags, tiny_run, sentences, tmp_path, program):
+    first, second = (
+        program(tiny_run, "--input", sentences, *flags, script="scripts/translate.py", cwd=tmp_path, check=0)
+        for _ in range(2)
+    )
+    assert first.text == second.text
+
+
+def test_evaluate_gives_the_scores_of_the_run(tiny_run, tmp_path, program):
+    source, reference = (tiny_run / "predictions" / f"test.{name}.txt" for name in ("source", "reference"))
+    done = program(tiny_run, "--source", source, "--reference", reference, "--beam-size", "2", "--json",
+                   script="scripts/evaluate.py", cwd=tmp_path, check=0)  # fmt: skip
+    told = json.loads(done.text[done.text.index("{") :])
+    kept = json.loads((tiny_run / "metrics.json").read_text())["test"]
+    found = next(value for key, value in told.items() if key.startswith("greedy"))
+    assert found["bleu"] == pytest.approx(kept["greedy"]["bleu"], abs=0.05)
+
+
+def test_align_prints_links_and_their_error_rate(tiny_run, sentences, tmp_path, program):
+    (tmp_path / "gold").write_text("0-0 1-1\n\n0-0\n")
+    done = program(tiny_run, "--source", sentences, "--target", sentences, "--gold", "gold",
+                   script="scripts/align.py", cwd=tmp_path, check=0)  # fmt: skip
+    assert "AER" in done.text
+    links = [line for line in done.text.splitlines() if re.fullmatch(r"(\d+-\d+ ?)+", line)]
+    assert links
+
+
+@pytest.mark.parametrize(("ending", "begin"), [("png", b"\x89PNG"), ("pdf", b"%PDF"), ("svg", b"<?xml")])
+def test_the_ending_decides_the_format_of_a_picture(ending, begin, tiny_run, tmp_path, program):
+    program(tiny_run, "--sentence", "I see it.", "-o", f"a picture.{ending}",
+            script="scripts/plot_attention.py", cwd=tmp_path, check=0)  # fmt: skip
+    assert (tmp_path / f"a picture.{ending}").read_bytes().startswith(begin)
+
+
+def test_what_training_recorded_becomes_an_animation(tiny_run, tmp_path, program):
+    program(tiny_run, "--steps", "attention/0/forced", "-o", "forming.gif",
+            script="scripts/plot_attention.py", cwd=tmp_path, check=0)  # fmt: skip
+    assert (tmp_path / "forming.gif").read_bytes().startswith(b"GIF8")
+
+
+def test_the_probe_counts_predictions_that_stay(tiny_run, tmp_path, program):
+    done = program(tiny_run, "--sentences", "5", script="scripts/probe_attention.py", cwd=tmp_path, check=0)
+    assert "no context" in done.text
+
+
+def test_attention_is_recorded_for_tensorboard_and_exported(tiny_run, sentences, tmp_path, program):
+    program(tiny_run, "--input", sentences, "--logdir", "log", "--beam-size", "2",
+            script="scripts/record_attention.py", cwd=tmp_path, check=0)  # fmt: skip
+    assert list((tmp_path / "log").glob("events.out.tfevents*"))
+    program(tiny_run, "-o", "page.html", script="scripts/export_attention.py", cwd=tmp_path, check=0)
+    program(tiny_run, "-o", "own.html", "--input", sentences,
+            script="scripts/export_attention.py", cwd=tmp_path, check=0)  # fmt: skip
+    program(tiny_run, "-o", "translating.html", script="scripts/export_page.py", cwd=tmp_path, check=0)
+    for name in ("page", "own", "translating"):
+        assert "<script" in (tmp_path / f"{name}.html").read_text(encoding="utf-8")
+
+
+def test_the_data_report_counts_pairs_and_overlap(tmp_path, program):
+    done = program("data.max_examples=100", script="scripts/data_report.py", cwd=tmp_path, check=0)
+    assert re.search(r"train +100 +0 ", done.text) and "padding" in done.text
+
+
+def test_kernel_regression_is_drawn(tmp_path, program):
+    program("--output", "regression", script="scripts/kernel_regression.py", cwd=tmp_path, check=0)
+    assert (tmp_path / "regression/estimates.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_training_from_python_and_its_scores(tmp_path, monkeypatch):
+    import seq2seq
+
+    monkeypatch.chdir(tmp_path)
+    source = [f"a{n} b{n % 7} ." for n in range(60)]
+    target = [f"B{n % 7} A{n} ." for n in range(60)]
+    run = seq2seq.train(
+        *TINY, "tokenizer=whitespace", "data.source_language=en", "data.target_language=fr",
+        "data.validation.fraction=0.2", "device=cpu", source=source, target=target,
+    )  # fmt: skip
+    assert run.metrics["finished"]
+    (found,) = seq2seq.load(run.folder).translate(["a1 b1 ."])
+    assert found.source_tokens[:3] == ("a1", "b1", ".")
