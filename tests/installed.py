@@ -40,7 +40,8 @@ def try_archive(archive: Path, folder: Path) -> None:
         return done.stdout
 
     where = do("python -c", "import seq2seq, tensorboard_attention as t; print(seq2seq.__file__, t.__file__)")
-    assert own not in where and str(environment) in where, where
+    assert own not in where, where
+    assert str(environment) in where, where
     assert "translate" in do("seq2seq --help")
     do("seq2seq --version")
     assert "did you mean seed?" in do("seq2seq train seeed=1", status=2)
@@ -51,7 +52,7 @@ def try_archive(archive: Path, folder: Path) -> None:
     run = "runs/baseline/debug_fast"
     assert f"seq2seq translate {run}" in said, said
     (here / "sentences.txt").write_text("I see it.\nThe cat sleeps.\n")
-    assert len(do(f"seq2seq translate {run} --input sentences.txt --output out.txt") or "x") > 0
+    do(f"seq2seq translate {run} --input sentences.txt --output out.txt")
     assert (here / "out.txt").read_text().count("\n") == 2
     assert "BLEU" in do(
         f"seq2seq evaluate {run} --source sentences.txt --reference sentences.txt --beam-size 2"

@@ -373,10 +373,11 @@ class Run:
 
     Args:
         folder: Of the run or of the model.
+        trust_custom_code: Import the classes that the model names and that are not this program's.
     """
 
-    def __init__(self, folder: str | Path) -> None:
-        self.folder = Path(folder).absolute()
+    def __init__(self, folder: str | Path, *, trust_custom_code: bool = False) -> None:
+        self.folder, self.trust_custom_code = Path(folder).absolute(), trust_custom_code
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self.folder)!r})"
@@ -394,7 +395,7 @@ class Run:
         """The `Translator` of the model: text in, translations with attention out."""
         from seq2seq.decoding.translator import Translator
 
-        return Translator.load(self.folder)
+        return Translator.load(self.folder, trust_custom_code=self.trust_custom_code)
 
     def translate(self, sentences: Sequence[str], **options: Any) -> list[Any]:
         """Translate sentences; options are those of `Translator.translate`."""
@@ -414,13 +415,13 @@ class Run:
         return show(weights, found.source_tokens, found.target_tokens, score=found.score)
 
 
-def load(folder: str | Path) -> Run:
-    """Open a finished run or a model folder.
+def load(folder: str | Path, *, trust_custom_code: bool = False) -> Run:
+    """Open a finished run or a model folder; `trust_custom_code` imports classes of yours that it names.
 
     Raises:
         InputError: There is none.
     """
-    found = Run(folder)
+    found = Run(folder, trust_custom_code=trust_custom_code)
     if not ((found.folder / "config.json").is_file() or (found.folder / "model" / "config.json").is_file()):
         raise InputError(f"{folder} holds no model: give a run folder or a model folder")
     return found
@@ -462,7 +463,7 @@ def train(
     task = OmegaConf.masked_copy(config, [key for key in config if key != "hydra"])
     run(task, run_dir)
     GlobalHydra.instance().clear()
-    return Run(run_dir)
+    return Run(run_dir, trust_custom_code=True)
 
 
 def _written(splits: dict[str, Any], folder: Path) -> list[str]:

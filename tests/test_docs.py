@@ -1,0 +1,100 @@
+"""What README and docs say: links lead somewhere, command lines compose, Python blocks run."""
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from hydra import compose, initialize_config_dir
+from omegaconf import OmegaConf
+
+from seq2seq.cli.messages import check_arguments
+from seq2seq.train import OBJECTS
+from tests.conftest import ROOT
+
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+HISTORICAL = {"claims.md", "cpu.md", "cuda.md"}  # of an earlier version, and say so
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+
+
+def slug(heading):
+    return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_to_files_and_headings(page):
+    for link in LINK.findall(page.read_text(encoding="utf-8")):
+        path, _, anchor = link.partition("#")
+        if "://" in link:
+            continue
+        target = (page.parent / path).resolve() if path else page
+        assert target.exists(), f"{page.name}: {link}"
+        if anchor and target.suffix == ".md":
+            headings = re.findall(r"^#+ (.*)", target.read_text(encoding="utf-8"), re.MULTILINE)
+            assert anchor in map(slug, headings), f"{page.name}: {link}"
+
+
+def command_lines():
+    for page in PAGES:
+        if page.name in HISTORICAL:
+            continue
+        for block in re.findall(r"```sh\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
+            for line in block.replace("\\\n", " ").splitlines():
+                found = re.match(r"(?:torchrun \S+ |srun |python )+train\.py(.*)", line.split("  #")[0])
+                if found and "…" not in line:
+                    yield pytest.param(found[1], id=f"{page.name}:{found[1].strip()[:60]}")
+
+
+@pytest.mark.parametrize("line", list(command_lines()))
+def test_a_command_line_composes(line):
+    words = [word for word in shlex.split(line) if word not in ("-m", "--cfg", "job", "--resolve")]
+    if "--config-dir" in words or "mine." in line or "glob(" in line:
+        pytest.skip("needs files of the reader's")
+    if "submitit" in line:
+        pytest.importorskip("hydra_plugins.hydra_submitit_launcher")
+    single = [re.sub(r"^(?!.*\[)([\w./]+=)([^,'\"]+),.*", r"\1\2", word) for word in words]
+    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+        config = compose("config", single, return_hydra_config=True)
+    config.paths.run_dir = "runs/x"
+    for node in OBJECTS:
+        check_arguments(config[node], node)
+    OmegaConf.resolve(config.model)
+
+
+@pytest.mark.parametrize("name", ["attention.md", "extending.md"])
+def test_python_blocks_run(name, monkeypatch):
+    from seq2seq.evaluation.metrics import METRICS
+
+    monkeypatch.setattr("seq2seq.evaluation.metrics.METRICS", dict(METRICS))
+    text = (ROOT / "docs" / name).read_text(encoding="utf-8")
+    names = {"__name__": "docs"}
+    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    assert blocks
+    for block in blocks:
+        exec(compile(block, name, "exec"), names)
+
+
+def test_the_twenty_lines_of_the_docs_train(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "docs/python.md").read_text(encoding="utf-8").split("## Lightning alone")[1]
+    (block,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    quiet = "max_epochs=1, logger=False, enable_progress_bar=False, enable_model_summary=False"
+    exec(compile(block.replace("max_epochs=2", quiet), "python.md", "exec"), {"__name__": "docs"})
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["attention", "score", "training"])
+def test_a_notebook_runs(name, tmp_path):
+    nbformat = pytest.importorskip("nbformat")
+    from nbclient import NotebookClient
+
+    notebook = nbformat.read(ROOT / "notebooks" / f"{name}.ipynb", 4)
+    NotebookClient(notebook, timeout=900, resources={"metadata": {"path": str(tmp_path)}}).execute()
+
+
+def test_notebooks_hold_no_error():
+    for path in Path(ROOT / "notebooks").glob("*.ipynb"):
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        kinds = {output["output_type"] for cell in cells for output in cell.get("outputs", ())}
+        assert "error" not in kinds
