@@ -39,8 +39,8 @@ class Shown:
         self.record, self.kind = record, kind
 
     def _repr_html_(self) -> str:
-        rows = min(len(self.record.target), 40)
-        return framed(record_page(self.record, kind=self.kind, title="Attention"), height=260 + 24 * rows)
+        height = 330 + 30 * len(self.record.target) + 110 * sum(self.record.maps[:1])  # rows; small maps
+        return framed(record_page(self.record, kind=self.kind, title="Attention"), height=min(900, height))
 
 
 def show(weights: Any, source_tokens: Any, target_tokens: Any, **options: Any) -> Shown:

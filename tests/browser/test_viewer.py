@@ -1,0 +1,404 @@
+"""The Attention tab in a browser: what is chosen, pointed at and compared is what shows."""
+
+import base64
+import json
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from playwright.sync_api import expect
+from torch.utils.tensorboard import SummaryWriter
+
+from tensorboard_attention import add_attention, export_html
+from tests.browser.conftest import HOSTILE, LASTING, LAYERS, lasting_weights, tensorboard
+
+TAG = "attention/0/forced"
+
+
+def tab_of(page):
+    """The frame of the tab, once it shows something."""
+    tab = page.frame_locator("iframe[src*='plugin_entry']")
+    expect(tab.locator("figure svg").first).to_be_visible(timeout=30_000)
+    return tab
+
+
+@pytest.fixture
+def open_tab(open_page, address):
+    """Opens the tab in a state."""
+
+    def open_in(colours="light", **state):
+        link = "".join(f"&p.attention.{key}={value}" for key, value in state.items())
+        page = open_page(f"{address}#attention{link}", color_scheme=colours)
+        return page, tab_of(page)
+
+    return open_in
+
+
+def labels(tab, side, figure=0):
+    texts = tab.locator("figure").nth(figure).locator(f"text[data-{side}]")
+    return texts.all_text_contents()
+
+
+def weights_of(view, place):
+    frame = view["frames"][place]
+    weights = np.frombuffer(base64.b64decode(frame["weights"]), "<u2") / 65535
+    return weights.reshape(len(view["targets"][frame["target"]]), -1)
+
+
+def shown_weights(tab):
+    return [float(text) for text in tab.locator(".weights .number").all_text_contents()]
+
+
+def point_at(tab, side, number, figure=0):
+    tab.locator("figure").nth(figure).locator(f"text[data-{side}='{number}']").hover()
+
+
+def move_to_cell(page, tab, row, column, figure=0):
+    """Point at a cell: level with the label of its row, above the bottom end of its column's."""
+    pad = tab.locator("figure").nth(figure)
+    y = pad.locator(f"text[data-row='{row}']").bounding_box()
+    first = pad.locator(".cells").bounding_box()
+    count = pad.locator("text[data-column]").count()
+    x = first["x"] + (column + 0.5) * first["width"] / count
+    page.mouse.move(x, y["y"] + y["height"] / 2)
+
+
+def test_the_tab_shows_every_token_of_the_latest_step(open_tab, data):
+    _, tab = open_tab(run="seed_1")
+    view = data["seed_1", TAG]
+    frame = view["frames"][-1]
+    assert labels(tab, "column") == view["sources"][frame["source"]]
+    assert labels(tab, "row") == view["targets"][frame["target"]]
+    expect(tab.locator(".time:not(.beside) .step b")).to_have_text(f"step {frame['step']:,}")
+
+
+def test_the_slider_replays_training(open_tab, data):
+    page, tab = open_tab(run="seed_1")
+    steps = [frame["step"] for frame in data["seed_1", TAG]["frames"]]
+    slider = tab.locator(".time:not(.beside) input[type=range]")
+    said = tab.locator(".time:not(.beside) .step b")
+    last = tab.locator(".cells").first.inner_html()
+    box = slider.bounding_box()
+    middle = box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + box["width"] - 8, middle)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] / 2, middle, steps=4)
+    page.mouse.move(box["x"] + 4, middle, steps=4)
+    page.mouse.up()
+    expect(said).to_have_text(f"step {steps[0]:,}")
+    assert tab.locator(".cells").first.inner_html() != last
+    tab.locator(".play").click()
+    expect(said).to_have_text(f"step {steps[-1]:,}", timeout=10_000)
+    assert tab.locator(".cells").first.inner_html() == last
+
+
+def test_steps_come_when_they_are_looked_at_and_no_answer_is_large(open_page, address):
+    answers = []
+    page = open_page("about:blank")
+    page.on("response", lambda answer: "/view?" in answer.url and answers.append(answer))
+    page.goto(f"{address}#attention&p.attention.run=lasting")
+    tab = tab_of(page)
+    said = tab.locator(".time:not(.beside) .step b")
+    expect(said).to_have_text(f"step {LASTING - 1:,}")
+    slider = tab.locator(".time:not(.beside) input[type=range]")
+    for key, step in (("Home", 0), ("ArrowRight", 1), ("End", LASTING - 1)):
+        slider.press(key)
+        expect(said).to_have_text(f"step {step:,}")
+        point_at(tab, "row", 5)
+        np.testing.assert_allclose(shown_weights(tab), lasting_weights(step)[5], atol=5.1e-5)
+    assert 2 <= len(answers) <= 6
+    assert max(len(answer.body()) for answer in answers) < 1 << 24
+
+
+def test_pointing_at_a_token_shows_its_exact_weights(open_tab, data):
+    _, tab = open_tab(run="seed_1")
+    expected = weights_of(data["seed_1", TAG], -1)
+    point_at(tab, "row", 2)
+    np.testing.assert_allclose(shown_weights(tab), expected[2], atol=5.1e-5)
+    expect(tab.locator(".weights h3")).to_contain_text("looks at")
+    point_at(tab, "column", 1)
+    np.testing.assert_allclose(shown_weights(tab), expected[:, 1], atol=5.1e-5)
+    expect(tab.locator(".weights h3")).to_contain_text("is looked at by")
+
+
+def test_pointing_at_a_cell_shows_its_tokens_and_weight(open_tab, data):
+    page, tab = open_tab(run="seed_1")
+    view = data["seed_1", TAG]
+    move_to_cell(page, tab, 1, 3)
+    weight = weights_of(view, -1)[1, 3]
+    text = f"{view['targets'][0][1]} → {view['sources'][0][3]}{weight:.4f}"
+    expect(tab.locator(".tip").first).to_have_text(text)
+
+
+def test_kind_sentence_and_run_are_chosen(open_tab, data):
+    _, tab = open_tab()
+    tab.get_by_label("run", exact=True).select_option("seed_2")
+    tab.get_by_label("sentence", exact=True).select_option("attention/1")
+    tab.get_by_role("radio", name="greedy").click()
+    view = data["seed_2", "attention/1/greedy"]
+    expect(tab.locator("figcaption")).to_contain_text("seed_2")
+    expect(tab.locator("figcaption")).to_contain_text("attention/1, greedy")
+    frame = view["frames"][-1]
+    assert labels(tab, "row") == view["targets"][frame["target"]]
+    bleu = tab.locator("td[data-figure=bleu]")
+    expect(bleu).to_have_text(f"{frame['bleu']:.1f}")
+    expect(tab.locator("td[data-figure=score]")).to_have_text(f"−{-frame['score']:.2f}")
+
+
+def test_two_runs_side_by_side_with_their_difference(open_tab, data, screenshot):
+    page, tab = open_tab(run="seed_1")
+    tab.get_by_role("button", name="compare").click()
+    tab.get_by_label("beside", exact=True).select_option("seed_2")
+    expect(tab.locator("figure")).to_have_count(3)
+    titles = tab.locator("figcaption b").all_text_contents()
+    assert titles == ["A  seed_1", "B  seed_2", "A − B"]
+    first, second = (weights_of(data[run, TAG], -1) for run in ("seed_1", "seed_2"))
+    move_to_cell(page, tab, 2, 2, figure=2)
+    difference = first[2, 2] - second[2, 2]
+    sign = "+" if difference > 0 else ""
+    number = f"{sign}{difference:.4f}".replace("-", "−")
+    expect(tab.locator(".tip b").nth(2)).to_have_text(number)
+    entropies = tab.locator("td[data-figure=entropy]").all_text_contents()
+    expected = [
+        np.mean([-(row * np.log(row.clip(1e-12))).sum() / np.log(len(row)) for row in weights])
+        for weights in (first, second)
+    ]
+    np.testing.assert_allclose([float(text) for text in entropies], expected, atol=2e-3)
+    screenshot(page, "viewing_two_runs")
+
+
+def test_two_steps_of_one_run_side_by_side(open_tab, data):
+    _, tab = open_tab(run="seed_1", compare="on")
+    steps = [frame["step"] for frame in data["seed_1", TAG]["frames"]]
+    said = tab.locator(".beside .step b")
+    expect(said).to_have_text(f"step {steps[0]:,}")
+    tab.locator(".beside input[type=range]").press("ArrowRight")
+    expect(said).to_have_text(f"step {steps[1]:,}")
+    expect(tab.locator("figure")).to_have_count(3)
+
+
+def test_runs_with_other_tokens_have_no_difference_map_and_say_so(open_tab):
+    _, tab = open_tab(run="seed_1", compare="on", **{"with": "hostile"})
+    expect(tab.locator("figure")).to_have_count(2)
+    expect(tab.locator(".message")).to_contain_text("the tokens differ")
+
+
+def test_ribbons_join_the_same_tokens(open_tab, data, screenshot):
+    page, tab = open_tab(run="seed_1")
+    tab.get_by_role("radio", name="ribbons").click()
+    view = data["seed_1", TAG]
+    assert labels(tab, "row") == view["targets"][0]
+    ribbons = tab.locator(".ribbons path")
+    assert ribbons.count() == (weights_of(view, -1) >= 0.01).sum()
+    screenshot(page, "viewing_ribbons")
+    point_at(tab, "row", 0)
+    faint = tab.locator(".ribbons path[opacity='0.05']")
+    assert 0 < faint.count() < ribbons.count()
+
+
+def test_gold_links_lie_over_the_weights(open_tab, data):
+    page, tab = open_tab(run="seed_1")
+    links = data["seed_1", TAG]["alignments"][0]
+    assert links
+    rings = tab.locator(".gold rect")
+    expect(rings).to_have_count(len(links))
+    page.keyboard.press("g")  # the tab has no focus yet: nothing happens
+    tab.locator("figcaption").click()
+    page.keyboard.press("g")
+    expect(rings).to_have_count(0)
+
+
+def test_everything_is_reached_by_keys(open_tab, data):
+    page, tab = open_tab(run="seed_1")
+    view = data["seed_1", TAG]
+    caption = tab.locator("figcaption")
+    caption.click()
+    page.keyboard.press("n")
+    expect(caption).to_contain_text("attention/1,")
+    page.keyboard.press("p")
+    page.keyboard.press("k")
+    expect(caption).to_contain_text("attention/0, greedy")
+    page.keyboard.press("k")
+    page.keyboard.press(",")
+    expect(caption).to_contain_text(f"step {view['frames'][-2]['step']:,}")
+    tab.locator("aside").click()
+    page.keyboard.press("ArrowLeft")
+    expect(caption).to_contain_text(f"step {view['frames'][-3]['step']:,}")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("v")
+    expect(tab.locator(".ribbons")).to_be_visible()
+    page.keyboard.press("v")
+    tab.locator(".stage").focus()
+    for key in ("ArrowDown", "ArrowDown", "ArrowRight"):
+        page.keyboard.press(key)
+    weight = weights_of(view, -2)[1, 1]
+    expect(tab.locator(".voice")).to_contain_text(f": {weight:.4f}")
+    page.keyboard.press("Escape")
+    expect(tab.locator(".weights")).to_have_count(0)
+
+
+def test_a_link_opens_the_same_view_again(open_tab, open_page):
+    page, tab = open_tab(run="seed_1")
+    tab.get_by_label("sentence", exact=True).select_option("attention/2")
+    tab.get_by_role("radio", name="ribbons").click()
+    tab.get_by_role("button", name="compare").click()
+    tab.get_by_label("beside", exact=True).select_option("seed_2")
+    expect(tab.locator("figure")).to_have_count(3)
+    tab.locator(".time:not(.beside) input[type=range]").press("Home")
+    captions = tab.locator("figcaption").all_text_contents()
+    assert "#attention&p.attention.run=seed_1" in page.url
+    again = tab_of(open_page(page.url))
+    expect(again.locator("figcaption")).to_have_text(captions)
+    expect(again.get_by_label("sentence", exact=True)).to_have_value("attention/2")
+    expect(again.locator(".ribbons").first).to_be_visible()
+
+
+def downloaded(page, tab, name, folder):
+    tab.locator(".menu summary", has_text="export").click()
+    with page.expect_download() as waiting:
+        tab.get_by_role("button", name=name, exact=True).click()
+    path = folder / waiting.value.suggested_filename
+    waiting.value.save_as(path)
+    return path
+
+
+def test_a_view_is_exported_as_picture_drawing_and_data(open_tab, data, tmp_path):
+    page, tab = open_tab(run="seed_1")
+    view = data["seed_1", TAG]
+    png = downloaded(page, tab, "PNG", tmp_path).read_bytes()
+    assert png.startswith(b"\x89PNG")
+    assert len(png) > 5_000
+    svg = ElementTree.parse(downloaded(page, tab, "SVG", tmp_path)).getroot()
+    texts = {element.text for element in svg.iter("{http://www.w3.org/2000/svg}text")}
+    assert {*view["sources"][0], *view["targets"][0], "seed_1"} <= texts
+    exported = json.loads(downloaded(page, tab, "JSON", tmp_path).read_text("utf-8"))
+    (shown,) = exported["views"]
+    assert shown["step"] == view["frames"][-1]["step"]
+    assert shown["target"] == view["targets"][0]
+    np.testing.assert_allclose(shown["weights"], weights_of(view, -1), atol=1e-5)
+
+
+def test_of_several_heads_one_is_chosen_by_pointer_and_keys(open_tab, tmp_path, screenshot):
+    page, tab = open_tab(run="heads")
+    maps, checked = tab.get_by_role("radiogroup", name="heads"), "[aria-checked=true]"
+    heads = LAYERS["one layer"]
+
+    def expect_shown(name, weights):
+        expect(maps.locator(checked)).to_have_text(name)
+        expect(tab.locator("figcaption")).to_contain_text(name)
+        point_at(tab, "row", 3)
+        np.testing.assert_allclose(shown_weights(tab), weights[3], atol=6e-5)
+
+    expect(maps.locator("button")).to_have_text(["mean", *(f"head {n}" for n in range(1, 5))])
+    expect_shown("mean", heads.mean(axis=0))
+    maps.get_by_role("radio", name="head 3").click()
+    expect_shown("head 3", heads[2])
+    screenshot(page, "viewing_heads")
+    page.keyboard.press("ArrowLeft")
+    expect_shown("head 2", heads[1])
+    page.keyboard.press("h")
+    expect_shown("head 3", heads[2])
+    expect(maps.locator(checked)).to_be_focused()
+    exported = json.loads(downloaded(page, tab, "JSON", tmp_path).read_text("utf-8"))
+    assert exported["views"][0]["map"] == "head 3"
+    np.testing.assert_allclose(exported["views"][0]["weights"], heads[2], atol=1e-4)
+
+
+def test_layers_are_rows_and_a_link_opens_the_head_again(open_tab, open_page):
+    page, tab = open_tab(run="heads", sentence="two%20layers")
+    rows = tab.locator(".maps > div")
+    expect(rows).to_have_count(3)
+    mean = rows.nth(0).get_by_role("radio")
+    mean.focus()
+    for key, name in (
+        ("ArrowDown", "layer 1 head 1"),
+        ("ArrowRight", "layer 1 head 2"),
+        ("ArrowDown", "layer 2 head 2"),
+    ):
+        page.keyboard.press(key)
+        expect(tab.locator(".maps :focus")).to_have_text(name)
+    again = tab_of(open_page(page.url))
+    expect(again.locator("figcaption")).to_contain_text("layer 2 head 2")
+    point_at(again, "row", 2)
+    np.testing.assert_allclose(shown_weights(again), LAYERS["two layers"][1][1][2], atol=6e-5)
+    again.get_by_label("run", exact=True).select_option("seed_1")
+    expect(again.locator(".maps")).to_be_hidden()
+
+
+def test_hostile_tokens_are_text(open_tab, tmp_path):
+    page, tab = open_tab(run="hostile")
+    assert labels(tab, "row") == [text.replace(" ", "␣") for text in HOSTILE]
+    assert tab.locator("b", has_text="bold").count() == 0
+    assert tab.locator("main img, main script").count() == 0
+    point_at(tab, "row", 1)
+    expect(tab.locator(".weights h3 bdi")).to_have_text(HOSTILE[1].replace(" ", "␣"))
+    drawing = ElementTree.parse(downloaded(page, tab, "SVG", tmp_path))
+    names = {element.tag.rpartition("}")[2] for element in drawing.iter()}
+    assert names <= {"svg", "rect", "g", "path", "text"}
+
+
+def test_sixty_tokens_and_every_script_keep_their_cells(open_tab, screenshot):
+    page, tab = open_tab(run="wide")
+    assert len(labels(tab, "row")) == 60
+    boxes = [tab.locator(f"text[data-row='{row}']").bounding_box()["y"] for row in (0, 1, 59)]
+    cell = round(boxes[1] - boxes[0])
+    assert boxes[2] - boxes[0] == pytest.approx(59 * cell, abs=0.5)
+    screenshot(page, "viewing_sixty_tokens")
+    tab.get_by_label("sentence", exact=True).select_option("scripts")
+    expect(tab.locator("text[data-row='7']")).to_have_text("أحب")
+    assert len(labels(tab, "column")) == 10
+
+
+def test_the_tab_is_dark_where_tensorboard_is(open_tab, screenshot):
+    page, tab = open_tab(colours="dark", run="seed_1")
+    expect(tab.locator(":root")).to_have_attribute("data-theme", "dark")
+    point_at(tab, "row", 1)
+    screenshot(page, "viewing_dark")
+
+
+def test_what_training_adds_appears(open_page, tmp_path):
+    with SummaryWriter(str(tmp_path / "growing")) as writer, tensorboard(tmp_path) as url:
+        add_attention(writer, "s", [[0.5, 0.5]], ["a", "b"], ["c"], 1)
+        writer.flush()
+        page = open_page(f"{url}#attention")
+        tab = tab_of(page)
+        said = tab.locator(".step b").first
+        expect(said).to_have_text("step 1")
+        add_attention(writer, "s", [[0.9, 0.1]], ["a", "b"], ["c"], 2)
+        writer.flush()
+        expect(said).to_have_text("step 2", timeout=30_000)
+
+
+def test_the_slow_loader_behind_a_path_prefix_shows_the_same(open_page, log_folder, data):
+    with tensorboard(log_folder, "--load_fast=false", "--path_prefix=/some/where") as url:
+        page = open_page(f"{url}#attention&p.attention.run=seed_1")
+        tab = tab_of(page)
+        expect(tab.locator("figcaption")).to_contain_text("seed_1")  # which may be read later
+        assert labels(tab, "row") == data["seed_1", TAG]["targets"][0]
+
+
+def test_a_folder_without_records_shows_what_to_do(open_page, tmp_path):
+    with SummaryWriter(str(tmp_path)) as writer:
+        writer.add_scalar("loss", 1.0, 1)
+    with tensorboard(tmp_path) as url:
+        page = open_page(f"{url}data/plugin_entry.html?name=attention")
+        expect(page.locator("h2")).to_contain_text("No attention has been recorded")
+        expect(page.locator("pre")).to_contain_text("add_attention(writer")
+
+
+def test_the_page_shows_the_same_from_disk(open_page, log_folder, data, tmp_path):
+    path = tmp_path / "page.html"
+    path.write_text(export_html(log_folder), "utf-8")
+    page = open_page(f"{path.as_uri()}#run=seed_1")
+    expect(page.locator("figure svg")).to_be_visible()
+    assert labels(page, "row") == data["seed_1", TAG]["targets"][0]
+    page.get_by_label("run", exact=True).select_option("hostile")
+    expect(page.locator("text[data-row='3']")).to_have_text(HOSTILE[3])
+    assert downloaded(page, page, "PNG", tmp_path).read_bytes().startswith(b"\x89PNG")
+    assert page.url.endswith("#run=hostile")
+
+
+def test_the_tab_itself(open_tab, screenshot):
+    page, tab = open_tab(run="seed_1")
+    point_at(tab, "row", 2)
+    screenshot(page, "viewing_tab")
