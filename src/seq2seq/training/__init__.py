@@ -10,9 +10,10 @@ from seq2seq.training.callbacks import (
 )
 from seq2seq.training.checkpoint import DurableCheckpointIO
 from seq2seq.training.module import TranslationModule
-from seq2seq.training.schedules import warmup_constant, warmup_cosine
+from seq2seq.training.schedules import warmup_constant, warmup_cosine, warmup_ema
 
 __all__ = [
     "AttentionLogger", "DurableCheckpointIO", "EpochLines", "EpochMean", "ResumeState", "StopOnSignal",
     "TranslationModule", "TranslationSamples", "warmup_constant", "warmup_cosine",
+    "warmup_ema",
 ]  # fmt: skip

@@ -1,9 +1,12 @@
-"""Learning-rate schedules by optimizer steps."""
+"""Learning-rate schedules by optimizer steps, and the average of the weights of all steps."""
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LambdaLR
+from torch.optim.swa_utils import get_ema_multi_avg_fn
 
 
 def warmup_cosine(
@@ -38,3 +41,22 @@ def warmup_constant(optimizer: Optimizer, warmup_steps: int = 0) -> LambdaLR:
         warmup_steps: Steps of linear growth.
     """
     return LambdaLR(optimizer, lambda step: min((step + 1) / max(warmup_steps, 1), 1.0))
+
+
+def warmup_ema(decay: float = 0.999) -> Callable[[Any, Any, Any], None]:
+    """Return the rule of an exponential moving average whose first weights are soon forgotten.
+
+        average = d average + (1 - d) weights,  d = min(decay, (1 + n) / (10 + n)) at the n-th step
+
+    Args:
+        decay: Share of the average that is kept at each step, in the long run.
+
+    Returns:
+        A `multi_avg_fn` of `torch.optim.swa_utils.AveragedModel`.
+    """
+
+    def update(averages: Any, weights: Any, num_averaged: Any) -> None:
+        number = int(num_averaged)
+        get_ema_multi_avg_fn(min(decay, (1 + number) / (10 + number)))(averages, weights, num_averaged)
+
+    return update

@@ -86,7 +86,7 @@ class AttentionFigure:
         **options: Any,
     ) -> Figure:
         """Draw weights, see `draw`, and return the figure, which the next call draws over."""
-        width = 1.2 + CELL * len(source_tokens)
+        width = max(1.2 + CELL * len(source_tokens), 3.5)  # 350 pixels: a card of TensorBoard's
         height = 1.4 + CELL * len(target_tokens)
         self.figure.set_size_inches(min(width, 40), min(height, 40))
         draw(self.axes, weights, source_tokens, target_tokens, **options)
