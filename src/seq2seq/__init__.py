@@ -14,8 +14,8 @@ The public names:
 
 from importlib.metadata import PackageNotFoundError, version
 
+from seq2seq.api import Run, load, train
 from seq2seq.errors import InputError, TrainingFailed, TrainingInterrupted
-from seq2seq.train import Run, load, train
 
 try:
     __version__ = version("seq2seq-attention")

@@ -287,6 +287,17 @@ def test_two_processes_train_together(here):
     assert finished(here, "run2")["test"] == finished(here)["test"]
 
 
+@pytest.mark.long
+def test_a_sweep_of_jobs_of_two_processes(here):
+    tiny = [*TINY, "device=ddp", "trainer.accelerator=cpu", "name=run-${seed}"]
+    command = [sys.executable, str(ROOT / "train.py"), "-m", *tiny, "seed=1,2"]
+    done = subprocess.run(command, cwd=here, capture_output=True, text=True, timeout=500, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert finished(here, "run-1")
+    assert finished(here, "run-2")
+    assert not (here / "runs" / "multirun").exists()
+
+
 def test_twenty_lines_of_python_train(tmp_path):
     from functools import partial
 

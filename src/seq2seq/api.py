@@ -1,0 +1,139 @@
+"""Training and opening runs from Python: `train`, `load`, `Run`."""
+
+import json
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from hydra import compose, initialize_config_dir
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.hydra_config import HydraConfig
+from omegaconf import OmegaConf
+
+from seq2seq.cli.messages import CONF
+from seq2seq.errors import InputError
+from seq2seq.train import run
+
+
+class Run:
+    """A finished run, or a model folder: its scores and its model.
+
+    Args:
+        folder: Of the run or of the model.
+        trust_custom_code: Import the classes that the model names and that are not this program's.
+    """
+
+    def __init__(self, folder: str | Path, *, trust_custom_code: bool = False) -> None:
+        self.folder, self.trust_custom_code = Path(folder).absolute(), trust_custom_code
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self.folder)!r})"
+
+    @cached_property
+    def metrics(self) -> dict[str, Any]:
+        """What ``metrics.json`` holds: scores by split and search, then facts of the run."""
+        path = self.folder / "metrics.json"
+        if not path.is_file():
+            raise InputError(f"{self.folder} holds no finished run")
+        return json.loads(path.read_text(encoding="utf-8"))
+
+    @cached_property
+    def translator(self) -> Any:
+        """The `Translator` of the model: text in, translations with attention out."""
+        from seq2seq.decoding.translator import Translator
+
+        return Translator.load(self.folder, trust_custom_code=self.trust_custom_code)
+
+    def translate(self, sentences: Sequence[str], **options: Any) -> list[Any]:
+        """Translate sentences; options are those of `Translator.translate`."""
+        return self.translator.translate(sentences, **options)
+
+    def attention(self, sentence: str, target: str | None = None, *, beam_size: int = 5) -> Any:
+        """Return the attention of a translation, or of one that is given, as a notebook shows it."""
+        from seq2seq.data.text import SentencePair
+        from seq2seq.decoding.forced import force_pairs
+        from tensorboard_attention import show
+
+        if target is None:
+            (found,) = self.translator.translate([sentence], beam_size=beam_size)
+        else:
+            (found,) = force_pairs(self.folder, [SentencePair(sentence, target)])
+        weights = found.weights if found.heads is None else found.heads
+        return show(weights, found.source_tokens, found.target_tokens, score=found.score)
+
+
+def load(folder: str | Path, *, trust_custom_code: bool = False) -> Run:
+    """Open a finished run or a model folder; `trust_custom_code` imports classes of yours that it names.
+
+    Raises:
+        InputError: There is none.
+    """
+    found = Run(folder, trust_custom_code=trust_custom_code)
+    if not ((found.folder / "config.json").is_file() or (found.folder / "model" / "config.json").is_file()):
+        raise InputError(f"{folder} holds no model: give a run folder or a model folder")
+    return found
+
+
+def train(
+    *overrides: str,
+    source: Sequence[str] | None = None,
+    target: Sequence[str] | None = None,
+    validation: tuple[Sequence[str], Sequence[str]] | None = None,
+    test: tuple[Sequence[str], Sequence[str]] | None = None,
+) -> Run:
+    """Train a model, as ``python train.py OVERRIDES`` does.
+
+    Args:
+        *overrides: ``key=value`` or ``group=choice``, such as ``"attention=dot"``.
+        source: Sentences to train on, in place of a corpus that ``data=…`` names.
+        target: The translation of each.
+        validation: Source and target sentences that are held out; without them give
+            ``data.validation.fraction=…``.
+        test: The same.
+
+    Raises:
+        InputError: An override or the text is wrong.
+        TrainingFailed: Training cannot go on.
+    """
+    given = list(overrides)
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        if source is not None or target is not None:
+            runs_dir = Path(
+                compose("config", [o for o in given if o.startswith("paths.runs_dir=")]).paths.runs_dir
+            )
+            splits = {"train": (source, target), "validation": validation, "test": test}
+            given = [*_written(splits, runs_dir / ".text"), *given]
+        config = compose("config", given, return_hydra_config=True)
+    HydraConfig.instance().set_config(config)
+    run_dir = Path(config.hydra.run.dir)
+    OmegaConf.set_readonly(config.hydra, False)
+    task = OmegaConf.masked_copy(config, [key for key in config if key != "hydra"])
+    run(task, run_dir)
+    GlobalHydra.instance().clear()
+    return Run(run_dir, trust_custom_code=True)
+
+
+def _written(splits: dict[str, Any], folder: Path) -> list[str]:
+    """Write sentences into files that are named by what they hold; return the overrides that name them."""
+    import hashlib
+
+    texts = {}
+    for split, pairs in splits.items():
+        if pairs is None:
+            continue
+        sides = [None if side is None else list(side) for side in pairs]
+        if None in sides or len(sides[0]) != len(sides[1]):
+            raise InputError(
+                f"{split}: source and target are lists of one length, the n-th translates the n-th"
+            )
+        for name, lines in zip(("source", "target"), sides, strict=True):
+            for place, line in enumerate(lines):
+                if not isinstance(line, str) or "\n" in line:
+                    raise InputError(f"{split} {name}[{place}] is no line of text: {line!r:.40}")
+            texts[f"{split}.{name}"] = "".join(f"{line}\n" for line in lines)
+    digest = hashlib.sha256("\0".join([*texts, *texts.values()]).encode()).hexdigest()[:12]
+    (folder / digest).mkdir(parents=True, exist_ok=True)
+    for name, text in texts.items():
+        (folder / digest / name).write_text(text, encoding="utf-8")
+    return ["data=parallel", *(f"data.{name}={folder / digest / name}" for name in texts)]

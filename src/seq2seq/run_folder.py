@@ -1,0 +1,141 @@
+"""The folder of a run: who works in it, what it holds, and what is printed of it."""
+
+import json
+import os
+import shlex
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import filelock
+from omegaconf import OmegaConf
+
+from seq2seq.errors import InputError
+
+FREE = (
+    "paths.", "hydra.", "name", "threads", "ckpt_path", "overwrite", "metric", "logger.", "decoding.",
+    "trainer.max_epochs", "trainer.max_steps", "trainer.enable_", "trainer.log_every", "trainer.profiler",
+    "trainer.default_root_dir", "callbacks.attention.", "callbacks.samples.", "callbacks.epoch_lines.",
+    "callbacks.checkpoint.dirpath", "init_from",
+)  # fmt: skip
+"""Keys that may change between a run and its continuation: longer training, other pictures and places."""
+
+
+def from_here(path: Path) -> Path:
+    """Return a path relative to the working folder where it lies in it."""
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+
+
+def locked(run_dir: Path) -> Any:
+    """Lock the folder of a run against other processes.
+
+    Raises:
+        InputError: Another process works in it, or it cannot be made.
+    """
+    try:
+        run_dir.mkdir(parents=True, exist_ok=True)
+        lock = filelock.FileLock(run_dir / ".lock", timeout=0)
+        lock.acquire()
+    except filelock.Timeout as error:
+        raise InputError(f"another process works in {run_dir}: wait for its end, or give name=…") from error
+    except OSError as error:
+        raise InputError(f"{run_dir} cannot be written to ({error.strerror})") from error
+    return lock
+
+
+def empty(run_dir: Path) -> None:
+    """Remove what an earlier run left, except for Hydra's own files of this one."""
+    for path in run_dir.iterdir():
+        if path.name in (".hydra", ".lock", "train.log"):
+            continue
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def held(run_dir: Path, config: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the scores of the finished run that the folder holds; None to train or to continue.
+
+    Raises:
+        InputError: The folder holds a run of another configuration, or its configuration cannot be read.
+    """
+    path = run_dir / "config.yaml"
+    if not path.is_file():
+        return None
+    try:
+        before = OmegaConf.to_container(OmegaConf.load(path))
+    except Exception as error:
+        raise InputError(f"{path} cannot be read ({error!s:.100}): give name=… or overwrite=true") from error
+    old, new = _flat(before), _flat(config)
+    place = old.get("paths.run_dir")  # the folder may have been moved
+    old = {k: v.replace(place, str(run_dir)) if place and isinstance(v, str) else v for k, v in old.items()}
+    differing = [
+        key
+        for key in dict.fromkeys([*new, *old])
+        if old.get(key) != new.get(key) and not f"{key}.".startswith(tuple(f"{k.rstrip('.')}" for k in FREE))
+    ]
+    if differing:
+        shown = ", ".join(f"{key}={old.get(key)} (now {new.get(key)})" for key in differing[:3])
+        more = f" and {len(differing) - 3} more" if len(differing) > 3 else ""
+        raise InputError(
+            f"{run_dir} holds another run: {shown}{more}; choose another name with name=…, or overwrite=true"
+        )
+    if not (run_dir / "metrics.json").is_file():
+        return None
+    metrics = json.loads((run_dir / "metrics.json").read_text(encoding="utf-8"))
+    longer = new["trainer.max_epochs"] > old["trainer.max_epochs"] or (
+        old["trainer.max_steps"] >= 0
+        and (new["trainer.max_steps"] < 0 or new["trainer.max_steps"] > old["trainer.max_steps"])
+    )
+    return None if longer else metrics
+
+
+def _flat(node: Any, prefix: str = "") -> dict[str, Any]:
+    if isinstance(node, dict):
+        return {k: v for key, value in node.items() for k, v in _flat(value, f"{prefix}{key}.").items()}
+    return {prefix.rstrip("."): node}
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write a file that is never seen half written."""
+    partial = path.with_name(f".{path.name}.partial")
+    partial.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    os.replace(partial, path)
+
+
+def metric_of(metrics: dict[str, Any], name: str) -> float | None:
+    """Return a metric such as ``val/bleu``, of greedy search; ``val/beam/bleu`` of beam search."""
+    split, *search, score = name.split("/")
+    found = metrics.get(split, {}).get(search[0] if search else "greedy", {}).get(score)
+    if found is None:
+        raise InputError(f"metric={name}: there is no such score; write val/bleu or test/beam/chrf")
+    return found
+
+
+def summary(metrics: dict[str, Any], run_dir: Path, examples: Sequence[str] = ()) -> str:
+    """Return the scores of a run, where its results are, and what to do next."""
+    lines = []
+    for split, title in (("val", "validation"), ("test", "test")):
+        for search, scores in metrics.get(split, {}).items():
+            shown = "   ".join(
+                f"{label} {scores[name]:.1f}"
+                for name, label in (("bleu", "BLEU"), ("bleu_lowercase", "lower-cased"), ("chrf", "chrF"))
+                if name in scores
+            )
+            lines.append(f"{title:<11} {shown}   ({scores['num_sentences']:,} sentences, {search} search)")
+            title = ""  # noqa: PLW2901 - once a split
+    signatures = {s["bleu_signature"] for c in metrics.values() if isinstance(c, dict) for s in c.values()}
+    lines += [f"BLEU is     {signature}" for signature in sorted(signatures)]
+    minutes, seconds = divmod(round(metrics["seconds"]), 60)
+    command = "python scripts/translate.py" if Path(sys.argv[0]).name == "train.py" else "seq2seq translate"
+    if Path(sys.argv[0]).parent.name == "cli":  # `seq2seq train` puts its own module there
+        command = "seq2seq translate"
+    run_dir = from_here(run_dir)
+    lines += [
+        f"time        {minutes}:{seconds:02d}",
+        f"results     {run_dir}",
+        f"look        tensorboard --logdir {shlex.quote(str(run_dir.parent))}",
+        f"translate   {command} {shlex.quote(str(run_dir))} < sentences.txt",
+    ]
+    lines += [f"{'' if place else 'examples':<11} {text}" for place, text in enumerate(examples)]
+    return "\n".join(lines)
