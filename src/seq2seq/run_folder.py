@@ -23,6 +23,13 @@ FREE = (
 """Keys that may change between a run and its continuation: longer training, other pictures and places."""
 
 
+WRITTEN = (
+    "config.yaml", "tokenizers", "checkpoints", "events.out.tfevents.*", "hparams.yaml", "metrics.csv", "model",
+    "predictions", "metrics.json",
+)  # fmt: skip
+"""What a run leaves in its folder."""
+
+
 def from_here(path: Path) -> Path:
     """Return a path relative to the working folder where it lies in it."""
     return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
@@ -46,11 +53,10 @@ def locked(run_dir: Path) -> Any:
 
 
 def empty(run_dir: Path) -> None:
-    """Remove what an earlier run left, except for Hydra's own files of this one."""
-    for path in run_dir.iterdir():
-        if path.name in (".hydra", ".lock", "train.log"):
-            continue
-        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    """Remove what an earlier run left, and nothing else."""
+    for pattern in WRITTEN:
+        for path in run_dir.glob(pattern):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def held(run_dir: Path, config: dict[str, Any]) -> dict[str, Any] | None:

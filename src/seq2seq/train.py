@@ -102,9 +102,9 @@ def run(config: DictConfig, run_dir: str | Path | None = None) -> float | None:
 
         # 2. The trainer, with callbacks and loggers.
         callbacks = [instantiate(node) for node in config.callbacks.values() if node]
-        if checkpoint is not None and "tensorboard" in config.logger:  # hide what is written again
-            step = read_checkpoint(checkpoint)["global_step"]
-            OmegaConf.update(config, "logger.tensorboard.purge_step", step + 1, force_add=True)
+        if "tensorboard" in config.logger:  # hide what an earlier start wrote after the checkpoint
+            purged = read_checkpoint(checkpoint)["global_step"] + 1 if checkpoint else 0
+            OmegaConf.update(config, "logger.tensorboard.purge_step", purged, force_add=True)
         loggers = [instantiate(node) for node in config.logger.values() if node]
         trainer = instantiate(config.trainer, _partial_=True)(callbacks=callbacks, logger=loggers)
 

@@ -4,6 +4,7 @@ from seq2seq.training.attention_logger import AttentionLogger
 from seq2seq.training.callbacks import (
     EpochLines,
     EpochMean,
+    PeriodicCheckpoint,
     ResumeState,
     StopOnSignal,
     TranslationSamples,
@@ -13,7 +14,7 @@ from seq2seq.training.module import TranslationModule
 from seq2seq.training.schedules import warmup_constant, warmup_cosine, warmup_ema
 
 __all__ = [
-    "AttentionLogger", "DurableCheckpointIO", "EpochLines", "EpochMean", "ResumeState", "StopOnSignal",
+    "AttentionLogger", "DurableCheckpointIO", "EpochLines", "EpochMean", "PeriodicCheckpoint", "ResumeState", "StopOnSignal",
     "TranslationModule", "TranslationSamples", "warmup_constant", "warmup_cosine",
     "warmup_ema",
 ]  # fmt: skip

@@ -12,7 +12,7 @@ from typing import Any
 import lightning.pytorch as pl
 import numpy as np
 import torch
-from lightning.pytorch.callbacks import Callback, WeightAveraging
+from lightning.pytorch.callbacks import Callback, ModelCheckpoint, WeightAveraging
 
 from seq2seq.errors import TrainingInterrupted
 
@@ -89,7 +89,8 @@ class TranslationSamples(Callback):
 class ResumeState(Callback):
     """Keep the states of the random number generators, which Lightning leaves out of checkpoints.
 
-    They are set in `on_train_start`: Lightning draws random numbers between loading a checkpoint and the
+    What was logged before a checkpoint is written out with it: a run that is killed continues from the checkpoint
+    and does not log it again. The states are set in `on_train_start`: Lightning draws random numbers between loading a checkpoint and the
     first batch.
     """
 
@@ -109,6 +110,13 @@ class ResumeState(Callback):
             state["cuda"] = torch.cuda.get_rng_state()
         return state
 
+    def on_save_checkpoint(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, checkpoint: dict[str, Any]
+    ) -> None:
+        """Write out what the loggers hold in memory."""
+        for logger in trainer.loggers:
+            logger.save()
+
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Keep the states for the start of training."""
         self._restored = state_dict
@@ -125,6 +133,20 @@ class ResumeState(Callback):
         if "cuda" in self._restored and torch.cuda.is_available():
             torch.cuda.set_rng_state(self._restored["cuda"].cpu())
         self._restored = None
+
+
+class PeriodicCheckpoint(ModelCheckpoint):
+    """Save within epochs, but not after the last batch of one.
+
+    The validation that follows it is part of the epoch: a run that continued from there would leave it out.
+    """
+
+    def on_train_batch_end(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        """Save as `ModelCheckpoint` does."""
+        if not trainer.is_last_batch:
+            super().on_train_batch_end(trainer, pl_module, outputs, batch, batch_idx)
 
 
 class StopOnSignal(Callback):
