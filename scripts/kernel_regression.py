@@ -8,7 +8,6 @@ estimates and of the attention weights, as PNG files and for TensorBoard, where 
 import argparse
 from pathlib import Path
 
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from torch.utils.tensorboard import SummaryWriter
 
@@ -29,7 +28,6 @@ def main() -> None:
     estimates = compare(training, test)
 
     curves = Figure(figsize=(8, 4.5), layout="constrained")
-    FigureCanvasAgg(curves)
     axes = curves.subplots()
     axes.scatter(
         training.inputs.numpy(), training.outputs.numpy(), s=14, color="tab:gray", label="noisy points"
@@ -44,7 +42,6 @@ def main() -> None:
     axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
 
     weights = Figure(figsize=(11, 4), layout="constrained")
-    FigureCanvasAgg(weights)
     for place, (axes, estimate) in enumerate(zip(weights.subplots(1, 3), estimates, strict=True)):
         image = axes.imshow(estimate.weights.numpy(), cmap="Blues", vmin=0, aspect="auto")
         axes.set(title=estimate.name, xlabel="training point (key), by x")

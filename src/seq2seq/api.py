@@ -58,7 +58,8 @@ class Run:
         if target is None:
             (found,) = self.translator.translate([sentence], beam_size=beam_size)
         else:
-            (found,) = force_pairs(self.folder, [SentencePair(sentence, target)])
+            pairs = [SentencePair(sentence, target)]
+            (found,) = force_pairs(self.folder, pairs, trust_custom_code=self.trust_custom_code)
         weights = found.weights if found.heads is None else found.heads
         return show(weights, found.source_tokens, found.target_tokens, score=found.score)
 

@@ -133,9 +133,9 @@ def summary(metrics: dict[str, Any], run_dir: Path, examples: Sequence[str] = ()
     signatures = {s["bleu_signature"] for c in metrics.values() if isinstance(c, dict) for s in c.values()}
     lines += [f"BLEU is     {signature}" for signature in sorted(signatures)]
     minutes, seconds = divmod(round(metrics["seconds"]), 60)
-    command = "python scripts/translate.py" if Path(sys.argv[0]).name == "train.py" else "seq2seq translate"
-    if Path(sys.argv[0]).parent.name == "cli":  # `seq2seq train` puts its own module there
-        command = "seq2seq translate"
+    started = Path(sys.argv[0])  # train.py of a clone, or the module of `seq2seq train`
+    in_clone = started.name == "train.py" and started.parent.name != "cli"
+    command = "python scripts/translate.py" if in_clone else "seq2seq translate"
     run_dir = from_here(run_dir)
     lines += [
         f"time        {minutes}:{seconds:02d}",

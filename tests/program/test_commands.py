@@ -44,9 +44,7 @@ def test_every_choice_of_a_group_trains(group, choice, tmp_path, program):
     if group == "averaging" and choice == "ema":
         more = ["ema_decay=0.9"]
     tiny = [each for each in TINY if not (group == "scheduler" and each.startswith("scheduler."))]
-    if group == "attention" and choice == "dot":
-        more = ["decoder=luong"]
-    done = program(*tiny, f"{group}={choice}", *more, "callbacks.attention=null", cwd=tmp_path)
+    done = program(*tiny, f"{group}={choice}", *more, cwd=tmp_path)
     assert done.status == 0, done.text
     scores = json.loads((tmp_path / "runs/baseline/debug_fast/metrics.json").read_text())
     assert 0 <= scores["test"]["greedy"]["bleu"] <= 100
@@ -198,5 +196,6 @@ def test_a_training_from_python_and_its_scores(tmp_path, monkeypatch):
         "data.validation.fraction=0.2", "device=cpu", source=source, target=target,
     )  # fmt: skip
     assert run.metrics["finished"]
+    assert "<script" in run.attention("a1 b1 .", "B1 A1 .")._repr_html_()
     (found,) = seq2seq.load(run.folder).translate(["a1 b1 ."])
     assert found.source_tokens[:3] == ("a1", "b1", ".")

@@ -1,98 +1,23 @@
 """What users of Hydra and Lightning try first, typed as they type it."""
 
 import json
+import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 import torch
 
 from tests.conftest import ROOT, TINY
 
-PARTS = '''
-"""Parts of the user's own."""
-import torch
-from lightning.pytorch.callbacks import Callback
-from lightning.pytorch.loggers import CSVLogger
-from torch import nn
-from seq2seq.attention import AdditiveScore
-from seq2seq.data import Splits, Tokenizer, TranslationDataModule
-from seq2seq.models.decoder import Decoder
-from seq2seq.models.layers import Bridge
-
-
-class Cosine(nn.Module):
-    needs_equal_sizes = True
-
-    def __init__(self, query_size, key_size, sharpness=5.0):
-        super().__init__()
-        self.sharpness = sharpness
-
-    def forward(self, queries, keys, projected_keys=None):
-        return self.sharpness * nn.functional.normalize(queries, dim=-1) @ nn.functional.normalize(keys, dim=-1).mT
-
-
-class Convolution(nn.Module):
-    def __init__(self, input_size, hidden_size=16, width=3):
-        super().__init__()
-        self.output_size = self.summary_size = hidden_size
-        self.layer = nn.Conv1d(input_size, hidden_size, width, padding=width // 2)
-
-    def forward(self, embedded, lengths):
-        states = torch.relu(self.layer(embedded.mT)).mT
-        mask = torch.arange(states.shape[1]) < lengths.unsqueeze(1)
-        states = states * mask.unsqueeze(-1)
-        return states, states.sum(1) / lengths.unsqueeze(1)
-
-
-class OneCell(Decoder):
-    def __init__(self, embedding, memory_size, summary_size, *, attention, tie_output=False, hidden_size=16):
-        super().__init__()
-        self.embedding = embedding
-        self.attention = attention(query_size=hidden_size, memory_size=memory_size)
-        self.cell = nn.GRUCell(embedding.embedding_dim + memory_size, hidden_size)
-        self.bridge = Bridge("linear", summary_size, hidden_size, 1)
-        self.output = nn.Linear(hidden_size, embedding.num_embeddings)
-
-    def step(self, tokens, state, memory):
-        hidden, *of_attention = state
-        context, weights, of_attention = self.attention(hidden, memory, tuple(of_attention))
-        hidden = self.cell(torch.cat([self.embedding(tokens), context], dim=-1), hidden)
-        return hidden, (hidden, *of_attention), weights
-
-
-def halving(optimizer, every=3):
-    return torch.optim.lr_scheduler.StepLR(optimizer, every, gamma=0.5)
-
-
-class Shout(Callback):
-    def __init__(self, word="HEARD"):
-        self.word = word
-
-    def on_train_start(self, trainer, module):
-        print(self.word)
-
-
-class Letters(TranslationDataModule):
-    def read(self):
-        from seq2seq.data import SentencePair
-        pairs = [SentencePair(f"{a} {b}", f"{b} {a}") for a in "abcdef" for b in "ghijkl"]
-        return Splits(pairs[:30], pairs[30:])
-
-
-class Halves(Tokenizer):
-    def split(self, text):
-        return [part for word in text.split() for part in (word[: len(word) // 2], word[len(word) // 2 :]) if part]
-
-    def join(self, tokens):
-        return " ".join(tokens)
-
-
+BROKEN = """
 class Broken(Convolution):
     def forward(self, embedded, lengths):
         return super().forward(embedded[..., :-1], lengths)
-'''
+"""
+DOCS = (ROOT / "docs/extending.md").read_text(encoding="utf-8")
+PARTS = "\n".join([*re.findall(r"```python\n(.*?)```", DOCS, re.DOTALL), BROKEN])
+"""Parts of the user's own: those of the docs, and one that fails."""
 
 
 @pytest.fixture
@@ -296,31 +221,3 @@ def test_a_sweep_of_jobs_of_two_processes(here):
     assert finished(here, "run-1")
     assert finished(here, "run-2")
     assert not (here / "runs" / "multirun").exists()
-
-
-def test_twenty_lines_of_python_train(tmp_path):
-    from functools import partial
-
-    import lightning.pytorch as pl
-
-    from seq2seq.attention import AdditiveScore, Attention
-    from seq2seq.data import PairsCorpus
-    from seq2seq.models import BahdanauDecoder, GRUEncoder, build_model
-    from seq2seq.training import TranslationModule
-
-    pairs = [(f"a {n} b", f"b {n} a") for n in range(40)]
-    data = PairsCorpus(train=pairs, fraction=0.2, batch_size=8)
-    data.setup()
-    attention = partial(Attention, score=partial(AdditiveScore, hidden_size=8))
-    model = build_model(
-        encoder=partial(GRUEncoder, hidden_size=8),
-        decoder=partial(BahdanauDecoder, hidden_size=16, attention=attention),
-        source_vocab_size=data.source_tokenizer.vocab_size,
-        target_vocab_size=data.target_tokenizer.vocab_size,
-        embedding_size=8,
-    )
-    trainer = pl.Trainer(max_epochs=2, default_root_dir=tmp_path, logger=False, enable_progress_bar=False,
-                         enable_model_summary=False, accelerator="cpu", num_sanity_val_steps=0)  # fmt: skip
-    trainer.fit(TranslationModule(model), datamodule=data)
-    assert 0 < float(trainer.callback_metrics["val/loss"]) < 5
-    assert Path(trainer.checkpoint_callback.best_model_path).is_file()

@@ -115,6 +115,15 @@ def test_a_finished_run_says_so_with_its_scores_and_a_longer_one_goes_on(program
     assert "is finished" not in done.text
 
 
+def test_overwrite_removes_what_a_run_wrote_and_nothing_else(program, tiny_run, tmp_path):
+    shutil.copytree(tiny_run, tmp_path / "run")
+    (tmp_path / "run" / "notes.txt").write_text("mine")
+    (tmp_path / "run" / "predictions" / "old.txt").write_text("of the run before")
+    program(*TINY, "seed=2", "overwrite=true", f"hydra.run.dir={tmp_path / 'run'}", cwd=tmp_path, check=0)
+    assert (tmp_path / "run" / "notes.txt").read_text() == "mine"
+    assert not (tmp_path / "run" / "predictions" / "old.txt").exists()
+
+
 def test_an_option_that_hydra_does_not_have_is_named(here, program):
     done = program("--max_epochs", "3", cwd=here, check=2)
     assert "unrecognized arguments: --max_epochs" in done.text.splitlines()[-1]

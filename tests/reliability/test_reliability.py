@@ -26,11 +26,17 @@ RUN = (
 
 
 def series(folder):
-    """Every scalar but the speed: tag -> (step, value)."""
-    events = EventAccumulator(str(folder), size_guidance={"scalars": 0})
+    """Every scalar but the speed: tag -> (step, value); and the steps of records, texts and images."""
+    events = EventAccumulator(str(folder), size_guidance={"scalars": 0, "tensors": 0, "images": 0})
     events.Reload()
     tags = [tag for tag in events.Tags()["scalars"] if "second" not in tag and not tag.startswith("lr")]
-    return {tag: [(each.step, each.value) for each in events.Scalars(tag)] for tag in tags}
+    found = {tag: [(each.step, each.value) for each in events.Scalars(tag)] for tag in tags}
+    steps = {f"record {tag}": [each.step for each in events.Tensors(tag)] for tag in events.Tags()["tensors"]}
+    return (
+        found
+        | steps
+        | {f"image {tag}": [e.step for e in events.Images(tag)] for tag in events.Tags()["images"]}
+    )
 
 
 def assert_same_result(whole, other):
@@ -80,6 +86,37 @@ def test_a_killed_run_continues_to_the_same_result(whole, launch, tmp_path, seed
     folder, seconds = whole
     killed_until_done(launch, tmp_path, seconds, signal.SIGKILL, seed)
     assert_same_result(folder, tmp_path / "runs/baseline/run")
+
+
+KILL = """
+import os, signal
+from lightning.pytorch.callbacks import Callback
+
+class Kill(Callback):
+    def setup(self, trainer, module, stage):
+        hook, step = os.environ.get("KILL_AT", "setup 0").split()
+        def kill(*_):
+            if trainer.global_step == int(step) and not trainer.sanity_checking:
+                os.kill(os.getpid(), signal.SIGKILL)
+        if hook != "setup":
+            setattr(self, hook, kill)
+"""
+
+
+@pytest.mark.parametrize(
+    "moment",
+    [
+        "on_train_batch_start 3",  # something is logged, and there is no checkpoint yet
+        "on_validation_start 20",  # after the last batch of an epoch, a step of the periodic checkpoint
+        "on_train_epoch_start 20",  # after the checkpoint at the end of an epoch
+    ],
+)
+def test_a_run_that_is_killed_at_a_border_continues_to_the_same_result(whole, program, tmp_path, moment):
+    (tmp_path / "kill.py").write_text(KILL)
+    run = [*RUN, "name=run", "+callbacks.kill._target_=kill.Kill"]
+    assert program(*run, cwd=tmp_path, KILL_AT=moment).status == -signal.SIGKILL
+    program(*run, cwd=tmp_path, check=0)
+    assert_same_result(whole[0], tmp_path / "runs/baseline/run")
 
 
 @pytest.mark.long

@@ -122,7 +122,10 @@ def _every_head(model: Seq2Seq, source: SourceBatch, written: Sequence[tuple[int
     return torch.stack(steps, dim=2)
 
 
-def force_pairs(folder: str | Path, pairs: Sequence[SentencePair]) -> list[Translation]:
+def force_pairs(
+    folder: str | Path, pairs: Sequence[SentencePair], *, trust_custom_code: bool = False
+) -> list[Translation]:
     """Return given translations with their scores and attention, by the model of a folder."""
     size = BatchSize(sentences=None, tokens=4096)
-    return force_translate(load_attending(folder), pairs, device=torch.device("cpu"), batch_size=size)
+    saved = load_attending(folder, trust_custom_code=trust_custom_code)
+    return force_translate(saved, pairs, device=torch.device("cpu"), batch_size=size)

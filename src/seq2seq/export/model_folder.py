@@ -126,13 +126,13 @@ def load_model_folder(path: str | Path, *, trust_custom_code: bool = False) -> S
     return SavedModel(model.eval(), source, target, limits)
 
 
-def load_attending(path: str | Path) -> SavedModel:
+def load_attending(path: str | Path, *, trust_custom_code: bool = False) -> SavedModel:
     """Read a model folder whose model has attention.
 
     Raises:
         InputError: As `load_model_folder`; or the model has no attention.
     """
-    saved = load_model_folder(path)
+    saved = load_model_folder(path, trust_custom_code=trust_custom_code)
     if not saved.model.decoder.attends:
         raise InputError(f"{path} has no attention: its decoder is {type(saved.model.decoder).__name__}")
     return saved

@@ -14,7 +14,6 @@ from seq2seq.training.module import TranslationModule
 from seq2seq.training.schedules import warmup_constant, warmup_cosine, warmup_ema
 
 __all__ = [
-    "AttentionLogger", "DurableCheckpointIO", "EpochLines", "EpochMean", "PeriodicCheckpoint", "ResumeState", "StopOnSignal",
-    "TranslationModule", "TranslationSamples", "warmup_constant", "warmup_cosine",
-    "warmup_ema",
+    "AttentionLogger", "DurableCheckpointIO", "EpochLines", "EpochMean", "PeriodicCheckpoint", "ResumeState",
+    "StopOnSignal", "TranslationModule", "TranslationSamples", "warmup_constant", "warmup_cosine", "warmup_ema",
 ]  # fmt: skip

@@ -89,8 +89,7 @@ class TranslationSamples(Callback):
 class ResumeState(Callback):
     """Keep the states of the random number generators, which Lightning leaves out of checkpoints.
 
-    What was logged before a checkpoint is written out with it: a run that is killed continues from the checkpoint
-    and does not log it again. The states are set in `on_train_start`: Lightning draws random numbers between loading a checkpoint and the
+    They are set in `on_train_start`: Lightning draws random numbers between loading a checkpoint and the
     first batch.
     """
 
@@ -109,13 +108,6 @@ class ResumeState(Callback):
         if torch.cuda.is_available():
             state["cuda"] = torch.cuda.get_rng_state()
         return state
-
-    def on_save_checkpoint(
-        self, trainer: pl.Trainer, pl_module: pl.LightningModule, checkpoint: dict[str, Any]
-    ) -> None:
-        """Write out what the loggers hold in memory."""
-        for logger in trainer.loggers:
-            logger.save()
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Keep the states for the start of training."""
