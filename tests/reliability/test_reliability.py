@@ -31,7 +31,8 @@ def series(folder):
     events.Reload()
     tags = [tag for tag in events.Tags()["scalars"] if "second" not in tag and not tag.startswith("lr")]
     found = {tag: [(each.step, each.value) for each in events.Scalars(tag)] for tag in tags}
-    steps = {f"record {tag}": [each.step for each in events.Tensors(tag)] for tag in events.Tags()["tensors"]}
+    # sets: this reader of TensorBoard's purges scalars and images that were written again, not tensors
+    steps = {f"record {tag}": {each.step for each in events.Tensors(tag)} for tag in events.Tags()["tensors"]}
     return (
         found
         | steps
