@@ -19,7 +19,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, NotRequired, TypedDict, TypeVar
+from types import SimpleNamespace
+from typing import Any
 
 import yaml
 
@@ -30,7 +31,6 @@ FOLDER = Path(__file__).parent
 
 # --- inflection ---
 
-
 ENGLISH_SIBILANT = re.compile(r"(s|x|ch|sh)$")
 CONSONANT_Y = re.compile(r"([^aeiou])y$")
 ENGLISH_VOWEL = re.compile(r"[aeiou]")
@@ -38,16 +38,9 @@ ENGLISH_VOWEL = re.compile(r"[aeiou]")
 
 def english_s(word: str) -> str:
     """Plural of a noun, or third person of a verb."""
-    if word.endswith("o") and word != "piano":
-        return f"{word}es"
-    if ENGLISH_SIBILANT.search(word):
+    if (word.endswith("o") and word != "piano") or ENGLISH_SIBILANT.search(word):
         return f"{word}es"
     return CONSONANT_Y.sub(r"\1ie", word) + "s"
-
-
-def english_past(word: str) -> str:
-    """Past of a regular verb."""
-    return CONSONANT_Y.sub(r"\1i", word).removesuffix("e") + "ed"
 
 
 def english_article(next_word: str) -> str:
@@ -64,17 +57,6 @@ def french_plural(word: str) -> str:
     if word.endswith("al"):
         return word.removesuffix("al") + "aux"
     return f"{word}s"
-
-
-def french_feminine(word: str) -> str:
-    """Feminine of a regular adjective."""
-    return word if word.endswith("e") else f"{word}e"
-
-
-def french_er_verb(infinitive: str) -> list[str]:
-    """[je, il, nous, vous, ils, participle] of a regular verb in -er."""
-    stem = infinitive.removesuffix("er")
-    return [f"{stem}{ending}" for ending in ("e", "e", "ons", "ez", "ent", "é")]
 
 
 # --- the lexicon ---
@@ -110,18 +92,10 @@ class Adjective:
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """A verb.
+    """A verb: English base and third person; French infinitive, je, il, nous, vous, ils, and participle.
 
-    Attributes:
-        base: English infinitive.
-        third: English third person singular.
-        infinitive: French infinitive.
-        finite: French je, il, nous, vous, ils.
-        participle: French past participle.
-        past: English past; None where the verb is not used in the past.
-        negative: English negative (modals), or None.
-        kinds: kinds of nouns that it takes as its object.
-        preposition: what stands before the object, in both languages; None for a direct object.
+    `past` and `negative` (of modals) are English; None where there is none. `kinds` are those of the nouns
+    that it takes as its object, `preposition` what stands before the object in both languages.
     """
 
     base: str
@@ -135,72 +109,34 @@ class Verb:
     preposition: tuple[str, str] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Determiner:
-    """A determiner: English (singular, plural); French (masculine, feminine, plural)."""
-
-    name: str
-    source: tuple[str | None, str | None]
-    target: tuple[str | None, str | None, str | None]
-    weight: float
-
-
-@dataclass(frozen=True, slots=True)
-class Lexicon:
-    """All words of the grammar. The plain mappings are English -> French."""
-
-    nouns: tuple[Noun, ...]
-    names: tuple[tuple[str, bool], ...]
-    adjectives: tuple[Adjective, ...]
-    transitive: tuple[Verb, ...]
-    prepositional: tuple[Verb, ...]
-    intransitive: tuple[Verb, ...]
-    modals: tuple[Verb, ...]
-    auxiliaries: dict[str, Verb]
-    determiners: tuple[Determiner, ...]
-    pronouns: dict[str, dict[str, Any]]
-    clitics: dict[str, dict[str, str]]
-    adverbs: dict[str, str]
-    times: dict[str, dict[str, str]]
-    places: dict[str, str]
-
-
-def load_lexicon(path: Path) -> Lexicon:
-    """Read lexicon.yaml."""
+def load_lexicon(path: Path) -> SimpleNamespace:
+    """Read lexicon.yaml; pronouns, clitics, adverbs, times and places stay English -> French."""
     data = yaml.safe_load(path.read_text(encoding="utf-8"))
     conjugation, verbs = data["conjugation"], data["verbs"]
-
-    def rows(group: str) -> tuple[Verb, ...]:
-        make = _prepositional if group == "prepositional" else _verb
-        return tuple(
+    lexicon = SimpleNamespace(**data)  # of determiners: English singular and plural; French m., f., plural
+    lexicon.nouns = list(_nouns(data["nouns"]))
+    lexicon.names = [(n, gender == "f") for gender, names in data["names"].items() for n in names]
+    lexicon.adjectives = list(_adjectives(data["adjectives"], data["adjective_classes"]))
+    lexicon.transitive, lexicon.prepositional = (
+        [
             make(source, target, conjugation, frozenset(row["objects"]))
             for row in verbs[group]
             for source, target in row["verbs"].items()
-        )
-
-    return Lexicon(
-        nouns=tuple(_nouns(data["nouns"])),
-        names=tuple((n, gender == "f") for gender, names in data["names"].items() for n in names),
-        adjectives=tuple(_adjectives(data["adjectives"], data["adjective_classes"])),
-        transitive=rows("transitive"),
-        prepositional=rows("prepositional"),
-        intransitive=tuple(
-            _verb(source, target, conjugation)
-            for row in verbs["intransitive"]
-            for source, target in row.items()
-        ),
-        modals=tuple(_modal(source, row, conjugation) for source, row in data["modals"].items()),
-        auxiliaries={name: _verb(name, name, conjugation) for name in ("être", "avoir", "aller")},
-        determiners=tuple(
-            Determiner(name, tuple(row["source"]), tuple(row["target"]), row["weight"])
-            for name, row in data["determiners"].items()
-        ),
-        pronouns=data["pronouns"],
-        clitics=data["clitics"],
-        adverbs=data["adverbs"],
-        times=data["times"],
-        places=data["places"],
+        ]
+        for group, make in (("transitive", _verb), ("prepositional", _prepositional))
     )
+    lexicon.intransitive = [
+        _verb(*words, conjugation) for row in verbs["intransitive"] for words in row.items()
+    ]
+    lexicon.modals = [
+        replace(
+            _verb(source, row["target"], conjugation), third=row["third"], past=None, negative=row["negative"]
+        )
+        for source, row in data["modals"].items()
+    ]
+    lexicon.auxiliaries = {name: _verb(name, name, conjugation) for name in ("être", "avoir", "aller")}
+    lexicon.determiners = [SimpleNamespace(name=name, **row) for name, row in data["determiners"].items()]
+    return lexicon
 
 
 def _with_default(forms: str, derive: Callable[[str], str]) -> tuple[str, str]:
@@ -213,12 +149,8 @@ def _nouns(data: dict[str, dict[str, dict[str, str]]]) -> Iterator[Noun]:
     for kind, genders in data.items():
         for gender, words in genders.items():
             for source, target in words.items():
-                yield Noun(
-                    source=_with_default(source, english_s),
-                    target=_with_default(target, french_plural),
-                    feminine=gender == "f",
-                    kind=kind,
-                )
+                forms = _with_default(source, english_s), _with_default(target, french_plural)
+                yield Noun(*forms, feminine=gender == "f", kind=kind)
 
 
 def _adjectives(
@@ -228,26 +160,16 @@ def _adjectives(
         for group, words in groups.items():
             for source, target in words.items():
                 positive, _, comparative = source.partition("/")
-                yield Adjective(
-                    source=positive,
-                    comparative=comparative or None,
-                    target=_adjective_forms(target),
-                    precedes=place == "before",
-                    kinds=frozenset(classes[group]),
-                )
-
-
-def _adjective_forms(forms: str) -> tuple[str, str, str, str, str]:
-    match forms.split("/"):
-        case [masculine]:
-            feminine = french_feminine(masculine)
-        case [masculine, feminine]:
-            pass
-        case [masculine, before_vowel, feminine, masculine_plural, feminine_plural]:
-            return masculine, before_vowel, feminine, masculine_plural, feminine_plural
-        case _:
-            raise ValueError(f"an adjective has one, two or five forms, not {forms!r}")
-    return masculine, masculine, feminine, french_plural(masculine), french_plural(feminine)
+                forms = target.split("/")  # one, two or five
+                if len(forms) < 5:
+                    masculine, feminine = (
+                        forms[0],
+                        forms[1] if forms[1:] else (forms[0] if forms[0].endswith("e") else f"{forms[0]}e"),
+                    )
+                    plurals = french_plural(masculine), french_plural(feminine)
+                    forms = [masculine, masculine, feminine, *plurals]
+                kinds = frozenset(classes[group])
+                yield Adjective(positive, comparative or None, tuple(forms), place == "before", kinds)
 
 
 def _verb(
@@ -256,17 +178,12 @@ def _verb(
     """A verb from "english[/past]"; the first English word is the one that is inflected."""
     base, _, given_past = source.partition("/")
     head, _, rest = base.partition(" ")
-    past = None if given_past == "-" else given_past or english_past(head)
-    *finite, participle = _conjugated(target, conjugation)
-    return Verb(
-        base=base,
-        third=_phrase(english_s(head), rest),
-        infinitive=target,
-        finite=tuple(finite),
-        participle=participle,
-        past=None if past is None else _phrase(past, rest),
-        kinds=kinds,
-    )
+    past = None if given_past == "-" else given_past or CONSONANT_Y.sub(r"\1i", head).removesuffix("e") + "ed"
+    stem = target.removesuffix("er")  # a regular verb
+    regular = [f"{stem}{ending}" for ending in ("e", "e", "ons", "ez", "ent", "é")]
+    *finite, participle = conjugation.get(target, regular)
+    third, past = (each and f"{each} {rest}".rstrip() for each in (english_s(head), past))
+    return Verb(base, third, target, tuple(finite), participle, past, kinds=kinds)
 
 
 def _prepositional(
@@ -280,40 +197,28 @@ def _prepositional(
     return replace(verb, preposition=(source_rest, target_rest))
 
 
-def _modal(source: str, row: dict[str, str], conjugation: dict[str, list[str]]) -> Verb:
-    verb = _verb(source, row["target"], conjugation)
-    return replace(verb, third=row["third"], past=None, negative=row["negative"])
-
-
-def _conjugated(infinitive: str, conjugation: dict[str, list[str]]) -> list[str]:
-    """[je, il, nous, vous, ils, participle]."""
-    if infinitive in conjugation:
-        return conjugation[infinitive]
-    if not infinitive.endswith("er"):
-        raise ValueError(f"conjugation of {infinitive!r} is missing")
-    return french_er_verb(infinitive)
-
-
-def _phrase(word: str, rest: str) -> str:
-    return f"{word} {rest}" if rest else word
-
-
 # --- phrases of two sides ---
 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """What verbs, adjectives and pronouns agree with.
-
-    Attributes:
-        person: 1, 2 or 3.
-        plural: number of the verb.
-        feminine: French gender.
-    """
+    """What verbs, adjectives and pronouns agree with: person, number of the verb, French gender."""
 
     person: int
     plural: bool
     feminine: bool
+
+    @property
+    def is_third_singular(self) -> bool:
+        """Whether an English verb ends in -s."""
+        return self.person == 3 and not self.plural
+
+    @property
+    def finite_index(self) -> int:
+        """Place among je, il, nous, vous, ils."""
+        return [(1, False), (3, False), (1, True), (2, True), (3, True)].index(
+            (self.person, self.plural or self.person == 2)
+        )
 
 
 Links = frozenset[tuple[int, int]]
@@ -327,14 +232,12 @@ class Phrase:
         source: English words.
         target: French words, before elision and contraction.
         links: (source index, target index) pairs.
-        possible: those of the links that are possible, not sure (Och and Ney 2003): of words that
-            have no counterpart of their own, being part of an expression that is translated as a
-            whole, or a function word that only one of the languages has.
-        agreement: of noun phrases and pronouns.
-        contents: the content words that the phrase is about, its head first.
-        verb: source indices of the main verb.
-        governed: target indices of words that only the French verb demands, such as the "besoin de"
-            of "avoir besoin de"; they are linked with the verb where the two phrases meet.
+        possible: Those of the links that are possible, not sure: of words without a counterpart of their own.
+        agreement: Of noun phrases and pronouns.
+        contents: The content words that the phrase is about, its head first.
+        verb: Source indices of the main verb.
+        governed: Target indices of words that only the French verb demands, such as the "besoin de" of
+            "avoir besoin de"; they are linked with the verb where the two phrases meet.
     """
 
     source: tuple[str, ...]
@@ -348,17 +251,6 @@ class Phrase:
 
 
 EMPTY = Phrase((), ())
-
-
-def agreement_of(phrase: Phrase) -> Agreement:
-    """Agreement of a phrase that can be a subject.
-
-    Raises:
-        ValueError: it cannot.
-    """
-    if phrase.agreement is None:
-        raise ValueError(f"{phrase.source} has no agreement")
-    return phrase.agreement
 
 
 Lexeme = Callable[[str, str], tuple[str, ...]]
@@ -399,94 +291,59 @@ def compose(source_template: str, target_template: str, slots: Mapping[str, Phra
     """
     source = _fill(source_template, "source", slots)
     target = _fill(target_template, "target", slots)
-    links, possible = _slot_links(source, target, slots)
+    phrases = {name: phrase for name, phrase in slots.items() if isinstance(phrase, Phrase)}
+    links, possible = set(), set()
+    for name in phrases.keys() & source.phrase_starts.keys() & target.phrase_starts.keys():
+        down, right = source.phrase_starts[name], target.phrase_starts[name]
+        links |= {(down + i, right + j) for i, j in phrases[name].links}
+        possible |= {(down + i, right + j) for i, j in phrases[name].possible}
     for name in source.groups.keys() & target.groups.keys():
         for i, i_sure in source.groups[name].items():
             for j, j_sure in target.groups[name].items():
                 links.add((i, j))
                 if not (i_sure and j_sure):
                     possible.add((i, j))
-    verb = _main_verb(source, slots)
-    governed = {(i, j) for i in verb for j in _governed(target, slots)}
-    return Phrase(
-        tuple(source.words),
-        tuple(target.words),
-        frozenset(links | governed),
-        frozenset(possible | governed),
-        verb=verb,
-    )
+    verb = tuple(source.groups.get("V", ()))  # the slot V, or the verb in the slot VG
+    if not verb and "VG" in source.phrase_starts and "VG" in phrases:
+        verb = tuple(source.phrase_starts["VG"] + index for index in phrases["VG"].verb)
+    demanded = [start + j for name, start in target.phrase_starts.items() for j in phrases[name].governed]
+    governed = {(i, j) for i in verb for j in demanded}
+    links, possible = frozenset(links | governed), frozenset(possible | governed)
+    return Phrase(tuple(source.words), tuple(target.words), links, possible, verb=verb)
 
 
-def _slot_links(
-    source: _Side, target: _Side, slots: Mapping[str, Phrase | Lexeme]
-) -> tuple[set[tuple[int, int]], set[tuple[int, int]]]:
-    """Links of the phrases in slots, and those of them that are possible."""
-    links, possible = set(), set()
-    for name in source.phrase_starts.keys() & target.phrase_starts.keys():
-        phrase = slots[name]
-        if isinstance(phrase, Phrase) and phrase.links:
-            down, right = source.phrase_starts[name], target.phrase_starts[name]
-            links |= {(down + i, right + j) for i, j in phrase.links}
-            possible |= {(down + i, right + j) for i, j in phrase.possible}
-    return links, possible
-
-
-def _main_verb(source: _Side, slots: Mapping[str, Phrase | Lexeme]) -> tuple[int, ...]:
-    """Source indices of the slot V, or of the verb in the slot VG."""
-    if "V" in source.groups:
-        return tuple(source.groups["V"])
-    group = slots.get("VG")
-    if "VG" not in source.phrase_starts or not isinstance(group, Phrase):
-        return ()
-    return tuple(source.phrase_starts["VG"] + index for index in group.verb)
-
-
-def _governed(target: _Side, slots: Mapping[str, Phrase | Lexeme]) -> Iterator[int]:
-    for name, start in target.phrase_starts.items():
-        phrase = slots[name]
-        if isinstance(phrase, Phrase):
-            yield from (start + index for index in phrase.governed)
-
-
-@dataclass(frozen=True, slots=True)
-class _Item:
-    """What stands between two spaces of a template; link names, each with whether it is sure."""
-
-    text: str
-    name: str
-    form: str
-    links: tuple[tuple[str, bool], ...]
+def fill(rule: Mapping[str, Any], **slots: Phrase | Lexeme) -> Phrase:
+    """Fill the templates of a rule."""
+    return compose(rule["source"], rule["target"], slots)
 
 
 @cache
-def _items(template: str) -> list[_Item]:
+def _items(template: str) -> list[tuple[str, str, str, list[tuple[str, bool]]]]:
+    """Return for each item of a template: text, name of the slot, form, and link names; True: sure."""
     items = []
     for item in template.split():
         text, _, link = item.partition(":")
         name, _, form = text.partition(".")
         labels = link.split(",") if link else [name or text]
-        links = [
-            (label.removesuffix("?") or label, label == "?" or not label.endswith("?")) for label in labels
-        ]
-        items.append(_Item(text, name, form, tuple(links)))
+        links = [(each.removesuffix("?") or each, each == "?" or not each.endswith("?")) for each in labels]
+        items.append((text, name, form, links))
     return items
 
 
 def _fill(template: str, side: str, slots: Mapping[str, Phrase | Lexeme]) -> _Side:
     filled = _Side()
-    for item in _items(template):
-        filler = slots.get(item.name)
+    for text, name, form, links in _items(template):
+        filler = slots.get(name)
         start = len(filled.words)
         if filler is None:
-            # a full stop is a word, not a form
-            filled.words.append(item.text)
+            filled.words.append(text)  # a full stop is a word, not a form
         elif isinstance(filler, Phrase):
             filled.words += filler.source if side == "source" else filler.target
-            filled.phrase_starts[item.name] = start
+            filled.phrase_starts[name] = start
             continue
         else:
-            filled.words += filler(side, item.form)
-        for label, sure in item.links:
+            filled.words += filler(side, form)
+        for label, sure in links:
             group = filled.groups.setdefault(label, {})
             for index in range(start, len(filled.words)):
                 group[index] = index == start and sure
@@ -515,10 +372,6 @@ def spell(phrase: Phrase) -> Phrase:
         if begins_with_vowel(words[index + 1]):
             word = words[index]
             words[index] = ELIDED.get(word, BEFORE_VOWEL.get(word, word))
-    return _contract(phrase, words)
-
-
-def _contract(phrase: Phrase, words: list[str]) -> Phrase:
     kept: list[str] = []
     places: list[int] = []  # of each old word among the kept ones
     for word in words:
@@ -536,27 +389,14 @@ def _contract(phrase: Phrase, words: list[str]) -> Phrase:
 # --- forms of verbs ---
 
 
-def _is_third_singular(agreement: Agreement) -> bool:
-    return agreement.person == 3 and not agreement.plural
-
-
-def _finite_index(agreement: Agreement) -> int:
-    """Place among je, il, nous, vous, ils."""
-    if agreement.person == 1:
-        return 2 if agreement.plural else 0
-    if agreement.person == 2:
-        return 3
-    return 4 if agreement.plural else 1
-
-
 def verb_forms(verb: Verb, agreement: Agreement) -> Lexeme:
     """`agree`, `base`, `past`, `not` in English; `agree`, `infinitive`, `participle` in French."""
     forms = {
-        ("source", "agree"): verb.third if _is_third_singular(agreement) else verb.base,
+        ("source", "agree"): verb.third if agreement.is_third_singular else verb.base,
         ("source", "base"): verb.base,
         ("source", "past"): verb.past,
         ("source", "not"): verb.negative,
-        ("target", "agree"): verb.finite[_finite_index(agreement)],
+        ("target", "agree"): verb.finite[agreement.finite_index],
         ("target", "infinitive"): verb.infinitive,
         ("target", "participle"): verb.participle,
     }
@@ -572,44 +412,31 @@ def verb_forms(verb: Verb, agreement: Agreement) -> Lexeme:
 
 def auxiliary(verb: Verb, agreement: Agreement) -> Lexeme:
     """The finite form of a French auxiliary."""
-    return lambda _side, _form: (verb.finite[_finite_index(agreement)],)
+    return lambda _side, _form: (verb.finite[agreement.finite_index],)
 
 
 def do(agreement: Agreement) -> Lexeme:
     """Do or does; `not`: the don' or doesn' before t."""
-    word = "does" if _is_third_singular(agreement) else "do"
+    word = "does" if agreement.is_third_singular else "do"
     return lambda _side, form: (f"{word}n'" if form == "not" else word,)
 
 
 def be(agreement: Agreement) -> Lexeme:
     """am, is or are."""
-    if agreement.person == 1 and not agreement.plural:
-        word = "am"
-    else:
-        word = "is" if _is_third_singular(agreement) else "are"
-    return lambda _side, _form: (word,)
+    first = "am" if agreement.person == 1 and not agreement.plural else "are"
+    return lambda _side, _form: ("is" if agreement.is_third_singular else first,)
 
 
 # --- random phrases, clauses and sentences ---
 
 
-T = TypeVar("T")
+Rule = dict[str, Any]
+"""A template of both languages, with a weight, and a tense and `negated` where it has a verb."""
 
-
-class Rule(TypedDict):
-    """A template of both languages."""
-
-    source: str
-    target: str
-    weight: NotRequired[float]
-    tense: NotRequired[str]
-    negated: NotRequired[bool]
-
-
-Rules = dict[str, dict[str, Rule]]
 Combination = tuple[str, str]
 """Two content words that a sentence puts together."""
 
+BEFORE = {"source": "PREPOSITION NP", "target": "PREPOSITION NP"}
 SPECIFIC = ("definite", "this", "my", "your", "his", "her", "our", "their")
 """Determiners that stay the same under negation and after "de"."""
 COUNTED = ("indefinite", "many", "several", "two", "three", "four", "five", "ten")
@@ -627,33 +454,24 @@ JOINING = ("and", "but", "because")
 
 
 class Sentences:
-    """Makes random sentences, and tells which content words each combines.
+    """Makes random sentences of words and templates, and tells which content words each combines."""
 
-    Args:
-        lexicon: the words.
-        rules: the templates of rules.yaml.
-        generator: the source of randomness.
-    """
-
-    def __init__(self, lexicon: Lexicon, rules: Rules, generator: random.Random) -> None:
+    def __init__(
+        self, lexicon: SimpleNamespace, rules: dict[str, dict[str, Rule]], generator: random.Random
+    ) -> None:
         self.lexicon, self.rules = lexicon, rules
-        self._random = generator
+        self._random, self.choice = generator, generator.choice
         self.combinations: set[Combination] = set()
         self._by_kind: dict[str, list[Noun]] = {}
         for noun in lexicon.nouns:
             self._by_kind.setdefault(noun.kind, []).append(noun)
         self._adjectives = {
-            kind: [adjective for adjective in lexicon.adjectives if kind in adjective.kinds]
-            for kind in self._by_kind
+            kind: [each for each in lexicon.adjectives if kind in each.kinds] for kind in self._by_kind
         }
 
     def chance(self, probability: float) -> bool:
         """True with a probability."""
         return self._random.random() < probability
-
-    def choice(self, options: Sequence[T]) -> T:
-        """One of the options."""
-        return self._random.choice(options)
 
     def actor(self, *, human: bool) -> tuple[Phrase, str]:
         """A pronoun, a name or a noun phrase that can act, and its kind; animals if not `human`."""
@@ -665,7 +483,11 @@ class Sentences:
         kind = "animal" if draw > 0.85 and not human else "person"
         phrase = self.noun_phrase([kind])
         if kind == "person" and self.chance(0.08):
-            phrase = self.pair(phrase, self.name())
+            rule, second = self.rules["noun_phrases"]["and"], self.name()
+            both = phrase.agreement.feminine and second.agreement.feminine
+            joined = fill(rule, NP=phrase, SECOND=second)
+            agreement = Agreement(3, plural=True, feminine=both)
+            phrase = replace(joined, agreement=agreement, contents=phrase.contents)
         return phrase, kind
 
     def pronoun(self) -> Phrase:
@@ -679,41 +501,26 @@ class Sentences:
         word, feminine = self.choice(self.lexicon.names)
         return replace(word_pair(word, word), agreement=Agreement(3, plural=False, feminine=feminine))
 
-    def pair(self, first: Phrase, second: Phrase) -> Phrase:
-        """Two phrases joined by "and"; feminine only where both are."""
-        rule = self.rules["noun_phrases"]["and"]
-        joined = compose(rule["source"], rule["target"], {"NP": first, "SECOND": second})
-        feminine = agreement_of(first).feminine and agreement_of(second).feminine
-        return replace(
-            joined, agreement=Agreement(3, plural=True, feminine=feminine), contents=first.contents
-        )
-
     def noun_phrase(
         self, kinds: Collection[str], determiners: Sequence[str] | None = None, *, bare: bool = False
     ) -> Phrase:
-        """A determiner, adjectives and a noun of one of the kinds.
-
-        Args:
-            kinds: kinds of nouns.
-            determiners: their names; None for all.
-            bare: without adjectives and complements.
-        """
+        """A determiner (None: any), adjectives unless `bare`, and a noun of one of the kinds."""
         kind = self.choice(sorted(kinds))
         noun = self.choice(self._by_kind[kind])
-        determiner, plural = self._determiner(determiners)
-        pre, post = (None, None) if bare else self._pick_adjectives(kind)
-        phrase = self._assemble(noun, determiner, pre, post, plural=plural)
-        if kind == "part":
-            phrase = self._with_owner(phrase)
-        return phrase
-
-    def _determiner(self, names: Sequence[str] | None) -> tuple[Determiner, bool]:
-        """A determiner, and whether it is used in the plural."""
-        allowed = [d for d in self.lexicon.determiners if names is None or d.name in names]
+        allowed = [d for d in self.lexicon.determiners if determiners is None or d.name in determiners]
         determiner = self._random.choices(allowed, [d.weight for d in allowed])[0]
-        if determiner.source[0] is None or determiner.source[1] is None:
-            return determiner, determiner.source[0] is None
-        return determiner, self.chance(0.3)
+        plural = determiner.source[0] is None
+        if None not in determiner.source:
+            plural = self.chance(0.3)
+        pre, post = (None, None) if bare else self._pick_adjectives(kind)
+        phrase = self._assemble(noun, determiner, pre, post, plural)
+        if kind != "part":
+            return phrase
+        owner = self.noun_phrase(["place"], ("definite", "this", "my", "your", "our"), bare=True)
+        rule = self.rules["noun_phrases"]["part"]
+        joined = fill(rule, NP=phrase, OWNER=owner)
+        contents = (phrase.contents[0], owner.contents[0], *phrase.contents[1:])
+        return replace(joined, agreement=phrase.agreement, contents=contents)
 
     def _pick_adjectives(self, kind: str) -> tuple[Adjective | None, Adjective | None]:
         """At most one adjective before and one after the French noun."""
@@ -727,45 +534,39 @@ class Sentences:
     def _assemble(
         self,
         noun: Noun,
-        determiner: Determiner,
+        determiner: SimpleNamespace,
         pre: Adjective | None,
         post: Adjective | None,
-        *,
         plural: bool,
     ) -> Phrase:
         agreement = Agreement(3, plural=plural, feminine=noun.feminine)
         noun_words = word_pair(noun.source[plural], noun.target[plural])
+        slots = {"NOUN": noun_words}
+        for name, adjective, next_word in (("PRE", pre, noun_words.target[0]), ("POST", post, "")):
+            slots[name] = EMPTY
+            if adjective is not None:
+                form = adjective.form(plural=plural, feminine=noun.feminine)
+                if next_word and not plural and not noun.feminine and begins_with_vowel(next_word):
+                    form = adjective.target[1]
+                slots[name] = linked((adjective.source,), (form,))
         # English puts both adjectives before the noun, those of size and age first
-        slots = {
-            "NOUN": noun_words,
-            "PRE": _attributive(pre, agreement, noun_words.target[0]),
-            "POST": _attributive(post, agreement, ""),
-        }
         next_source = (slots["PRE"].source + slots["POST"].source + noun_words.source)[0]
-        slots["DET"] = _determiner_words(determiner, agreement, next_source, pre=pre)
+        source = determiner.source[plural] or ""
+        target = determiner.target[2 if plural else int(noun.feminine)] or ""
+        if determiner.name == "indefinite":
+            source = source if plural else english_article(next_source)
+            # "des" becomes "de" before an adjective that precedes its noun
+            target = "de" if plural and pre is not None else target
+        slots["DET"] = word_pair(source, target)
         rule = self.rules["noun_phrases"]["noun"]
-        phrase = compose(rule["source"], rule["target"], slots)
+        phrase = fill(rule, **slots)
         adjectives = tuple(adjective.source for adjective in (pre, post) if adjective)
         return replace(phrase, agreement=agreement, contents=(noun.source[0], *adjectives))
 
-    def _with_owner(self, phrase: Phrase) -> Phrase:
-        owner = self.noun_phrase(["place"], ("definite", "this", "my", "your", "our"), bare=True)
-        rule = self.rules["noun_phrases"]["part"]
-        joined = compose(rule["source"], rule["target"], {"NP": phrase, "OWNER": owner})
-        return replace(
-            joined,
-            agreement=phrase.agreement,
-            contents=(phrase.contents[0], owner.contents[0], *phrase.contents[1:]),
-        )
-
     def predicate(self, kind: str, subject: Phrase, *, compared: bool = False) -> Adjective:
         """An adjective that can be said of a subject of a kind, other than those it has."""
-        fitting = [
-            adjective
-            for adjective in self._adjectives[kind]
-            if (adjective.comparative or not compared) and adjective.source not in subject.contents
-        ]
-        return self.choice(fitting)
+        fitting = [each for each in self._adjectives[kind] if each.comparative or not compared]
+        return self.choice([each for each in fitting if each.source not in subject.contents])
 
     # --- clauses ---
 
@@ -776,15 +577,13 @@ class Sentences:
         name = self._random.choices(names, [rules[name]["weight"] for name in names])[0]
         return name, rules[name]
 
-    def note(self, head: str | None, *others: str) -> None:
+    def note(self, head: str, *others: str) -> None:
         """Remember which content words come together."""
-        if head is not None:
-            self.combinations.update((head, other) for other in others)
+        self.combinations.update((head, other) for other in others)
 
     def noted(self, phrase: Phrase) -> Phrase:
         """The phrase itself, its combinations noted."""
-        if phrase.contents:
-            self.note(*phrase.contents)
+        self.note(*phrase.contents or ("",))
         return phrase
 
     def clause(self, *, plain: bool = False) -> Phrase:
@@ -819,55 +618,38 @@ class Sentences:
     ) -> Phrase:
         """A clause around a verb."""
         subject = subject or self.subject(plain=False, human=is_human(verb))[0]
-        group = self._verb_group(verb, clitic)
+        allowed = [
+            name
+            for name, each in self.rules["verb_groups"].items()
+            if (not clitic.source or "CLITIC" in each["source"]) and (each["tense"] != "past" or verb.past)
+        ]
+        group = self.weighted("verb_groups", allowed)[1]
         target = EMPTY
         if verb.kinds and not clitic.source:
             target = self.object(verb, negated=group.get("negated", False))
         self.note(*subject.contents[:1], verb.base)
         place, time = self.circumstances(group["tense"])
-        slots: dict[str, Phrase | Lexeme] = {
-            "SUBJECT": subject,
-            "VG": self.filled_group(group, verb, subject, clitic),
-            "OBJECT": target,
-            "PLACE": place,
-            "TIME": time,
-        }
-        return compose(rule["source"], rule["target"], slots)
-
-    def _verb_group(self, verb: Verb, clitic: Phrase) -> Rule:
-        allowed = [
-            name
-            for name, rule in self.rules["verb_groups"].items()
-            if (not clitic.source or "CLITIC" in rule["source"])
-            and (rule["tense"] != "past" or verb.past is not None)
-        ]
-        return self.weighted("verb_groups", allowed)[1]
+        words = self.filled_group(group, verb, subject, clitic)
+        return fill(rule, SUBJECT=subject, VG=words, OBJECT=target, PLACE=place, TIME=time)
 
     def filled_group(self, group: Rule, verb: Verb, subject: Phrase, clitic: Phrase) -> Phrase:
         """A verb group around a verb."""
-        agreement = agreement_of(subject)
+        agreement = subject.agreement
         slots = self.verb_slots(verb, agreement, clitic)
         if "M.not" in group["source"]:
             modals = [modal for modal in self.lexicon.modals if modal.negative]
             slots["M"] = verb_forms(self.choice(modals), agreement)
-        return compose(group["source"], group["target"], slots)
+        return fill(group, **slots)
 
     def verb_slots(self, verb: Verb, agreement: Agreement, clitic: Phrase) -> dict[str, Phrase | Lexeme]:
         """What the verb slots of a rule are filled with."""
         adverb = EMPTY
         if self.chance(0.2):
             adverb = word_pair(*self.choice(list(self.lexicon.adverbs.items())))
-        auxiliaries = self.lexicon.auxiliaries
-        return {
-            "V": verb_forms(verb, agreement),
-            "M": verb_forms(self.choice(self.lexicon.modals), agreement),
-            "CLITIC": clitic,
-            "ADVERB": adverb,
-            "DO": do(agreement),
-            "BE": be(agreement),
-            "AVOIR": auxiliary(auxiliaries["avoir"], agreement),
-            "ALLER": auxiliary(auxiliaries["aller"], agreement),
-        }
+        avoir, aller = (auxiliary(self.lexicon.auxiliaries[name], agreement) for name in ("avoir", "aller"))
+        modal = verb_forms(self.choice(self.lexicon.modals), agreement)
+        slots = {"V": verb_forms(verb, agreement), "M": modal, "CLITIC": clitic, "ADVERB": adverb}
+        return slots | {"DO": do(agreement), "BE": be(agreement), "AVOIR": avoir, "ALLER": aller}
 
     def object(self, verb: Verb, *, negated: bool) -> Phrase:
         """A noun phrase that the verb takes, with the verb's preposition."""
@@ -877,8 +659,7 @@ class Sentences:
         if verb.preposition is None:
             return phrase
         preposition = word_pair(*verb.preposition)
-        slots = {"PREPOSITION": preposition, "NP": phrase}
-        composed = compose("PREPOSITION NP", "PREPOSITION NP", slots)
+        composed = fill(BEFORE, PREPOSITION=preposition, NP=phrase)
         if preposition.source:
             return composed
         return replace(composed, governed=tuple(range(len(preposition.target))))
@@ -895,24 +676,17 @@ class Sentences:
     def _place(self) -> Phrase:
         preposition = word_pair(*self.choice(list(self.lexicon.places.items())))
         where = self.noun_phrase(["place"], SPECIFIC, bare=self.chance(0.7))
-        slots = {"PREPOSITION": preposition, "NP": self.noted(where)}
-        return compose("PREPOSITION NP", "PREPOSITION NP", slots)
+        return fill(BEFORE, PREPOSITION=preposition, NP=self.noted(where))
 
     def clitic(self, verb: Verb, subject: Phrase) -> Phrase:
         """An object pronoun that the verb takes; "it" alone is masculine."""
         table = self.lexicon.clitics["person" if verb.kinds == {"person"} else "other"]
-        words = [word for word in table if (subject.source[0], word) not in SAME_PERSON]
-        word = self.choice(words)
+        word = self.choice([word for word in table if (subject.source[0], word) not in SAME_PERSON])
         return word_pair(word, table[word])
 
     def _existential(self, rule: Rule) -> Phrase:
         phrase = self.noted(self.noun_phrase(CAN_SEE, COUNTED))
-        slots: dict[str, Phrase | Lexeme] = {
-            "BE": be(agreement_of(phrase)),
-            "NP": phrase,
-            "PLACE": self._place(),
-        }
-        return compose(rule["source"], rule["target"], slots)
+        return fill(rule, BE=be(phrase.agreement), NP=phrase, PLACE=self._place())
 
     def _copula(self, name: str, rule: Rule) -> Phrase:
         compared = name in {"comparative", "equal"}
@@ -930,37 +704,33 @@ class Sentences:
     def said(self, rule: Rule, subject: Phrase, adjective: Adjective, other: Phrase) -> Phrase:
         """Say an adjective of a subject."""
         self.note(*subject.contents[:1], adjective.source)
-        agreement = agreement_of(subject)
-        slots: dict[str, Phrase | Lexeme] = {
-            "SUBJECT": subject,
-            "BE": be(agreement),
-            "ETRE": auxiliary(self.lexicon.auxiliaries["être"], agreement),
-            "ADJECTIVE": _predicative(adjective, agreement),
-            "NP": other,
-        }
-        return compose(rule["source"], rule["target"], slots)
+        agreement = subject.agreement
+
+        def form(side: str, name: str) -> tuple[str, ...]:
+            if side == "target":
+                return (adjective.form(plural=agreement.plural, feminine=agreement.feminine),)
+            return (adjective.comparative or adjective.source if name == "comparative" else adjective.source,)
+
+        etre = auxiliary(self.lexicon.auxiliaries["être"], agreement)
+        return fill(rule, SUBJECT=subject, BE=be(agreement), ETRE=etre, ADJECTIVE=form, NP=other)
 
     def _relative(self, noun: Phrase, kind: str) -> Phrase:
         """A noun phrase with a relative clause."""
         verbs = [verb for verb in self.lexicon.transitive if verb.kinds != {"part"}]
         if self.chance(0.5):
-            fitting = [v for v in verbs if kind == "person" or not is_human(v)]
-            verb = self.choice(fitting)
+            verb = self.choice([v for v in verbs if kind == "person" or not is_human(v)])
             self.note(noun.contents[0], verb.base)
-            slots: dict[str, Phrase | Lexeme] = {
-                "NP": noun,
-                "REL": lambda _side, _form: ("who" if kind == "person" else "that",),
-                "V": verb_forms(verb, agreement_of(noun)),
-                "OBJECT": self.object(verb, negated=False),
-            }
-            rule = self.rules["noun_phrases"]["who"]
+            pronoun = "who" if kind == "person" else "that"
+            slots = {"REL": lambda _side, _form: (pronoun,), "OBJECT": self.object(verb, negated=False)}
+            phrase = fill(
+                self.rules["noun_phrases"]["who"], NP=noun, V=verb_forms(verb, noun.agreement), **slots
+            )
         else:
             verb = self.choice([verb for verb in verbs if kind in verb.kinds])
             self.note(verb.base, noun.contents[0])
             subject = self.pronoun() if self.chance(0.5) else self.name()
-            slots = {"NP": noun, "SUBJECT": subject, "V": verb_forms(verb, agreement_of(subject))}
-            rule = self.rules["noun_phrases"]["whom"]
-        phrase = compose(rule["source"], rule["target"], slots)
+            words = verb_forms(verb, subject.agreement)
+            phrase = fill(self.rules["noun_phrases"]["whom"], NP=noun, SUBJECT=subject, V=words)
         return replace(phrase, agreement=noun.agreement, contents=noun.contents)
 
     # --- sentences ---
@@ -968,12 +738,17 @@ class Sentences:
     def sentence(self, num_clauses: int = 1) -> tuple[Phrase, set[Combination]]:
         """A sentence before French spelling, and the pairs of content words it combines.
 
-        Args:
-            num_clauses: clauses that are joined; 1: a sentence as any rule makes it.
+        With one clause a sentence as any rule makes it.
         """
         self.combinations = set()
         if num_clauses > 1:
-            return self._chain(num_clauses), self.combinations
+            phrase = self.clause(plain=True)
+            for place in range(1, num_clauses):  # each is joined to those after it
+                _, rule = self.weighted("sentences", JOINING)
+                if place < num_clauses - 1:
+                    rule = {side: rule[side].removesuffix(" .") for side in ("source", "target")}
+                phrase = self._join(rule, self.clause(plain=True), phrase)
+            return phrase, self.combinations
         name, rule = self.weighted("sentences")
         match name:
             case "question":
@@ -986,18 +761,8 @@ class Sentences:
                 phrase = self._join(rule, self.clause(plain=True), self.clause(plain=True))
         return phrase, self.combinations
 
-    def _chain(self, num_clauses: int) -> Phrase:
-        """Clauses, each joined to those after it."""
-        phrase = self.clause(plain=True)
-        for place in range(1, num_clauses):
-            _, rule = self.weighted("sentences", JOINING)
-            if place < num_clauses - 1:
-                rule = _without_stop(rule)
-            phrase = self._join(rule, self.clause(plain=True), phrase)
-        return phrase
-
     def _join(self, rule: Rule, first: Phrase, second: Phrase) -> Phrase:
-        return compose(rule["source"], rule["target"], {"CLAUSE": first, "SECOND": second})
+        return fill(rule, CLAUSE=first, SECOND=second)
 
     def _antecedent(self, *, negated: bool) -> tuple[Phrase, Phrase]:
         """ "The key is small" / "I see it": the first clause decides the pronoun's gender."""
@@ -1010,16 +775,15 @@ class Sentences:
         groups = ["present_not", "future_not"] if negated else ["present", "future", "modal"]
         group = self.weighted("verb_groups", groups)[1]
         subject = self.pronoun()
-        clitic = _referring(noun, person=kind == "person")
+        clitic = word_pair("it", "le")  # the object pronoun that stands for the noun phrase
+        if noun.agreement.plural:
+            clitic = word_pair("them", "les")
+        elif noun.agreement.feminine or kind == "person":
+            words = {True: ("her", "la"), False: ("him", "le")}[noun.agreement.feminine]
+            clitic = word_pair(words[0] if kind == "person" else "it", words[1])
         rule = self.rules["clauses"]["transitive"]
-        slots: dict[str, Phrase | Lexeme] = {
-            "SUBJECT": subject,
-            "VG": self.filled_group(group, verb, subject, clitic),
-            "OBJECT": EMPTY,
-            "PLACE": EMPTY,
-            "TIME": EMPTY,
-        }
-        return first, compose(rule["source"], rule["target"], slots)
+        words = self.filled_group(group, verb, subject, clitic)
+        return first, fill(rule, SUBJECT=subject, VG=words, OBJECT=EMPTY, PLACE=EMPTY, TIME=EMPTY)
 
     def _question(self) -> Phrase:
         name, rule = self.weighted("questions")
@@ -1033,73 +797,22 @@ class Sentences:
         clitic = EMPTY
         if verb.kinds and "CLITIC" in rule["source"] and self.chance(0.25):
             clitic = self.clitic(verb, subject)
-        slots = self.verb_slots(verb, agreement_of(subject), clitic)
+        slots = self.verb_slots(verb, subject.agreement, clitic)
         slots["SUBJECT"] = subject
         takes_object = bool(verb.kinds) and name != "what" and not clitic.source
         slots["OBJECT"] = self.object(verb, negated=False) if takes_object else EMPTY
-        slots["WH"], slots["PLACE"], slots["TIME"] = self._asked(rule["tense"])
-        return compose(rule["source"], rule["target"], slots)
-
-    def _asked(self, tense: str) -> tuple[Phrase, Phrase, Phrase]:
-        """A question word, or what it could have asked for."""
-        if self.chance(0.35):
+        slots["WH"] = slots["PLACE"] = slots["TIME"] = EMPTY
+        if self.chance(0.35):  # a question word, or what it could have asked for
             _, row = self.weighted("wh")
-            return word_pair(row["source"], row["target"]), EMPTY, EMPTY
-        return EMPTY, *self.circumstances(tense)
-
-
-def _attributive(adjective: Adjective | None, agreement: Agreement, next_word: str) -> Phrase:
-    if adjective is None:
-        return EMPTY
-    form = adjective.form(plural=agreement.plural, feminine=agreement.feminine)
-    singular_masculine = not agreement.plural and not agreement.feminine
-    if next_word and singular_masculine and begins_with_vowel(next_word):
-        form = adjective.target[1]
-    return linked((adjective.source,), (form,))
-
-
-def _determiner_words(
-    determiner: Determiner, agreement: Agreement, next_source: str, *, pre: Adjective | None
-) -> Phrase:
-    source = determiner.source[agreement.plural] or ""
-    target = determiner.target[2 if agreement.plural else int(agreement.feminine)] or ""
-    if determiner.name == "indefinite":
-        source = source if agreement.plural else english_article(next_source)
-        # "des" becomes "de" before an adjective that precedes its noun
-        target = "de" if agreement.plural and pre is not None else target
-    return word_pair(source, target)
+            slots["WH"] = word_pair(row["source"], row["target"])
+        else:
+            slots["PLACE"], slots["TIME"] = self.circumstances(rule["tense"])
+        return fill(rule, **slots)
 
 
 def is_human(verb: Verb) -> bool:
     """Whether only people do what the verb says."""
     return bool(verb.kinds) and (verb.kinds <= ONLY_HUMAN or verb.preposition is not None)
-
-
-def _predicative(adjective: Adjective, agreement: Agreement) -> Lexeme:
-    def form(side: str, form: str) -> tuple[str, ...]:
-        if side == "target":
-            return (adjective.form(plural=agreement.plural, feminine=agreement.feminine),)
-        if form == "comparative" and adjective.comparative:
-            return (adjective.comparative,)
-        return (adjective.source,)
-
-    return form
-
-
-def _without_stop(rule: Rule) -> Rule:
-    """A rule of sentences for what goes on."""
-    source, target = (rule[side].removesuffix(" .") for side in ("source", "target"))
-    return {"source": source, "target": target}
-
-
-def _referring(noun: Phrase, *, person: bool) -> Phrase:
-    """The object pronoun that stands for a noun phrase."""
-    agreement = agreement_of(noun)
-    if agreement.plural:
-        return word_pair("them", "les")
-    if agreement.feminine:
-        return word_pair("her" if person else "it", "la")
-    return word_pair("him" if person else "it", "le")
 
 
 # --- the corpus ---

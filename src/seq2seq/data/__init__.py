@@ -11,6 +11,7 @@ from seq2seq.data.corpora import (
     TaskCorpus,
 )
 from seq2seq.data.datamodule import TranslationDataModule
+from seq2seq.data.large import LargeText
 from seq2seq.data.text import SentencePair, Splits
 from seq2seq.data.tokenizers import (
     CharacterTokenizer,
@@ -23,7 +24,7 @@ from seq2seq.data.tokenizers import (
 
 __all__ = [
     "Batch", "CharacterTokenizer", "EncodedSplit", "GrammarCorpus", "HuggingFaceCorpus",
-    "HuggingFaceTokenizer", "Multi30k", "PairsCorpus", "ParallelText", "SentencePair",
+    "HuggingFaceTokenizer", "LargeText", "Multi30k", "PairsCorpus", "ParallelText", "SentencePair",
     "SentencePieceTokenizer", "SourceBatch", "Splits", "TabSeparatedText", "TaskCorpus", "Tokenizer",
     "TranslationDataModule", "WhitespaceTokenizer", "WordTokenizer",
 ]  # fmt: skip

@@ -12,6 +12,9 @@ from torch import Tensor
 from seq2seq.data.text import SentencePair
 from seq2seq.data.vocabulary import BEGIN_ID, END_ID, PADDING_ID
 
+Ids = Sequence[int] | NDArray[np.integer]
+"""Token ids of a sentence."""
+
 
 @dataclass(frozen=True, slots=True)
 class Sentences:
@@ -80,7 +83,7 @@ class SourceBatch:
     lengths: Tensor
 
     @classmethod
-    def from_sentences(cls, sentences: Sequence[Sequence[int] | NDArray[np.integer]]) -> "SourceBatch":
+    def from_sentences(cls, sentences: Sequence[Ids]) -> "SourceBatch":
         """Pad sentences of ids."""
         lengths = torch.tensor([len(sentence) + 1 for sentence in sentences])
         return cls(_padded(sentences, first=(), last=(END_ID,)), lengths)
@@ -116,9 +119,9 @@ class Batch:
     @classmethod
     def from_split(cls, split: EncodedSplit, sentence_ids: Sequence[int]) -> "Batch":
         """The batch of some sentences of a split."""
-        targets = [split.target[index] for index in sentence_ids]
+        sources, targets = ([side[place] for place in sentence_ids] for side in (split.source, split.target))
         return cls(
-            source=SourceBatch.from_sentences([split.source[index] for index in sentence_ids]),
+            source=SourceBatch.from_sentences(sources),
             target_input=_padded(targets, first=(BEGIN_ID,), last=()),
             target_output=_padded(targets, first=(), last=(END_ID,)),
             target_lengths=torch.tensor([len(target) + 1 for target in targets]),
@@ -161,7 +164,7 @@ def _moved(batch: AnyBatch, device: torch.device, non_blocking: bool) -> AnyBatc
 
 
 def _padded(
-    sentences: Sequence[Sequence[int] | NDArray[np.integer]],
+    sentences: Sequence[Ids],
     *,
     first: tuple[int, ...],
     last: tuple[int, ...],

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import lightning.pytorch as pl
 import numpy as np
-from numpy.typing import NDArray
 
-from seq2seq.data.batch import EncodedSplit, Sentences
+from seq2seq.data.batch import EncodedSplit, Ids, Sentences
 from seq2seq.data.batching import BatchLoader, BatchSize, ShuffledOrders, sorted_order
 from seq2seq.data.report import inspection_report, table
 from seq2seq.data.text import SentencePair, Splits, require_language_code, with_alignments
@@ -136,10 +135,7 @@ class TranslationDataModule(pl.LightningDataModule):
             raise InputError("data.both_directions=true needs data.joint_vocabulary=true")
         if self.source_tokenizer is None or self.target_tokenizer is None:
             self._fit_tokenizers(splits.train)
-        train = list(splits.train)
-        if self.both_directions:
-            train += [pair.reversed() for pair in train]
-        self.train = self.encode(train, self.max_length, truncate=self.truncate)
+        self.train = self.encode_train(splits.train)
         self.validation = self.encode(splits.validation, MAX_TRANSLATED, truncate=True)
         self.test = self.encode(splits.test, MAX_TRANSLATED, truncate=True) if len(splits.test) else None
         if not len(self.train):
@@ -147,6 +143,11 @@ class TranslationDataModule(pl.LightningDataModule):
                 f"no training pair is left: {self.train.num_blank} blank, {self.train.num_long} longer than "
                 "data.max_length; check the files or raise data.max_length"
             )
+
+    def encode_train(self, pairs: Sequence[SentencePair]) -> EncodedSplit:
+        """Turn the training pairs into ids, in both directions where that is asked for."""
+        turned = [pair.reversed() for pair in pairs] if self.both_directions else []
+        return self.encode([*pairs, *turned], self.max_length, truncate=self.truncate)
 
     def _fit_tokenizers(self, pairs: Sequence[SentencePair]) -> None:
         sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
@@ -287,7 +288,7 @@ class _Sampled:
     def __len__(self) -> int:
         return len(self._usual)
 
-    def __getitem__(self, index: int) -> NDArray[np.int32]:
+    def __getitem__(self, index: int) -> Ids:
         text = getattr(self._data.train.pairs[index], self._side)
         drawn = self._tokenizer.sample(text, int(self._seeds[index]))
         if self._data.max_length is not None and len(drawn) > self._data.max_length:

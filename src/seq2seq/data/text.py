@@ -163,11 +163,11 @@ def stream_lines(path: str | Path | None) -> Iterator[str]:
         raise InputError(f"{name} cannot be read: {getattr(error, 'strerror', None) or error}") from error
 
 
-def read_parallel(source: str | Path, target: str | Path) -> list[SentencePair]:
-    """Read two files whose lines are each other's translations; patterns such as ``*.en`` name several.
+def parallel_files(source: str | Path, target: str | Path) -> list[list[str]]:
+    """Return the files that two patterns name, in the order of their names.
 
     Raises:
-        InputError: A file cannot be read, or the two differ in their number of lines.
+        InputError: One names more than the other.
     """
     sides = [sorted(glob.glob(str(path))) or [str(path)] for path in (source, target)]
     if len(sides[0]) != len(sides[1]):
@@ -175,8 +175,17 @@ def read_parallel(source: str | Path, target: str | Path) -> list[SentencePair]:
             f"{source} names {len(sides[0])} files and {target} names {len(sides[1])}: the n-th of one, by "
             "name, translates the n-th of the other"
         )
+    return sides
+
+
+def read_parallel(source: str | Path, target: str | Path) -> list[SentencePair]:
+    """Read two files whose lines are each other's translations; patterns such as ``*.en`` name several.
+
+    Raises:
+        InputError: A file cannot be read, or the two differ in their number of lines.
+    """
     pairs: list[SentencePair] = []
-    for first, second in zip(*sides, strict=True):
+    for first, second in zip(*parallel_files(source, target), strict=True):
         sources, targets = read_lines(first), read_lines(second)
         if len(sources) != len(targets):
             raise InputError(

@@ -1,0 +1,194 @@
+"""Parallel files larger than memory: tokenised once into Arrow files, which `datasets` maps into memory."""
+
+import copy
+import hashlib
+import json
+from bisect import bisect
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate, chain, islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seq2seq.data.batch import EncodedSplit, Ids
+from seq2seq.data.corpora import ParallelText
+from seq2seq.data.text import SentencePair, Splits, parallel_files, stream_lines
+from seq2seq.data.tokenizers import Tokenizer
+from seq2seq.errors import InputError
+
+CHUNK = 20_000
+"""Pairs that are tokenised at a time."""
+
+
+class LargeText(ParallelText):
+    """Files of two languages that do not fit into memory, read as `ParallelText` reads them.
+
+    Memory holds 20 bytes a pair; the tokens are mapped from disk. The tokenised corpus is kept in `cache` and used
+    again as long as files, tokenizers and options are the same.
+
+    Args:
+        train: Files ``source`` and ``target``; patterns such as ``*.en`` name several.
+        validation: Files ``source`` and ``target``.
+        test: The same; without, the validation split is scored at the end.
+        cache: Folder of the tokenised corpus.
+        fit_pairs: Pairs that tokenizers are fitted on, taken at equal distances.
+        num_processes: Processes that tokenise.
+        **options: Those of `TranslationDataModule`.
+    """
+
+    def __init__(
+        self,
+        *,
+        train: Mapping[str, str | None],
+        validation: Mapping[str, Any],
+        test: Mapping[str, str | None] | None = None,
+        cache: str = "data/cache",
+        fit_pairs: int = 500_000,
+        num_processes: int = 1,
+        **options: Any,
+    ) -> None:
+        super().__init__(train=train, validation=validation, test=test, **options)
+        self.cache, self.fit_pairs, self.num_processes = cache, fit_pairs, num_processes
+        if self.alignments is not None or self.overfit:
+            raise InputError("data=large has neither data.alignments nor data.overfit: use data=parallel")
+        self._num_lines: int | None = None
+
+    def read(self) -> Splits:
+        """Read the validation and test files, and a sample of the training pairs for the tokenizers."""
+        validation, test = self._pairs("validation"), self._pairs("test")
+        if not validation:
+            raise InputError("data.validation.source and data.validation.target are needed with data=large")
+        step = -(-self._count() // self.fit_pairs)
+        sample = [SentencePair(*pair) for pair in islice(self._stream(), 0, self._num_lines, step)]
+        return Splits(sample, validation, test)
+
+    def _stream(self) -> Iterator[tuple[str, str]]:
+        files = parallel_files(self.files["train"].get("source"), self.files["train"].get("target"))
+        sides = (chain.from_iterable(map(stream_lines, side)) for side in files)
+        return islice(zip(*sides, strict=True), self.max_examples)
+
+    def _count(self) -> int:
+        if self._num_lines is None:
+            try:
+                self._num_lines = sum(1 for _ in self._stream())
+            except ValueError as error:
+                raise InputError(
+                    "data.train.source and data.train.target differ in their number of lines"
+                ) from error
+        return self._num_lines
+
+    @property
+    def num_pairs(self) -> int:
+        """Number of training pairs that an epoch reads."""
+        return self._count() * (2 if self.both_directions else 1)
+
+    def encode_train(self, pairs: Sequence[SentencePair]) -> EncodedSplit:
+        """Tokenise the files into `cache`, or find there what an earlier start left."""
+        del pairs  # a sample
+        try:
+            import datasets
+        except ImportError as error:
+            raise InputError("data=large needs a package: pip install datasets") from error
+        small = (
+            max(self.source_tokenizer.vocab_size, self.target_tokenizer.vocab_size) <= np.iinfo("uint16").max
+        )
+        ids = datasets.List(datasets.Value("uint16" if small else "int32"))
+        processes = min(self.num_processes, -(-self._count() // CHUNK))
+        worker = copy.copy(self)
+        worker.splits = worker.trainer = None  # not to be copied into each process
+        datasets.disable_progress_bars()
+        rows = datasets.Dataset.from_generator(
+            worker._rows,
+            datasets.Features({"source": ids, "target": ids}),
+            cache_dir=self.cache,
+            gen_kwargs={"parts": [(number, processes) for number in range(processes)]},
+            num_proc=processes if processes > 1 else None,
+            fingerprint=self._fingerprint(),
+        )
+        if not len(rows):
+            raise InputError("no training pair is left: raise data.max_length, or check the files")
+        self.splits = Splits(
+            [], self.splits.validation, self.splits.test
+        )  # the sample has served its purpose
+        sides = [MappedSentences(rows.data.column(name)) for name in ("source", "target")]
+        return EncodedSplit(
+            DecodedPairs(sides, (self.source_tokenizer, self.target_tokenizer)),
+            *sides,
+            num_long=self.num_pairs - len(rows),
+        )
+
+    def _rows(self, parts: list[tuple[int, int]]) -> Iterator[dict[str, Any]]:
+        for first, step in parts:
+            stream = self._stream()
+            chunks = iter(lambda stream=stream: [SentencePair(*pair) for pair in islice(stream, CHUNK)], [])
+            for pairs in islice(chunks, first, None, step):
+                split = super().encode_train(pairs)
+                for source, target in zip(split.source, split.target, strict=True):
+                    yield {"source": source, "target": target}
+
+    def _fingerprint(self) -> str:
+        """Return a digest of all that decides what the tokenised corpus holds."""
+        tokenizers = [
+            [type(each).__qualname__, each.arguments(), each.vocabulary]
+            for each in (self.source_tokenizer, self.target_tokenizer)
+        ]
+        files = [
+            [str(Path(path).resolve()), Path(path).stat().st_size, Path(path).stat().st_mtime_ns]
+            for side in parallel_files(self.files["train"]["source"], self.files["train"]["target"])
+            for path in side
+        ]
+        options = [
+            self.max_length,
+            self.truncate,
+            self.max_examples,
+            self.both_directions,
+            self.num_processes,
+        ]
+        return hashlib.sha256(json.dumps([tokenizers, files, options]).encode()).hexdigest()[:32]
+
+
+class MappedSentences:
+    """Token ids of a side of the training split; in memory are the lengths of the sentences alone.
+
+    Args:
+        column: The column of lists of an Arrow table, mapped from disk; its chunks are viewed, not copied.
+    """
+
+    def __init__(self, column: Any) -> None:
+        chunks = column.chunks
+        self._values = [chunk.values.to_numpy() for chunk in chunks]
+        self._offsets = [chunk.offsets.to_numpy() for chunk in chunks]
+        self._firsts = [0, *accumulate(map(len, chunks))]
+        self.lengths = np.concatenate([np.zeros(0, np.int32), *map(np.diff, self._offsets)])
+
+    @property
+    def ids(self) -> NDArray[np.integer]:
+        """All token ids, in memory."""
+        return np.concatenate(self._values)
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def __getitem__(self, place: int) -> Ids:
+        chunk = bisect(self._firsts, place) - 1
+        start, end = self._offsets[chunk][place - self._firsts[chunk] :][:2]
+        return self._values[chunk][start:end]
+
+
+class DecodedPairs(Sequence[SentencePair]):
+    """The text of the training split, made of its tokens: what a word vocabulary lacks is ``<unk>``."""
+
+    def __init__(self, sides: Sequence[MappedSentences], tokenizers: Sequence[Tokenizer]) -> None:
+        self._sides, self._tokenizers = sides, tokenizers
+
+    def __len__(self) -> int:
+        return len(self._sides[0])
+
+    def __getitem__(self, place: Any) -> Any:
+        texts = (
+            tokenizer.decode(side[place])
+            for side, tokenizer in zip(self._sides, self._tokenizers, strict=True)
+        )
+        return SentencePair(*texts)

@@ -1,0 +1,96 @@
+"""A corpus on disk gives the batches of the same files in memory."""
+
+import pytest
+import torch
+
+from seq2seq.data import LargeText, ParallelText, SentencePieceTokenizer
+from seq2seq.errors import InputError
+
+PAIRS = [(f"key {n} {'is small ' * (n % 5)}.", f"clef {n} {'est petite ' * (n % 4)}.") for n in range(300)]
+PAIRS[7] = ("", "vide")
+
+
+@pytest.fixture
+def files(tmp_path):
+    for place, side in enumerate(("source", "target")):
+        for part in (0, 1):  # in two files a side, one of them with ends of lines of Windows
+            text = "".join(f"{pair[place]}\n" for pair in PAIRS[150 * part : 150 * (part + 1)])
+            (tmp_path / f"{part}.{side}").write_text(text, newline="\r\n" if part else "\n")
+    pattern = {side: str(tmp_path / f"*.{side}") for side in ("source", "target")}
+    return {"train": pattern, "validation": pattern, "batch_size": 16}
+
+
+def batches(data):
+    return list(data.train_dataloader())
+
+
+def same(one, two):
+    return torch.equal(one.source.ids, two.source.ids) and torch.equal(one.target_output, two.target_output)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"max_length": 12}, {"max_length": 12, "truncate": True}, {"max_examples": 90}], ids=str
+)
+@pytest.mark.parametrize("processes", [1, 2])
+def test_batches_are_those_of_the_corpus_in_memory(files, tmp_path, monkeypatch, options, processes):
+    monkeypatch.setattr("seq2seq.data.large.CHUNK", 40 if processes == 1 else 1000)
+    usual = ParallelText(**files, **options)
+    large = LargeText(**files, **options, cache=str(tmp_path / "cache"), num_processes=processes)
+    for data in (usual, large):
+        data.setup()
+    assert large.num_pairs == usual.num_pairs
+    assert len(large.train) == len(usual.train) < len(PAIRS)
+    assert large.source_tokenizer.vocabulary == usual.source_tokenizer.vocabulary
+    assert all(same(*each) for each in zip(batches(usual), batches(large), strict=True))
+    assert [str(pair.target) for pair in large.train.pairs] == [
+        large.target_tokenizer.decode(ids) for ids in usual.train.target
+    ]
+    assert f"{len(large.train):,}" in large.report()
+
+
+def test_both_directions_and_subword_sampling(files, tmp_path):
+    options = files | {
+        "tokenizer": lambda language: SentencePieceTokenizer(
+            model_type="unigram", sampling=0.5, vocab_size=300, language=language
+        ),
+        "joint_vocabulary": True,
+        "both_directions": True,
+    }
+    data = LargeText(**options, cache=str(tmp_path / "cache"))
+    data.setup()
+    assert len(data.train) == data.num_pairs - 2 == 2 * (len(PAIRS) - 1)
+    first, again = batches(data), batches(data)
+    assert all(same(*each) for each in zip(first, again, strict=True))
+    usual = sum(len(batch.sentence_ids) for batch in first)
+    assert usual == len(data.train)
+    sampled = {tuple(ids.tolist()) for batch in first for ids in batch.source.ids}
+    assert sampled - {tuple(data.train.source[place].tolist()) for place in range(len(data.train))}
+
+
+def test_the_tokenised_corpus_is_used_again_until_a_file_changes(files, tmp_path, monkeypatch):
+    def read():
+        data = LargeText(**files, cache=str(tmp_path / "cache"))
+        data.setup()
+        return len(data.train)
+
+    whole = read()
+
+    def refuse(*_):
+        raise AssertionError("tokenised again")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(LargeText, "_rows", refuse)
+        assert read() == whole
+    path = tmp_path / "1.target"
+    path.write_text("one line\n")
+    with pytest.raises(InputError, match="partner|differ in their number of lines"):
+        read()
+    path.write_text("vide\n" + "\n" * 149)
+    assert read() == 150
+
+
+def test_what_needs_all_pairs_in_memory_is_refused(files, tmp_path):
+    with pytest.raises(InputError, match="data=parallel"):
+        LargeText(**files, overfit=True)
+    with pytest.raises(InputError, match=r"data\.validation\.source"):
+        LargeText(**files | {"validation": {"fraction": 0.1}}, cache=str(tmp_path)).setup()
