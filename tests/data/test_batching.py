@@ -1,17 +1,15 @@
-from unittest import mock
-
 import numpy as np
 import pytest
 import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from seq2seq.data import batching
 from seq2seq.data.batch import Batch, EncodedSplit, Sentences, SourceBatch
 from seq2seq.data.batching import (
     BatchLoader,
     BatchSize,
     padding_share,
+    share,
     shuffled_order,
     sorted_order,
 )
@@ -75,28 +73,17 @@ def test_the_order_is_that_of_sorting_and_filling_one_by_one(lengths, sentences,
     by_length = shuffle[np.lexsort((source[shuffle], target[shuffle]))]
     expected = one_by_one(by_length.tolist(), source, target, size)
     expected = [expected[index] for index in generator.permutation(len(expected))]
-    for chunk in (7, batching.CHUNK):
-        with mock.patch.object(batching, "CHUNK", chunk):
-            order = shuffled_order(source, target, size, seed=4, epoch=2)
-            in_few_bits = [lengths.astype(np.uint16) for lengths in (source, target)]
-            again = shuffled_order(*in_few_bits, size, seed=4, epoch=2)
-        assert [batch.tolist() for batch in order] == expected
-        assert [batch.tolist() for batch in again] == expected
+    order = shuffled_order(source, target, size, seed=4, epoch=2)
+    in_few_bits = [lengths.astype(np.uint16) for lengths in (source, target)]
+    again = shuffled_order(*in_few_bits, size, seed=4, epoch=2)
+    assert [batch.tolist() for batch in order] == expected
+    assert [batch.tolist() for batch in again] == expected
 
 
 def test_no_sentences_make_no_batches():
     for size in (BatchSize(4, None), BatchSize(None, 9)):
         assert len(sorted_order(*arrays([]), size)) == 0
         assert len(shuffled_order(*arrays([]), size, seed=1, epoch=0)) == 0
-
-
-def test_the_order_of_an_epoch_is_made_once():
-    source, target = arrays([(index % 13, index % 7) for index in range(200)])
-    orders = batching.ShuffledOrders(source, target, BatchSize(8, None), seed=2)
-    assert orders(3) is orders(3)
-    expected = shuffled_order(source, target, BatchSize(8, None), seed=2, epoch=4)
-    assert np.array_equal(orders(4).sentences, expected.sentences)
-    assert np.array_equal(orders(4).sequence, expected.sequence)
 
 
 def test_the_order_is_a_function_of_seed_and_epoch():
@@ -195,7 +182,7 @@ def test_shares_are_disjoint_equally_many_and_together_everything(num_shares, si
     for count in (num_shares, 25, 61):
         lengths = generator.integers(1, 30, (2, count))
         order = shuffled_order(*lengths, size, seed=1, epoch=2, num_shares=num_shares)
-        shares = [order.share(rank, num_shares) for rank in range(num_shares)]
+        shares = [share(order, rank, num_shares) for rank in range(num_shares)]
         assert {len(share) for share in shares} == {len(order)}
         assert all(len(batch) for share in shares for batch in share)
         everyone = np.concatenate([batch for share in shares for batch in share])

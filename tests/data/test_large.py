@@ -83,7 +83,7 @@ def test_the_tokenised_corpus_is_used_again_until_a_file_changes(files, tmp_path
         assert read() == whole
     path = tmp_path / "1.target"
     path.write_text("one line\n")
-    with pytest.raises(InputError, match="partner|differ in their number of lines"):
+    with pytest.raises(InputError, match=r"partner|differ in their number of lines"):
         read()
     path.write_text("vide\n" + "\n" * 149)
     assert read() == 150

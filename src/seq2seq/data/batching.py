@@ -1,7 +1,7 @@
 """Batches of sentences of like length, their order, and the loader that knows its place in it."""
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,48 +11,8 @@ from seq2seq.data.batch import Batch, EncodedSplit
 
 Lengths = NDArray[np.integer]
 
-CHUNK = 1 << 18
-"""Sentences whose lengths are gathered at a time."""
-
-
-@dataclass(frozen=True, slots=True)
-class Order:
-    """Batches in the order they are used, each the sentence indices it holds.
-
-    Four bytes a sentence and sixteen a batch, because a large corpus has millions of them.
-
-    Attributes:
-        sentences: sentence indices, batch after batch.
-        starts: batch i is ``sentences[starts[i]:starts[i + 1]]``.
-        sequence: the batches in the order they are used.
-        rank: of the sentences of a batch, the one with which this share begins.
-        num_shares: every so many-th sentence of a batch is in this share.
-    """
-
-    sentences: NDArray[np.int32]
-    starts: NDArray[np.int64]
-    sequence: NDArray[np.int64]
-    rank: int = 0
-    num_shares: int = 1
-
-    def __len__(self) -> int:
-        return len(self.sequence)
-
-    def __getitem__(self, place: int) -> NDArray[np.int32]:
-        batch = self.sequence[place]
-        first, end = self.starts[batch] + self.rank, self.starts[batch + 1]
-        return self.sentences[first : end : self.num_shares]
-
-    def __iter__(self) -> Iterator[NDArray[np.int32]]:
-        return (self[place] for place in range(len(self)))
-
-    def share(self, rank: int, num_shares: int) -> "Order":
-        """One process's share of every batch: sentences of the same lengths as those of the others.
-
-        The shares of a batch are disjoint, together are the batch, and none is empty, if the
-        batches were cut for so many shares.
-        """
-        return replace(self, rank=rank, num_shares=num_shares)
+Order = Sequence[NDArray[np.int32]]
+"""Batches in the order they are used, each the places of its sentences in the split."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +20,9 @@ class BatchSize:
     """Bound of a batch.
 
     Attributes:
-        sentences: greatest number of sentences; None for no bound.
-        tokens: greatest padded size, sentences x (longest source + longest target), special
-            tokens included; None for no bound. A single pair over it is a batch of its own.
+        sentences: Greatest number of sentences; None for no bound.
+        tokens: Greatest padded size, sentences x (longest source + longest target), special tokens included;
+            None for no bound. A single pair over it is a batch of its own.
     """
 
     sentences: int | None
@@ -78,11 +38,10 @@ def shuffled_order(
     epoch: int,
     num_shares: int = 1,
 ) -> Order:
-    """Batches of sentences of like length, in random order.
+    """Return batches of sentences of like length, in random order.
 
-    A function of its arguments alone: the same seed and epoch give the same order on every
-    machine, which exact resuming stands on. Sentences of equal lengths change places each epoch.
-    With `num_shares` a batch is so many times as large, to be divided by `Order.share`.
+    The same arguments give the same order on every machine, which exact resuming stands on. Sentences of equal
+    lengths change places each epoch. With `num_shares` a batch is so many times as large, see `share`.
     """
     generator = np.random.default_rng((seed, epoch))
     sentences = np.arange(len(source_lengths), dtype=np.int32)
@@ -90,114 +49,63 @@ def shuffled_order(
     # stable, least significant key first: sentences of equal lengths stay shuffled
     sentences = sentences[np.argsort(source_lengths[sentences], kind="stable")]
     sentences = sentences[np.argsort(target_lengths[sentences], kind="stable")]
-    starts = _starts(sentences, source_lengths, target_lengths, size, num_shares)
-    return Order(sentences, starts, generator.permutation(len(starts) - 1))
+    batches = _cut(sentences, source_lengths, target_lengths, size, num_shares)
+    return [batches[place] for place in generator.permutation(len(batches))]
 
 
 def sorted_order(
     source_lengths: Lengths, target_lengths: Lengths, size: BatchSize, num_shares: int = 1
 ) -> Order:
-    """Batches of sentences of like length, the shortest first: for validation and translation."""
+    """Return batches of sentences of like length, the shortest first: for validation and translation."""
     sentences = np.lexsort((source_lengths, target_lengths)).astype(np.int32)
-    starts = _starts(sentences, source_lengths, target_lengths, size, num_shares)
-    return Order(sentences, starts, np.arange(len(starts) - 1))
+    return _cut(sentences, source_lengths, target_lengths, size, num_shares)
 
 
-class ShuffledOrders:
-    """The shuffled order of any epoch; the last one that was computed is kept.
+def share(order: Order, rank: int, num_shares: int) -> Order:
+    """Return one process's share of every batch: sentences of the same lengths as those of the others.
 
-    `size` bounds a process's share of a batch; `rank` and `num_shares` are those of `Order.share`.
+    Shares are disjoint and together the batch; none is empty if the batches were cut for so many shares.
     """
-
-    def __init__(
-        self,
-        source_lengths: Lengths,
-        target_lengths: Lengths,
-        size: BatchSize,
-        *,
-        seed: int,
-        rank: int = 0,
-        num_shares: int = 1,
-    ) -> None:
-        self._lengths = (source_lengths, target_lengths)
-        self._size = size
-        self._seed = seed
-        self._share = (rank, num_shares)
-        self._kept: tuple[int, Order] | None = None
-
-    def __call__(self, epoch: int) -> Order:
-        """The order of an epoch."""
-        if self._kept is None or self._kept[0] != epoch:
-            self._kept = None  # not two at a time
-            rank, num_shares = self._share
-            order = shuffled_order(
-                *self._lengths, self._size, seed=self._seed, epoch=epoch, num_shares=num_shares
-            )
-            self._kept = (epoch, order.share(rank, num_shares))
-        return self._kept[1]
+    return [batch[rank::num_shares] for batch in order]
 
 
-def _starts(
+def _cut(
     sentences: NDArray[np.int32],
     source_lengths: Lengths,
     target_lengths: Lengths,
     size: BatchSize,
     num_shares: int,
-) -> NDArray[np.int64]:
-    """Cut sorted sentences into batches: where each starts, and the end.
+) -> list[NDArray[np.int32]]:
+    """Cut sorted sentences into batches: each takes the next ones as long as its shares stay within the bound.
 
-    A batch takes the next sentences as long as each of its shares stays within the bound. No
-    share is empty: a last batch of fewer sentences than shares joins the one before.
+    No share is empty: a last batch of fewer sentences than shares joins the one before.
     """
-    end = len(sentences)
+    end, starts = len(sentences), [0]
+    if not end:
+        return []
     if size.tokens is None:
-        cut = list(range(0, end, (size.sentences or max(end, 1)) * num_shares))
-    else:
-        cut = _cut_by_tokens(_Widths(sentences, source_lengths, target_lengths), end, size, num_shares)
-    if len(cut) > 1 and end - cut[-1] < num_shares:
-        del cut[-1]
-    return np.array([*cut, end] if end else [0], dtype=np.int64)
-
-
-def _cut_by_tokens(widths: "_Widths", end: int, size: BatchSize, num_shares: int) -> list[int]:
-    cut = [0]
-    tokens = size.tokens or 0
-    while cut[-1] < end:
-        start = cut[-1]
-        most = max(1, tokens // int(widths(start, start + 1).sum())) * num_shares
-        if size.sentences is not None:
-            most = min(most, size.sentences * num_shares)
-        window = widths(start, start + most + 1)
-        rows = -(-np.arange(1, window.shape[1] + 1) // num_shares)
-        padded = np.maximum.accumulate(window, axis=1).sum(axis=0) * rows
-        count = min(int(np.searchsorted(padded, tokens, side="right")), most)
-        cut.append(start + max(num_shares, count))
-    return cut[:-1]
-
-
-class _Widths:
-    """Places of source and target (2, n) of a stretch of sentences; gathered many at a time."""
-
-    def __init__(
-        self, sentences: NDArray[np.int32], source_lengths: Lengths, target_lengths: Lengths
-    ) -> None:
-        self._sentences = sentences
-        self._lengths = (source_lengths, target_lengths)
-        self._start = 0
-        self._kept = np.zeros((2, 0), dtype=np.int64)
-
-    def __call__(self, start: int, stop: int) -> NDArray[np.int64]:
-        stop = min(stop, len(self._sentences))
-        if stop > self._start + self._kept.shape[1]:
-            chunk = self._sentences[start : max(stop, start + CHUNK)]
-            # one special token a side: <eos> of the source, <bos> or <eos> of the target
-            sides = [lengths[chunk].astype(np.int64) + 1 for lengths in self._lengths]
-            self._start, self._kept = start, np.stack(sides)
-        return self._kept[:, start - self._start : stop - self._start]
+        starts = list(range(0, end, (size.sentences or end) * num_shares))
+    else:  # one special token a side: <eos> of the source, <bos> or <eos> of the target
+        widths = np.stack(
+            [lengths[sentences].astype(np.int32) + 1 for lengths in (source_lengths, target_lengths)]
+        )
+        while starts[-1] < end:
+            start = starts[-1]
+            most = min(max(1, size.tokens // int(widths[:, start].sum())), size.sentences or end) * num_shares
+            window = widths[:, start : start + most + 1]
+            rows = -(-np.arange(1, window.shape[1] + 1) // num_shares)
+            padded = np.maximum.accumulate(window, axis=1).sum(axis=0) * rows
+            starts.append(
+                start + max(num_shares, min(int(np.searchsorted(padded, size.tokens, "right")), most))
+            )
+        del starts[-1]
+    if len(starts) > 1 and end - starts[-1] < num_shares:
+        del starts[-1]
+    return [sentences[start:stop] for start, stop in zip(starts, [*starts[1:], end], strict=True)]
 
 
 def padding_share(lengths: Lengths, order: Iterable[NDArray[np.integer]]) -> float:
-    """Share of the padded size that is padding."""
+    """Return the share of the padded size that is padding."""
     padded = sum(len(batch) * int(lengths[batch].max()) for batch in order)
     return 1 - int(lengths.sum()) / padded if padded else 0.0
 

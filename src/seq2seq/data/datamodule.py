@@ -5,13 +5,14 @@ A corpus is a subclass that implements `read`, chosen by `_target_` in the confi
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 
 import lightning.pytorch as pl
 import numpy as np
 
 from seq2seq.data.batch import EncodedSplit, Ids, Sentences
-from seq2seq.data.batching import BatchLoader, BatchSize, ShuffledOrders, sorted_order
+from seq2seq.data.batching import BatchLoader, BatchSize, Order, share, shuffled_order, sorted_order
 from seq2seq.data.report import inspection_report, table
 from seq2seq.data.text import SentencePair, Splits, require_language_code, with_alignments
 from seq2seq.data.tokenizers import SentencePieceTokenizer, Tokenizer, WordTokenizer
@@ -193,16 +194,16 @@ class TranslationDataModule(pl.LightningDataModule):
 
     def train_dataloader(self) -> BatchLoader:
         """Return batches whose order is a function of seed and epoch; each process has its share."""
-        processes, rank = (self.trainer.world_size, self.trainer.global_rank) if self.trainer else (1, 0)
-        orders = ShuffledOrders(
-            self.train.source.lengths,
-            self.train.target.lengths,
-            BatchSize(self.batch_size, self.max_tokens),
-            seed=self.seed,
-            rank=rank,
-            num_shares=processes,
-        )
-        return BatchLoader(self._of_epoch, orders, self._epoch)
+        lengths = self.train.source.lengths, self.train.target.lengths
+        size = BatchSize(self.batch_size, self.max_tokens)
+        rank, processes = self._share()
+
+        @lru_cache(maxsize=1)
+        def order(epoch: int) -> Order:
+            whole = shuffled_order(*lengths, size, seed=self.seed, epoch=epoch, num_shares=processes)
+            return share(whole, rank, processes)
+
+        return BatchLoader(self._of_epoch, order, self._epoch)
 
     def val_dataloader(self) -> BatchLoader:
         """Return batches of the validation split, the shortest first."""
@@ -213,11 +214,15 @@ class TranslationDataModule(pl.LightningDataModule):
         return self._held_out(self.test or self.validation)
 
     def _held_out(self, split: EncodedSplit) -> BatchLoader:
-        processes, rank = (self.trainer.world_size, self.trainer.global_rank) if self.trainer else (1, 0)
+        rank, processes = self._share()
         size = BatchSize(max(self.batch_size or 1, 128) if self.max_tokens is None else None, self.max_tokens)
-        order = sorted_order(split.source.lengths, split.target.lengths, size, processes)
-        order = order.share(rank, processes)
+        order = share(
+            sorted_order(split.source.lengths, split.target.lengths, size, processes), rank, processes
+        )
         return BatchLoader(lambda _: split, lambda _: order, lambda: 0)
+
+    def _share(self) -> tuple[int, int]:
+        return (self.trainer.global_rank, self.trainer.world_size) if self.trainer else (0, 1)
 
     def _epoch(self) -> int:
         return self.trainer.current_epoch if self.trainer else 0

@@ -2,13 +2,13 @@
 
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
-from seq2seq.data.batch import EncodedSplit, Sentences
+from seq2seq.data.batch import EncodedSplit
 from seq2seq.data.batching import Order, padding_share
 from seq2seq.data.text import LETTERS, SentencePair, normalize
 from seq2seq.data.tokenizers import Tokenizer
@@ -16,37 +16,69 @@ from seq2seq.data.vocabulary import UNKNOWN_ID
 
 Splits = Mapping[str, EncodedSplit]
 
-FOLD = 3
-"""How many times longer than usual a side is where its pair is called an outlier."""
+FOLD, SHORT = 3, 8
+"""An outlier's side is so many times longer than usual, and its longer side has at least so many tokens."""
 
-SHORT = 8
-"""Tokens of the longer side below which the ratio of lengths says nothing."""
-
-EXAMPLES = 3
-"""Pairs or batches that are shown of each kind."""
-
-MOST_COMMON = 8
-"""Tokens or characters that are shown of each kind."""
-
-WIDTH = 60
-"""Characters of a sentence that are shown."""
+EXAMPLES, MOST_COMMON, WIDTH = 3, 8, 60
+"""What is shown: pairs or batches, tokens or characters of each kind, and characters of a sentence."""
 
 
 def inspection_report(splits: Splits, *, tokenizers: tuple[Tokenizer, Tokenizer], order: Order) -> str:
-    """Counts, lengths, outliers, unknown tokens, repetition, overlap, odd characters, batches.
+    """Return counts, lengths, outliers, unknown tokens, repetition, overlap, odd characters and batches.
 
-    `order` holds the batches of the first epoch of the split ``train``.
+    Args:
+        splits: By name; ``train`` is one of them.
+        tokenizers: Of source and target.
+        order: The batches of the first epoch.
     """
-    sections = {
-        "ratios": _ratios(splits),
-        "unknown": _unknown(splits, tokenizers),
-        "repeated": _repeated(splits),
-        "overlap": _overlap(splits),
-        "characters": _characters(splits, tuple(each.language for each in tokenizers)),
-        "batches": _batches(splits["train"], order),
-    }
+    ratios, unknown, repeated, common, characters, batches = [], [], [], [], [], []
+    sides = {name: _sides(split.pairs) for name, split in splits.items()}
+    for name, split in splits.items():
+        outliers = ratio_outliers(split)
+        ratios.append(
+            f"{name}: {len(outliers):,} of {len(split):,} pairs differ in length more than {FOLD} times as usual"
+        )
+        for place in outliers[:EXAMPLES]:
+            lengths = f"{split.source.lengths[place]} : {split.target.lengths[place]}"
+            ratios.append(f"  {lengths} tokens  {_shown(split.pairs[place])}")
+        for side, tokenizer, sentences in zip(("source", "target"), tokenizers, sides[name], strict=True):
+            counts = unknown_tokens(tokenizer, sentences)
+            unknown.append(
+                f"{name} {side}: {counts.total():,} unknown tokens, {len(counts):,} different{listed(counts)}"
+            )
+        again, ambiguous = repetition(split.pairs)
+        repeated.append(
+            f"{name}: pairs that repeat another {again:,}, sources with several translations {ambiguous:,}"
+        )
+        if name != "train":
+            pairs, sources = overlap(splits["train"].pairs, split.pairs)
+            common.append(
+                f"{name}: pairs that are in train {pairs:,}, pairs whose source is {sources:,}, of {len(split):,}"
+            )
+    for number, side in enumerate(("source", "target")):
+        language = tokenizers[number].language
+        counts = unusual_characters(chain.from_iterable(each[number] for each in sides.values()), language)
+        characters.append(f"{side} ({language}): {len(counts):,} unusual{listed(counts)}")
+    train = splits["train"]
+    # one special token a side: <eos> of the source, <bos> or <eos> of the target
+    lengths = train.source.lengths + 1, train.target.lengths + 1
+    for number, batch in enumerate(order[:EXAMPLES], start=1):
+        widths = [side[batch].max() for side in lengths]
+        alone = [side[batch] for side in lengths], [np.arange(len(batch))]
+        batches.append(
+            f"batch {number}: {len(batch):,} pairs, padded to {widths[0]} source and {widths[1]} target tokens; "
+            f"{_padding(*alone)}"
+        )
+        batches.append(f"  {_shown(train.pairs[int(batch[0])])}")
+    sizes = [len(batch) for batch in order]
+    batches.append(
+        f"{len(order):,} batches of {min(sizes):,} to {max(sizes):,} pairs; {_padding(lengths, order)}"
+    )
     lines = [table(splits)]
-    for name, texts in sections.items():
+    for name, texts in (
+        ("ratios", ratios), ("unknown", unknown), ("repeated", repeated), ("overlap", common),
+        ("characters", characters), ("batches", batches),
+    ):  # fmt: skip
         lines += [f"{'' if index else name:<11} {text}" for index, text in enumerate(texts)]
     return "\n".join(lines)
 
@@ -63,18 +95,6 @@ def ratio_outliers(split: EncodedSplit) -> list[int]:
     return sorted(np.flatnonzero(odd).tolist(), key=lambda place: -off[place])
 
 
-def _ratios(splits: Splits) -> Iterator[str]:
-    for name, split in splits.items():
-        outliers = ratio_outliers(split)
-        yield (
-            f"{name}: {len(outliers):,} of {len(split):,} pairs differ in length more than "
-            f"{FOLD} times as usual"
-        )
-        for place in outliers[:EXAMPLES]:
-            lengths = f"{split.source.lengths[place]} : {split.target.lengths[place]}"
-            yield f"  {lengths} tokens  {_shown(split.pairs[place])}"
-
-
 def _shown(pair: SentencePair) -> str:
     sides = (repr(side) for side in (pair.source, pair.target))
     return " | ".join(side if len(side) <= WIDTH else f"{side[: WIDTH - 1]}…" for side in sides)
@@ -85,31 +105,20 @@ def unknown_tokens(tokenizer: Tokenizer, sentences: Iterable[str]) -> Counter[st
     return Counter(token for sentence in sentences for token in tokenizer.unknown(sentence))
 
 
-def _unknown(splits: Splits, tokenizers: tuple[Tokenizer, Tokenizer]) -> Iterator[str]:
-    for name, split in splits.items():
-        texts = _sides(split.pairs)
-        for side, tokenizer, sentences in zip(("source", "target"), tokenizers, texts, strict=True):
-            counts = unknown_tokens(tokenizer, sentences)
-            found = f"{counts.total():,} unknown tokens, {len(counts):,} different"
-            yield f"{name} {side}: {found}{listed(counts)}"
-
-
 def _sides(pairs: Sequence[SentencePair]) -> tuple[list[str], list[str]]:
     return [pair.source for pair in pairs], [pair.target for pair in pairs]
 
 
 def listed(counts: Counter[str]) -> str:
-    """The most frequent of what was counted, after a colon; nothing where there is nothing."""
-    named = (f"{_named(token)} {count:,}" for token, count in counts.most_common(MOST_COMMON))
-    more = "…" if len(counts) > MOST_COMMON else ""
-    return f": {', '.join(named)}{more}" if counts else ""
-
-
-def _named(token: str) -> str:
-    """A token as it is; a character that cannot be seen, by its number and name."""
-    if token.isprintable() and not token.isspace():
-        return token
-    return " ".join(f"U+{ord(char):04X} {unicodedata.name(char, '')}".strip() for char in token)
+    """Return the most frequent of what was counted, after a colon; what cannot be seen by number and name."""
+    named = [
+        f"{token} {count:,}"
+        if token.isprintable() and not token.isspace()
+        else " ".join(f"U+{ord(char):04X} {unicodedata.name(char, '')}".strip() for char in token)
+        + f" {count:,}"
+        for token, count in counts.most_common(MOST_COMMON)
+    ]
+    return f": {', '.join(named)}{'…' if len(counts) > MOST_COMMON else ''}" if counts else ""
 
 
 def repetition(pairs: Sequence[SentencePair]) -> tuple[int, int]:
@@ -117,14 +126,6 @@ def repetition(pairs: Sequence[SentencePair]) -> tuple[int, int]:
     different = {(pair.source, pair.target) for pair in pairs}
     translations = Counter(source for source, _ in different)
     return len(pairs) - len(different), sum(count > 1 for count in translations.values())
-
-
-def _repeated(splits: Splits) -> Iterator[str]:
-    for name, split in splits.items():
-        repeated, ambiguous = repetition(split.pairs)
-        yield (
-            f"{name}: pairs that repeat another {repeated:,}, sources with several translations {ambiguous:,}"
-        )
 
 
 def overlap(train: Sequence[SentencePair], other: Sequence[SentencePair]) -> tuple[int, int]:
@@ -140,121 +141,64 @@ def overlap(train: Sequence[SentencePair], other: Sequence[SentencePair]) -> tup
     )
 
 
-def _overlap(splits: Splits) -> Iterator[str]:
-    for name, split in splits.items():
-        if name != "train":
-            pairs, sources = overlap(splits["train"].pairs, split.pairs)
-            yield (
-                f"{name}: pairs that are in train {pairs:,}, pairs whose source is "
-                f"{sources:,}, of {len(split):,}"
-            )
-
-
 def unusual_characters(sentences: Iterable[str], language: str) -> Counter[str]:
-    """Count occurrences of characters that text of a language does not usually hold.
+    """Count characters that text of a language does not usually hold.
 
-    Those are letters outside its alphabet, or, where `LETTERS` lacks the language, outside the
-    script that most letters of the text are of; and signs that are seldom meant: controls,
-    invisible marks, private and unassigned characters, U+FFFD.
+    Those are letters outside its alphabet, or, where `LETTERS` lacks the language, outside the script that most
+    letters of the text are of; and signs that are seldom meant: controls, invisible marks, private and unassigned
+    characters, U+FFFD.
     """
     counts = Counter(chain.from_iterable(sentences))
-    usual = _usual_letters(counts, language)
-    return Counter({char: n for char, n in counts.items() if _is_suspect(char) or _is_foreign(char, usual)})
-
-
-def _usual_letters(counts: Mapping[str, int], language: str) -> set[str]:
     base = language.partition("-")[0]
-    if base in LETTERS:
-        return set("abcdefghijklmnopqrstuvwxyz" + LETTERS[base])
-    scripts: Counter[str] = Counter()
-    for char in filter(str.isalpha, counts):
-        scripts[_script(char)] += counts[char]
-    main = {script for script, _ in scripts.most_common(1)}
-    return {char.lower() for char in counts if _script(char) in main}
+    usual = set("abcdefghijklmnopqrstuvwxyz" + LETTERS.get(base, ""))
+    if base not in LETTERS:
+        scripts: Counter[str] = Counter()
+        for char in filter(str.isalpha, counts):
+            scripts[_script(char)] += counts[char]
+        main = {script for script, _ in scripts.most_common(1)}
+        usual = {char.lower() for char in counts if _script(char) in main}
+    return Counter(
+        {
+            char: number
+            for char, number in counts.items()
+            if char == "\N{REPLACEMENT CHARACTER}"
+            or unicodedata.category(char)[0] == "C"
+            or (char.isalpha() and char.lower() not in usual)
+        }
+    )
 
 
 def _script(char: str) -> str:
-    """The first word of a character's name, such as LATIN; Japanese writes in three scripts."""
+    """Return the first word of a character's name, such as LATIN; Japanese writes in three scripts."""
     script = unicodedata.name(char, "?").partition(" ")[0]
     return "CJK" if script in {"HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA"} else script
 
 
-def _is_foreign(char: str, usual: set[str]) -> bool:
-    return char.isalpha() and char.lower() not in usual
-
-
-def _is_suspect(char: str) -> bool:
-    return char == "\N{REPLACEMENT CHARACTER}" or unicodedata.category(char)[0] == "C"
-
-
-def _characters(splits: Splits, languages: Sequence[str]) -> Iterator[str]:
-    texts = _sides([pair for split in splits.values() for pair in split.pairs])
-    for side, language, sentences in zip(("source", "target"), languages, texts, strict=True):
-        counts = unusual_characters(sentences, language)
-        yield f"{side} ({language}): {len(counts):,} unusual{listed(counts)}"
-
-
-def _batches(train: EncodedSplit, order: Order) -> Iterator[str]:
-    # one special token a side: <eos> of the source, <bos> or <eos> of the target
-    sources, targets = train.source.lengths + 1, train.target.lengths + 1
-    for number, batch in enumerate(islice(order, EXAMPLES), start=1):
-        alone = [np.arange(len(batch))]
-        yield (
-            f"batch {number}: {len(batch):,} pairs, padded to {sources[batch].max()} source and "
-            f"{targets[batch].max()} target tokens; "
-            f"{_padding(sources[batch], targets[batch], alone)}"
-        )
-        yield f"  {_shown(train.pairs[int(batch[0])])}"
-    sizes = [len(batch) for batch in order]
-    yield (
-        f"{len(order):,} batches of {min(sizes):,} to {max(sizes):,} pairs; "
-        f"{_padding(sources, targets, order)}"
-    )
-
-
-def _padding(
-    sources: NDArray[np.integer], targets: NDArray[np.integer], order: Iterable[NDArray[np.integer]]
-) -> str:
-    return f"padding {padding_share(sources, order):.1%} source, {padding_share(targets, order):.1%} target"
+def _padding(sides: Sequence[NDArray[np.integer]], order: Iterable[NDArray[np.integer]]) -> str:
+    source, target = (padding_share(lengths, order) for lengths in sides)
+    return f"padding {source:.1%} source, {target:.1%} target"
 
 
 COLUMNS = ("split", "pairs", "dropped", "source tokens", "target tokens", "unknown")
 
 
 def table(splits: Mapping[str, EncodedSplit]) -> str:
-    """A table of the splits: pairs, dropped pairs, lengths (mean and maximum), unknown tokens."""
-    rows = [COLUMNS, *(_row(name, split) for name, split in splits.items())]
+    """Return a table of the splits: pairs, dropped pairs, lengths (mean and maximum), unknown tokens."""
+    rows = [COLUMNS]
+    for name, split in splits.items():
+        dropped = {"blank": split.num_blank, "long": split.num_long}
+        sides = split.source, split.target
+        lengths = (
+            f"mean {side.lengths.mean():.1f}, max {side.lengths.max()}" if len(side) else "-"
+            for side in sides
+        )
+        unknown = " / ".join(
+            f"{np.count_nonzero(s.ids == UNKNOWN_ID) / max(len(s.ids), 1):.2%}" for s in sides
+        )
+        left_out = ", ".join(f"{count:,} {reason}" for reason, count in dropped.items() if count)
+        rows.append((name, f"{len(split):,}", left_out or "0", *lengths, unknown))
     widths = [max(len(row[column]) for row in rows) for column in range(len(COLUMNS))]
     return "\n".join(
-        "  ".join(
-            cell.ljust(width) if column == 0 else cell.rjust(width)
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
+        "  ".join([row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True))])
         for row in rows
     )
-
-
-def _row(name: str, split: EncodedSplit) -> tuple[str, ...]:
-    return (
-        name,
-        f"{len(split):,}",
-        _dropped(split),
-        _lengths(split.source),
-        _lengths(split.target),
-        f"{_unknown_share(split.source):.2%} / {_unknown_share(split.target):.2%}",
-    )
-
-
-def _dropped(split: EncodedSplit) -> str:
-    counts = {"blank": split.num_blank, "long": split.num_long}
-    return ", ".join(f"{count:,} {reason}" for reason, count in counts.items() if count) or "0"
-
-
-def _lengths(store: Sentences) -> str:
-    if not len(store):
-        return "-"
-    return f"mean {store.lengths.mean():.1f}, max {store.lengths.max()}"
-
-
-def _unknown_share(sentences: Sentences) -> float:
-    return int(np.count_nonzero(sentences.ids == UNKNOWN_ID)) / max(len(sentences.ids), 1)
