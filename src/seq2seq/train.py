@@ -204,8 +204,8 @@ def run(config: DictConfig, run_dir: str | Path | None = None) -> float | None:
 
 
 def _choose_by_size(config: DictConfig, data: Any, *, first: bool) -> None:
-    """Fill values that are null by the number of training pairs, see `seq2seq.data.sizes`."""
-    from seq2seq.data import sizes
+    """Fill values that are null by the number of training pairs, see `seq2seq.sizes`."""
+    from seq2seq import sizes
 
     trainer, chosen = config.trainer, {}
     processes = trainer.get("devices", 1) if isinstance(trainer.get("devices", 1), int) else 1

@@ -156,8 +156,8 @@ def test_no_name_in_an_archive_becomes_a_path(tmp_path):
 
 
 def test_archives_that_are_not_one_text_are_refused_by_what_they_hold(tmp_path):
-    assert "holds 0 text files: unpack" in refusal(read_tab_separated, zipped(tmp_path, ABOUT))
-    assert "holds 2 text files" in refusal(read_tab_separated, zipped(tmp_path, PAIRS, ("b.txt", b"")))
+    assert "archive of 0 text files: unpack" in refusal(read_tab_separated, zipped(tmp_path, ABOUT))
+    assert "archive of 2 text files" in refusal(read_tab_separated, zipped(tmp_path, PAIRS, ("b.txt", b"")))
 
 
 def test_damaged_and_encrypted_archives_are_refused(tmp_path):
@@ -174,8 +174,8 @@ def test_damaged_and_encrypted_archives_are_refused(tmp_path):
     assert "encrypted" in refusal(read_tab_separated, path)
 
 
-def test_an_archive_is_no_text_file(tmp_path):
-    assert "is a zip archive: unpack it" in refusal(read_lines, zipped(tmp_path, PAIRS))
+def test_an_archive_of_one_text_is_read_as_that_text(tmp_path):
+    assert read_lines(zipped(tmp_path, PAIRS)) == PAIRS[1].decode().splitlines()
 
 
 def test_splits_in_file_order_hold_no_source_twice():

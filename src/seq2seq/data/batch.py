@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import TypeVar
 
 import numpy as np
 import torch
@@ -94,8 +93,8 @@ class SourceBatch:
         return _is_token(self.ids, self.lengths)
 
     def to(self, device: torch.device, *, non_blocking: bool = False) -> "SourceBatch":
-        """The same batch on another device."""
-        return _moved(self, device, non_blocking)
+        """Return the same batch on another device."""
+        return SourceBatch(*(each.to(device, non_blocking=non_blocking) for each in (self.ids, self.lengths)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,28 +138,13 @@ class Batch:
     def twice(self) -> "Batch":
         """Every pair twice: the whole batch, then the whole batch again."""
         source = SourceBatch(self.source.ids.repeat(2, 1), self.source.lengths.repeat(2))
-        return Batch(
-            source=source,
-            target_input=self.target_input.repeat(2, 1),
-            target_output=self.target_output.repeat(2, 1),
-            target_lengths=self.target_lengths.repeat(2),
-            sentence_ids=self.sentence_ids.repeat(2),
-        )
+        targets = self.target_input.repeat(2, 1), self.target_output.repeat(2, 1)
+        return Batch(source, *targets, self.target_lengths.repeat(2), self.sentence_ids.repeat(2))
 
     def to(self, device: torch.device, *, non_blocking: bool = False) -> "Batch":
-        """The same batch on another device."""
-        return _moved(self, device, non_blocking)
-
-
-AnyBatch = TypeVar("AnyBatch", SourceBatch, Batch)
-
-
-def _moved(batch: AnyBatch, device: torch.device, non_blocking: bool) -> AnyBatch:
-    moved = {
-        field.name: getattr(batch, field.name).to(device, non_blocking=non_blocking)
-        for field in fields(batch)
-    }
-    return type(batch)(**moved)
+        """Return the same batch on another device."""
+        moved = (getattr(self, field.name).to(device, non_blocking=non_blocking) for field in fields(self))
+        return Batch(*moved)
 
 
 def _padded(

@@ -64,103 +64,68 @@ class Splits:
 # --- files -------------------------------------------------------------------------------------------------
 
 
+OPENERS = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open}
+"""How to open a compressed file, by its first bytes."""
+
+
 def open_text(path: str | Path) -> IO[bytes]:
-    """Open a file to read its bytes, decompressed if it is gzip, bzip2 or xz, told by its first bytes."""
-    start = first_bytes(path)
-    for magic, opener in ((b"\x1f\x8b", gzip.open), (b"BZh", bz2.open), (b"\xfd7zXZ\x00", lzma.open)):
-        if start.startswith(magic):
-            return opener(path, "rb")
-    if start.startswith(ZIP):
-        raise InputError(f"{path} is a zip archive: unpack it and give the file inside")
-    return open(path, "rb")
-
-
-ZIP = b"PK\x03\x04"
-"""The first bytes of a zip archive."""
-
-
-def first_bytes(path: str | Path) -> bytes:
-    """Return the first six bytes of a file, which tell its format."""
+    """Open a file to read its bytes, decompressed, whatever its name; of a zip archive the one text file."""
     with open(path, "rb") as file:
-        return file.read(6)
-
-
-def read_bytes(path: str | Path) -> bytes:
-    """Read a file as `open_text` opens it.
-
-    Raises:
-        InputError: The file is missing, a folder, unreadable or damaged.
-    """
-    try:
-        with open_text(path) as file:
-            return file.read()
-    except FileNotFoundError as error:
-        raise InputError(f"{path}: there is no such file") from error
-    except IsADirectoryError as error:
-        raise InputError(f"{path} is a folder: give a file") from error
-    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
-        raise InputError(f"{path} is damaged or cannot be read: {error}") from error
-
-
-def read_lines(path: str | Path) -> list[str]:
-    r"""Read the lines of a UTF-8 text file, plain or compressed.
-
-    A line ends at ``\n`` only (a carriage return before it is dropped), so that characters such as U+2028
-    stay inside their sentence. A byte order mark is dropped.
-
-    Raises:
-        InputError: The file cannot be read, is empty, or is not UTF-8.
-    """
-    return lines_of(read_bytes(path), path)
-
-
-def lines_of(content: bytes, path: str | Path) -> list[str]:
-    """Return the lines of the content of a file, see `read_lines`."""
-    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise InputError(f"{path} is UTF-16, not UTF-8: convert it with iconv -f UTF-16 -t UTF-8")
-    content = content.removeprefix(b"\xef\xbb\xbf")
-    if not content.strip():
-        raise InputError(f"{path} is empty: give a file with one sentence a line")
-    try:
-        text = content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise InputError(
-            f"{path}, line {line}: byte 0x{content[error.start]:02x} is not UTF-8: convert the file, for "
-            "example with iconv -f LATIN1 -t UTF-8"
-        ) from error
-    return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
+        start = file.read(6)
+    if start.startswith(b"PK\x03\x04"):
+        archive = zipfile.ZipFile(path)
+        names = [name for name in archive.namelist() if name.endswith(".txt") and "about" not in name]
+        if len(names) != 1:
+            raise InputError(f"{path} is a zip archive of {len(names)} text files: unpack it and give one")
+        return archive.open(names[0])
+    opener = next((opener for magic, opener in OPENERS.items() if start.startswith(magic)), open)
+    return opener(path, "rb")
 
 
 def stream_lines(path: str | Path | None) -> Iterator[str]:
-    """Yield the lines of a file of any length, plain or ``.gz``, by the rules of `read_lines`.
+    r"""Yield the lines of a UTF-8 text file of any length, plain or compressed.
+
+    A line ends at ``\n`` only (a carriage return before it is dropped), so that characters such as U+2028
+    stay inside their sentence. A byte order mark is dropped.
 
     Args:
         path: The file; None: standard input.
 
     Raises:
-        InputError: It cannot be read, or a line is not UTF-8.
+        InputError: It is missing, a folder, damaged, or not UTF-8.
     """
     name = "standard input" if path is None else str(path)
     try:
         with contextlib.ExitStack() as stack:
-            file = sys.stdin.buffer
-            if path is not None:
-                file = stack.enter_context(open_text(path))
-            for number, line in enumerate(file, start=1):
-                if number == 1:
-                    if line.startswith((b"\xff\xfe", b"\xfe\xff")):
-                        raise InputError(
-                            f"{name} is UTF-16, not UTF-8: convert it with iconv -f UTF-16 -t UTF-8"
-                        )
-                    line = line.removeprefix(b"\xef\xbb\xbf")  # noqa: PLW2901
+            file = sys.stdin.buffer if path is None else stack.enter_context(open_text(path))
+            for number, content in enumerate(file, start=1):
+                if number == 1 and content.startswith((b"\xff\xfe", b"\xfe\xff")):
+                    raise InputError(f"{name} is UTF-16, not UTF-8: convert it with iconv -f UTF-16 -t UTF-8")
+                line = content.removeprefix(b"\xef\xbb\xbf") if number == 1 else content
                 yield line.decode("utf-8").removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError as error:
         raise InputError(
-            f"{name}, line {number}: it is not UTF-8: convert the file with iconv -t UTF-8"
+            f"{name}, line {number}: byte 0x{error.object[error.start]:02x} is not UTF-8: convert the file, for "
+            "example with iconv -f LATIN1 -t UTF-8"
         ) from error
-    except (OSError, EOFError, lzma.LZMAError) as error:
-        raise InputError(f"{name} cannot be read: {getattr(error, 'strerror', None) or error}") from error
+    except FileNotFoundError as error:
+        raise InputError(f"{name}: there is no such file") from error
+    except IsADirectoryError as error:
+        raise InputError(f"{name} is a folder: give a file") from error
+    except (OSError, EOFError, RuntimeError, lzma.LZMAError, zlib.error, zipfile.BadZipFile) as error:
+        raise InputError(f"{name} is damaged or cannot be read: {error}") from error
+
+
+def read_lines(path: str | Path) -> list[str]:
+    """Read the lines of a text file, see `stream_lines`.
+
+    Raises:
+        InputError: The file cannot be read, or it is empty.
+    """
+    lines = list(stream_lines(path))
+    if not any(line.strip() for line in lines):
+        raise InputError(f"{path} is empty: give a file with one sentence a line")
+    return lines
 
 
 def parallel_files(source: str | Path, target: str | Path) -> list[list[str]]:
@@ -200,22 +165,11 @@ def read_parallel(source: str | Path, target: str | Path) -> list[SentencePair]:
 def read_tab_separated(path: str | Path) -> list[SentencePair]:
     """Read a file with source and target in the first two columns; further columns are ignored.
 
-    A zip archive with one text file, as Tatoeba's pairs are served, is read without being unpacked.
-
     Raises:
         InputError: The file cannot be read, or a line has one column only.
     """
-    pairs, lines = [], None
-    if Path(path).is_file() and first_bytes(path).startswith(ZIP):
-        try:
-            with zipfile.ZipFile(path) as archive:
-                names = [n for n in archive.namelist() if n.endswith(".txt") and "about" not in n]
-                if len(names) != 1:
-                    raise InputError(f"{path} holds {len(names)} text files: unpack it and name one")
-                lines = lines_of(archive.read(names[0]), path)
-        except (OSError, EOFError, RuntimeError, zlib.error, zipfile.BadZipFile) as error:
-            raise InputError(f"{path} is damaged or encrypted: {error}") from error
-    for number, line in enumerate(read_lines(path) if lines is None else lines, start=1):
+    pairs = []
+    for number, line in enumerate(read_lines(path), start=1):
         columns = line.split("\t")
         if len(columns) < 2:
             raise InputError(f"{path}, line {number}: no tab: give source and target separated by a tab")

@@ -23,7 +23,6 @@ import sentencepiece
 from torchtext.data.utils import get_tokenizer
 from torchtext.vocab import Vocab
 
-from seq2seq.data.sizes import vocabulary_size
 from seq2seq.data.text import join_basic_english, join_words, split_words
 from seq2seq.data.vocabulary import (
     BEGIN,
@@ -38,6 +37,7 @@ from seq2seq.data.vocabulary import (
     UNKNOWN_ID,
 )
 from seq2seq.errors import InputError
+from seq2seq.sizes import vocabulary_size
 
 MAX_TOKENS, MAX_FILE = 500_000, 64 * 2**20
 """Bounds of a vocabulary that is read from a file: tokens, and bytes of the file."""
@@ -258,10 +258,8 @@ class WordTokenizer(Tokenizer):
                     f"data.tokenizer: moses does not know the language {self.language}: choose rules=word, "
                     f"or one of {', '.join(known)}"
                 )
-            self._tokenizer, self._detokenizer = (
-                MosesTokenizer(self.language),
-                MosesDetokenizer(self.language),
-            )
+            self._tokenizer = MosesTokenizer(self.language)
+            self._detokenizer = MosesDetokenizer(self.language)
         elif rules == "basic_english":
             if self.language != "en":
                 raise InputError(
