@@ -11,7 +11,6 @@ from seq2seq.data.text import (
     Splits,
     hold_out,
     in_file_order,
-    parse_links,
     read_lines,
     read_parallel,
     read_tab_separated,
@@ -197,12 +196,14 @@ class GrammarCorpus(TranslationDataModule):
 
     def read(self) -> Splits:
         """Read the file."""
+        from seq2seq.evaluation.pharaoh import links_of
+
         splits: dict[str, list[SentencePair]] = {"train": [], "validation": [], "test": []}
         for number, line in enumerate(read_lines(self.file), start=1):
             columns = line.split("\t")
             if len(columns) != 4 or columns[0] not in splits:
                 raise InputError(f"{self.file}, line {number}: split, source, target and links are expected")
-            splits[columns[0]].append(SentencePair(columns[1], columns[2], *parse_links(columns[3])))
+            splits[columns[0]].append(SentencePair(columns[1], columns[2], *links_of(columns[3])))
         return Splits(splits["train"][: self.train_pairs], splits["validation"], splits["test"])
 
 

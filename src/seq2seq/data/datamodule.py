@@ -14,7 +14,7 @@ import numpy as np
 from seq2seq.data.batch import EncodedSplit, Ids, Sentences
 from seq2seq.data.batching import BatchLoader, BatchSize, Order, share, shuffled_order, sorted_order
 from seq2seq.data.report import inspection_report, table
-from seq2seq.data.text import SentencePair, Splits, require_language_code, with_alignments
+from seq2seq.data.text import SentencePair, Splits, require_language_code
 from seq2seq.data.tokenizers import SentencePieceTokenizer, Tokenizer, WordTokenizer
 from seq2seq.errors import InputError
 
@@ -100,6 +100,8 @@ class TranslationDataModule(pl.LightningDataModule):
         if self.splits is not None:
             return self.splits
         splits = self.read()
+        from seq2seq.evaluation.pharaoh import with_alignments
+
         limit, exactly = self.max_examples, self.max_examples is None
         train, validation, test = (
             list(split[:limit]) for split in (splits.train, splits.validation, splits.test)

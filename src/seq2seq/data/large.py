@@ -131,7 +131,7 @@ class LargeText(ParallelText):
     def _fingerprint(self) -> str:
         """Return a digest of all that decides what the tokenised corpus holds."""
         tokenizers = [
-            [type(each).__qualname__, each.arguments(), each.vocabulary]
+            [type(each).__qualname__, each.arguments, each.vocabulary]
             for each in (self.source_tokenizer, self.target_tokenizer)
         ]
         files = [

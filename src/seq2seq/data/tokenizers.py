@@ -35,7 +35,7 @@ from seq2seq.data.vocabulary import (
     SPECIALS,
     UNKNOWN,
     UNKNOWN_ID,
-)
+)  # fmt: skip
 from seq2seq.errors import InputError
 from seq2seq.sizes import vocabulary_size
 
@@ -55,7 +55,14 @@ class Tokenizer(ABC):
 
     Attributes:
         vocabulary: The tokens by id, the special ones first.
+        arguments: What the constructor was called with.
     """
+
+    def __new__(cls, **arguments: Any) -> "Tokenizer":
+        """Keep the constructor's arguments for `save`."""
+        made = super().__new__(cls)
+        made.arguments = arguments
+        return made
 
     def __init__(
         self,
@@ -105,7 +112,7 @@ class Tokenizer(ABC):
     def share(self, language: str) -> "Tokenizer":
         """Return a tokenizer of another language with the same vocabulary."""
         other = copy.copy(self)
-        other.language = language
+        other.language, other.arguments = language, self.arguments | {"language": language}
         return other
 
     def learn_case(self, texts: Iterable[str]) -> None:
@@ -170,18 +177,11 @@ class Tokenizer(ABC):
 
     # --- files ---
 
-    def arguments(self) -> dict[str, Any]:
-        """Return the constructor's arguments; a subclass adds its own."""
-        return {
-            "language": self.language, "lowercase": self.lowercase, "truecase": self.truecase,
-            "min_frequency": self.min_frequency, "vocab_size": self.max_vocab_size,
-        }  # fmt: skip
-
     def save(self, folder: Path, side: str) -> None:
         """Write ``<side>.json`` into a folder, and ``<side>.model`` for SentencePiece."""
         description = {
             "class": f"{type(self).__module__}.{type(self).__qualname__}",
-            "arguments": self.arguments(),
+            "arguments": self.arguments,
             "cased_forms": self.cased_forms,
             "capital_start": self.capital_start,
             "tokens": self.vocabulary,
@@ -285,10 +285,6 @@ class WordTokenizer(Tokenizer):
         if self.rules == "moses":
             return self._detokenizer.detokenize(list(tokens), unescape=False)
         return join_basic_english(tokens)
-
-    def arguments(self) -> dict[str, Any]:
-        """Return the constructor's arguments."""
-        return super().arguments() | {"rules": self.rules}
 
 
 class CharacterTokenizer(Tokenizer):
@@ -404,10 +400,6 @@ class SentencePieceTokenizer(Tokenizer):
                 found += ways[bisect(sums, draw() * sums[-1])]
                 start = place
         return self.ids(found)
-
-    def arguments(self) -> dict[str, Any]:
-        """Return the constructor's arguments."""
-        return super().arguments() | {"model_type": self.model_type, "sampling": self.sampling}
 
     def save(self, folder: Path, side: str) -> None:
         """Write ``<side>.json`` and ``<side>.model``."""
