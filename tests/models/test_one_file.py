@@ -1,0 +1,120 @@
+"""The example in one file is the default model: the same losses while both are trained."""
+
+import runpy
+from functools import partial
+
+import pytest
+import torch
+from torch.nn.utils import clip_grad_norm_
+
+from seq2seq.attention import AdditiveScore, Attention
+from seq2seq.data.batch import Batch, EncodedSplit, Sentences
+from seq2seq.models import BahdanauDecoder, GRUEncoder, build_model
+from seq2seq.training.losses import token_cross_entropy
+from tests.conftest import ROOT
+
+V, W = 30, 40
+
+
+@pytest.fixture(scope="module")
+def example():
+    return runpy.run_path(str(ROOT / "examples" / "one_file.py"))
+
+
+def with_the_same_weights(translator, ours):
+    """Copy the weights of the program's model; the gates of a GRU cell are apart there."""
+    w = ours.state_dict()
+    cell, decoder = "decoder.stack.cells.0", translator.decoder
+    copies = {
+        decoder.embedding.weight: w["decoder.embedding.weight"],
+        decoder.bridge.weight: w["decoder.bridge.projection.weight"],
+        decoder.bridge.bias: w["decoder.bridge.projection.bias"],
+        decoder.attention.query_projection.weight: w["decoder.attention.score.query_projection.weight"],
+        decoder.attention.key_projection.weight: w["decoder.attention.score.key_projection.weight"],
+        decoder.attention.score_weight.weight: w["decoder.attention.score.score_weight"][None],
+        decoder.cell.weight_ih: torch.cat(
+            [w[f"{cell}.input_gates.weight"], w["decoder.context_gates.weight"]], 1
+        ),
+        decoder.cell.bias_ih: w[f"{cell}.input_gates.bias"],
+        decoder.cell.weight_hh: w[f"{cell}.state_gates.weight"],
+        decoder.cell.bias_hh: w[f"{cell}.state_gates.bias"],
+        decoder.readout.weight: torch.cat(
+            [w[f"decoder.readout.{part}.weight"] for part in ("state", "context", "embedded")], 1
+        ),
+        decoder.readout.bias: w["decoder.readout.state.bias"],
+        decoder.output.bias: w["decoder.output.bias"],
+        translator.encoder.embedding.weight: w["source_embedding.weight"],
+    }
+    copies |= {
+        value: w[f"encoder.layers.0.{name}"] for name, value in translator.encoder.gru.named_parameters()
+    }
+    with torch.no_grad():
+        for parameter, value in copies.items():
+            parameter.copy_(value)
+    assert {id(each) for each in copies} == {id(each) for each in translator.parameters()}
+
+
+def test_losses_and_attention_are_those_of_the_program(example):
+    torch.manual_seed(1)
+    ours = build_model(
+        encoder=partial(GRUEncoder, hidden_size=128),
+        decoder=partial(
+            BahdanauDecoder,
+            attention=partial(Attention, score=partial(AdditiveScore, hidden_size=128)),
+            hidden_size=256,
+            readout_size=128,
+        ),
+        embedding_size=128,
+        tie_embeddings="output",
+        source_vocab_size=V,
+        target_vocab_size=W,
+        padding_id=1,
+    )
+    translator = example["Translator"]({str(i): i for i in range(V)}, {str(i): i for i in range(W)})
+    with_the_same_weights(translator, ours)
+    for module in translator.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.0
+    optimizers = [torch.optim.Adam(each.parameters(), lr=0.004) for each in (translator, ours)]
+    for step in range(6):
+        sentences = [
+            Sentences.from_lists(
+                [torch.randint(4, size, (length,)).tolist() for length in torch.randint(1, 9, (5,))]
+            )
+            for size in (V, W)
+        ]
+        batch = Batch.from_split(EncodedSplit([], *sentences), range(5))
+        source = batch.source
+        features, weights = ours(
+            source.ids, source.lengths, source.is_token, batch.target_input, batch.target_lengths
+        )
+        sums = token_cross_entropy(features, ours.decoder.output, batch.target_output, batch.target_is_token)
+        losses = [
+            translator.loss((source.ids, source.lengths, batch.target_output)),
+            sums.smoothed / sums.num_tokens,
+        ]
+        assert abs(losses[0].item() - losses[1].item()) < 1e-5, step
+        _, drawn = translator(source.ids, source.lengths, batch.target_output)
+        torch.testing.assert_close(
+            drawn[batch.target_is_token], weights[batch.target_is_token], atol=1e-5, rtol=0
+        )
+        for loss, model, optimizer in zip(losses, (translator, ours), optimizers, strict=True):
+            optimizer.zero_grad()
+            loss.backward()
+            clip_grad_norm_(model.parameters(), 0.3)
+            optimizer.step()
+
+
+def test_its_tokens_are_those_of_the_default_tokenizer(example):
+    from seq2seq.data import GrammarCorpus
+
+    data = GrammarCorpus(source_language="en", target_language="fr")
+    data.setup()
+    pairs = example["read_corpus"]()
+    for split, ours in (("train", data.train), ("validation", data.validation), ("test", data.test)):
+        assert [(each.source, each.target) for each in ours.pairs] == pairs[split]
+    for side, tokenizer in enumerate((data.source_tokenizer, data.target_tokenizer)):
+        vocabulary = example["vocabulary_of"](pair[side] for pair in pairs["train"])
+        assert list(vocabulary) == tokenizer.vocabulary
+    target = [pair.target for pair in data.test.pairs]
+    assert [example["text_of"](example["tokens_of"](text)) for text in target] == target
