@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pooch
+
 from seq2seq.data.datamodule import TranslationDataModule
 from seq2seq.data.tasks import task_pairs
 from seq2seq.data.text import (
@@ -17,14 +19,8 @@ from seq2seq.data.text import (
 )
 from seq2seq.errors import InputError
 
-GRAMMAR = next(
-    (
-        path
-        for path in (Path(__file__).parent / "grammar", Path(__file__).parents[3] / "data" / "grammar")
-        if path.is_dir()
-    ),
-    Path(__file__).parent / "grammar",
-)
+_FOLDERS = Path(__file__).parent / "grammar", Path(__file__).parents[3] / "data" / "grammar"
+GRAMMAR = next((path for path in _FOLDERS if path.is_dir()), _FOLDERS[0])
 """The folder of the built-in corpus: inside the package where it is installed, else in the clone."""
 
 
@@ -243,28 +239,6 @@ class TaskCorpus(TranslationDataModule):
         )
 
 
-MULTI30K = {
-    "train.en": "d79cfa999dd4c51d2cb42499b6796d5a882c3a8a961923c25a898c90f8bbd56f",
-    "train.de": "726e39b2fa9eb9ffb6dc763fb35a179f80fae06ffc5d28b6ace5faa883de28a6",
-    "train.fr": "622e75069e9f4c577425c4f277116ce66e63a2401c0a2312d90073cb12379a3c",
-    "train.cs": "md5:d9a5fc268917725a2b0efce3a0cc8607",
-    "val.en": "14f7d25ddd868909a9213e361768460edcacdd6ab9d1e77b92560dc10c10dc28",
-    "val.de": "f0cba2f995189cf5770f29a8a9a537a3ad3f51657ad873405082ff6863a5e75a",
-    "val.fr": "ca3106f1a72390591d25f6c45cb4cd39dec4cd3f123e099748a3ce5256c160e9",
-    "val.cs": "md5:83cdc082f646b769095615384cf5c0ca",
-    "test_2016_flickr.en": "611d361c6334bc7246101d48097c13cf5c4413c5befc793cc629934359d532d9",
-    "test_2016_flickr.de": "9204244e408ccb38d2a55cfcd344df15005fc42a07a6e55ca6c52b6ababb8cc8",
-    "test_2016_flickr.fr": "6d326e188d259fb1d04ac19eae3af956559b3a0b93d7635e56c90987c40c8b90",
-    "test_2016_flickr.cs": "md5:3104872229daa1bef3b401d44dd2220b",
-    "test_2017_flickr.en": "md5:005396bac545d880abe6f00bbb7dbbb4",
-    "test_2017_flickr.de": "md5:6a8d5c87f6ae19e3d35681aa6fd16571",
-    "test_2017_flickr.fr": "md5:cb09af7d2b501f9112f2d6a59fa1360d",
-    "test_2017_mscoco.en": "md5:a7b684e0edbef1d4a23660c8e8e743fd",
-    "test_2017_mscoco.de": "md5:e8cd6ec2bc8a11fc846fa48a46e3d0bb",
-    "test_2017_mscoco.fr": "md5:4995d10954a804d3cdfd907b9fd093e8",
-}
-"""Checksums of the published files: SHA-256 computed from them, MD5 as torchtext 0.9 publishes them."""
-
 TEST_SETS = {
     "flickr_2016": "test_2016_flickr",
     "flickr_2017": "test_2017_flickr",
@@ -297,11 +271,13 @@ class Multi30k(TranslationDataModule):
         super().__init__(**options)
         if test_set not in TEST_SETS:
             raise InputError(f"data.test_set={test_set}: choose one of {', '.join(TEST_SETS)}")
-        self.root, self.download, self.address = Path(root), download, address
+        self.root, self.download = Path(root), download
         self.stems = "train", "val", TEST_SETS[test_set]
         languages = self.source_language, self.target_language
+        self.registry = pooch.create(self.root, f"{address}/", env=None)
+        self.registry.load_registry(Path(__file__).with_name("multi30k.txt"))
         for key, language in zip(("source_language", "target_language"), languages, strict=True):
-            if f"{self.stems[2]}.{language}" not in MULTI30K:
+            if f"{self.stems[2]}.{language}.gz" not in self.registry.registry:
                 raise InputError(
                     f"data.{key}={language}: Multi30k has en, de, fr and cs (no cs in the test sets of 2017)"
                 )
@@ -317,16 +293,8 @@ class Multi30k(TranslationDataModule):
                     continue
                 if not self.download:
                     raise InputError(f"{self.root} lacks {name}.gz: set data.root, or data.download=true")
-                import pooch
-
                 try:
-                    pooch.retrieve(
-                        f"{self.address}/{name}.gz",
-                        MULTI30K[name],
-                        f"{name}.gz",
-                        self.root,
-                        progressbar=False,
-                    )
+                    self.registry.fetch(f"{name}.gz")
                 except (OSError, ValueError) as error:
                     raise InputError(
                         f"{name}.gz cannot be fetched ({type(error).__name__}): download the files of "
@@ -338,12 +306,11 @@ class Multi30k(TranslationDataModule):
         self.prepare_data()
         sides = []
         for stem in self.stems:
-            names = [f"{stem}.{self.source_language}", f"{stem}.{self.target_language}"]
-            paths = [
-                self.root / f"{name}.gz" if (self.root / f"{name}.gz").exists() else self.root / name
-                for name in names
-            ]
-            sides.append(read_parallel(*paths))
+            paths = [self.root / f"{stem}.{code}" for code in (self.source_language, self.target_language)]
+            packed = [path.with_name(f"{path.name}.gz") for path in paths]
+            sides.append(
+                read_parallel(*(gz if gz.exists() else path for gz, path in zip(packed, paths, strict=True)))
+            )
         return Splits(*sides)
 
 
@@ -417,18 +384,18 @@ class HuggingFaceCorpus(TranslationDataModule):
                 f"data.column={self.column}: {self.dataset} has no such column; there are "
                 f"{', '.join(rows.column_names)} (data.column=null where each language is a column)"
             )
-        pairs = []
+        pairs, keys = [], ("source_language", "target_language")
         for number, row in enumerate(rows, start=1):
             texts = row if self.column is None else row[self.column]
-            for key in ("source_language", "target_language"):
-                language = getattr(self, key)
-                if not isinstance(texts, dict) or not isinstance(texts.get(language), str):
+            sides = [texts.get(getattr(self, key)) if isinstance(texts, dict) else None for key in keys]
+            for key, text in zip(keys, sides, strict=True):
+                if not isinstance(text, str):
                     names = ", ".join(texts) if isinstance(texts, dict) else f"{texts!r:.40}"
                     raise InputError(
-                        f"{self.dataset}, row {number}: no text in {language}; there are {names}: set "
+                        f"{self.dataset}, row {number}: no text in {getattr(self, key)}; there are {names}: set "
                         f"data.{key} to one of them"
                     )
-            pairs.append(SentencePair(texts[self.source_language], texts[self.target_language]))
+            pairs.append(SentencePair(*sides))
         return pairs
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import lightning.pytorch as pl
 import numpy as np
@@ -231,18 +232,12 @@ class TranslationDataModule(pl.LightningDataModule):
 
     def _of_epoch(self, epoch: int) -> EncodedSplit:
         """Return the training split; with subword sampling every epoch splits words anew."""
-        tokenizers = self.source_tokenizer, self.target_tokenizer
-        if not any(getattr(each, "sampling", None) for each in tokenizers):
-            return self.train
-        sides = [
-            _Sampled(self, tokenizer, usual, np.random.default_rng((self.seed, epoch, side)), side)
-            if getattr(tokenizer, "sampling", None)
-            else usual
-            for side, (tokenizer, usual) in enumerate(
-                zip(tokenizers, (self.train.source, self.train.target), strict=True)
-            )
-        ]
-        return replace(self.train, source=sides[0], target=sides[1])
+        sampled = {
+            side: _Sampled(self, epoch, side)
+            for side in ("source", "target")
+            if getattr(getattr(self, f"{side}_tokenizer"), "sampling", None)
+        }
+        return replace(self.train, **sampled)
 
     # --- files and reports ---
 
@@ -280,17 +275,11 @@ class TranslationDataModule(pl.LightningDataModule):
 class _Sampled:
     """One side of the training split in one epoch, each sentence split at random when it is read."""
 
-    def __init__(
-        self,
-        data: TranslationDataModule,
-        tokenizer: SentencePieceTokenizer,
-        usual: Sentences,
-        generator: np.random.Generator,
-        side: int,
-    ) -> None:
-        self._seeds = generator.integers(2**32, size=len(usual), dtype=np.uint32)
-        self._data, self._tokenizer, self._usual = data, tokenizer, usual
-        self._side = "target" if side else "source"
+    def __init__(self, data: "TranslationDataModule", epoch: int, side: str) -> None:
+        self._usual, self._data, self._side = getattr(data.train, side), data, side
+        self._tokenizer: Any = getattr(data, f"{side}_tokenizer")
+        generator = np.random.default_rng((data.seed, epoch, int(side == "target")))
+        self._seeds = generator.integers(2**32, size=len(self._usual), dtype=np.uint32)
 
     def __len__(self) -> int:
         return len(self._usual)

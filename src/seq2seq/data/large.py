@@ -1,8 +1,6 @@
 """Parallel files larger than memory: tokenised once into Arrow files, which `datasets` maps into memory."""
 
 import copy
-import hashlib
-import json
 from bisect import bisect
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate, chain, islice
@@ -98,6 +96,15 @@ class LargeText(ParallelText):
         processes = min(self.num_processes, -(-self._count() // CHUNK))
         worker = copy.copy(self)
         worker.splits = worker.trainer = None  # not to be copied into each process
+        # what decides what the tokenised corpus holds
+        tokenizers = [
+            [type(each).__qualname__, each.arguments, each.vocabulary]
+            for each in (self.source_tokenizer, self.target_tokenizer)
+        ]
+        names = chain(*parallel_files(self.files["train"]["source"], self.files["train"]["target"]))
+        paths = [Path(name).resolve() for name in names]
+        files = [[str(path), path.stat().st_size, path.stat().st_mtime_ns] for path in paths]
+        options = [self.max_length, self.truncate, self.max_examples, self.both_directions, processes]
         datasets.disable_progress_bars()
         rows = datasets.Dataset.from_generator(
             worker._rows,
@@ -105,7 +112,7 @@ class LargeText(ParallelText):
             cache_dir=self.cache,
             gen_kwargs={"parts": [(number, processes) for number in range(processes)]},
             num_proc=processes if processes > 1 else None,
-            fingerprint=self._fingerprint(),
+            fingerprint=datasets.fingerprint.Hasher.hash([tokenizers, files, options]),
         )
         if not len(rows):
             raise InputError("no training pair is left: raise data.max_length, or check the files")
@@ -127,26 +134,6 @@ class LargeText(ParallelText):
                 split = super().encode_train(pairs)
                 for source, target in zip(split.source, split.target, strict=True):
                     yield {"source": source, "target": target}
-
-    def _fingerprint(self) -> str:
-        """Return a digest of all that decides what the tokenised corpus holds."""
-        tokenizers = [
-            [type(each).__qualname__, each.arguments, each.vocabulary]
-            for each in (self.source_tokenizer, self.target_tokenizer)
-        ]
-        files = [
-            [str(Path(path).resolve()), Path(path).stat().st_size, Path(path).stat().st_mtime_ns]
-            for side in parallel_files(self.files["train"]["source"], self.files["train"]["target"])
-            for path in side
-        ]
-        options = [
-            self.max_length,
-            self.truncate,
-            self.max_examples,
-            self.both_directions,
-            self.num_processes,
-        ]
-        return hashlib.sha256(json.dumps([tokenizers, files, options]).encode()).hexdigest()[:32]
 
 
 class MappedSentences:
