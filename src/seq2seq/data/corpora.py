@@ -422,6 +422,4 @@ def with_held_out(
 
 def _is_tab_separated(path: str) -> bool:
     """Return whether every line of a file has a tab; False for a pattern or a file that is missing."""
-    if not Path(path).is_file():
-        return False
-    return all("\t" in line for line in read_lines(path))
+    return Path(path).is_file() and all("\t" in line for line in read_lines(path))

@@ -14,7 +14,6 @@ import numpy as np
 
 from seq2seq.data.batch import EncodedSplit, Ids, Sentences
 from seq2seq.data.batching import BatchLoader, BatchSize, Order, share, shuffled_order, sorted_order
-from seq2seq.data.report import inspection_report, table
 from seq2seq.data.text import SentencePair, Splits, require_language_code
 from seq2seq.data.tokenizers import SentencePieceTokenizer, Tokenizer, WordTokenizer
 from seq2seq.errors import InputError
@@ -258,18 +257,18 @@ class TranslationDataModule(pl.LightningDataModule):
 
     def summary(self) -> str:
         """Return a table of the splits and a line on the vocabularies."""
+        from seq2seq.evaluation.corpus_report import table
+
         joint = "one for both" if self.joint_vocabulary else "source and target"
         sizes = f"{self.source_tokenizer.vocab_size:,} / {self.target_tokenizer.vocab_size:,} tokens"
         return f"{table(self.encoded_splits())}\nvocabulary  {sizes} ({joint})"
 
     def report(self) -> str:
         """Return the corpus report: lengths, unknown tokens, repetition, overlap, odd characters, batches."""
-        loader = self.train_dataloader()
-        return inspection_report(
-            self.encoded_splits(),
-            tokenizers=(self.source_tokenizer, self.target_tokenizer),
-            order=loader.order(0),
-        )
+        from seq2seq.evaluation.corpus_report import inspection_report
+
+        tokenizers, order = (self.source_tokenizer, self.target_tokenizer), self.train_dataloader().order(0)
+        return inspection_report(self.encoded_splits(), tokenizers=tokenizers, order=order)
 
 
 class _Sampled:

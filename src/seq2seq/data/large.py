@@ -3,6 +3,7 @@
 import copy
 from bisect import bisect
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import accumulate, chain, islice
 from pathlib import Path
 from typing import Any
@@ -51,14 +52,13 @@ class LargeText(ParallelText):
         self.cache, self.fit_pairs, self.num_processes = cache, fit_pairs, num_processes
         if self.alignments is not None or self.overfit:
             raise InputError("data=large has neither data.alignments nor data.overfit: use data=parallel")
-        self._num_lines: int | None = None
 
     def read(self) -> Splits:
         """Read the validation and test files, and a sample of the training pairs for the tokenizers."""
         validation, test = self._pairs("validation"), self._pairs("test")
         if not validation:
             raise InputError("data.validation.source and data.validation.target are needed with data=large")
-        step = -(-self._count() // self.fit_pairs)
+        step = -(-self._num_lines // self.fit_pairs)
         sample = [SentencePair(*pair) for pair in islice(self._stream(), 0, self._num_lines, step)]
         return Splits(sample, validation, test)
 
@@ -67,20 +67,19 @@ class LargeText(ParallelText):
         sides = (chain.from_iterable(map(stream_lines, side)) for side in files)
         return islice(zip(*sides, strict=True), self.max_examples)
 
-    def _count(self) -> int:
-        if self._num_lines is None:
-            try:
-                self._num_lines = sum(1 for _ in self._stream())
-            except ValueError as error:
-                raise InputError(
-                    "data.train.source and data.train.target differ in their number of lines"
-                ) from error
-        return self._num_lines
+    @cached_property
+    def _num_lines(self) -> int:
+        try:
+            return sum(1 for _ in self._stream())
+        except ValueError as error:
+            raise InputError(
+                "data.train.source and data.train.target differ in their number of lines"
+            ) from error
 
     @property
     def num_pairs(self) -> int:
         """Number of training pairs that an epoch reads."""
-        return self._count() * (2 if self.both_directions else 1)
+        return self._num_lines * (2 if self.both_directions else 1)
 
     def encode_train(self, pairs: Sequence[SentencePair]) -> EncodedSplit:
         """Tokenise the files into `cache`, or find there what an earlier start left."""
@@ -93,7 +92,7 @@ class LargeText(ParallelText):
             max(self.source_tokenizer.vocab_size, self.target_tokenizer.vocab_size) <= np.iinfo("uint16").max
         )
         ids = datasets.List(datasets.Value("uint16" if small else "int32"))
-        processes = min(self.num_processes, -(-self._count() // CHUNK))
+        processes = min(self.num_processes, -(-self._num_lines // CHUNK))
         worker = copy.copy(self)
         worker.splits = worker.trainer = None  # not to be copied into each process
         # what decides what the tokenised corpus holds

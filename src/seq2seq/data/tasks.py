@@ -2,7 +2,6 @@
 
 import random
 import zlib
-from collections.abc import Callable
 from datetime import date, timedelta
 
 from seq2seq.data.text import SentencePair
@@ -121,11 +120,7 @@ def _french_tens(number: int) -> str:
     return f"{name}{' et ' if is_joined else '-'}{SMALL['fr'].split()[ones]}"
 
 
-TASKS: dict[str, Callable[[random.Random, str], SentencePair]] = {
-    "dates": dates,
-    "reverse": reverse,
-    "numbers": numbers,
-}
+TASKS = {"dates": dates, "reverse": reverse, "numbers": numbers}
 
 
 def task_pairs(task: str, split: str, count: int, seed: int, language: str) -> list[SentencePair]:

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from seq2seq.data import PairsCorpus
-from seq2seq.data.report import (
+from seq2seq.data.text import SentencePair
+from seq2seq.evaluation.corpus_report import (
     inspection_report,
     overlap,
     ratio_outliers,
@@ -10,7 +11,6 @@ from seq2seq.data.report import (
     unknown_tokens,
     unusual_characters,
 )
-from seq2seq.data.text import SentencePair
 from tests.small import tokenizers_of
 
 USUAL = [SentencePair("a b c d e f", "u v w x y z")] * 8
