@@ -242,7 +242,8 @@ def test_translations_with_replaced_words_have_their_case_restored_too(tmp_path)
     exported = exported_model(tmp_path)
     exported.model.decoder.output.bias.data[UNKNOWN_ID] = 1e3
     target = exported.target_tokenizer
-    target.truecase, target.cased_forms, target.capital_start = True, {"strange": "Strange"}, True
+    target.truecase = target.arguments["truecase"] = True
+    target.cased_forms, target.capital_start = {"strange": "Strange"}, True
     save_model_folder(tmp_path / "model", exported)
     (found,) = Translator.load(tmp_path / "model").translate(["strange strange"], replace_unk=True)
     assert set(found.text.split()) == {"Strange"}
