@@ -1,5 +1,6 @@
 """The commands on a trained run, and every choice of the configuration, as users type them."""
 
+import gzip
 import json
 import re
 import shutil
@@ -87,6 +88,30 @@ def test_a_dataset_of_hugging_face_trains_from_a_local_folder(tmp_path, program)
         "tokenizer=whitespace", "callbacks.attention=null",
         cwd=tmp_path, HF_HUB_OFFLINE="1", HF_HOME=str(tmp_path / "home"), check=0,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("form", ["parallel", "tsv", "large"])
+def test_own_text_trains_whatever_the_ends_of_its_lines(tmp_path, program, form):
+    pairs = [(f"the {n} cat", f"die {n} Katze") for n in range(60)] + [("", "leer")]
+    sides = [
+        b"\xef\xbb\xbf" + "".join(f"{line}\r\n" for line in side).encode()
+        for side in zip(*pairs, strict=True)
+    ]
+    (tmp_path / "a.en").write_bytes(sides[0])
+    (tmp_path / "a.de.gz").write_bytes(gzip.compress(sides[1]))
+    (tmp_path / "a.tsv").write_text("".join(f"{source}\t{target}\tthird\n" for source, target in pairs))
+    files = ["data.train.source=a.en", "data.train.target=a.de.gz"]
+    held = ["data.validation.source=a.en", "data.validation.target=a.de.gz"]
+    keys = {"tsv": ["data.file=a.tsv", "data.validation_pairs=8", "data.test_pairs=8"], "large": [*files, *held],
+            "parallel": [*files, "data.validation.fraction=0.2"]}[form]  # fmt: skip
+    done = program(
+        *TINY, f"data={form}", *keys, "data.source_language=en", "data.target_language=de",
+        "tokenizer=words", "callbacks.attention=null", "name=own", cwd=tmp_path, check=0,
+    )  # fmt: skip
+    assert re.search(r"train +\d+ +1 (blank|long)", done.text), done.text
+    words = json.loads((tmp_path / "runs/baseline/own/tokenizers/source.json").read_text())["tokens"]
+    assert set(words) <= {"<unk>", "<pad>", "<bos>", "<eos>", "the", "cat", "die", "katze", "leer",
+                          *map(str, range(60))}  # fmt: skip
 
 
 def test_a_model_translates_a_line_for_a_line(tiny_run, sentences, tmp_path, program):
