@@ -294,7 +294,7 @@ class Multi30k(TranslationDataModule):
                 if not self.download:
                     raise InputError(f"{self.root} lacks {name}.gz: set data.root, or data.download=true")
                 try:
-                    self.registry.fetch(f"{name}.gz")
+                    self.registry.fetch(f"{name}.gz", progressbar=True)
                 except (OSError, ValueError) as error:
                     raise InputError(
                         f"{name}.gz cannot be fetched ({type(error).__name__}): download the files of "
