@@ -8,6 +8,7 @@ from pathlib import Path
 SOURCE = Path(__file__).parents[1] / "src"
 LEVELS = [
     {"errors"},
+    {"sizes", "run_folder"},
     {"attention", "data"},
     {"models", "evaluation"},
     {"export"},
@@ -47,6 +48,16 @@ def test_modules_import_without_cycles():
             each for each in found & names.keys() if each != name and not name.startswith(f"{each}.")
         }
     TopologicalSorter(graph).prepare()
+
+
+def test_packages_import_only_from_those_above_them():
+    level = {name: place for place, names in enumerate(LEVELS) for name in names}
+    for path in (SOURCE / "seq2seq").rglob("*.py"):
+        own = module_name(path).split(".")[1:2]
+        for name in imports(path):
+            other = name.split(".")[1:2] if name.startswith("seq2seq.") else []
+            if own and other and own != other and own[0] in level and name != "seq2seq.cli.messages":
+                assert level.get(other[0], -1) < level[own[0]], f"{path} imports {name}"
 
 
 def test_the_tab_stands_alone():

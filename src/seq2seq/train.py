@@ -67,6 +67,7 @@ def run(config: DictConfig, run_dir: str | Path | None = None) -> float | None:
     from seq2seq.decoding.scoring import as_metrics, score_searches
     from seq2seq.decoding.search import search_from_options
     from seq2seq.decoding.translator import Translator
+    from seq2seq.evaluation.corpus_report import corpus_summary
     from seq2seq.export.model_folder import SavedModel, load_model_folder, save_model_folder
     from seq2seq.models.limits import LengthLimits
     from seq2seq.training.checkpoint import read_checkpoint
@@ -120,7 +121,7 @@ def run(config: DictConfig, run_dir: str | Path | None = None) -> float | None:
             data.load_tokenizers(run_dir / "tokenizers")
         data.setup("fit")
         if first:
-            print(data.summary())
+            print(corpus_summary(data))
         limits = LengthLimits.fitted(data.train.source.lengths, data.train.target.lengths)
         if config.decoding.max_ratio is not None:
             limits = LengthLimits(max_ratio=config.decoding.max_ratio)

@@ -1,10 +1,13 @@
 """A corpus on disk gives the batches of the same files in memory."""
 
+import re
+
 import pytest
 import torch
 
 from seq2seq.data import LargeText, ParallelText, SentencePieceTokenizer
 from seq2seq.errors import InputError
+from seq2seq.evaluation.corpus_report import corpus_report
 
 PAIRS = [(f"key {n} {'is small ' * (n % 5)}.", f"clef {n} {'est petite ' * (n % 4)}.") for n in range(300)]
 PAIRS[7] = ("", "vide")
@@ -33,19 +36,20 @@ def same(one, two):
 )
 @pytest.mark.parametrize("processes", [1, 2])
 def test_batches_are_those_of_the_corpus_in_memory(files, tmp_path, monkeypatch, options, processes):
-    monkeypatch.setattr("seq2seq.data.large.CHUNK", 40 if processes == 1 else 1000)
+    monkeypatch.setattr("seq2seq.data.large.CHUNK", 40)
     usual = ParallelText(**files, **options)
     large = LargeText(**files, **options, cache=str(tmp_path / "cache"), num_processes=processes)
     for data in (usual, large):
         data.setup()
     assert large.num_pairs == usual.num_pairs
+    assert (large.train.num_blank, large.train.num_long) == (usual.train.num_blank, usual.train.num_long)
     assert len(large.train) == len(usual.train) < len(PAIRS)
     assert large.source_tokenizer.vocabulary == usual.source_tokenizer.vocabulary
     assert all(same(*each) for each in zip(batches(usual), batches(large), strict=True))
     assert [str(pair.target) for pair in large.train.pairs] == [
         large.target_tokenizer.decode(ids) for ids in usual.train.target
     ]
-    assert f"{len(large.train):,}" in large.report()
+    assert f"{len(large.train):,}" in corpus_report(large)
 
 
 def test_both_directions_and_subword_sampling(files, tmp_path):
@@ -81,6 +85,10 @@ def test_the_tokenised_corpus_is_used_again_until_a_file_changes(files, tmp_path
     with monkeypatch.context() as patched:
         patched.setattr(LargeText, "_rows", refuse)
         assert read() == whole
+        path = tmp_path / "0.target"
+        path.write_text("".join(reversed(path.read_text().splitlines(keepends=True))))  # the same words
+        with pytest.raises(Exception, match=r"tokenised again|occurred while generating"):
+            read()
     path = tmp_path / "1.target"
     path.write_text("one line\n")
     with pytest.raises(InputError, match=r"partner|differ in their number of lines"):
@@ -94,3 +102,23 @@ def test_what_needs_all_pairs_in_memory_is_refused(files, tmp_path):
         LargeText(**files, overfit=True)
     with pytest.raises(InputError, match=r"data\.validation\.source"):
         LargeText(**files | {"validation": {"fraction": 0.1}}, cache=str(tmp_path)).setup()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"train": {"source": "nothing.en", "target": "nothing.fr"}}, "nothing.en: there is no such file"),
+        ({"train": {"source": "0.source", "target": None}}, "data.train.target is needed"),
+        ({"train": {"source": "0.source", "target": "0.source"}}, "give two files"),
+        ({"train": {"source": "pairs.tsv", "target": None}}, "data=tsv data.file=pairs.tsv"),
+        ({"train": {"source": "short", "target": "0.target"}}, "short and 0.target differ in their number"),
+        ({"max_length": 1}, "no training pair is left: 1 blank, 299 longer"),
+    ],
+    ids=str,
+)
+def test_mistakes_are_said_as_of_a_corpus_in_memory(files, tmp_path, monkeypatch, changes, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pairs.tsv").write_text("a\tb\n" * 9)
+    (tmp_path / "short").write_text("a\n" * 9)
+    with pytest.raises(InputError, match=re.escape(message)):
+        LargeText(**files | changes, cache="cache").setup()

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seq2seq.data.text import SentencePair, read_lines
-from seq2seq.data.tokenizers import SentencePieceTokenizer, Tokenizer
+from seq2seq.data.tokenizers import HuggingFaceTokenizer, SentencePieceTokenizer, Tokenizer
 from seq2seq.data.vocabulary import SPECIALS, UNKNOWN_ID
 from seq2seq.errors import InputError
 from tests.small import KINDS, tokenizers_of
@@ -201,3 +201,18 @@ def test_a_size_that_does_not_suit_the_text_is_refused(tmp_path):
     message = r"vocab_size=270 does not suit this text: its characters alone need 285; give more"
     with pytest.raises(InputError, match=message):
         trained(tokenizer="unigram", vocab_size=270)
+
+
+def test_a_saved_tokenizer_of_hugging_face_needs_its_file_no_more(tmp_path):
+    tokenizers = pytest.importorskip("tokenizers")
+    path = tmp_path / "tokenizer.json"
+    made = tokenizers.Tokenizer(tokenizers.models.WordLevel({"a": 0, "b": 1, "?": 2}, unk_token="?"))
+    made.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    made.save(str(path))
+    tokenizer = HuggingFaceTokenizer(file=str(path), language="en")
+    tokenizer.fit([])
+    tokenizer.save(tmp_path / "saved", "source")
+    path.unlink()
+    loaded = Tokenizer.load(tmp_path / "saved", "source")
+    assert loaded.encode("b a") == tokenizer.encode("b a") == [5, 4]
+    assert loaded.language == "en"

@@ -12,6 +12,7 @@ from hydra.utils import instantiate
 
 from seq2seq.cli.main import parser_of
 from seq2seq.cli.messages import CONF, check_arguments, exit_with_one_line
+from seq2seq.evaluation.corpus_report import corpus_report
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -30,7 +31,7 @@ def main(arguments: Sequence[str]) -> None:
         data.batch_size = data.batch_size or 128
         data.prepare_data()
         data.setup()
-        print(data.report())
+        print(corpus_report(data))
 
 
 if __name__ == "__main__":

@@ -135,12 +135,6 @@ class Batch:
         """True where `target_output` is a real token, False on padding."""
         return _is_token(self.target_output, self.target_lengths)
 
-    def twice(self) -> "Batch":
-        """Every pair twice: the whole batch, then the whole batch again."""
-        source = SourceBatch(self.source.ids.repeat(2, 1), self.source.lengths.repeat(2))
-        targets = self.target_input.repeat(2, 1), self.target_output.repeat(2, 1)
-        return Batch(source, *targets, self.target_lengths.repeat(2), self.sentence_ids.repeat(2))
-
     def to(self, device: torch.device, *, non_blocking: bool = False) -> "Batch":
         """Return the same batch on another device."""
         moved = (getattr(self, field.name).to(device, non_blocking=non_blocking) for field in fields(self))

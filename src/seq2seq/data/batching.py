@@ -1,6 +1,6 @@
 """Batches of sentences of like length, their order, and the loader that knows its place in it."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -102,12 +102,6 @@ def _cut(
     if len(starts) > 1 and end - starts[-1] < num_shares:
         del starts[-1]
     return [sentences[start:stop] for start, stop in zip(starts, [*starts[1:], end], strict=True)]
-
-
-def padding_share(lengths: Lengths, order: Iterable[NDArray[np.integer]]) -> float:
-    """Return the share of the padded size that is padding."""
-    padded = sum(len(batch) * int(lengths[batch].max()) for batch in order)
-    return 1 - int(lengths.sum()) / padded if padded else 0.0
 
 
 class BatchLoader:

@@ -1,10 +1,9 @@
 """The corpora: own text, tab-separated files, Multi30k, Tatoeba, Hugging Face datasets, the built-in one."""
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
-
-import pooch
 
 from seq2seq.data.datamodule import TranslationDataModule
 from seq2seq.data.tasks import task_pairs
@@ -13,9 +12,11 @@ from seq2seq.data.text import (
     Splits,
     hold_out,
     in_file_order,
+    parse_links,
     read_lines,
     read_parallel,
     read_tab_separated,
+    stream_lines,
 )
 from seq2seq.errors import InputError
 
@@ -101,27 +102,35 @@ class ParallelText(TranslationDataModule):
         return with_held_out(train, validation, test, fraction, self.split_seed)
 
     def _pairs(self, split: str) -> list[SentencePair]:
-        key, files = f"data.{split}", self.files[split]
-        source, target = files.get("source"), files.get("target")
+        source, target = map(self.files[split].get, ("source", "target"))
         if source is None and target is None:
             return []
+        if source is not None and target in (None, source) and _is_tab_separated(source):
+            print(f"{source}: every line has a tab, so its first two columns are read as source and target")
+            return read_tab_separated(source)
+        return read_parallel(*self.checked_files(split))
+
+    def checked_files(self, split: str) -> tuple[str, str]:
+        """Return the source and target files of a split, which two patterns may name.
+
+        Raises:
+            InputError: One is missing, both are the same, or the source holds both languages.
+        """
+        key, source, target = f"data.{split}", *map(self.files[split].get, ("source", "target"))
         for side, path in (("source", source), ("target", target)):
             if not (path is None or isinstance(path, str | Path)):
                 raise InputError(f"{key}.{side}={path}: give one file, or a pattern such as 'corpus/*.en'")
-        if source is not None and _is_tab_separated(source) and target in (None, source):
-            print(f"{source}: every line has a tab, so its first two columns are read as source and target")
-            return read_tab_separated(source)
+        if source is not None and _is_tab_separated(source):
+            raise InputError(
+                f"{key}.source={source}: every line has a tab: give data=tsv data.file={source}, or a file "
+                "of one language"
+            )
         if source is None or target is None:
             missing = "source" if source is None else "target"
             raise InputError(f"{key}.{missing} is needed: give both files or neither")
         if source == target:
             raise InputError(f"{key}.source and {key}.target are both {source}: give two files")
-        if _is_tab_separated(source):
-            raise InputError(
-                f"{key}.source={source}: every line has a tab: give data=tsv data.file={source}, or a file "
-                "of one language"
-            )
-        return read_parallel(source, target)
+        return source, target
 
 
 class TabSeparatedText(TranslationDataModule):
@@ -192,14 +201,12 @@ class GrammarCorpus(TranslationDataModule):
 
     def read(self) -> Splits:
         """Read the file."""
-        from seq2seq.evaluation.pharaoh import links_of
-
         splits: dict[str, list[SentencePair]] = {"train": [], "validation": [], "test": []}
         for number, line in enumerate(read_lines(self.file), start=1):
             columns = line.split("\t")
             if len(columns) != 4 or columns[0] not in splits:
                 raise InputError(f"{self.file}, line {number}: split, source, target and links are expected")
-            splits[columns[0]].append(SentencePair(columns[1], columns[2], *links_of(columns[3])))
+            splits[columns[0]].append(SentencePair(columns[1], columns[2], *parse_links(columns[3])))
         return Splits(splits["train"][: self.train_pairs], splits["validation"], splits["test"])
 
 
@@ -274,6 +281,8 @@ class Multi30k(TranslationDataModule):
         self.root, self.download = Path(root), download
         self.stems = "train", "val", TEST_SETS[test_set]
         languages = self.source_language, self.target_language
+        import pooch
+
         self.registry = pooch.create(self.root, f"{address}/", env=None)
         self.registry.load_registry(Path(__file__).with_name("multi30k.txt"))
         for key, language in zip(("source_language", "target_language"), languages, strict=True):
@@ -286,32 +295,33 @@ class Multi30k(TranslationDataModule):
 
     def prepare_data(self) -> None:
         """Download the files that are missing, and check them."""
-        for stem in self.stems:
-            for language in (self.source_language, self.target_language):
-                name = f"{stem}.{language}"
-                if (self.root / name).exists() or (self.root / f"{name}.gz").exists():
-                    continue
-                if not self.download:
-                    raise InputError(f"{self.root} lacks {name}.gz: set data.root, or data.download=true")
-                try:
-                    self.registry.fetch(f"{name}.gz", progressbar=True)
-                except (OSError, ValueError) as error:
-                    raise InputError(
-                        f"{name}.gz cannot be fetched ({type(error).__name__}): download the files of "
-                        f"multi30k/dataset, data/task1/raw, into a folder and set data.root to it"
-                    ) from error
+        for path in chain(*self._paths()):
+            if path.exists():
+                continue
+            if not self.download:
+                raise InputError(f"{self.root} lacks {path.name}: set data.root, or data.download=true")
+            try:
+                self.registry.fetch(path.name, progressbar=True)
+            except (OSError, ValueError) as error:
+                raise InputError(
+                    f"{path.name} cannot be fetched ({type(error).__name__}): download the files of "
+                    f"multi30k/dataset, data/task1/raw, into a folder and set data.root to it"
+                ) from error
+
+    def _paths(self) -> list[list[Path]]:
+        """Return the two files of each split: decompressed where that is all there is, else compressed."""
+        sides = self.source_language, self.target_language
+        plain = [[self.root / f"{stem}.{side}" for side in sides] for stem in self.stems]
+        packed = [[path.with_name(f"{path.name}.gz") for path in paths] for paths in plain]
+        return [
+            [a if a.exists() and not b.exists() else b for a, b in zip(*both, strict=True)]
+            for both in zip(plain, packed, strict=True)
+        ]
 
     def read(self) -> Splits:
         """Read the files."""
         self.prepare_data()
-        sides = []
-        for stem in self.stems:
-            paths = [self.root / f"{stem}.{code}" for code in (self.source_language, self.target_language)]
-            packed = [path.with_name(f"{path.name}.gz") for path in paths]
-            sides.append(
-                read_parallel(*(gz if gz.exists() else path for gz, path in zip(packed, paths, strict=True)))
-            )
-        return Splits(*sides)
+        return Splits(*(read_parallel(*paths) for paths in self._paths()))
 
 
 class HuggingFaceCorpus(TranslationDataModule):
@@ -422,4 +432,7 @@ def with_held_out(
 
 def _is_tab_separated(path: str) -> bool:
     """Return whether every line of a file has a tab; False for a pattern or a file that is missing."""
-    return Path(path).is_file() and all("\t" in line for line in read_lines(path))
+    if not Path(path).is_file():
+        return False
+    lines = stream_lines(path)
+    return "\t" in next(lines, "") and all("\t" in line for line in lines)

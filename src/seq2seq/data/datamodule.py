@@ -14,7 +14,7 @@ import numpy as np
 
 from seq2seq.data.batch import EncodedSplit, Ids, Sentences
 from seq2seq.data.batching import BatchLoader, BatchSize, Order, share, shuffled_order, sorted_order
-from seq2seq.data.text import SentencePair, Splits, require_language_code
+from seq2seq.data.text import SentencePair, Splits, require_language_code, with_alignments
 from seq2seq.data.tokenizers import SentencePieceTokenizer, Tokenizer, WordTokenizer
 from seq2seq.errors import InputError
 
@@ -100,8 +100,6 @@ class TranslationDataModule(pl.LightningDataModule):
         if self.splits is not None:
             return self.splits
         splits = self.read()
-        from seq2seq.evaluation.pharaoh import with_alignments
-
         limit, exactly = self.max_examples, self.max_examples is None
         train, validation, test = (
             list(split[:limit]) for split in (splits.train, splits.validation, splits.test)
@@ -250,31 +248,11 @@ class TranslationDataModule(pl.LightningDataModule):
         self.source_tokenizer = Tokenizer.load(folder, "source", trust_custom_code=True)
         self.target_tokenizer = Tokenizer.load(folder, "target", trust_custom_code=True)
 
-    def encoded_splits(self) -> dict[str, EncodedSplit]:
-        """Return the splits that there are, by name."""
-        splits = {"train": self.train, "validation": self.validation, "test": self.test}
-        return {name: split for name, split in splits.items() if split is not None}
-
-    def summary(self) -> str:
-        """Return a table of the splits and a line on the vocabularies."""
-        from seq2seq.evaluation.corpus_report import table
-
-        joint = "one for both" if self.joint_vocabulary else "source and target"
-        sizes = f"{self.source_tokenizer.vocab_size:,} / {self.target_tokenizer.vocab_size:,} tokens"
-        return f"{table(self.encoded_splits())}\nvocabulary  {sizes} ({joint})"
-
-    def report(self) -> str:
-        """Return the corpus report: lengths, unknown tokens, repetition, overlap, odd characters, batches."""
-        from seq2seq.evaluation.corpus_report import inspection_report
-
-        tokenizers, order = (self.source_tokenizer, self.target_tokenizer), self.train_dataloader().order(0)
-        return inspection_report(self.encoded_splits(), tokenizers=tokenizers, order=order)
-
 
 class _Sampled:
     """One side of the training split in one epoch, each sentence split at random when it is read."""
 
-    def __init__(self, data: "TranslationDataModule", epoch: int, side: str) -> None:
+    def __init__(self, data: TranslationDataModule, epoch: int, side: str) -> None:
         self._usual, self._data, self._side = getattr(data.train, side), data, side
         self._tokenizer: Any = getattr(data, f"{side}_tokenizer")
         generator = np.random.default_rng((data.seed, epoch, int(side == "target")))

@@ -2,9 +2,11 @@
 
 import copy
 from bisect import bisect
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
-from itertools import accumulate, chain, islice
+from itertools import accumulate, chain, islice, pairwise, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -58,28 +60,33 @@ class LargeText(ParallelText):
         validation, test = self._pairs("validation"), self._pairs("test")
         if not validation:
             raise InputError("data.validation.source and data.validation.target are needed with data=large")
-        step = -(-self._num_lines // self.fit_pairs)
-        sample = [SentencePair(*pair) for pair in islice(self._stream(), 0, self._num_lines, step)]
+        step = max(1, -(-self._counts[0] // self.fit_pairs))
+        sample = [SentencePair(*pair) for pair in islice(self._stream(), 0, None, step)]
         return Splits(sample, validation, test)
 
     def _stream(self) -> Iterator[tuple[str, str]]:
-        files = parallel_files(self.files["train"].get("source"), self.files["train"].get("target"))
-        sides = (chain.from_iterable(map(stream_lines, side)) for side in files)
-        return islice(zip(*sides, strict=True), self.max_examples)
+        def lines() -> Iterator[tuple[str, str]]:
+            for files in zip(*parallel_files(*self.checked_files("train")), strict=True):
+                for pair in zip_longest(*map(stream_lines, files)):
+                    if None in pair:
+                        raise InputError(
+                            f"{files[0]} and {files[1]} differ in their number of lines: line n of one must "
+                            "translate line n of the other"
+                        )
+                    yield pair
+
+        return islice(lines(), self.max_examples)
 
     @cached_property
-    def _num_lines(self) -> int:
-        try:
-            return sum(1 for _ in self._stream())
-        except ValueError as error:
-            raise InputError(
-                "data.train.source and data.train.target differ in their number of lines"
-            ) from error
+    def _counts(self) -> tuple[int, int]:
+        """Pairs in the files, and how many of them are blank on a side."""
+        filled = Counter(bool(source.strip() and target.strip()) for source, target in self._stream())
+        return filled.total(), filled[False]
 
     @property
     def num_pairs(self) -> int:
         """Number of training pairs that an epoch reads."""
-        return self._num_lines * (2 if self.both_directions else 1)
+        return self._counts[0] * (2 if self.both_directions else 1)
 
     def encode_train(self, pairs: Sequence[SentencePair]) -> EncodedSplit:
         """Tokenise the files into `cache`, or find there what an earlier start left."""
@@ -92,7 +99,8 @@ class LargeText(ParallelText):
             max(self.source_tokenizer.vocab_size, self.target_tokenizer.vocab_size) <= np.iinfo("uint16").max
         )
         ids = datasets.List(datasets.Value("uint16" if small else "int32"))
-        processes = min(self.num_processes, -(-self._num_lines // CHUNK))
+        processes = min(self.num_processes, -(-self._counts[0] // CHUNK))
+        borders = [self._counts[0] * number // processes for number in range(processes + 1)]
         worker = copy.copy(self)
         worker.splits = worker.trainer = None  # not to be copied into each process
         # what decides what the tokenised corpus holds
@@ -100,36 +108,38 @@ class LargeText(ParallelText):
             [type(each).__qualname__, each.arguments, each.vocabulary]
             for each in (self.source_tokenizer, self.target_tokenizer)
         ]
-        names = chain(*parallel_files(self.files["train"]["source"], self.files["train"]["target"]))
+        names = chain(*parallel_files(*self.checked_files("train")))
         paths = [Path(name).resolve() for name in names]
         files = [[str(path), path.stat().st_size, path.stat().st_mtime_ns] for path in paths]
-        options = [self.max_length, self.truncate, self.max_examples, self.both_directions, processes]
-        datasets.disable_progress_bars()
-        rows = datasets.Dataset.from_generator(
-            worker._rows,
-            datasets.Features({"source": ids, "target": ids}),
-            cache_dir=self.cache,
-            gen_kwargs={"parts": [(number, processes) for number in range(processes)]},
-            num_proc=processes if processes > 1 else None,
-            fingerprint=datasets.fingerprint.Hasher.hash([tokenizers, files, options]),
-        )
-        if not len(rows):
-            raise InputError("no training pair is left: raise data.max_length, or check the files")
-        self.splits = Splits(
-            [], self.splits.validation, self.splits.test
-        )  # the sample has served its purpose
+        options = [self.max_length, self.truncate, self.max_examples, self.both_directions]
+        num_blank = self._counts[1] * (2 if self.both_directions else 1)
+        try:
+            rows = datasets.Dataset.from_generator(
+                worker._rows,
+                datasets.Features({"source": ids, "target": ids}),
+                cache_dir=self.cache,
+                gen_kwargs={"parts": list(pairwise(borders))},
+                num_proc=processes if processes > 1 else None,
+                fingerprint=datasets.fingerprint.Hasher.hash([tokenizers, files, options]),
+            )
+        except ValueError as error:
+            if "no data" not in str(error):
+                raise
+            empty = self.encode([], None, truncate=False)  # `setup` says so
+            return replace(empty, num_blank=num_blank, num_long=self.num_pairs - num_blank)
+        self.splits = replace(self.splits, train=[])  # the sample has served its purpose
         sides = [MappedSentences(rows.data.column(name)) for name in ("source", "target")]
         return EncodedSplit(
             DecodedPairs(sides, (self.source_tokenizer, self.target_tokenizer)),
             *sides,
-            num_long=self.num_pairs - len(rows),
+            num_blank=num_blank,
+            num_long=self.num_pairs - num_blank - len(rows),
         )
 
     def _rows(self, parts: list[tuple[int, int]]) -> Iterator[dict[str, Any]]:
-        for first, step in parts:
-            stream = self._stream()
-            chunks = iter(lambda stream=stream: [SentencePair(*pair) for pair in islice(stream, CHUNK)], [])
-            for pairs in islice(chunks, first, None, step):
+        for start, stop in parts:  # lines of the files
+            lines = islice(self._stream(), start, stop)
+            while pairs := [SentencePair(*pair) for pair in islice(lines, CHUNK)]:
                 split = super().encode_train(pairs)
                 for source, target in zip(split.source, split.target, strict=True):
                     yield {"source": source, "target": target}

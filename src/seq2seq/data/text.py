@@ -1,4 +1,4 @@
-"""Sentence pairs as text: reading files, splitting and joining words, held-out pairs."""
+"""Sentence pairs as text: reading files, splitting and joining words, held-out pairs, alignments."""
 
 import bz2
 import contextlib
@@ -14,8 +14,8 @@ import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from itertools import compress, islice
+from dataclasses import dataclass, field, replace
+from itertools import accumulate, compress, islice
 from pathlib import Path
 from typing import IO
 
@@ -234,12 +234,6 @@ def normalize(sentence: str) -> str:
 
 # --- languages ---------------------------------------------------------------------------------------------
 
-LETTERS = {
-    "en": "", "fr": "àâæçéèêëîïôœùûüÿ", "de": "äöüß", "cs": "áčďéěíňóřšťúůýž", "es": "áéíñóúü",
-    "it": "àéèìîòóù", "pt": "áâãàçéêíóôõú", "nl": "áéëïíóöúü",
-}  # fmt: skip
-"""Letters of a language besides a to z."""
-
 NAMES = {
     "english": "en", "french": "fr", "german": "de", "czech": "cs", "spanish": "es", "italian": "it",
     "portuguese": "pt", "dutch": "nl",
@@ -253,7 +247,9 @@ def require_language_code(key: str, code: str) -> None:
         InputError: Naming the key, with the code that is meant.
     """
     if not re.fullmatch(r"[a-z]{2,3}([-_][A-Za-z0-9]+)*", code):
-        meant = NAMES.get(code.lower()) or next(iter(difflib.get_close_matches(code.lower(), LETTERS)), None)
+        meant = NAMES.get(code.lower()) or next(
+            iter(difflib.get_close_matches(code.lower(), NAMES.values())), None
+        )
         hint = f", did you mean {meant}?" if meant else ""
         raise InputError(f"{key}={code} is no language code{hint}; write it as in en, de or pt-BR")
 
@@ -309,3 +305,96 @@ def hold_out(
         raise InputError(f"{len(pairs):,} training pairs are too few to hold out {max(count, 1):,} of them")
     is_held = [source in held for source in of_pairs]
     return list(compress(pairs, [not each for each in is_held])), list(compress(pairs, is_held))
+
+
+# --- alignments in Pharaoh format --------------------------------------------------------------------------
+
+LINK = re.compile(r"([0-9]{1,6})([-?p])([0-9]{1,6})")
+
+
+def parse_links(line: str) -> tuple[Links, Links]:
+    """Read a line of links: ``i-j`` is sure, ``i?j`` or ``ipj`` possible; returns (all, possible).
+
+    A link that is written both ways is sure.
+
+    Raises:
+        InputError: Something on the line is no link.
+    """
+    every, sure = set(), set()
+    for item in line.split():
+        match = LINK.fullmatch(item)
+        if match is None:
+            raise InputError(f"{item!r:.40} is no link: write SOURCE-TARGET, such as 0-1")
+        link = (int(match[1]), int(match[3]))
+        every.add(link)
+        if match[2] == "-":
+            sure.add(link)
+    return tuple(sorted(every)), tuple(sorted(every - sure))
+
+
+def read_links(path: str | Path) -> list[tuple[Links, Links]]:
+    """Read a file of alignments, see `parse_links`.
+
+    Raises:
+        InputError: The file cannot be read, or something in it is no link.
+    """
+    found = []
+    for number, line in enumerate(read_lines(path), start=1):
+        try:
+            found.append(parse_links(line))
+        except InputError as error:
+            raise InputError(f"{path}, line {number}: {error}") from error
+    return found
+
+
+def with_alignments(
+    pairs: Sequence[SentencePair], path: str | Path, key: str, *, exactly: bool
+) -> list[SentencePair]:
+    """Return pairs with the links of a Pharaoh file, a line for each.
+
+    The file links words between white space; they become links of the words that `split_words` finds.
+
+    Args:
+        pairs: The pairs.
+        path: The file.
+        key: The configuration key that names it, for messages.
+        exactly: Whether more lines than pairs are an error.
+
+    Raises:
+        InputError: The file is wrong, or not of these pairs.
+    """
+    lines = read_links(path)
+    if len(lines) < len(pairs) or (exactly and len(lines) > len(pairs)):
+        raise InputError(
+            f"{key}={path} has {len(lines):,} lines for {len(pairs):,} pairs: line n is of pair n, so that "
+            "nothing may be held out of the training files"
+        )
+    found = []
+    for number, (pair, (every, possible)) in enumerate(zip(pairs, lines, strict=False), start=1):
+        sides = [_parts(text.split()) for text in (pair.source, pair.target)]
+        whole, sure = set(), set()
+        for i, j in every:
+            if i >= len(sides[0]) or j >= len(sides[1]):
+                raise InputError(
+                    f"{path}, line {number}: link {i}-{j} is outside the sentence pair of {len(sides[0])} "
+                    f"and {len(sides[1])} words: count words between white space from 0"
+                )
+            # In "bushes." and "Büsche." the words and the full stops belong together. Of "bushes," and
+            # "Büsche" the comma has no like: the link tells nothing sure of it.
+            source, target = sides[0][i], sides[1][j]
+            links = {(a, b): (x, y) for a, x in source.items() for b, y in target.items()}
+            alike = {link for link, (x, y) in links.items() if x == y}
+            kinds = set(source.values()), set(target.values())
+            alone = {link for link, (x, y) in links.items() if x not in kinds[1] or y not in kinds[0]}
+            whole |= alike | alone
+            if (i, j) not in possible:
+                sure |= alike or alone
+        found.append(replace(pair, alignment=tuple(sorted(whole)), possible=tuple(sorted(whole - sure))))
+    return found
+
+
+def _parts(words: Sequence[str]) -> list[dict[int, bool]]:
+    """Return the numbers of the words that `split_words` finds in each; False of punctuation."""
+    parts = [[part[0].isalnum() for part in split_words(word)] for word in words]
+    ends = accumulate(map(len, parts), initial=0)
+    return [dict(enumerate(each, start)) for each, start in zip(parts, ends, strict=False)]

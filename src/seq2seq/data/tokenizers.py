@@ -439,7 +439,8 @@ class HuggingFaceTokenizer(Tokenizer):
     """
 
     def __init__(self, *, file: str | None = None, **options: Any) -> None:
-        self.file, self._tokenizer = file, None
+        self._tokenizer = None
+        self.arguments.pop("file", None)  # a saved tokenizer has the content beside it
         super().__init__(**options)
         if file is not None:
             self._use(Path(file).read_text(encoding="utf-8"))

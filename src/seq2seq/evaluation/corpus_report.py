@@ -9,18 +9,43 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seq2seq.data.batch import EncodedSplit
-from seq2seq.data.batching import Order, padding_share
-from seq2seq.data.text import LETTERS, SentencePair, normalize
+from seq2seq.data.batching import Order
+from seq2seq.data.datamodule import TranslationDataModule
+from seq2seq.data.text import SentencePair, normalize
 from seq2seq.data.tokenizers import Tokenizer
 from seq2seq.data.vocabulary import UNKNOWN_ID
 
 Splits = Mapping[str, EncodedSplit]
+
+LETTERS = {
+    "en": "", "fr": "àâæçéèêëîïôœùûüÿ", "de": "äöüß", "cs": "áčďéěíňóřšťúůýž", "es": "áéíñóúü",
+    "it": "àéèìîòóù", "pt": "áâãàçéêíóôõú", "nl": "áéëïíóöúü",
+}  # fmt: skip
+"""Letters of a language besides a to z."""
 
 FOLD, SHORT = 3, 8
 """An outlier's side is so many times longer than usual, and its longer side has at least so many tokens."""
 
 EXAMPLES, MOST_COMMON, WIDTH = 3, 8, 60
 """What is shown: pairs or batches, tokens or characters of each kind, and characters of a sentence."""
+
+
+def corpus_summary(data: TranslationDataModule) -> str:
+    """Return a table of the splits and a line on the vocabularies, of a corpus that is set up."""
+    joint = "one for both" if data.joint_vocabulary else "source and target"
+    sizes = f"{data.source_tokenizer.vocab_size:,} / {data.target_tokenizer.vocab_size:,} tokens"
+    return f"{table(_splits(data))}\nvocabulary  {sizes} ({joint})"
+
+
+def corpus_report(data: TranslationDataModule) -> str:
+    """Return what is odd about a corpus: lengths, unknown tokens, repetition, overlap, characters, batches."""
+    tokenizers, order = (data.source_tokenizer, data.target_tokenizer), data.train_dataloader().order(0)
+    return inspection_report(_splits(data), tokenizers=tokenizers, order=order)
+
+
+def _splits(data: TranslationDataModule) -> Splits:
+    splits = {"train": data.train, "validation": data.validation, "test": data.test}
+    return {name: split for name, split in splits.items() if split is not None}
 
 
 def inspection_report(splits: Splits, *, tokenizers: tuple[Tokenizer, Tokenizer], order: Order) -> str:
@@ -110,15 +135,17 @@ def _sides(pairs: Sequence[SentencePair]) -> tuple[list[str], list[str]]:
 
 
 def listed(counts: Counter[str]) -> str:
-    """Return the most frequent of what was counted, after a colon; what cannot be seen by number and name."""
-    named = [
-        f"{token} {count:,}"
-        if token.isprintable() and not token.isspace()
-        else " ".join(f"U+{ord(char):04X} {unicodedata.name(char, '')}".strip() for char in token)
-        + f" {count:,}"
-        for token, count in counts.most_common(MOST_COMMON)
-    ]
-    return f": {', '.join(named)}{'…' if len(counts) > MOST_COMMON else ''}" if counts else ""
+    """Return the most frequent of what was counted, after a colon; nothing where there is nothing."""
+    named = (f"{_named(token)} {count:,}" for token, count in counts.most_common(MOST_COMMON))
+    more = "…" if len(counts) > MOST_COMMON else ""
+    return f": {', '.join(named)}{more}" if counts else ""
+
+
+def _named(token: str) -> str:
+    """Return a token as it is; a character that cannot be seen, by its number and name."""
+    if token.isprintable() and not token.isspace():
+        return token
+    return " ".join(f"U+{ord(char):04X} {unicodedata.name(char, '')}".strip() for char in token)
 
 
 def repetition(pairs: Sequence[SentencePair]) -> tuple[int, int]:
@@ -172,6 +199,12 @@ def _script(char: str) -> str:
     """Return the first word of a character's name, such as LATIN; Japanese writes in three scripts."""
     script = unicodedata.name(char, "?").partition(" ")[0]
     return "CJK" if script in {"HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA"} else script
+
+
+def padding_share(lengths: NDArray[np.integer], order: Iterable[NDArray[np.integer]]) -> float:
+    """Return the share of the padded size that is padding."""
+    padded = sum(len(batch) * int(lengths[batch].max()) for batch in order)
+    return 1 - int(lengths.sum()) / padded if padded else 0.0
 
 
 def _padding(sides: Sequence[NDArray[np.integer]], order: Iterable[NDArray[np.integer]]) -> str:

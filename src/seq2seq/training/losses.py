@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 - its usual name
 
-from seq2seq.data.batch import Batch, EncodedSplit
+from seq2seq.data.batch import Batch, EncodedSplit, SourceBatch
 from seq2seq.data.text import split_words
 from seq2seq.data.tokenizers import Tokenizer
 from seq2seq.data.vocabulary import SPECIALS, UNKNOWN_ID
@@ -148,6 +148,13 @@ class _CrossEntropy(torch.autograd.Function):
         of_features, of_weight, of_bias = ctx.gradients
         scale = gradient.to(of_weight.dtype)
         return of_features * scale.to(of_features.dtype), of_weight * scale, of_bias * scale, None, None
+
+
+def twice(batch: Batch) -> Batch:
+    """Return every pair of a batch twice, as R-Drop needs it: the whole batch, then the whole batch again."""
+    source = SourceBatch(batch.source.ids.repeat(2, 1), batch.source.lengths.repeat(2))
+    targets = batch.target_input.repeat(2, 1), batch.target_output.repeat(2, 1)
+    return Batch(source, *targets, batch.target_lengths.repeat(2), batch.sentence_ids.repeat(2))
 
 
 def drop_words(batch: Batch, probability: float) -> Batch:

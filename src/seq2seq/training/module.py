@@ -26,6 +26,7 @@ from seq2seq.training.losses import (
     drop_words,
     metrics_of,
     token_cross_entropy,
+    twice,
 )
 
 
@@ -123,7 +124,7 @@ class TranslationModule(pl.LightningModule):
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         """Return the loss in nats a target token of a batch."""
         if self.rdrop_alpha:
-            batch = batch.twice()
+            batch = twice(batch)
         if self.word_dropout:
             batch = drop_words(batch, self.word_dropout)
         features, weights = self(batch)
