@@ -32,8 +32,6 @@ class PairsCorpus(TranslationDataModule):
         train: (source, target) sentences or `SentencePair`.
         validation: The same, or None with `fraction`.
         test: The same; None for no test split.
-        fraction: Share of the training pairs to hold out for validation.
-        split_seed: Decides which pairs are held out.
         **options: Those of `TranslationDataModule`.
     """
 
@@ -43,21 +41,19 @@ class PairsCorpus(TranslationDataModule):
         train: Sequence[Any],
         validation: Sequence[Any] | None = None,
         test: Sequence[Any] | None = None,
-        fraction: float | None = None,
-        split_seed: int = 1,
         **options: Any,
     ) -> None:
         super().__init__(**options)
         self.given = train, validation, test
-        self.fraction, self.split_seed = fraction, split_seed
 
     def read(self) -> Splits:
         """Return the pairs."""
-        train, validation, test = (
-            [pair if isinstance(pair, SentencePair) else SentencePair(*pair) for pair in pairs or ()]
-            for pairs in self.given
+        return Splits(
+            *(
+                [pair if isinstance(pair, SentencePair) else SentencePair(*pair) for pair in pairs or ()]
+                for pairs in self.given
+            )
         )
-        return with_held_out(train, validation, test, self.fraction, self.split_seed)
 
 
 class ParallelText(TranslationDataModule):
@@ -69,7 +65,6 @@ class ParallelText(TranslationDataModule):
         train: Files ``source`` and ``target``; patterns such as ``*.en`` name several.
         validation: The same, or ``fraction``: the share of the training pairs to hold out.
         test: The same; without, the validation split is scored at the end.
-        split_seed: Decides which pairs are held out.
         **options: Those of `TranslationDataModule`.
     """
 
@@ -79,12 +74,10 @@ class ParallelText(TranslationDataModule):
         train: Mapping[str, str | None],
         validation: Mapping[str, Any] | None = None,
         test: Mapping[str, str | None] | None = None,
-        split_seed: int = 1,
         **options: Any,
     ) -> None:
-        super().__init__(**options)
         self.files = {"train": dict(train), "validation": dict(validation or {}), "test": dict(test or {})}
-        self.split_seed = split_seed
+        super().__init__(fraction=self.files["validation"].get("fraction"), **options)
 
     def read(self) -> Splits:
         """Read the files."""
@@ -93,13 +86,12 @@ class ParallelText(TranslationDataModule):
             raise InputError("data.train.source and data.train.target are needed")
         if all(pair.source == pair.target for pair in train):
             print("WARNING: source and target are the same in all training pairs: one file twice?")
-        fraction = self.files["validation"].get("fraction")
-        if bool(validation) == (fraction is not None):
+        if bool(validation) == (self.fraction is not None):
             raise InputError(
                 "data.validation needs either source and target files or a fraction of the training pairs, "
                 "for example data.validation.fraction=0.02"
             )
-        return with_held_out(train, validation, test, fraction, self.split_seed)
+        return Splits(train, validation, test)
 
     def _pairs(self, split: str) -> list[SentencePair]:
         source, target = map(self.files[split].get, ("source", "target"))
@@ -141,7 +133,6 @@ class TabSeparatedText(TranslationDataModule):
         train_pairs: Training pairs; None: all that are not held out.
         validation_pairs: Pairs; no source sentence is in two splits, but for case and punctuation.
         test_pairs: Pairs; 0: none.
-        split_seed: Decides which pairs are held out.
         in_order: Training, validation and test pairs in the order of the file, not at random.
         **options: Those of `TranslationDataModule`.
     """
@@ -153,12 +144,11 @@ class TabSeparatedText(TranslationDataModule):
         train_pairs: int | None = None,
         validation_pairs: int = 1000,
         test_pairs: int = 1000,
-        split_seed: int = 1,
         in_order: bool = False,
         **options: Any,
     ) -> None:
         super().__init__(**options)
-        self.file, self.in_order, self.split_seed = file, in_order, split_seed
+        self.file, self.in_order = file, in_order
         self.sizes = train_pairs, validation_pairs, test_pairs
 
     def read(self) -> Splits:
@@ -333,10 +323,8 @@ class HuggingFaceCorpus(TranslationDataModule):
         revision: Commit, tag or branch on the hub; None: the newest.
         column: Holds ``{"en": …, "de": …}``; None: each language is a column.
         train_split: Name of the training split.
-        validation_split: Name of the validation split; None with `fraction`.
+        validation_split: Name of the validation split; not read with `fraction`.
         test_split: Name of the test split; None: none.
-        fraction: Share of the training pairs to hold out for validation.
-        split_seed: Decides which pairs are held out.
         **options: Those of `TranslationDataModule`.
     """
 
@@ -350,18 +338,15 @@ class HuggingFaceCorpus(TranslationDataModule):
         train_split: str = "train",
         validation_split: str | None = "validation",
         test_split: str | None = "test",
-        fraction: float | None = None,
-        split_seed: int = 1,
         **options: Any,
     ) -> None:
         super().__init__(**options)
         self.dataset, self.subset, self.revision, self.column = dataset, subset, revision, column
         self.names = {
             "train_split": train_split,
-            "validation_split": None if fraction is not None else validation_split,
+            "validation_split": None if self.fraction is not None else validation_split,
             "test_split": test_split,
         }
-        self.fraction, self.split_seed = fraction, split_seed
 
     def read(self) -> Splits:
         """Load the dataset."""
@@ -386,7 +371,7 @@ class HuggingFaceCorpus(TranslationDataModule):
                     f"data.{key}={split}: {self.dataset} has no such split; there are {', '.join(loaded)}"
                 )
             found.append([] if split is None else self._pairs(loaded[split]))
-        return with_held_out(*found, self.fraction, self.split_seed)
+        return Splits(*found)
 
     def _pairs(self, rows: Any) -> list[SentencePair]:
         if self.column is not None and self.column not in rows.column_names:
@@ -407,27 +392,6 @@ class HuggingFaceCorpus(TranslationDataModule):
                     )
             pairs.append(SentencePair(*sides))
         return pairs
-
-
-def with_held_out(
-    train: list[SentencePair],
-    validation: list[SentencePair],
-    test: list[SentencePair],
-    fraction: float | None,
-    seed: int,
-) -> Splits:
-    """Return the splits, with a share of the training pairs as validation where that is asked for."""
-    if fraction is None:
-        return Splits(train, validation, test)
-    if not 0 < fraction <= 0.5:
-        raise InputError(f"data.validation.fraction={fraction}: a share from 0 to 0.5 is needed")
-    try:
-        rest, held = hold_out(train, round(fraction * len(train)), seed)
-    except InputError as error:
-        raise InputError(
-            f"{error}: give more pairs, another data.validation.fraction, or data.validation files"
-        ) from error
-    return Splits(rest, held, test)
 
 
 def _is_tab_separated(path: str) -> bool:

@@ -14,7 +14,7 @@ import numpy as np
 
 from seq2seq.data.batch import EncodedSplit, Ids, Sentences
 from seq2seq.data.batching import BatchLoader, BatchSize, Order, share, shuffled_order, sorted_order
-from seq2seq.data.text import SentencePair, Splits, require_language_code, with_alignments
+from seq2seq.data.text import SentencePair, Splits, hold_out, require_language_code, with_alignments
 from seq2seq.data.tokenizers import SentencePieceTokenizer, Tokenizer, WordTokenizer
 from seq2seq.errors import InputError
 
@@ -38,6 +38,8 @@ class TranslationDataModule(pl.LightningDataModule):
             it is a batch of its own.
         max_length: Tokens of a side; longer training pairs are left out. None for no bound.
         truncate: Cut the sentences of longer pairs in place of leaving them out.
+        fraction: Share of the training pairs to hold out for validation; None: `read` returns validation pairs.
+        split_seed: Decides which pairs are held out.
         max_examples: Use only the first pairs of each split.
         both_directions: Train on every pair the other way round as well (needs `joint_vocabulary`).
         overfit: Validate and test on the training pairs.
@@ -62,6 +64,8 @@ class TranslationDataModule(pl.LightningDataModule):
         max_tokens: int | None = None,
         max_length: int | None = None,
         truncate: bool = False,
+        fraction: float | None = None,
+        split_seed: int = 1,
         max_examples: int | None = None,
         both_directions: bool = False,
         overfit: bool = False,
@@ -76,6 +80,9 @@ class TranslationDataModule(pl.LightningDataModule):
                             ("max_examples", max_examples)):  # fmt: skip
             if number is not None and number < 1:
                 raise InputError(f"data.{key}={number}: a number above 0 is needed")
+        if fraction is not None and not 0 < fraction <= 0.5:
+            raise InputError(f"data.validation.fraction={fraction}: a share from 0 to 0.5 is needed")
+        self.fraction, self.split_seed = fraction, split_seed
         self.tokenizer, self.target_tokenizer_factory = tokenizer, target_tokenizer or tokenizer
         self.joint_vocabulary = joint_vocabulary
         self.source_language, self.target_language = source_language, target_language
@@ -100,6 +107,9 @@ class TranslationDataModule(pl.LightningDataModule):
         if self.splits is not None:
             return self.splits
         splits = self.read()
+        if self.fraction is not None:
+            count = round(self.fraction * len(splits.train))
+            splits = Splits(*hold_out(splits.train, count, self.split_seed), splits.test)
         limit, exactly = self.max_examples, self.max_examples is None
         train, validation, test = (
             list(split[:limit]) for split in (splits.train, splits.validation, splits.test)

@@ -58,8 +58,10 @@ class LargeText(ParallelText):
     def read(self) -> Splits:
         """Read the validation and test files, and a sample of the training pairs for the tokenizers."""
         validation, test = self._pairs("validation"), self._pairs("test")
-        if not validation:
-            raise InputError("data.validation.source and data.validation.target are needed with data=large")
+        if not validation or self.fraction is not None:
+            raise InputError(
+                "data=large needs data.validation.source and data.validation.target, no fraction"
+            )
         step = max(1, -(-self._counts[0] // self.fit_pairs))
         sample = [SentencePair(*pair) for pair in islice(self._stream(), 0, None, step)]
         return Splits(sample, validation, test)

@@ -4,6 +4,8 @@ import random
 import zlib
 from datetime import date, timedelta
 
+from num2words import CONVERTER_CLASSES, num2words
+
 from seq2seq.data.text import SentencePair
 from seq2seq.errors import InputError
 
@@ -29,16 +31,6 @@ WAYS = (
 SYMBOLS = "abcdefghijklmnopqrstuvwxyz"
 LONGEST = 12
 
-SMALL = {
-    "en": "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen "
-    "fifteen sixteen seventeen eighteen nineteen",
-    "fr": "zéro un deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze "
-    "seize dix-sept dix-huit dix-neuf",
-}
-TENS = {
-    "en": "twenty thirty forty fifty sixty seventy eighty ninety",
-    "fr": "vingt trente quarante cinquante soixante soixante quatre-vingt quatre-vingt",
-}
 MOST_DIGITS = 6
 
 TEST_SHARE, VALIDATION_SHARE = 6, 3
@@ -50,18 +42,13 @@ def dates(draw: random.Random, _: str) -> SentencePair:
     day = FIRST + timedelta(draw.randrange(NUM_DAYS))
     parts = {
         "day": day.day,
-        "ordinal": _ordinal(day.day),
+        "ordinal": num2words(day.day, to="ordinal_num"),
         "month": MONTHS[day.month - 1],
         "number": day.month,
         "year": day.year,
         "weekday": WEEKDAYS[day.weekday()],
     }
     return SentencePair(draw.choice(WAYS).format(**parts), day.isoformat())
-
-
-def _ordinal(number: int) -> str:
-    ends = {1: "st", 2: "nd", 3: "rd"}
-    return f"{number}{'th' if number in range(11, 14) else ends.get(number % 10, 'th')}"
 
 
 def reverse(draw: random.Random, _: str) -> SentencePair:
@@ -72,52 +59,9 @@ def reverse(draw: random.Random, _: str) -> SentencePair:
 
 
 def numbers(draw: random.Random, language: str) -> SentencePair:
-    """Return a number in digits and in words."""
+    """Return a number in digits, and in words of a language without commas."""
     number = draw.randrange(10 ** draw.randint(1, MOST_DIGITS))
-    say = {"en": _english, "fr": _french}[language]
-    return SentencePair(str(number), say(number))
-
-
-def _english(number: int) -> str:
-    thousands, rest = divmod(number, 1000)
-    hundreds, small = divmod(rest, 100)
-    words = [f"{_english(thousands)} thousand"] if thousands else []
-    words += [f"{_english(hundreds)} hundred"] if hundreds else []
-    words += ["and"] if words and small else []
-    if small >= 20:
-        tens, ones = divmod(small, 10)
-        words += ["-".join([TENS["en"].split()[tens - 2], *[_english(ones)] * bool(ones)])]
-    elif small or not words:
-        words += [SMALL["en"].split()[small]]
-    return " ".join(words)
-
-
-def _french(number: int, *, ends: bool = True) -> str:
-    """In words; at the end "cents" and "quatre-vingts" have an s, before "mille" they have not."""
-    thousands, rest = divmod(number, 1000)
-    hundreds, small = divmod(rest, 100)
-    words = [_french(thousands, ends=False)] if thousands > 1 else []
-    words += ["mille"] if thousands else []
-    words += [_french(hundreds)] if hundreds > 1 else []
-    words += [f"cent{'s' * (ends and hundreds > 1 and not small)}"] if hundreds else []
-    if small == 80:
-        words.append(f"quatre-vingt{'s' * ends}")
-    elif small >= 20:
-        words.append(_french_tens(small))
-    elif small or not words:
-        words.append(SMALL["fr"].split()[small])
-    return " ".join(words)
-
-
-def _french_tens(number: int) -> str:
-    """From twenty on; seventy and ninety count on from the ten below them."""
-    tens, ones = divmod(number, 10)
-    ones += 10 * (tens in (7, 9))
-    name = TENS["fr"].split()[tens - 2]
-    if not ones:
-        return name
-    is_joined = ones in (1, 11) and tens < 8
-    return f"{name}{' et ' if is_joined else '-'}{SMALL['fr'].split()[ones]}"
+    return SentencePair(str(number), num2words(number, lang=language).replace(",", ""))
 
 
 TASKS = {"dates": dates, "reverse": reverse, "numbers": numbers}
@@ -131,15 +75,16 @@ def task_pairs(task: str, split: str, count: int, seed: int, language: str) -> l
         split: ``train``, ``validation`` or ``test``.
         count: Number of pairs.
         seed: Of what is drawn.
-        language: Of the target, for numbers.
+        language: Of the target of numbers, one that the package num2words has.
 
     Raises:
         InputError: There is no such task or language, or it has fewer pairs.
     """
     if task not in TASKS:
         raise InputError(f"data.task={task}: choose one of {', '.join(TASKS)}")
-    if task == "numbers" and language not in SMALL:
-        raise InputError(f"data.target_language={language}: data.task=numbers says en or fr")
+    if task == "numbers" and language not in CONVERTER_CLASSES:
+        known = ", ".join(sorted(CONVERTER_CLASSES))
+        raise InputError(f"data.target_language={language}: the task numbers has {known}")
     if count > 500_000:
         raise InputError(f"data.{split}_pairs={count:,}: a task has 500,000 pairs at most")
     draw = random.Random(f"{seed} {split}")

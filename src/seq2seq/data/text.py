@@ -9,7 +9,6 @@ import lzma
 import random
 import re
 import sys
-import unicodedata
 import zipfile
 import zlib
 from collections import Counter
@@ -18,6 +17,8 @@ from dataclasses import dataclass, field, replace
 from itertools import accumulate, compress, islice
 from pathlib import Path
 from typing import IO
+
+import regex
 
 from seq2seq.errors import InputError
 
@@ -215,21 +216,9 @@ def join_basic_english(words: Sequence[str]) -> str:
     return join_words(SPACED_APOSTROPHE.sub("", " ".join(words)).split(" "), "en")
 
 
-class _Signs(dict[int, str | None]):
-    """For `str.translate`: leaves out punctuation, white space and controls."""
-
-    def __missing__(self, code: int) -> str | None:
-        kept = chr(code) if unicodedata.category(chr(code))[0] not in "PZC" else None
-        self[code] = kept
-        return kept
-
-
-_SIGNS = _Signs()
-
-
 def normalize(sentence: str) -> str:
-    """Return a sentence without case, punctuation and spaces; sentences that agree in this are one."""
-    return sentence.casefold().translate(_SIGNS) or sentence
+    """Return a sentence without case, punctuation, spaces and controls; sentences that agree in this are one."""
+    return regex.sub(r"[\p{P}\p{Z}\p{C}]+", "", sentence.casefold()) or sentence
 
 
 # --- languages ---------------------------------------------------------------------------------------------
@@ -302,7 +291,10 @@ def hold_out(
         held.add(source)
         num_held += sizes[source]
     if len(held) >= len(sources):
-        raise InputError(f"{len(pairs):,} training pairs are too few to hold out {max(count, 1):,} of them")
+        raise InputError(
+            f"{len(pairs):,} training pairs are too few to hold out {max(count, 1):,} of them: give more pairs, "
+            "another data.validation.fraction, or data.validation files"
+        )
     is_held = [source in held for source in of_pairs]
     return list(compress(pairs, [not each for each in is_held])), list(compress(pairs, is_held))
 

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from bisect import bisect
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib import import_module
 from itertools import accumulate
 from math import exp
@@ -247,8 +247,16 @@ class WordTokenizer(Tokenizer):
 
     def __init__(self, *, rules: str = "word", **options: Any) -> None:
         super().__init__(**options)
-        self.rules = rules
-        if rules == "moses":
+        if rules == "word":
+            self._split, self._join = split_words, partial(join_words, language=self.language)
+        elif rules == "basic_english":
+            if self.language != "en":
+                raise InputError(
+                    f"data.tokenizer: basic_english splits English only, not {self.language}: choose "
+                    "rules=word or rules=moses for this language"
+                )
+            self._split, self._join = get_tokenizer("basic_english"), join_basic_english
+        elif rules == "moses":
             from sacremoses import MosesDetokenizer, MosesTokenizer
             from sacremoses.corpus import NonbreakingPrefixes
 
@@ -258,33 +266,18 @@ class WordTokenizer(Tokenizer):
                     f"data.tokenizer: moses does not know the language {self.language}: choose rules=word, "
                     f"or one of {', '.join(known)}"
                 )
-            self._tokenizer = MosesTokenizer(self.language)
-            self._detokenizer = MosesDetokenizer(self.language)
-        elif rules == "basic_english":
-            if self.language != "en":
-                raise InputError(
-                    f"data.tokenizer: basic_english splits English only, not {self.language}: choose "
-                    "rules=word or rules=moses for this language"
-                )
-            self._tokenizer = get_tokenizer("basic_english")
-        elif rules != "word":
+            self._split = partial(MosesTokenizer(self.language).tokenize, escape=False)
+            self._join = partial(MosesDetokenizer(self.language).detokenize, unescape=False)
+        else:
             raise InputError(f"data.tokenizer.rules={rules}: choose word, basic_english or moses")
 
     def split(self, text: str) -> list[str]:
         """Return words and signs."""
-        if self.rules == "word":
-            return split_words(text)
-        if self.rules == "moses":
-            return self._tokenizer.tokenize(text, escape=False)
-        return self._tokenizer(text)
+        return self._split(text)
 
     def join(self, tokens: Sequence[str]) -> str:
         """Join words by the rules of the language."""
-        if self.rules == "word":
-            return join_words(tokens, self.language)
-        if self.rules == "moses":
-            return self._detokenizer.detokenize(list(tokens), unescape=False)
-        return join_basic_english(tokens)
+        return self._join(list(tokens))
 
 
 class CharacterTokenizer(Tokenizer):
