@@ -24,8 +24,7 @@ def sums_of(example, label_smoothing=0.0):
 
 @pytest.fixture(params=[1, 3, 256], ids=lambda rows: f"{rows}-rows-at-a-time")
 def chunk_rows(request, monkeypatch):
-    monkeypatch.setattr(losses, "LEAST_ROWS", request.param)
-    monkeypatch.setattr(losses, "CHUNK_ELEMENTS", 1)
+    monkeypatch.setattr(losses, "CHUNK_ROWS", request.param)
 
 
 @pytest.mark.usefixtures("chunk_rows")
@@ -73,8 +72,7 @@ def test_one_token_of_the_vocabulary_is_right_also_where_bfloat16_makes_ties():
 
 
 def test_no_tensor_holds_all_logits(monkeypatch):
-    monkeypatch.setattr(losses, "LEAST_ROWS", 2)
-    monkeypatch.setattr(losses, "CHUNK_ELEMENTS", 1)
+    monkeypatch.setattr(losses, "CHUNK_ROWS", 2)
     features, output = torch.randn(1, 40, 4, requires_grad=True), nn.Linear(4, 1000)
     is_token = torch.ones(1, 40, dtype=torch.bool)
     with torch.profiler.profile(profile_memory=True) as profile:

@@ -112,8 +112,9 @@ class Dropout(nn.Module):
         num_dropped = round(self.p * 2**16)
         bits = torch.empty(-(-like.numel() // 4), dtype=torch.int64).random_(-(2**63), None)
         numbers = bits.view(torch.int16)[: like.numel()].view(like.shape)
-        kept, dropped = like.new_tensor([2**16 / (2**16 - num_dropped), 0])
-        return torch.where(numbers >= num_dropped - 2**15, kept, dropped)
+        mask = torch.empty_like(like, memory_format=torch.contiguous_format)
+        torch.ge(numbers, num_dropped - 2**15, out=mask)
+        return mask.mul_(2**16 / (2**16 - num_dropped))
 
 
 class RecurrentStack(nn.Module):
