@@ -1,8 +1,7 @@
-"""A faster way to train the models that most runs use: GRU encoder, Bahdanau decoder, additive or dot score.
+"""A faster way to train the models of most runs: GRU encoder, one-layer GRU decoder, additive or dot score.
 
-`teacher_forcing` computes what calling a `Seq2Seq` does, with the same random numbers of dropout outside of the
-loops, and falls back on it for every other model. Tests hold it to the definition, values and gradients. It is
-faster because
+`teacher_forcing` computes what calling a `Seq2Seq` does, with the same dropout, and does just that for every
+other model. Tests hold it to this definition, values and gradients. It is faster because
 
 - no work goes into padding: tokens are packed, all first tokens before all second ones (`Steps`);
 - weights are converted to bfloat16 once, not at every step, and states, softmax and sums stay in float32;
@@ -21,6 +20,7 @@ with x and h the shares of input and state in the gates, see `seq2seq.models.lay
     ∂w_j = ∂c · m_j (+ what the result's weights get),  ∂a_j = w_j * (∂w_j - sum over i of w_i ∂w_i)
 """
 
+from functools import partial
 from itertools import accumulate
 from typing import Any
 
@@ -36,39 +36,38 @@ from seq2seq.models.encoders import GRUEncoder
 from seq2seq.models.layers import GRUCell
 from seq2seq.models.seq2seq import Seq2Seq
 
-ROWS = 16
-"""Products in bfloat16 have a multiple of so many rows: oneDNN keeps a program for each number of rows."""
-
-SAFE_EXPONENT = 40.0
-"""Queries and keys up to this have exp(2 x) and its inverse well within float32."""
+BOUND = 40.0
+"""Queries and keys of an additive score beyond it, far where tanh is 1, count as it: exp(2 x) is within float32."""
 
 
 def teacher_forcing(
-    model: Seq2Seq,
-    source: Tensor,
-    source_lengths: Tensor,
-    source_is_token: Tensor,
-    target_input: Tensor,
-    target_lengths: Tensor,
+    model: Seq2Seq, source: tuple[Tensor, Tensor, Tensor], target_input: Tensor, target_lengths: Tensor
 ) -> tuple[Tensor, Tensor | None]:
-    """Return features (B, T, R) and weights (B, T, S) as `Seq2Seq.forward` does; differentiable once."""
-    if type(model) is not Seq2Seq or model.reverse_source or type(model.encoder) is not GRUEncoder:
-        memory = model.encode(source, source_lengths, source_is_token)
+    """Return features (B, T, R) and weights (B, T, S) as `Seq2Seq.forward` does; differentiable once.
+
+    Args:
+        model: Of any encoder and decoder.
+        source: Token ids (B, S), lengths (B,), and True on real tokens (B, S).
+        target_input: Ids of the previous target tokens (B, T).
+        target_lengths: Real tokens of each target (B,).
+    """
+    if model.reverse_source or type(model.encoder) is not GRUEncoder:
+        memory = model.encode(*source)
     else:
-        states, summary = encode(model.encoder, model.source_embedding(source), source_lengths)
-        memory = model.decoder.remember(states, source_is_token, summary)
-    if not knows(model.decoder):
-        return model.decoder(target_input, memory, target_lengths)
-    return decode(model.decoder, target_input, memory, target_lengths)
+        states, summary = encode(model.encoder, model.source_embedding(source[0]), source[1])
+        memory = model.decoder.remember(states, source[2], summary)
+    forward = partial(decode, model.decoder) if knows(model.decoder) else model.decoder
+    return forward(target_input, memory, target_lengths)
 
 
 def knows(decoder: nn.Module) -> bool:
-    """Return whether `decode` computes what the decoder does; exact types, since a subclass may differ."""
-    if type(decoder) is not BahdanauDecoder or any(type(cell) is not GRUCell for cell in decoder.stack.cells):
+    """Return whether `decode` computes what a decoder does; by exact types, since a subclass may differ."""
+    if type(decoder) is not BahdanauDecoder:
         return False
     attention = decoder.attention
     return (
-        type(attention) is Attention
+        [type(cell) for cell in decoder.stack.cells] == [GRUCell]
+        and type(attention) is Attention
         and type(attention.score) in (AdditiveScore, BilinearScore, DotScore, ScaledDotScore)
         and not attention.keeps_past
         and attention.normalizer == "softmax"
@@ -90,6 +89,8 @@ class Steps:
         order: The sentences, the longest first (B,).
         counts: Number of sentences of each step.
         starts: First row of each step, and N.
+        last: Row of the last token of each sentence, in the order of the batch (B,).
+        mirrored: Rows with the tokens of each sentence in reverse order (N,).
     """
 
     def __init__(self, lengths: Tensor, size: int) -> None:
@@ -102,13 +103,14 @@ class Steps:
         self._ordered_places = rank * size + step
         self._places = self.order[rank] * size + step
         first = torch.tensor(self.starts, device=lengths.device)
-        self._last = first[ordered - 1].add_(torch.arange(len(lengths), device=lengths.device))
-        self._mirrored = first[ordered[rank] - 1 - step] + rank
+        self.last = (first[ordered - 1] + torch.arange(len(lengths), device=lengths.device))[
+            self.order.argsort()
+        ]
+        self.mirrored = first[ordered[rank] - 1 - step] + rank
 
-    def rows(self, step: int, multiple: int = 1) -> slice:
-        """Return the rows of a step, and of those behind as many as make their number a multiple."""
-        start, end = self.starts[step], self.starts[step + 1]
-        return slice(start, min(end + -(end - start) % multiple, self.starts[-1]))
+    def rows(self, step: int) -> slice:
+        """Return the rows of a step."""
+        return slice(self.starts[step], self.starts[step + 1])
 
     def pack(self, padded: Tensor) -> Tensor:
         """Return (N, …) of (B, T, …)."""
@@ -119,14 +121,6 @@ class Steps:
         padded = packed.new_zeros(self.shape[0] * self.shape[1], *packed.shape[1:])
         places = self._ordered_places if ordered else self._places
         return padded.index_copy(0, places, packed).unflatten(0, self.shape)
-
-    def reverse(self, packed: Tensor) -> Tensor:
-        """Return the tokens of each sentence in reverse order."""
-        return packed.index_select(0, self._mirrored)
-
-    def last(self, packed: Tensor) -> Tensor:
-        """Return the last token of each sentence, in the order of the batch (B, …)."""
-        return packed.index_select(0, self._last[self.order.argsort()])
 
 
 class GRULayer:
@@ -140,6 +134,7 @@ class GRULayer:
         dtype: Format of the products.
 
     Attributes:
+        weight: In the format of the products.
         states: After each step (N, H).
         operands: Before each step, in the format of the products (N, H).
         products: Of the operands with the weight (N, P).
@@ -148,12 +143,12 @@ class GRULayer:
     def __init__(
         self, initial: Tensor, weight: Tensor, bias: Tensor, steps: Steps, dtype: torch.dtype
     ) -> None:
-        self._steps, self._multiple = steps, ROWS if dtype.itemsize < 4 else 1
+        self._steps = steps
         self._initial = initial.to(torch.promote_types(initial.dtype, torch.float32))
-        self._weight, self._bias = weight.to(dtype), bias.to(dtype)
+        self.weight, self._bias = weight.to(dtype), bias.to(dtype)
         num_tokens, size = steps.starts[-1], initial.shape[1]
-        self.operands = self._weight.new_empty(num_tokens, size)
-        self.products = self._weight.new_empty(num_tokens, len(weight))
+        self.operands = self.weight.new_empty(num_tokens, size)
+        self.products = self.weight.new_empty(num_tokens, len(weight))
         self._of_state = self.products[:, len(weight) - 3 * size :]
         self.states = self._initial.new_empty(num_tokens, size)
         self._reset_update = self.states.new_empty(num_tokens, 2 * size)
@@ -168,9 +163,9 @@ class GRULayer:
 
     def multiply(self, step: int) -> None:
         """Compute the products of the states before a step."""
-        self.operands[self._steps.rows(step)] = self.before(step)
-        rows = self._steps.rows(step, self._multiple)  # the last ones are written again later
-        torch.addmm(self._bias, self.operands[rows], self._weight.T, out=self.products[rows])
+        rows = self._steps.rows(step)
+        self.operands[rows] = self.before(step)
+        torch.addmm(self._bias, self.operands[rows], self.weight.T, out=self.products[rows])
 
     def advance(self, step: int, inputs: Tensor) -> Tensor:
         """Return the new states, from the input's share of the gates (n, 3 H)."""
@@ -199,11 +194,6 @@ class GRULayer:
         of_state[:, : 2 * size] = through
         return kept
 
-    def back(self, step: int, of_products: Tensor) -> Tensor:
-        """Return the gradient of the states before a step that comes through their products."""
-        rows = self._steps.rows(step, self._multiple)
-        return (of_products[rows] @ self._weight)[: self._steps.counts[step]]
-
     def gradients(self, of_products: Tensor) -> tuple[Tensor, Tensor]:
         """Return the gradients of weight and bias."""
         return of_products.T @ self.operands, of_products.sum(dim=0)
@@ -219,16 +209,18 @@ def encode(encoder: GRUEncoder, embedded: Tensor, lengths: Tensor) -> tuple[Tens
     for layer, drop in zip(encoder.layers, drops, strict=True):
         packed = steps.pack(drop(outputs, drop.mask_like(outputs[:, :1])))
         directions = []
-        for suffix in ("", "_reverse") if layer.bidirectional else ("",):
-            weights = (
-                getattr(layer, f"{name}_l0{suffix}")
-                for name in ("weight_ih", "bias_ih", "weight_hh", "bias_hh")
+        for suffix in ("_l0", "_l0_reverse") if layer.bidirectional else ("_l0",):
+            w_input, b_input, w_state, b_state = (
+                getattr(layer, name + suffix) for name in ("weight_ih", "bias_ih", "weight_hh", "bias_hh")
             )
-            weight_ih, bias_ih, weight_hh, bias_hh = weights
-            gates = linear(packed, weight_ih, bias_ih)
-            states = _GRU.apply(steps, steps.reverse(gates) if suffix else gates, weight_hh, bias_hh)
-            finals.append(steps.last(states))
-            directions.append(steps.reverse(states) if suffix else states)
+            gates = linear(packed, w_input, b_input)
+            if suffix.endswith("reverse"):
+                mirrored = _GRU.apply(steps, gates.index_select(0, steps.mirrored), w_state, b_state)
+                directions.append(mirrored.index_select(0, steps.mirrored))
+                finals.append(mirrored.index_select(0, steps.last))
+            else:
+                directions.append(_GRU.apply(steps, gates, w_state, b_state))
+                finals.append(directions[0].index_select(0, steps.last))
         outputs = steps.unpack(torch.cat(directions, dim=1))
     mask = encoder.output_dropout.mask_like(outputs[:, :1])
     return encoder.output_dropout(outputs, mask), torch.cat(finals, dim=-1)
@@ -256,10 +248,10 @@ class _GRU(torch.autograd.Function):
         of_state = of_states.new_zeros(steps.counts[0], of_states.shape[1])
         with torch.autocast(of_states.device.type, enabled=False):
             for step in reversed(range(len(steps.counts))):
-                current = of_state[: steps.counts[step]]
-                current += of_states[steps.rows(step)]
-                kept = layer.undo(step, current, of_inputs, of_products)
-                torch.add(kept, layer.back(step, of_products), out=current)
+                rows, current = steps.rows(step), of_state[: steps.counts[step]]
+                current += of_states[rows]
+                current.copy_(layer.undo(step, current, of_inputs, of_products))
+                current += of_products[rows] @ layer.weight
             return None, of_inputs, *layer.gradients(of_products)
 
 
@@ -271,37 +263,23 @@ def decode(
 ) -> tuple[Tensor, Tensor]:
     """Return what `BahdanauDecoder.forward` does, if `knows` says so."""
     steps, score = Steps(target_lengths, target_input.shape[1]), decoder.attention.score
-    mask, *between, of_features = (None if each is None else each.unsqueeze(1) for each in memory.masks)
+    mask, of_features = (None if each is None else each.unsqueeze(1) for each in memory.masks)
     embedded = steps.pack(decoder.embedding_dropout(decoder.embedding(target_input), mask))  # (N, E)
-    initial = decoder.initial_state(memory)
-    states, keys, is_token = memory.states, memory.keys, memory.source_is_token
-    if bool((steps.order[1:] < steps.order[:-1]).any()):
-        states, keys, is_token = states[steps.order], keys[steps.order], is_token[steps.order]
-        initial = tuple(each[steps.order] for each in initial)
-    parameters, of_tokens, scale = (), None, 1.0
+    (initial,) = decoder.initial_state(memory)
+    by_length = memory.states, memory.keys, memory.source_is_token, initial
+    if bool((steps.order.diff() < 0).any()):
+        by_length = tuple(each[steps.order] for each in by_length)
+    states, keys, is_token, initial = by_length
+    query_weight, score_weight, of_tokens = None, None, embedded if decoder.query_with_embedding else None
     if isinstance(score, AdditiveScore):
-        query_weight = score.query_projection.weight
-        if decoder.query_with_embedding:
-            of_states, of_embedded = query_weight.split([initial[-1].shape[1], embedded.shape[1]], dim=1)
-            query_weight, of_tokens = of_states, linear(embedded, of_embedded)
-        parameters = query_weight, score.score_weight
-    else:
-        of_tokens = embedded if decoder.query_with_embedding else None
-        scale = keys.shape[-1] ** -0.5 if isinstance(score, ScaledDotScore) else 1.0
-    cells, drops = decoder.stack.cells, []
-    for each in between:  # dropout of what a cell reads of the one below
-        ones = states.new_ones(steps.starts[-1], cells[0].hidden_size)
-        drops.append(
-            decoder.stack.dropout(ones) if each is None else steps.pack(each.expand(-1, steps.shape[1], -1))
-        )
-    layers = [(start, cell.state_gates.weight, cell.state_gates.bias)
-              for start, cell in zip(initial, cells, strict=True)]  # fmt: skip
-    layers[1:] = [(*layer, cell.input_gates.weight, cell.input_gates.bias)
-                  for layer, cell in zip(layers[1:], list(cells)[1:], strict=True)]  # fmt: skip
+        query_weight, score_weight = score.query_projection.weight, score.score_weight
+        if of_tokens is not None:
+            query_weight, of_embedded = query_weight.split([initial.shape[1], embedded.shape[1]], dim=1)
+            of_tokens = linear(embedded, of_embedded)
     tops, contexts, weights = _Decoder.apply(
-        (steps, scale, is_token, drops, len(parameters)),
-        decoder.stack.input_gates(embedded), of_tokens, states, keys, decoder.context_gates.weight, *parameters,
-        *(tensor for layer in layers for tensor in layer),
+        steps, isinstance(score, ScaledDotScore), is_token, decoder.stack.input_gates(embedded), of_tokens, states, keys,
+        decoder.context_gates.weight, query_weight, score_weight, initial,
+        *decoder.stack.cells[0].state_gates.parameters(),
     )  # fmt: skip
     features = tops if decoder.readout is None else decoder.readout(tops, contexts, embedded)
     return decoder.output_dropout(steps.unpack(features), of_features), steps.unpack(weights)
@@ -311,8 +289,7 @@ class _Additive:
     """Scores w_v^T tanh(q + k) of one step after the other; their hidden layer is made again in backward.
 
     tanh(x) = 2 sigmoid(2 x) - 1, and softmax ignores what is the same for all keys, so the hidden layer is
-    g = sigmoid(2 (q + k)) = 1 / (1 + exp(-2 q) exp(-2 k)): the exponentials of the keys are taken once. Where
-    such a product could be 0 times infinity, and on a GPU, the sigmoid of the sum is taken (`exact`).
+    g = sigmoid(2 (q + k)) = 1 / (1 + exp(-2 q) exp(-2 k)): the exponentials of the keys are taken once.
 
         slope_j = ∂a_j * g_j * (1 - g_j),  ∂q = 4 w_v * sum over j of slope_j,  ∂k_j = 4 w_v * slope_j
         ∂w_v = 2 sum over j of ∂a_j g_j
@@ -322,19 +299,15 @@ class _Additive:
         weight: w_v (A,).
     """
 
-    def __init__(self, keys: Tensor, weight: Tensor, *, exact: bool = False) -> None:
-        self.exact = exact or keys.is_cuda or not _is_safe(keys)
-        self._keys, self._weight = keys, weight.to(keys.dtype)
-        self._powers = keys if self.exact else torch.exp(-2 * keys)
+    def __init__(self, keys: Tensor, weight: Tensor) -> None:
+        self._powers, self._weight = torch.exp(-2 * keys.clamp(-BOUND, BOUND)), weight.to(keys.dtype)
         self._one, self._hidden = keys.new_ones(()), torch.empty_like(keys)
         self._of_keys, self._of_weight = torch.zeros_like(keys), keys.new_zeros(len(keys), 1, keys.shape[2])
 
     def _hidden_layer(self, query: Tensor) -> Tensor:
-        hidden, query = self._hidden[: len(query)], query.unsqueeze(1).to(self._keys.dtype)
-        if self.exact:
-            return torch.add(query, self._keys[: len(query)], out=hidden).mul_(2).sigmoid_()
-        power = torch.exp(-2 * query)
-        return torch.addcmul(self._one, power, self._powers[: len(query)], out=hidden).reciprocal_()
+        powers = torch.exp(-2 * query.to(self._powers.dtype).clamp(-BOUND, BOUND)).unsqueeze(1)
+        hidden = self._hidden[: len(query)]
+        return torch.addcmul(self._one, powers, self._powers[: len(query)], out=hidden).reciprocal_()
 
     def scores(self, query: Tensor) -> Tensor:
         """Return scores (n, S), but for a constant, of the queries of a step (n, A)."""
@@ -354,15 +327,15 @@ class _Additive:
 
 
 class _Dot:
-    """Scores q^T k * scale; with projected keys also those of the bilinear score."""
+    """Scores q^T k (/ sqrt(d), if scaled); with projected keys also those of the bilinear score."""
 
-    def __init__(self, keys: Tensor, scale: float) -> None:
-        self._keys, self._columns, self._scale = keys, keys.mT.contiguous(), scale
+    def __init__(self, keys: Tensor, *, scaled: bool) -> None:
+        self._keys, self._scale = keys, keys.shape[-1] ** -0.5 if scaled else 1.0
         self._of_keys = torch.zeros_like(keys)
 
     def scores(self, query: Tensor) -> Tensor:
         """Return scores (n, S) of the queries of a step (n, Q)."""
-        return torch.bmm((query * self._scale).unsqueeze(1), self._columns[: len(query)]).squeeze(1)
+        return torch.bmm((query * self._scale).unsqueeze(1), self._keys[: len(query)].mT).squeeze(1)
 
     def undo(self, query: Tensor, of_scores: Tensor) -> Tensor:
         """Return the gradient of the queries (n, Q) from that of the scores (n, S)."""
@@ -370,179 +343,109 @@ class _Dot:
         self._of_keys[:count].baddbmm_(of_scores.unsqueeze(2), (query * self._scale).unsqueeze(1))
         return torch.bmm(of_scores.unsqueeze(1), self._keys[:count]).squeeze(1).mul_(self._scale)
 
-    def gradients(self) -> tuple[Tensor]:
+    def gradients(self) -> tuple[Tensor, None]:
         """Return the gradient of the keys, after all steps."""
-        return (self._of_keys,)
-
-
-def _is_safe(numbers: Tensor) -> bool:
-    return not numbers.numel() or float(numbers.abs().amax()) <= SAFE_EXPONENT
+        return self._of_keys, None
 
 
 class _Decoder(torch.autograd.Function):
-    """States of the top layer (N, H), contexts (N, M) and weights (N, S) of every step.
+    """States (N, H), contexts (N, M) and weights (N, S) of every step of the decoder.
 
-    The query, W_q h (+ the token's share), has one product with the gates of the top layer. Gradients are those
-    of all arguments after `form`:
+    The query and the state's share of the gates are one product with the state. Arguments:
 
-        token_gates: W_x e + b_x of the lowest layer (N, 3 H); token_queries: the tokens' share of the queries
-        (N, A), or e (N, E) where there is no W_q, or None; memory (B, S, M); keys (B, S, …); context_weight W_c;
-        W_q and w_v of an additive score; of every layer its first state, W_h and b_h, and above the lowest
-        W_x and b_x.
+        steps: Where the target tokens are; memory, keys and mask have the longest targets first.
+        scaled: Whether dot products are divided by the root of their size.
+        is_token: True on real source tokens (B, S).
+        token_gates: W_x e + b_x (N, 3 H).
+        token_queries: The tokens' share of the queries (N, A), or e (N, E) without W_q; or None.
+        memory, keys: (B, S, M) and, projected, (B, S, …).
+        context_weight: W_c (3 H, M).
+        query_weight, score_weight: W_q (A, H) and w_v (A,) of an additive score, else None.
+        initial: First state (B, H).
+        state_weight, state_bias: W_h (3 H, H) and b_h (3 H,).
     """
 
     @staticmethod
     def forward(
-        ctx: Any, form: tuple[Any, ...], token_gates: Tensor, token_queries: Tensor | None, memory: Tensor,
-        keys: Tensor, context_weight: Tensor, *rest: Tensor,
+        ctx: Any, steps: Steps, scaled: bool, is_token: Tensor, token_gates: Tensor,
+        token_queries: Tensor | None, memory: Tensor, keys: Tensor, context_weight: Tensor,
+        query_weight: Tensor | None, score_weight: Tensor | None, initial: Tensor, state_weight: Tensor,
+        state_bias: Tensor,
     ) -> tuple[Tensor, ...]:  # fmt: skip
+        dtype, precise = token_gates.dtype, torch.promote_types(memory.dtype, torch.float32)
+        num_queries = 0 if query_weight is None else len(query_weight)
+        of_tokens = None if token_queries is None else token_queries.to(precise)
         with torch.autocast(memory.device.type, enabled=False):
-            ctx.run = _Pass(form, token_gates, token_queries, memory, keys, context_weight, *rest)
-            if not ctx.run.forward(exact=False):
-                ctx.run.forward(exact=True)
+            memory, keys, context_weight = memory.to(dtype), keys.to(precise), context_weight.to(dtype)
+            attention = _Dot(keys, scaled=scaled) if score_weight is None else _Additive(keys, score_weight)
+            if query_weight is not None:
+                state_weight = torch.cat([query_weight, state_weight])
+                state_bias = torch.cat([state_bias.new_zeros(num_queries), state_bias])
+            layer = GRULayer(initial, state_weight, state_bias, steps, dtype)
+            padding = torch.zeros_like(is_token, dtype=precise).masked_fill_(~is_token, -torch.inf)
+            weights = keys.new_empty(steps.starts[-1], memory.shape[1])
+            contexts = memory.new_empty(steps.starts[-1], memory.shape[2])
+
+            def query(step: int) -> Tensor:
+                rows = steps.rows(step)
+                if not num_queries:
+                    states = layer.before(step)
+                    return states if of_tokens is None else torch.cat([states, of_tokens[rows]], dim=1)
+                of_states = layer.products[rows, :num_queries]
+                return of_states if of_tokens is None else of_states + of_tokens[rows]
+
+            for step, count in enumerate(steps.counts):
+                rows = steps.rows(step)
+                layer.multiply(step)
+                scores = attention.scores(query(step)).add_(padding[:count])
+                torch.softmax(scores, dim=-1, out=weights[rows])
+                of_step = weights[rows].to(dtype).unsqueeze(1)
+                torch.bmm(of_step, memory[:count], out=contexts[rows].unsqueeze(1))
+                layer.advance(step, torch.addmm(token_gates[rows], contexts[rows], context_weight.T))
+        ctx.run = steps, num_queries, of_tokens, memory, context_weight, attention, layer, query
+        ctx.results = weights, contexts
         ctx.set_materialize_grads(False)
-        return ctx.run.top.states[:], ctx.run.contexts[:], ctx.run.weights[:]
+        return layer.states[:], contexts[:], weights[:]
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
-        with torch.autocast(ctx.run.memory.device.type, enabled=False):
-            return None, *ctx.run.backward(*gradients)
-
-
-class _Pass:
-    """The steps of `_Decoder`, forward and backward."""
-
-    def __init__(
-        self, form: tuple[Any, ...], token_gates: Tensor, token_queries: Tensor | None, memory: Tensor,
-        keys: Tensor, context_weight: Tensor, *rest: Tensor,
-    ) -> None:  # fmt: skip
-        self.steps, self.scale, is_token, self.drops, num_score = form
-        self.dtype, precise = token_gates.dtype, torch.promote_types(memory.dtype, torch.float32)
-        self.multiple = ROWS if self.dtype.itemsize < 4 else 1
-        self.token_gates, self.context_weight = token_gates, context_weight.to(self.dtype)
-        self.token_queries = token_queries if token_queries is None else token_queries.to(precise)
-        self.memory, self.keys = memory.to(precise), keys.to(precise)
-        self.padding = torch.zeros_like(is_token, dtype=precise).masked_fill_(~is_token, -torch.inf)
-        self.score_weights = rest[1:num_score]
-        query_weight = list(rest[:1] if num_score else ())
-        self.num_queries = sum(map(len, query_weight))
-        layers = [rest[num_score : num_score + 3]]
-        layers += [rest[start : start + 5] for start in range(num_score + 3, len(rest), 5)]
-        self.layers = [GRULayer(*layer[:3], self.steps, self.dtype) for layer in layers[:-1]]
-        initial, weight, bias = layers[-1][:3]
-        bias = torch.cat([bias.new_zeros(self.num_queries), bias])
-        self.top = GRULayer(initial, torch.cat([*query_weight, weight]), bias, self.steps, self.dtype)
-        self.layers.append(self.top)
-        self.inputs = [(layer[3].to(self.dtype), layer[4].to(self.dtype)) for layer in layers[1:]]
-        num_tokens = self.steps.starts[-1]
-        self.weights = self.memory.new_empty(num_tokens, memory.shape[1])
-        self.contexts = self.memory.new_empty(num_tokens, memory.shape[2])
-        self.operands = self.contexts.to(self.dtype)  # the contexts again, in the format of the products
-
-    def queries(self, rows: slice, before: Tensor) -> Tensor:
-        """Return the queries of some rows, `before` the states of the top layer."""
-        if not self.num_queries:
-            return (
-                before if self.token_queries is None else torch.cat([before, self.token_queries[rows]], dim=1)
-            )
-        queries = self.top.products[rows, : self.num_queries]
-        return queries if self.token_queries is None else queries + self.token_queries[rows]
-
-    def forward(self, *, exact: bool) -> bool:
-        """Run all steps; return False where queries are so large that it must be done again, `exact`."""
-        steps, additive = self.steps, self.num_queries > 0
-        self.attention = (
-            _Additive(self.keys, *self.score_weights, exact=exact)
-            if additive
-            else _Dot(self.keys, self.scale)
-        )
-        for step, count in enumerate(steps.counts):
-            rows, even = steps.rows(step), steps.rows(step, self.multiple)
-            self.top.multiply(step)
-            scores = self.attention.scores(self.queries(rows, self.top.before(step)))
-            weights, context = self.weights[rows], self.contexts[rows]
-            torch.softmax(scores.add_(self.padding[:count]), dim=-1, out=weights)
-            torch.bmm(weights.unsqueeze(1), self.memory[:count], out=context.unsqueeze(1))
-            if self.operands is not self.contexts:
-                self.operands[rows] = context
-            gates = torch.addmm(self.token_gates[even], self.operands[even], self.context_weight.T)[:count]
-            for place, layer in enumerate(self.layers):
-                if place:
-                    weight, bias = self.inputs[place - 1]
-                    gates = torch.addmm(bias, self.below(place, rows), weight.T)
-                if layer is not self.top:
-                    layer.multiply(step)
-                layer.advance(step, gates)
-        return (
-            self.attention.exact or _is_safe(self.queries(slice(None), self.top.operands))
-            if additive
-            else True
-        )
-
-    def below(self, place: int, rows: slice) -> Tensor:
-        """Return what a layer reads of the one below, in the format of the products."""
-        states, drop = self.layers[place - 1].states[rows], self.drops[place - 1]
-        return (states * drop[rows]).to(self.dtype)
-
     def backward(
-        self, of_tops: Tensor | None, of_contexts: Tensor | None, of_weights: Tensor | None
-    ) -> list[Tensor | None]:
-        """Return the gradients of all tensors from those of the results."""
-        steps, layers = self.steps, self.layers
-        of_products = [torch.empty_like(layer.products) for layer in layers]
-        of_inputs = [self.token_gates.new_empty(self.token_gates.shape) for _ in layers]
-        of_states = [layer.before(0).new_zeros(steps.counts[0], layer.states.shape[1]) for layer in layers]
-        of_context, of_scores = torch.empty_like(self.contexts), torch.empty_like(self.weights)
-        of_tokens = None if self.token_queries is None else torch.empty_like(self.token_queries)
-        columns = self.memory.mT.contiguous()  # products of one row are several times as fast with it
-        for step in reversed(range(len(steps.counts))):
-            rows, even, count = steps.rows(step), steps.rows(step, self.multiple), steps.counts[step]
-            if of_tops is not None:
-                of_states[-1][:count] += of_tops[rows]
-            for place in reversed(range(len(layers))):
-                layer, of_state = layers[place], of_states[place][:count]
-                kept = layer.undo(step, of_state, of_inputs[place], of_products[place])
-                if layer is not self.top:  # whose product is not complete without the query
-                    kept += layer.back(step, of_products[place])
-                of_state.copy_(kept)
-                if place:
-                    through = of_inputs[place][rows] @ self.inputs[place - 1][0]
-                    of_states[place - 1][:count] += through * self.drops[place - 1][rows]
-            context = of_context[rows]
-            context.copy_((of_inputs[0][even] @ self.context_weight)[:count])
-            if of_contexts is not None:
-                context += of_contexts[rows]
-            through = torch.bmm(context.unsqueeze(1), columns[:count]).squeeze(1)
-            if of_weights is not None:
-                through += of_weights[rows]
-            mean = (through * self.weights[rows]).sum(dim=-1, keepdim=True)
-            torch.mul(through.sub_(mean), self.weights[rows], out=of_scores[rows])
-            of_query = self.attention.undo(self.queries(rows, self.top.before(step)), of_scores[rows])
-            if of_tokens is not None:
-                of_tokens[rows] = of_query[:, -of_tokens.shape[1] :]
-            size = of_states[-1].shape[1]
-            if self.num_queries:
-                of_products[-1][rows, : self.num_queries] = of_query
-            else:
-                of_states[-1][:count] += of_query[:, :size]
-            of_states[-1][:count] += self.top.back(step, of_products[-1])
+        ctx: Any, of_states: Tensor | None, of_contexts: Tensor | None, of_weights: Tensor | None
+    ) -> tuple[Tensor | None, ...]:
+        steps, num_queries, token_queries, memory, context_weight, attention, layer, query = ctx.run
+        all_weights, contexts = ctx.results
+        of_products, of_context = torch.empty_like(layer.products), torch.empty_like(contexts)
+        of_inputs = layer.products.new_empty(len(contexts), len(context_weight))
+        of_state = torch.zeros_like(layer.before(0))
+        of_tokens = None if token_queries is None else torch.empty_like(token_queries)
+        with torch.autocast(memory.device.type, enabled=False):
+            for step in reversed(range(len(steps.counts))):
+                rows, count = steps.rows(step), steps.counts[step]
+                current, context, weights = of_state[:count], of_context[rows], all_weights[rows]
+                if of_states is not None:
+                    current += of_states[rows]
+                current.copy_(layer.undo(step, current, of_inputs, of_products))
+                torch.mm(of_inputs[rows], context_weight, out=context)
+                if of_contexts is not None:
+                    context += of_contexts[rows]
+                through = torch.bmm(context.unsqueeze(1), memory[:count].mT).squeeze(1).to(weights.dtype)
+                if of_weights is not None:
+                    through += of_weights[rows]
+                through -= (through * weights).sum(dim=-1, keepdim=True)
+                of_query = attention.undo(query(step), through.mul_(weights))
+                if of_tokens is not None:
+                    of_tokens[rows] = of_query[:, -of_tokens.shape[1] :]
+                if num_queries:
+                    of_products[rows, :num_queries] = of_query
+                else:
+                    current += of_query[:, : current.shape[1]]
+                current += of_products[rows] @ layer.weight
 
-        of_keys, *of_score = self.attention.gradients()
-        weights, contexts = (steps.unpack(each, ordered=True) for each in (self.weights, of_context))
-        of_layers: list[Tensor | None] = []
-        for place, layer in enumerate(layers):
-            of_weight, of_bias = layer.gradients(of_products[place])
-            if layer is self.top and self.num_queries:
-                of_score.insert(0, of_weight[: self.num_queries])
-                of_weight, of_bias = of_weight[self.num_queries :], of_bias[self.num_queries :]
-            of_layers += [of_states[place], of_weight, of_bias]
-            if place:
-                of_layers += [
-                    of_inputs[place].T @ self.below(place, slice(None)),
-                    of_inputs[place].sum(dim=0),
-                ]
-        return [
-            of_inputs[0], of_tokens, weights.mT @ contexts, of_keys, of_inputs[0].T @ self.operands,
-            *of_score, *of_layers,
-        ]  # fmt: skip
+            of_keys, of_score_weight = attention.gradients()
+            of_weight, of_bias = layer.gradients(of_products)
+            unpacked = steps.unpack(all_weights.to(memory.dtype), ordered=True)
+            of_memory = unpacked.mT @ steps.unpack(of_context, ordered=True)
+            return (
+                None, None, None, of_inputs, of_tokens, of_memory, of_keys, of_inputs.T @ contexts,
+                of_weight[:num_queries] if num_queries else None, of_score_weight, of_state, of_weight[num_queries:], of_bias[num_queries:],
+            )  # fmt: skip

@@ -17,6 +17,7 @@ from seq2seq.errors import InputError, TrainingFailed
 from seq2seq.evaluation.alignment import AlignmentCounts, argmax_links, best_links, merge_words
 from seq2seq.evaluation.attention_health import HealthSums, health_sums
 from seq2seq.evaluation.metrics import scores_of
+from seq2seq.models import fast as fast_path
 from seq2seq.models.limits import LengthLimits
 from seq2seq.models.seq2seq import Seq2Seq, build_model
 from seq2seq.training.losses import (
@@ -49,6 +50,8 @@ class TranslationModule(pl.LightningModule):
         word_dropout: Share of the input tokens that are replaced by ``<unk>`` in training.
         rdrop_alpha: Weight of the divergence of two dropout masks; above 0 every batch is read twice.
         guided_alignment_weight: Weight of the attention's loss against gold alignments.
+        fast: Train the models that `seq2seq.models.fast` knows in its faster way; False: always by the model's own
+            `forward`.
         max_nonfinite_steps: Steps with a NaN or infinite loss or gradient that are left out before training
             fails.
     """
@@ -63,20 +66,21 @@ class TranslationModule(pl.LightningModule):
         word_dropout: float = 0.0,
         rdrop_alpha: float = 0.0,
         guided_alignment_weight: float = 0.0,
+        fast: bool = True,
         max_nonfinite_steps: int = 0,
     ) -> None:
         super().__init__()
         self.model = model if isinstance(model, Seq2Seq) else build_model(**model, trust_custom_code=True)
         self.optimizer_factory, self.scheduler_factory = optimizer or Adam, scheduler
         self.label_smoothing, self.word_dropout, self.rdrop_alpha = label_smoothing, word_dropout, rdrop_alpha
-        self.guided_alignment_weight = guided_alignment_weight
+        self.guided_alignment_weight, self.fast = guided_alignment_weight, fast
         self.max_nonfinite_steps = max_nonfinite_steps
         # what `load_from_checkpoint` builds the module from
         self.save_hyperparameters(
             {
                 "model": self.model.config, "label_smoothing": label_smoothing, "word_dropout": word_dropout,
                 "rdrop_alpha": rdrop_alpha, "guided_alignment_weight": guided_alignment_weight,
-                "max_nonfinite_steps": max_nonfinite_steps,
+                "fast": fast, "max_nonfinite_steps": max_nonfinite_steps,
             },
             logger=False,
         )  # fmt: skip
@@ -93,10 +97,10 @@ class TranslationModule(pl.LightningModule):
 
     def forward(self, batch: Batch) -> tuple[Tensor, Tensor | None]:
         """Teacher forcing: features (B, T, R) and attention weights (B, T, S) of a batch."""
-        source = batch.source
-        return self.model(
-            source.ids, source.lengths, source.is_token, batch.target_input, batch.target_lengths
-        )
+        source = batch.source.ids, batch.source.lengths, batch.source.is_token
+        if self.fast:
+            return fast_path.teacher_forcing(self.model, source, batch.target_input, batch.target_lengths)
+        return self.model(*source, batch.target_input, batch.target_lengths)
 
     def _loss_sums(self, batch: Batch, features: Tensor, **options: float) -> LossSums:
         return token_cross_entropy(
