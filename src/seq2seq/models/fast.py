@@ -1,8 +1,7 @@
 """A faster way to train the models of most runs: GRU encoder, one-layer GRU decoder, additive or dot score.
 
-`teacher_forcing` computes what calling a `Seq2Seq` does, with the same dropout, and does just that for every
-other model. Tests hold it to this definition, values and gradients. It is faster because
-
+`teacher_forcing` computes what calling a `Seq2Seq` does, with the same dropout, and calls any other model. Tests
+hold it to this definition, values and gradients. It is faster because
 - no work goes into padding: tokens are packed, all first tokens before all second ones (`Steps`);
 - weights are converted to bfloat16 once, not at every step, and states, softmax and sums stay in float32;
 - the backward pass is written by hand: the gradient of a weight is one product over all steps, and no
@@ -440,12 +439,12 @@ class _Decoder(torch.autograd.Function):
                 else:
                     current += of_query[:, : current.shape[1]]
                 current += of_products[rows] @ layer.weight
-
             of_keys, of_score_weight = attention.gradients()
             of_weight, of_bias = layer.gradients(of_products)
             unpacked = steps.unpack(all_weights.to(memory.dtype), ordered=True)
             of_memory = unpacked.mT @ steps.unpack(of_context, ordered=True)
             return (
                 None, None, None, of_inputs, of_tokens, of_memory, of_keys, of_inputs.T @ contexts,
-                of_weight[:num_queries] if num_queries else None, of_score_weight, of_state, of_weight[num_queries:], of_bias[num_queries:],
+                of_weight[:num_queries] if num_queries else None, of_score_weight, of_state,
+                of_weight[num_queries:], of_bias[num_queries:],
             )  # fmt: skip
