@@ -176,7 +176,7 @@ def run(config: DictConfig, run_dir: str | Path | None = None) -> float | None:
         for split, encoded in (("val", data.validation), ("test", data.test)):
             if encoded is None:
                 continue
-            scored = score_searches(translator, encoded.pairs, search)
+            scored = score_searches(translator, encoded.pairs, search, metrics=module.metrics)
             metrics[split] = as_metrics(scored)
             texts = {"source": [pair.source for pair in encoded.pairs],
                      "reference": [pair.target for pair in encoded.pairs]}  # fmt: skip
