@@ -20,6 +20,9 @@ COMMANDS = {
 """Name -> module with a function `main`, and a line of help."""
 
 
+MODEL_HELP = "a run folder, a model folder, or the name of a model that comes along"
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command."""
     given = list(sys.argv[1:] if arguments is None else arguments)
