@@ -69,7 +69,7 @@ def client(port, number, requests, found):
     for turn in range(requests):
         place = number + turn
         if turn % 5 == 4:
-            body, expected = BAD[place // 5 % len(BAD)]
+            body, expected = BAD[(number + turn // 5) % len(BAD)]
             try:
                 status, content = ask(port, "POST", "/translate", body)
             except (BrokenPipeError, ConnectionResetError):  # refused before the megabyte was sent
