@@ -65,6 +65,21 @@ class Run:
         weights = found.weights if found.heads is None else found.heads
         return show(weights, found.source_tokens, found.target_tokens, score=found.score)
 
+    def page(self, sentence: str = "", *, height: int = 900) -> Any:
+        """Return the page that translates, as a notebook shows it: type, choose other words, set the attention.
+
+        Args:
+            sentence: What it translates first.
+            height: Of its frame [pixels].
+
+        Raises:
+            InputError: The model is one that the page does not compute.
+        """
+        from seq2seq.export.translating_page import export_page
+        from tensorboard_attention.html import Framed
+
+        return Framed(export_page(self.folder, sentence), height=height)
+
     def save_pretrained(self, folder: str | Path, *, precision: str = "bf16") -> Path:
         """Write the model of a finished run with a model card, see `seq2seq.publish.save_pretrained`."""
         from seq2seq.publish import save_pretrained
