@@ -22,11 +22,6 @@ COMMAND = ROOT / "src/seq2seq/__main__.py"
 MAX_MODEL, MAX_MODELS = 6_000_000, 15_000_000  # bytes of one, and of all that a wheel takes along
 
 
-@pytest.fixture(scope="module")
-def pairs():
-    return built_in_pairs(3)
-
-
 def card(folder):
     """Metadata and text of a model card."""
     _, metadata, text = (folder / "README.md").read_text(encoding="utf-8").split("---\n", 2)
@@ -84,6 +79,13 @@ def test_a_model_is_found_by_name_and_a_folder_of_that_name_comes_first(tmp_path
     assert seq2seq.load("grammar-en-fr").folder == tmp_path / "grammar-en-fr"
     with pytest.raises(seq2seq.InputError, match="grammar-en-fr"):
         seq2seq.load("gramar-en-fr")
+
+
+def test_a_notebook_shows_the_page_that_translates():
+    frame = seq2seq.load("grammar-en-fr").page("The red <i>cat</i>", height=321)._repr_html_()
+    assert frame.startswith("<iframe")
+    assert "height: 321px" in frame
+    assert "<i>" not in frame
 
 
 def test_a_wrong_name_of_a_model_lists_those_that_come_along(tmp_path, program):
