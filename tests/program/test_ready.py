@@ -301,7 +301,7 @@ def test_a_server_under_load_gives_clean_answers_and_stops(tmp_path):
     finally:
         if server.poll() is None:
             os.killpg(server.pid, signal.SIGKILL)
-            server.communicate()
+        server.communicate()
 
 
 def test_a_server_refuses_wrong_options(tmp_path, program):
