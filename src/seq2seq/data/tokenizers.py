@@ -56,6 +56,8 @@ class Tokenizer(ABC):
         arguments: What the constructor was called with.
     """
 
+    arguments: dict[str, Any]
+
     def __new__(cls, **arguments: Any) -> "Tokenizer":
         """Keep the constructor's arguments for `save`."""
         made = super().__new__(cls)
