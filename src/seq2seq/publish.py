@@ -156,7 +156,7 @@ def model_card(
     made = [
         f"Commit {commit}." if commit else "",
         f"{metrics['epochs']} epochs, {metrics['steps']:,} steps.",
-        f"Test BLEU before rounding: {metrics[split]['greedy']['bleu']:.2f} (greedy).",
+        f"BLEU before rounding: {metrics[split]['greedy']['bleu']:.2f} (greedy).",
     ]
     rows = (
         f"| {search} | {each['bleu']:.2f} | {each['bleu_lowercase']:.2f} | {each['chrf']:.2f} | "
