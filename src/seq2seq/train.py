@@ -20,6 +20,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from seq2seq.cli.messages import check_arguments
 from seq2seq.errors import InputError
+from seq2seq.publish import commit_of_program
 from seq2seq.run_folder import empty, from_here, held, locked, metric_of, summary, write_json
 
 OBJECTS = "data", "model", "module", "optimizer", "scheduler", "trainer", "callbacks", "logger"  # by _target_
@@ -191,6 +192,7 @@ def run(config: DictConfig, run_dir: str | Path | None = None) -> float | None:
             "parameters": sum(each.numel() for each in module.model.parameters()),
             "epochs": trainer.current_epoch,
             "steps": trainer.global_step,
+            "commit": commit_of_program(),
             "finished": True,
         }
         final = {f"{split}/{name}": value for split in ("val", "test")
