@@ -29,6 +29,7 @@ def main(arguments: Sequence[str]) -> None:
     add("--target", type=Path, metavar="FILE", help="attention: translations of --input, to be forced")
     add("--beam-size", type=int, default=5, metavar="K", help="attention: hypotheses (default: 5)")
     add("--sentence", default="", help="page: what it translates when it is opened")
+    add("--trust-custom-code", action="store_true", help="onnx: import classes that the model folder names")
     add("--precision", default="bf16", help="model: of the weights: fp32, bf16 or int8 (default: bf16)")
     add("--commit", help="model: of the program that trained it (default: what the run says)")
     options = parser.parse_args(list(arguments))
@@ -41,7 +42,7 @@ def _export(options: argparse.Namespace) -> None:
     if options.what == "onnx":
         from seq2seq.export.onnx import export_onnx
 
-        for path in export_onnx(options.model, options.output):
+        for path in export_onnx(options.model, options.output, trust_custom_code=options.trust_custom_code):
             print(path)
         return
     if options.what == "model":
