@@ -65,7 +65,13 @@ def bleu(found, wanted):
 
 @pytest.mark.parametrize(
     ("found", "wanted"),
-    [([1, 2, 3, 4, 5], [1, 2, 3, 4, 5]), ([1, 2], [1, 2, 3]), ([7], [1]), ([], [1]), ([1, 1, 2], [1, 3, 2, 4])],
+    [
+        ([1, 2, 3, 4, 5], [1, 2, 3, 4, 5]),
+        ([1, 2], [1, 2, 3]),
+        ([7], [1]),
+        ([], [1]),
+        ([1, 1, 2], [1, 3, 2, 4]),
+    ],
 )
 def test_smoothed_bleu_is_that_of_its_formula(found, wanted):
     assert smoothed_sentence_bleu(found, wanted) == pytest.approx(bleu(found, wanted), abs=1e-12)
@@ -75,9 +81,7 @@ def test_smoothed_bleu_is_that_of_its_formula(found, wanted):
 @pytest.mark.parametrize("weight", [0.0, 0.3])
 @pytest.mark.parametrize("options", [{}, {"decoder": "luong"}, {"decoder": "plain"}, {"score": "coverage"}])
 def test_value_and_gradient_are_those_of_enumeration(alpha, weight, options):
-    module = module_of(
-        MinimumRisk(num_samples=40, alpha=alpha, cross_entropy_weight=weight), **options
-    )
+    module = module_of(MinimumRisk(num_samples=40, alpha=alpha, cross_entropy_weight=weight), **options)
     model, given = module.model, batch()
     torch.manual_seed(3)
     longest = [length + length // 2 + 5 for length in (len(target) + 1 for target in TARGETS)]

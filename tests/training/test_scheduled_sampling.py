@@ -32,7 +32,9 @@ def test_with_probability_0_it_is_teacher_forcing(options):
         is_token = given.target_is_token
         torch.testing.assert_close(weights[is_token], expected_weights[is_token])
     parameters = list(module.parameters())
-    gradients = [torch.autograd.grad(each.smoothed, parameters, allow_unused=True) for each in (sums, expected)]
+    gradients = [
+        torch.autograd.grad(each.smoothed, parameters, allow_unused=True) for each in (sums, expected)
+    ]
     for one, two in zip(*gradients, strict=True):
         torch.testing.assert_close(one, two)
 
@@ -85,7 +87,9 @@ def test_loss_and_gradient_of_a_fixed_draw_are_those_of_a_plain_loop(options):
     assert num_own > 2
     torch.testing.assert_close(sums.smoothed, expected)
     parameters = list(module.parameters())
-    gradients = [torch.autograd.grad(each, parameters, allow_unused=True) for each in (sums.smoothed, expected)]
+    gradients = [
+        torch.autograd.grad(each, parameters, allow_unused=True) for each in (sums.smoothed, expected)
+    ]
     for one, two in zip(*gradients, strict=True):
         torch.testing.assert_close(one, two)
 
