@@ -31,6 +31,7 @@ def main(arguments: Sequence[str]) -> None:
     add("--max-ratio", type=float, metavar="R", help="target tokens per source token, and 10 more")
     add("--beam-threshold", type=float, metavar="NATS", help="drop what is so far below the best: faster")
     add("--json", action="store_true", help="print the scores as JSON")
+    add("--to", metavar="LANGUAGE", help="translate into it, with a model of several languages")
     add("--trust-custom-code", action="store_true", help="import classes that the model folder names")
     options = parser.parse_args(list(arguments))
     with exit_with_one_line():
@@ -57,6 +58,7 @@ def _evaluate(options: argparse.Namespace) -> None:
         *options.model,
         device=options.device,
         precision=options.precision,
+        to=options.to,
         trust_custom_code=options.trust_custom_code,
     )
     scored = score_searches(translator, pairs, search, with_interval=True)

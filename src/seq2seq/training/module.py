@@ -16,7 +16,7 @@ from seq2seq.decoding.search import greedy_search
 from seq2seq.errors import InputError, TrainingFailed
 from seq2seq.evaluation.alignment import AlignmentCounts, argmax_links, best_links, merge_words
 from seq2seq.evaluation.attention_health import HealthSums, health_sums
-from seq2seq.evaluation.metrics import Scorer, scores_of
+from seq2seq.evaluation.metrics import Scorer, bleu_by_languages, scores_of
 from seq2seq.models import fast as fast_path
 from seq2seq.models.limits import LengthLimits
 from seq2seq.models.seq2seq import Seq2Seq, build_model
@@ -340,14 +340,10 @@ class TranslationModule(pl.LightningModule):
         values = {f"{prefix}/{name}": float(value) for name, value in metrics_of(sums).items()}
         if self.translations:
             data = self.trainer.datamodule
-            references = [getattr(data, split).pairs[index].target for index in self.translations]
-            scores = scores_of(
-                [*self.translations.values()],
-                references,
-                data.target_language,
-                only_quick=True,
-                others=self.metrics,
-            )
+            pairs = [getattr(data, split).pairs[index] for index in self.translations]
+            texts, references = [*self.translations.values()], [pair.target for pair in pairs]
+            scores = scores_of(texts, references, data.target_language, only_quick=True, others=self.metrics)
+            scores |= bleu_by_languages(texts, references, [pair.languages for pair in pairs])
             values |= {f"{prefix}/{name}": score for name, score in scores.items()}
         if health.num_tokens:
             values |= {f"attention/{name}": value for name, value in health.metrics().items()}
