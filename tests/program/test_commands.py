@@ -60,7 +60,9 @@ def test_tasks_train(task, tmp_path, program):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("experiment", ["multi30k_en_de", "multi30k_de_en", "multi30k_en_fr", "multi30k_multi", "speedrun"])
+@pytest.mark.parametrize(
+    "experiment", ["multi30k_en_de", "multi30k_de_en", "multi30k_en_fr", "multi30k_multi", "speedrun"]
+)
 def test_experiments_on_multi30k_train(experiment, real_data, tmp_path, program):
     tiny = [each for each in TINY if not each.startswith("callbacks")]
     program(

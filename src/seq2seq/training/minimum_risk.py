@@ -18,6 +18,7 @@ from torch.nn import functional as F  # noqa: N812 - its usual name
 from torch.nn.utils.rnn import pad_sequence
 from torch.utils.checkpoint import checkpoint
 
+from seq2seq.attention.masking import length_mask
 from seq2seq.data.batch import Batch
 from seq2seq.data.vocabulary import BEGIN_ID, END_ID, PADDING_ID
 from seq2seq.decoding.search import Sampling, draw, forbid
@@ -25,8 +26,8 @@ from seq2seq.evaluation.sentence_bleu import smoothed_sentence_bleu
 from seq2seq.models.seq2seq import Seq2Seq
 from seq2seq.training.losses import LossSums
 
-ROWS = 256
-"""Tokens whose logits are computed at once."""
+ROWS, GROUPS = 256, 4
+"""Tokens whose logits are computed at once; batches of samples, by their lengths."""
 
 
 class MinimumRisk:
@@ -54,55 +55,57 @@ class MinimumRisk:
 
     def __call__(self, module: nn.Module, batch: Batch) -> tuple[LossSums, Tensor | None]:
         """Return the sums of a batch, and the attention weights (B, T, S) of the references."""
-        model, num_pairs = module.model, len(batch)
+        model, source = module.model, batch.source
         references = [
             tuple(row[:length])
             for row, length in zip(batch.target_output.tolist(), batch.target_lengths.tolist(), strict=True)
         ]
         longest = (batch.target_lengths * 3).div(2, rounding_mode="floor") + 5
-        sampled = sample_translations(model, batch, self.num_samples, longest)
-        # the references, then what else was sampled: rows (N) with the place of their pair in the batch
-        rows = [*enumerate(references)]
-        rows += [
-            (place, ids)
-            for place, (reference, found) in enumerate(zip(references, sampled, strict=True))
+        drawn = sample_translations(model, batch, self.num_samples, longest)
+        samples = [
+            (pair, ids)
+            for pair, (reference, found) in enumerate(zip(references, drawn, strict=True))
             for ids in dict.fromkeys(found)
             if ids != reference
         ]
-        risks = [1 - smoothed_sentence_bleu(ids[:-1], references[place][:-1]) for place, ids in rows]
-        device = batch.target_output.device
-        pairs = torch.tensor([place for place, _ in rows], device=device)
-        lengths = torch.tensor([len(ids) for _, ids in rows])
-        outputs = pad_sequence(
-            [torch.tensor(ids) for _, ids in rows], batch_first=True, padding_value=PADDING_ID
-        ).to(device)
-        inputs = torch.cat([torch.full_like(outputs[:, :1], BEGIN_ID), outputs[:, :-1]], dim=1)
-        inputs[:num_pairs, : batch.target_input.shape[1]] = batch.target_input  # with its word dropout
+        samples.sort(key=lambda sample: len(sample[1]))
 
-        source = batch.source
-        memory = model.encode(source.ids, source.lengths, source.is_token).select(pairs)
-        features, weights = model.decoder(inputs, memory, lengths.to(device))
-        is_token = (torch.arange(outputs.shape[1]) < lengths.unsqueeze(1)).to(device)
-        logs = token_log_probabilities(model.decoder.output, features[is_token], outputs[is_token])
-        scores = logs.new_zeros(len(rows)).index_add(0, is_token.nonzero()[:, 0], logs)  # log p(u | x)
+        # log p(u | x): of the references, then of the samples, those of like length together
+        memory = model.encode(source.ids, source.lengths, source.is_token)
+        features, weights = model.decoder(batch.target_input, memory, batch.target_lengths)
+        output = model.decoder.output
+        logs = [log_probabilities(output, features, batch.target_output, batch.target_is_token)]
+        size = -(-len(samples) // GROUPS) or 1
+        for group in (samples[start : start + size] for start in range(0, len(samples), size)):
+            outputs = pad_sequence([torch.tensor(ids) for _, ids in group], True, PADDING_ID).to(source.ids)
+            lengths = torch.tensor([len(ids) for _, ids in group]).to(source.ids)
+            inputs = torch.cat([torch.full_like(outputs[:, :1], BEGIN_ID), outputs[:, :-1]], dim=1)
+            pairs = torch.tensor([pair for pair, _ in group]).to(source.ids)
+            of_group, _ = model.decoder(inputs, memory.select(pairs), lengths)
+            logs.append(log_probabilities(output, of_group, outputs, length_mask(lengths, outputs.shape[1])))
 
         # tables (B, C) of the candidates of each pair, probability 0 where there are fewer than C
-        ranks = torch.arange(len(rows), device=device)
-        order = pairs.argsort(stable=True)
-        counts = pairs.bincount(minlength=num_pairs)
-        ranks[order] = ranks - (counts.cumsum(0) - counts).repeat_interleave(counts)
-        table = scores.new_full((num_pairs, int(counts.max())), -torch.inf)
-        q = table.index_put((pairs, ranks), self.alpha * scores).softmax(dim=1)
-        risk = (q * torch.zeros_like(q).index_put((pairs, ranks), scores.new_tensor(risks))).sum(dim=1)
+        places: list[list[int]] = [[pair] for pair in range(len(batch))]
+        for row, (pair, _) in enumerate(samples, start=len(batch)):
+            places[pair].append(row)
+        candidates = [*references, *(ids for _, ids in samples)]
+        risks = [
+            [1 - smoothed_sentence_bleu(candidates[row][:-1], reference[:-1]) for row in rows]
+            for rows, reference in zip(places, references, strict=True)
+        ]
+        scores = torch.cat(logs)
+        rows = pad_sequence([torch.tensor(each) for each in places], True, -1).to(source.ids)
+        q = (self.alpha * scores[rows]).masked_fill(rows < 0, -torch.inf).softmax(dim=1)
+        of_rows = pad_sequence([torch.tensor(each, dtype=torch.float64) for each in risks], True)
+        risk = (q * of_rows.to(q)).sum(dim=1)
         module.log("train/risk", risk.detach().mean())
 
-        width = batch.target_output.shape[1]
         with torch.set_grad_enabled(self.cross_entropy_weight > 0):
-            sums = module.cross_entropy(batch, features[:num_pairs, :width])
+            sums = module.cross_entropy(batch, features)
         objective = (risk * batch.target_lengths).sum()
         if self.cross_entropy_weight:
             objective = objective + self.cross_entropy_weight * sums.smoothed
-        return replace(sums, smoothed=objective), None if weights is None else weights[:num_pairs, :width]
+        return replace(sums, smoothed=objective), weights
 
 
 @torch.no_grad()
@@ -160,18 +163,25 @@ def draw_token(logits: Tensor, uniform: Tensor) -> Tensor:
     return draw(logits, uniform, Sampling())
 
 
-def token_log_probabilities(output: nn.Linear, features: Tensor, targets: Tensor) -> Tensor:
-    """Return log p of each target (n,) given features (n, R).
+def log_probabilities(output: nn.Linear, features: Tensor, targets: Tensor, is_token: Tensor) -> Tensor:
+    """Return log p of each sentence (N,), the sum of those of its real tokens.
 
     Logits exist for some tokens at a time: they are computed again for the gradient.
+
+    Args:
+        output: From features to logits.
+        features: Of every target position (N, T, R).
+        targets: Token ids (N, T).
+        is_token: False on padding (N, T).
     """
 
-    def of_rows(features: Tensor, targets: Tensor) -> Tensor:
+    def of_tokens(features: Tensor, targets: Tensor) -> Tensor:
         logits = output(features)
         logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
         return -F.cross_entropy(logits, targets, reduction="none")
 
-    parts = zip(features.split(ROWS), targets.split(ROWS), strict=True)
-    return torch.cat(
-        [checkpoint(of_rows, *part, use_reentrant=False, preserve_rng_state=False) for part in parts]
+    parts = zip(features[is_token].split(ROWS), targets[is_token].split(ROWS), strict=True)
+    logs = torch.cat(
+        [checkpoint(of_tokens, *part, use_reentrant=False, preserve_rng_state=False) for part in parts]
     )
+    return logs.new_zeros(len(targets)).index_add(0, is_token.nonzero()[:, 0], logs)
