@@ -110,3 +110,9 @@ def test_a_model_of_three_pairs_trains_scores_each_and_translates_into_each(file
         run, "--to", "it", "--input", "all.en", script="scripts/translate.py", cwd=files, check=2
     )
     assert "does not translate into 'it'" in refused.text
+    for script, files_of in (
+        ("translate", []),
+        ("evaluate", ["--source", "all.en", "--reference", "all.fr"]),
+    ):
+        refused = program(run, *files_of, script=f"scripts/{script}.py", cwd=files, check=2)
+        assert "choose one with --to" in refused.text

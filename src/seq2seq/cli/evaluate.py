@@ -13,6 +13,7 @@ from pathlib import Path
 from seq2seq.cli.main import MODEL_HELP, parser_of
 from seq2seq.cli.messages import exit_with_one_line
 from seq2seq.data.text import read_parallel
+from seq2seq.errors import InputError
 from seq2seq.shipped import model_path
 
 
@@ -61,6 +62,8 @@ def _evaluate(options: argparse.Namespace) -> None:
         to=options.to,
         trust_custom_code=options.trust_custom_code,
     )
+    if translator.target_language == "mul":
+        raise InputError("this model translates into several languages: choose one with --to")
     scored = score_searches(translator, pairs, search, with_interval=True)
     if options.json:
         print(json.dumps(as_metrics(scored)))

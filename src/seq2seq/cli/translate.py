@@ -85,6 +85,8 @@ def _translate(options: argparse.Namespace) -> None:
         to=options.to,
         trust_custom_code=options.trust_custom_code,
     )
+    if translator.target_language == "mul":
+        raise InputError("this model translates into several languages: choose one with --to")
     done = 0
     if options.resume and options.output.exists():
         text = options.output.read_text(encoding="utf-8")
