@@ -169,13 +169,11 @@ class MultilingualText(TranslationDataModule):
             if self.fraction is not None:
                 files["validation"] = {"fraction": self.fraction}
             splits = ParallelText(**{"train": {}, **files}).read()
-            tag = target_tag(languages.split("-")[1])
+            tag = f"{target_tag(languages.split('-')[1])} "
             corpora.append(
                 [
                     [
-                        replace(
-                            p, source=f"{tag} {p.source}" if p.source.strip() else "", languages=languages
-                        )
+                        replace(p, source=tag * bool(p.source.strip()) + p.source, languages=languages)
                         for p in split
                     ]
                     for split in (splits.train, splits.validation, splits.test)
