@@ -11,6 +11,8 @@ machine translation", 2016.
 """
 
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -23,11 +25,12 @@ from seq2seq.data.batch import Batch
 from seq2seq.data.vocabulary import BEGIN_ID, END_ID, PADDING_ID
 from seq2seq.decoding.search import Sampling, draw, forbid
 from seq2seq.evaluation.sentence_bleu import smoothed_sentence_bleu
+from seq2seq.models import fast as fast_path
 from seq2seq.models.seq2seq import Seq2Seq
 from seq2seq.training.losses import LossSums
 
-ROWS, GROUPS = 256, 4
-"""Tokens whose logits are computed at once; batches of samples, by their lengths."""
+ROWS = 256
+"""Tokens whose logits are computed at once."""
 
 
 class MinimumRisk:
@@ -53,7 +56,7 @@ class MinimumRisk:
             )
         self.num_samples, self.alpha, self.cross_entropy_weight = num_samples, alpha, cross_entropy_weight
 
-    def __call__(self, module: nn.Module, batch: Batch) -> tuple[LossSums, Tensor | None]:
+    def __call__(self, module: Any, batch: Batch) -> tuple[LossSums, Tensor | None]:
         """Return the sums of a batch, and the attention weights (B, T, S) of the references."""
         model, source = module.model, batch.source
         references = [
@@ -68,21 +71,25 @@ class MinimumRisk:
             for ids in dict.fromkeys(found)
             if ids != reference
         ]
-        samples.sort(key=lambda sample: len(sample[1]))
 
-        # log p(u | x): of the references, then of the samples, those of like length together
+        # log p(u | x): of the references, then of the samples
+        known = module.fast and fast_path.knows(model.decoder)
+        decode = partial(fast_path.decode, model.decoder) if known else model.decoder
         memory = model.encode(source.ids, source.lengths, source.is_token)
-        features, weights = model.decoder(batch.target_input, memory, batch.target_lengths)
+        features, weights = decode(batch.target_input, memory, batch.target_lengths)
         output = model.decoder.output
-        logs = [log_probabilities(output, features, batch.target_output, batch.target_is_token)]
-        size = -(-len(samples) // GROUPS) or 1
-        for group in (samples[start : start + size] for start in range(0, len(samples), size)):
-            outputs = pad_sequence([torch.tensor(ids) for _, ids in group], True, PADDING_ID).to(source.ids)
-            lengths = torch.tensor([len(ids) for _, ids in group]).to(source.ids)
+        scores = log_probabilities(output, features, batch.target_output, batch.target_is_token)
+        if samples:
+            outputs = pad_sequence([torch.tensor(ids) for _, ids in samples], True, PADDING_ID)
             inputs = torch.cat([torch.full_like(outputs[:, :1], BEGIN_ID), outputs[:, :-1]], dim=1)
-            pairs = torch.tensor([pair for pair, _ in group]).to(source.ids)
-            of_group, _ = model.decoder(inputs, memory.select(pairs), lengths)
-            logs.append(log_probabilities(output, of_group, outputs, length_mask(lengths, outputs.shape[1])))
+            lengths = torch.tensor([len(ids) for _, ids in samples])
+            pairs = torch.tensor([pair for pair, _ in samples])
+            outputs, inputs, lengths, pairs = (
+                each.to(source.ids) for each in (outputs, inputs, lengths, pairs)
+            )
+            of_samples, _ = decode(inputs, memory.select(pairs), lengths)
+            is_token = length_mask(lengths, outputs.shape[1])
+            scores = torch.cat([scores, log_probabilities(output, of_samples, outputs, is_token)])
 
         # tables (B, C) of the candidates of each pair, probability 0 where there are fewer than C
         places: list[list[int]] = [[pair] for pair in range(len(batch))]
@@ -93,7 +100,6 @@ class MinimumRisk:
             [1 - smoothed_sentence_bleu(candidates[row][:-1], reference[:-1]) for row in rows]
             for rows, reference in zip(places, references, strict=True)
         ]
-        scores = torch.cat(logs)
         rows = pad_sequence([torch.tensor(each) for each in places], True, -1).to(source.ids)
         q = (self.alpha * scores[rows]).masked_fill(rows < 0, -torch.inf).softmax(dim=1)
         of_rows = pad_sequence([torch.tensor(each, dtype=torch.float64) for each in risks], True)
