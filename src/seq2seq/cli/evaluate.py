@@ -13,6 +13,7 @@ from pathlib import Path
 from seq2seq.cli.main import MODEL_HELP, parser_of
 from seq2seq.cli.messages import exit_with_one_line
 from seq2seq.data.text import read_parallel
+from seq2seq.errors import InputError
 from seq2seq.shipped import model_path
 
 
@@ -31,6 +32,7 @@ def main(arguments: Sequence[str]) -> None:
     add("--max-ratio", type=float, metavar="R", help="target tokens per source token, and 10 more")
     add("--beam-threshold", type=float, metavar="NATS", help="drop what is so far below the best: faster")
     add("--json", action="store_true", help="print the scores as JSON")
+    add("--to", metavar="LANGUAGE", help="translate into it, with a model of several languages")
     add("--trust-custom-code", action="store_true", help="import classes that the model folder names")
     options = parser.parse_args(list(arguments))
     with exit_with_one_line():
@@ -57,8 +59,11 @@ def _evaluate(options: argparse.Namespace) -> None:
         *options.model,
         device=options.device,
         precision=options.precision,
+        to=options.to,
         trust_custom_code=options.trust_custom_code,
     )
+    if translator.target_language == "mul":
+        raise InputError("this model translates into several languages: choose one with --to")
     scored = score_searches(translator, pairs, search, with_interval=True)
     if options.json:
         print(json.dumps(as_metrics(scored)))

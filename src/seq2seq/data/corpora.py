@@ -1,7 +1,8 @@
 """The corpora: own text, tab-separated files, Multi30k, Tatoeba, Hugging Face datasets, the built-in one."""
 
 from collections.abc import Mapping, Sequence
-from itertools import chain
+from dataclasses import replace
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,9 @@ from seq2seq.data.text import (
     read_lines,
     read_parallel,
     read_tab_separated,
+    require_language_code,
     stream_lines,
+    target_tag,
 )
 from seq2seq.errors import InputError
 
@@ -123,6 +126,62 @@ class ParallelText(TranslationDataModule):
         if source == target:
             raise InputError(f"{key}.source and {key}.target are both {source}: give two files")
         return source, target
+
+
+class MultilingualText(TranslationDataModule):
+    """Several parallel corpora for one model: each source sentence begins with the `target_tag` of its target.
+
+    Args:
+        corpora: By their languages, such as ``en-de``: the files of ``train``, ``validation`` and ``test``, see
+            `ParallelText`.
+        root: Folder that relative names of files begin in.
+        **options: Those of `TranslationDataModule`; with `fraction` no validation files are needed.
+    """
+
+    def __init__(
+        self, *, corpora: Mapping[str, Mapping[str, Mapping[str, str]]], root: str = ".", **options: Any
+    ) -> None:
+        super().__init__(**options)
+        self.corpora, self.root = corpora, root
+        for languages in corpora:
+            codes = languages.split("-")
+            if len(codes) != 2:
+                raise InputError(f"data.corpora.{languages}: name it by two codes, such as en-de or en-pt_BR")
+            for code in codes:
+                require_language_code(f"data.corpora.{languages}", code)
+        if not corpora:
+            raise InputError("data.corpora is empty: give +data.corpora.en-de.train.source=… and so on")
+        if self.both_directions or self.alignments or self.validation_alignments:
+            raise InputError(
+                "data=multi knows no alignments and no data.both_directions: name both en-de and de-en"
+            )
+
+    def read(self) -> Splits:
+        """Read all files; pairs of the corpora take turns."""
+        corpora = []
+        for languages, given in self.corpora.items():
+            if unknown := given.keys() - {"train", "validation", "test"}:
+                raise InputError(f"data.corpora.{languages}.{min(unknown)}: give train, validation and test")
+            files: dict[str, Any] = {
+                split: {side: str(Path(self.root, name)) for side, name in sides.items()}
+                for split, sides in given.items()
+            }
+            if self.fraction is not None:
+                files["validation"] = {"fraction": self.fraction}
+            splits = ParallelText(**{"train": {}, **files}).read()
+            tag = f"{target_tag(languages.split('-')[1])} "
+            corpora.append(
+                [
+                    [
+                        replace(p, source=tag * bool(p.source.strip()) + p.source, languages=languages)
+                        for p in split
+                    ]
+                    for split in (splits.train, splits.validation, splits.test)
+                ]
+            )
+        return Splits(
+            *([p for turn in zip_longest(*split) for p in turn if p] for split in zip(*corpora, strict=True))
+        )
 
 
 class TabSeparatedText(TranslationDataModule):
