@@ -22,7 +22,6 @@ if TYPE_CHECKING:
         GrammarCorpus,
         HuggingFaceCorpus,
         Multi30k,
-        MultilingualText,
         PairsCorpus,
         ParallelText,
         TabSeparatedText,
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Batch", "CharacterTokenizer", "EncodedSplit", "GrammarCorpus", "HuggingFaceCorpus",
-    "HuggingFaceTokenizer", "LargeText", "Multi30k", "MultilingualText", "PairsCorpus", "ParallelText", "SentencePair",
+    "HuggingFaceTokenizer", "LargeText", "Multi30k", "PairsCorpus", "ParallelText", "SentencePair",
     "SentencePieceTokenizer", "SourceBatch", "Splits", "TabSeparatedText", "TaskCorpus", "Tokenizer",
     "TranslationDataModule", "WhitespaceTokenizer", "WordTokenizer",
 ]  # fmt: skip

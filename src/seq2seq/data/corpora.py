@@ -1,8 +1,7 @@
 """The corpora: own text, tab-separated files, Multi30k, Tatoeba, Hugging Face datasets, the built-in one."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from itertools import chain, zip_longest
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +16,7 @@ from seq2seq.data.text import (
     read_lines,
     read_parallel,
     read_tab_separated,
-    require_language_code,
     stream_lines,
-    target_tag,
 )
 from seq2seq.errors import InputError
 
@@ -51,12 +48,11 @@ class PairsCorpus(TranslationDataModule):
 
     def read(self) -> Splits:
         """Return the pairs."""
-        return Splits(
-            *(
-                [pair if isinstance(pair, SentencePair) else SentencePair(*pair) for pair in pairs or ()]
-                for pairs in self.given
-            )
+        splits = (
+            [pair if isinstance(pair, SentencePair) else SentencePair(*pair) for pair in pairs or ()]
+            for pairs in self.given
         )
+        return Splits(*splits)
 
 
 class ParallelText(TranslationDataModule):
@@ -126,62 +122,6 @@ class ParallelText(TranslationDataModule):
         if source == target:
             raise InputError(f"{key}.source and {key}.target are both {source}: give two files")
         return source, target
-
-
-class MultilingualText(TranslationDataModule):
-    """Several parallel corpora for one model: each source sentence begins with the `target_tag` of its target.
-
-    Args:
-        corpora: By their languages, such as ``en-de``: the files of ``train``, ``validation`` and ``test``, see
-            `ParallelText`.
-        root: Folder that relative names of files begin in.
-        **options: Those of `TranslationDataModule`; with `fraction` no validation files are needed.
-    """
-
-    def __init__(
-        self, *, corpora: Mapping[str, Mapping[str, Mapping[str, str]]], root: str = ".", **options: Any
-    ) -> None:
-        super().__init__(**options)
-        self.corpora, self.root = corpora, root
-        for languages in corpora:
-            codes = languages.split("-")
-            if len(codes) != 2:
-                raise InputError(f"data.corpora.{languages}: name it by two codes, such as en-de or en-pt_BR")
-            for code in codes:
-                require_language_code(f"data.corpora.{languages}", code)
-        if not corpora:
-            raise InputError("data.corpora is empty: give +data.corpora.en-de.train.source=… and so on")
-        if self.both_directions or self.alignments or self.validation_alignments:
-            raise InputError(
-                "data=multi knows no alignments and no data.both_directions: name both en-de and de-en"
-            )
-
-    def read(self) -> Splits:
-        """Read all files; pairs of the corpora take turns."""
-        corpora = []
-        for languages, given in self.corpora.items():
-            if unknown := given.keys() - {"train", "validation", "test"}:
-                raise InputError(f"data.corpora.{languages}.{min(unknown)}: give train, validation and test")
-            files: dict[str, Any] = {
-                split: {side: str(Path(self.root, name)) for side, name in sides.items()}
-                for split, sides in given.items()
-            }
-            if self.fraction is not None:
-                files["validation"] = {"fraction": self.fraction}
-            splits = ParallelText(**{"train": {}, **files}).read()
-            tag = f"{target_tag(languages.split('-')[1])} "
-            corpora.append(
-                [
-                    [
-                        replace(p, source=tag * bool(p.source.strip()) + p.source, languages=languages)
-                        for p in split
-                    ]
-                    for split in (splits.train, splits.validation, splits.test)
-                ]
-            )
-        return Splits(
-            *([p for turn in zip_longest(*split) for p in turn if p] for split in zip(*corpora, strict=True))
-        )
 
 
 class TabSeparatedText(TranslationDataModule):
@@ -287,12 +227,8 @@ class TaskCorpus(TranslationDataModule):
 
     def read(self) -> Splits:
         """Make the pairs."""
-        return Splits(
-            *(
-                task_pairs(self.task, split, size, self.task_seed, self.target_language)
-                for split, size in self.sizes.items()
-            )
-        )
+        options = self.task_seed, self.target_language
+        return Splits(*(task_pairs(self.task, split, size, *options) for split, size in self.sizes.items()))
 
 
 TEST_SETS = {
@@ -359,13 +295,13 @@ class Multi30k(TranslationDataModule):
 
     def _paths(self) -> list[list[Path]]:
         """Return the two files of each split: decompressed where that is all there is, else compressed."""
+
+        def path(name: str) -> Path:
+            plain, packed = self.root / name, self.root / f"{name}.gz"
+            return plain if plain.exists() and not packed.exists() else packed
+
         sides = self.source_language, self.target_language
-        plain = [[self.root / f"{stem}.{side}" for side in sides] for stem in self.stems]
-        packed = [[path.with_name(f"{path.name}.gz") for path in paths] for paths in plain]
-        return [
-            [a if a.exists() and not b.exists() else b for a, b in zip(*both, strict=True)]
-            for both in zip(plain, packed, strict=True)
-        ]
+        return [[path(f"{stem}.{side}") for side in sides] for stem in self.stems]
 
     def read(self) -> Splits:
         """Read the files."""
@@ -438,18 +374,17 @@ class HuggingFaceCorpus(TranslationDataModule):
                 f"data.column={self.column}: {self.dataset} has no such column; there are "
                 f"{', '.join(rows.column_names)} (data.column=null where each language is a column)"
             )
-        pairs, keys = [], ("source_language", "target_language")
+        pairs = []
         for number, row in enumerate(rows, start=1):
             texts = row if self.column is None else row[self.column]
-            sides = [texts.get(getattr(self, key)) if isinstance(texts, dict) else None for key in keys]
-            for key, text in zip(keys, sides, strict=True):
-                if not isinstance(text, str):
+            for key in ("source_language", "target_language"):
+                if not isinstance(texts, dict) or not isinstance(texts.get(getattr(self, key)), str):
                     names = ", ".join(texts) if isinstance(texts, dict) else f"{texts!r:.40}"
                     raise InputError(
                         f"{self.dataset}, row {number}: no text in {getattr(self, key)}; there are {names}: set "
                         f"data.{key} to one of them"
                     )
-            pairs.append(SentencePair(*sides))
+            pairs.append(SentencePair(texts[self.source_language], texts[self.target_language]))
         return pairs
 
 
