@@ -139,11 +139,11 @@ class Stepper:
     def __init__(self, models: Models, source: SourceBatch) -> None:
         self._members = [models] if isinstance(models, Seq2Seq) else list(models)
         arguments = (source.ids, source.lengths, source.is_token)
-        self._memories = [model.encode(*arguments) for model in self._members]
-        self._states = [
-            model.decoder.initial_state(memory)
-            for model, memory in zip(self._members, self._memories, strict=True)
-        ]
+        memories = [model.encode(*arguments) for model in self._members]
+        self._states, self._memories = [], []
+        for model, memory in zip(self._members, memories, strict=True):
+            self._states.append(model.decoder.initial_state(memory))
+            self._memories.append(model.decoder.for_search(memory))
         # Weights are converted once, and logits have places of their own: new memory costs more than the softmax.
         device, self._outputs = source.ids.device, []
         mixed = torch.get_autocast_dtype(device.type) if torch.is_autocast_enabled(device.type) else None
