@@ -12,6 +12,7 @@ import json
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,7 @@ NOT_COMPARED = (
 """Keys, or their beginnings, that set no runs apart."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Run:
     """A finished run.
 
@@ -176,20 +177,25 @@ def counts_of(runs: Sequence[Run], metric: str) -> tuple[NDArray, Callable[[NDAr
         metric: Such as ``test/bleu`` or ``val/beam/exact_match``; None is returned for other scores.
     """
     from seq2seq.evaluation.bleu_statistics import bleu_of
-    from seq2seq.evaluation.significance import statistics_of
 
     split, *search, name = metric.split("/")
-    found = [run.folder / "predictions" / f"{split}.{search[0] if search else 'greedy'}.txt" for run in runs]
-    if name not in ("bleu", "exact_match") or not all(path.is_file() for path in found):
+    found = f"{split}.{search[0] if search else 'greedy'}"
+    if name not in ("bleu", "exact_match"):
         return None
-    hypotheses = [run.lines(path.stem) for run, path in zip(runs, found, strict=True)]
-    references = runs[0].lines(f"{split}.reference")
-    if name == "exact_match":
-        right = np.array([[h == r for h, r in zip(each, references, strict=True)] for each in hypotheses])
-        return np.stack([right, np.ones_like(right)], axis=-1).astype(
-            float
-        ), lambda s: 100 * s[..., 0] / s[..., 1]
-    return statistics_of(hypotheses, references, str(runs[0].config.get("data.target_language", ""))), bleu_of
+    if not all((run.folder / "predictions" / f"{found}.txt").is_file() for run in runs):
+        return None
+    counts = np.stack([_counts(run, found, f"{split}.reference", name) for run in runs])
+    return counts, bleu_of if name == "bleu" else lambda sums: 100 * sums[..., 0] / sums[..., 1]
+
+
+@cache
+def _counts(run: Run, found: str, reference: str, name: str) -> NDArray:
+    from seq2seq.evaluation.bleu_statistics import sentence_statistics
+
+    hypotheses, references = run.lines(found), run.lines(reference)
+    if name == "bleu":
+        return sentence_statistics(hypotheses, references, str(run.config.get("data.target_language", "")))
+    return np.array([[h == r, 1] for h, r in zip(hypotheses, references, strict=True)], dtype=float)
 
 
 @dataclass(frozen=True)
@@ -220,11 +226,13 @@ def difference(one: Setting, other: Setting, metric: str, level: float) -> Diffe
     from seq2seq.evaluation.significance import compare
 
     split = metric.partition("/")[0]
-    counts = counts_of([*one.runs, *other.runs], metric)
+    both = [*one.runs, *other.runs]
+    texts = {path.read_text() for run in both
+             if (path := run.folder / "predictions" / f"{split}.reference.txt").is_file()}  # fmt: skip
+    if len(texts) > 1:
+        raise InputError(f"{one.label} and {other.label} were tested on different sentences")
+    counts = counts_of(both, metric)
     if counts is not None:
-        texts = {tuple(run.lines(f"{split}.reference")) for run in (*one.runs, *other.runs)}
-        if len(texts) > 1:
-            raise InputError(f"{one.label} and {other.label} were tested on different sentences")
         statistics, score = counts
         num = len(one.runs)
         found = compare(statistics[num:], statistics[:num], level, score=score)
