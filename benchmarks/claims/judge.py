@@ -20,9 +20,8 @@ Measures: bleu; fall, BLEU of short sentences less that of long ones; stays, wor
 ``search.length_penalty`` of a setting translate the test split again.
 
 A comparison is *as claimed* where its interval lies beyond the bound, *the opposite* where it lies on the other
-side, else *not shown*. Intervals count luck with seeds, and with sentences where the measure is of sentences; those
-of the comparisons with an expectation hold together at 95 %. All as claimed: *reproduced*; none: *not reproduced*;
-some: *depends*.
+side, else *not shown*. Intervals count luck with seeds, and with sentences for bleu and fall; those of comparisons
+with an expectation hold together at 95 %. All as claimed: *reproduced*; none: *not reproduced*; some: *depends*.
 """
 
 import itertools
@@ -49,9 +48,6 @@ from seq2seq.run_folder import metric_of, write_json
 
 HERE, ROOT = Path(__file__).parent, Path(__file__).parents[2]
 RESULTS = ROOT / "docs" / "claims"
-
-
-# --- running ---
 
 
 def written(value: Any) -> str:
@@ -140,9 +136,6 @@ def runs_of(claim: dict[str, Any], setting: dict[str, Any]) -> list[Run]:
     return runs
 
 
-# --- judging ---
-
-
 def measured(claim: dict[str, Any], name: str, setting: dict[str, Any]) -> tuple[NDArray, Any]:
     """Return counts (seeds, sentences, counts) of a measure of a setting, and the score of their sums.
 
@@ -165,12 +158,9 @@ def measured(claim: dict[str, Any], name: str, setting: dict[str, Any]) -> tuple
         parts = [counts * chosen[:, None] for chosen in (words <= short, words >= long)]
         n = NUM_STATISTICS
         return np.concatenate(parts, axis=2), lambda sums: bleu_of(sums[..., :n]) - bleu_of(sums[..., n:])
-    if name == "stays":
-        numbers = [100 * probed(run)[setting["weights"]] for run in runs]
-    elif name == "aer":
-        numbers = [100 * logged(run, "alignment/aer") for run in runs]
-    else:
-        numbers = [metric_of(run.metrics, f"test/{name}") for run in runs]
+    of_run = {"stays": lambda run: 100 * probed(run)[setting["weights"]],
+              "aer": lambda run: 100 * logged(run, "alignment/aer")}  # fmt: skip
+    numbers = [of_run.get(name, lambda r: metric_of(r.metrics, f"test/{name}"))(run) for run in runs]
     return np.array(numbers, dtype=float)[:, None, None], lambda sums: sums[..., 0]
 
 
@@ -216,32 +206,24 @@ def judged(claim: dict[str, Any]) -> dict[str, Any]:
         bound = -margin if expected == "less" else margin
         above, below = ("as claimed", "the opposite")[:: 1 if expected == "more" else -1]
         finding = above if low > bound else below if high < bound else "not shown"
-        spread = [
-            f"{s.mean():.2f} ± {s.std(ddof=1):.2f}" for s in (score(c.sum(axis=1)) for c in (these, those))
-        ]
+        by_seed = [score(counts.sum(axis=1)) for counts in (these, those)]
+        spread = [f"{scores.mean():.2f} ± {scores.std(ddof=1):.2f}" for scores in by_seed]
         found.append({
             "says": each["says"], "measure": each["measure"], "these": spread[0],
             "those": spread[1] if "those" in each else "", "difference": result.difference,
             "interval": [low, high], "p": result.p, "finding": finding if expected else "asked only",
         })  # fmt: skip
+    claimed = [each["finding"] == "as claimed" for each in found if each["finding"] != "asked only"]
+    verdict = "reproduced" if all(claimed) else "depends" if any(claimed) else "not reproduced"
     git = [subprocess.run(["git", *line.split()], cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
            for line in ("rev-parse --short HEAD", "status --porcelain src conf train.py data")]  # fmt: skip
     every = runs_in(claim["name"])
     return {
-        "name": claim["name"], "says": claim["says"], "source": claim["source"], "verdict": verdict_of(found),
+        "name": claim["name"], "says": claim["says"], "source": claim["source"], "verdict": verdict,
         "found": found, "minutes": sum(run.metrics["seconds"] for run in every) / 60, "num_runs": len(every),
         "commit": git[0] + (" and changes" if git[1] else ""), "date": date.today().isoformat(),
         "command": f"python benchmarks/claims/judge.py {claim['name']}",
     }  # fmt: skip
-
-
-def verdict_of(found: Sequence[dict[str, Any]]) -> str:
-    """Return the verdict of comparisons, see the top."""
-    claimed = [each["finding"] == "as claimed" for each in found if each["finding"] != "asked only"]
-    return "reproduced" if all(claimed) else "depends" if any(claimed) else "not reproduced"
-
-
-# --- writing ---
 
 
 def draw(result: dict[str, Any], claim: dict[str, Any], path: Path) -> None:
@@ -259,7 +241,7 @@ def draw(result: dict[str, Any], claim: dict[str, Any], path: Path) -> None:
             axes.plot(bound, place, "|", color="black", markersize=18)
     axes.axvline(0, color="lightgrey", zorder=0)
     axes.set_yticks(range(len(result["found"])), [each["says"] for each in result["found"]], fontsize=8)
-    axes.set_ylim(len(result["found"]) - 0.5, -0.5)
+    axes.invert_yaxis()
     axes.set_xlabel("difference and interval; the black mark is the bound of the claim")
     figure.savefig(path)
 
