@@ -131,7 +131,7 @@ class OptunaSweeper(Sweeper):
         from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
         def distribution(override: Override) -> Any:
-            value = override.value()
+            value: Any = override.value()
             if not isinstance(value, IntervalSweep | RangeSweep):
                 return CategoricalDistribution(list(override.sweep_string_iterator()))
             is_range = isinstance(value, RangeSweep)

@@ -134,7 +134,7 @@ def test_a_grid_ends_with_a_table_and_is_added_to(app):
     grid = ["-m", "hydra/launcher=subprocess", "hydra.launcher.n_jobs=2", "hydra.sweep.dir=out",
             "hydra.sweep.subdir=${hydra.job.override_dirname}"]  # fmt: skip
     done = app(*grid, "x=1,4", "kind=b", check=0)
-    assert ["4", "5", "done"] in [line.split() for line in done.text.splitlines()]
+    assert ["4", "5", "completed"] in [line.split() for line in done.text.splitlines()]
     app(*grid, "x=4,5", "kind=b", check=0)
     found = {row["x"]: row for row in rows(app.folder / "out" / "results.csv")}
     assert {x: int(row["result"]) for x, row in found.items()} == {"1": 2, "4": 5, "5": 10}
@@ -153,7 +153,11 @@ def test_a_failed_job_does_not_end_the_others_and_its_error_is_shown(app):
     done = app("-m", "hydra/launcher=subprocess", "hydra.sweep.dir=out", "x=1,2,3", "then='1/(config.x - 2)'")
     assert done.status == 1
     assert "ZeroDivisionError" in done.text
-    assert [row["status"] for row in rows(app.folder / "out" / "results.csv")] == ["done", "failed", "done"]
+    assert [row["status"] for row in rows(app.folder / "out" / "results.csv")] == [
+        "completed",
+        "failed",
+        "completed",
+    ]
 
 
 def test_a_job_that_outlives_its_sweep_is_waited_for(app):

@@ -18,6 +18,7 @@ RUN = (
     "model.encoder.hidden_size=16", "model.decoder.hidden_size=32", "model.decoder.readout_size=16",
     "decoding.beam_size=1", "scheduler.warmup_steps=5", "callbacks.periodic.every_n_train_steps=4",
     "callbacks.attention=null", "model.decoder.dropout=0.2", "threads=1", "logger=none",
+    "callbacks.learning_rate=null",
 )  # fmt: skip
 GRID = ("-m", *RUN, "name=${model.encoder.dropout}-${seed}", "model.encoder.dropout=0,0.1,0.2", "seed=1,2",
         "hydra.launcher.n_jobs=2")  # fmt: skip
