@@ -112,20 +112,24 @@ def test_a_sweep_that_is_killed_ends_every_job_once(program, kind, tmp_path):
     while status != 0 or sum(kills.values()) < KILLS:
         starts += 1
         assert starts < 5 * KILLS
-        sweep = subprocess.Popen(command, cwd=killed, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        end = time.monotonic() + draw.uniform(0.01, 0.08) * seconds
+        said = (tmp_path / "said.txt").open("w+")
+        sweep = subprocess.Popen(command, cwd=killed, stdout=said, stderr=subprocess.STDOUT)
+        wait, end = draw.uniform(0.01, 0.1) * seconds, None
         while sum(kills.values()) < KILLS and sweep.poll() is None:
             time.sleep(0.01)
-            if time.monotonic() < end:
+            if end is None and "job 1/" in (tmp_path / "said.txt").read_text():
+                end = time.monotonic() + wait
+            if end is None or time.monotonic() < end:
                 continue
             jobs = jobs_of(killed)
             if jobs and draw.random() < 0.5:  # the sweep goes on with the other jobs, and ends with an error
                 os.kill(draw.choice(jobs), signal.SIGKILL)
                 kills["job"] += 1
-                end = time.monotonic() + draw.uniform(0.01, 0.08) * seconds
+                end = time.monotonic() + draw.uniform(0.01, 0.1) * seconds
             else:
                 sweep.kill()
                 kills["sweep"] += 1
+                break
         status = sweep.wait()
     print(f"\n{program} {kind}: {kills} in {starts} starts, undisturbed {seconds:.0f} s")
     found, ends = results(killed)
@@ -136,4 +140,4 @@ def test_a_sweep_that_is_killed_ends_every_job_once(program, kind, tmp_path):
     rows = [[row[1:-1] for row in csv.reader((each / "out" / "results.csv").open()) if row[-1] != "fail"]
             for each in (whole, killed)]  # fmt: skip
     assert rows[0] == rows[1] or kind == "grid"
-    assert len(rows[1]) == 12 + 1 if program == "small" or kind == "search" else 6 + 1
+    assert len(rows[1]) == 1 + (12 if program == "small" or kind == "search" else 6)
