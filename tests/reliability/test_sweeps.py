@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 import yaml
@@ -76,7 +77,7 @@ def jobs_of(folder):
     found = []
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
-            line = open(f"/proc/{name}/cmdline").read()
+            line = Path(f"/proc/{name}/cmdline").read_text()
         except OSError:
             continue
         if f"hydra.run.dir='{folder}" in line:
@@ -112,8 +113,8 @@ def test_a_sweep_that_is_killed_ends_every_job_once(program, kind, tmp_path):
     while status != 0 or sum(kills.values()) < KILLS:
         starts += 1
         assert starts < 5 * KILLS
-        said = (tmp_path / "said.txt").open("w+")
-        sweep = subprocess.Popen(command, cwd=killed, stdout=said, stderr=subprocess.STDOUT)
+        with (tmp_path / "said.txt").open("w") as said:
+            sweep = subprocess.Popen(command, cwd=killed, stdout=said, stderr=subprocess.STDOUT)
         wait, end = draw.uniform(0.01, 0.1) * seconds, None
         while sum(kills.values()) < KILLS and sweep.poll() is None:
             time.sleep(0.01)
@@ -137,7 +138,9 @@ def test_a_sweep_that_is_killed_ends_every_job_once(program, kind, tmp_path):
     assert max(ends.values()) == 1  # 0: killed between the result and the words
     assert sum(kills.values()) == KILLS
     # a trial that was killed while it was proposed is a row without parameters
-    rows = [[row[1:-1] for row in csv.reader((each / "out" / "results.csv").open()) if row[-1] != "fail"]
-            for each in (whole, killed)]  # fmt: skip
+    rows = [
+        list(csv.reader((each / "out" / "results.csv").read_text().splitlines())) for each in (whole, killed)
+    ]
+    rows = [[row[1:-1] for row in each if row[-1] != "fail"] for each in rows]
     assert rows[0] == rows[1] or kind == "grid"
     assert len(rows[1]) == 1 + (12 if program == "small" or kind == "search" else 6)
