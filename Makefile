@@ -49,6 +49,14 @@ test: check ## all checks and the test suite (ARGS="--real-data=DIR" for real co
 long: $(STAMP) ## the long tests: kills at random moments, several processes (ARGS likewise)
 	$(SUITE) -m long $(ARGS)
 
+.PHONY: calibration
+calibration: $(STAMP) ## how often seq2seq compare finds a difference where there is none: 7 % at most
+	$(BIN)/python -m tests.calibration
+
+.PHONY: clusters
+clusters: $(STAMP) ## sweeps by the launchers joblib and submitit (its local executor)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/program/test_launchers.py -m long $(ARGS)
+
 .PHONY: browser
 browser: $(STAMP) ## drive the Attention tab in chromium
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[browser]'
