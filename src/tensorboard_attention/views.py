@@ -16,7 +16,7 @@ from msgspec import Meta, Struct
 from tensorboard.context import RequestContext
 from tensorboard.data.provider import DataProvider, RunTagFilter, TensorDatum
 
-from tensorboard_attention.colours import LEVELS, PALETTE, difference_colours
+from tensorboard_attention.colours import difference_colours, weight_colours
 from tensorboard_attention.record import (
     PLUGIN_NAME,
     VERSIONS,
@@ -81,7 +81,7 @@ def index(provider: DataProvider, context: RequestContext, experiment_id: str = 
 def colours() -> Json:
     """The scales of weights and of differences, as `index` holds them."""
     return {
-        "colours": [_hexadecimal(colour) for colour in PALETTE[:LEVELS].tolist()],
+        "colours": [_hexadecimal(colour) for colour in weight_colours().tolist()],
         "difference": [_hexadecimal(colour) for colour in difference_colours().tolist()],
     }
 
@@ -114,10 +114,27 @@ def view(
     data = found.get(run, {}).get(tag)
     if data is None:
         return None
-    records = {datum.step: _content(datum) for datum in data}
+    records = current((datum.step, _content(datum)) for datum in data)
     wanted = max(records, default=0) if step is None else step
     nearest = sorted(records, key=lambda each: (abs(each - wanted), each))
     return frames_of(run, tag, records, nearest, ANSWER_BYTES)
+
+
+def current(records: Iterable[tuple[int, bytes]]) -> dict[int, bytes]:
+    """Return records by step, without those that a resumed run has overwritten.
+
+    A run that continues from a checkpoint writes steps again. As TensorBoard does for scalars and images, a record
+    with a step that is not above those before it removes those from that step on.
+
+    Args:
+        records: Steps and contents in the order in which they were written.
+    """
+    kept: dict[int, bytes] = {}
+    for step, content in records:
+        while kept and next(reversed(kept)) >= step:
+            kept.popitem()
+        kept[step] = content
+    return kept
 
 
 def frames_of(
@@ -158,7 +175,7 @@ def frames_of(
 
 def _num_bytes(record: AttentionRecord) -> int:
     """What a record takes as JSON where it shares nothing with others."""
-    text = json.dumps([record.source, record.target, record.alignment])
+    text = json.dumps([record.source, record.target, record.alignment, record.reference])
     return len(text) + record.weights.nbytes * 4 // 3 + FRAME_BYTES
 
 
@@ -193,8 +210,8 @@ def _content(datum: TensorDatum) -> bytes:
 
 def _frames(records: Mapping[int, AttentionRecord]) -> Json:
     """Frames in the order of steps; what most of them share, such as tokens, is there once."""
-    tables: tuple[dict[Any, int], ...] = ({}, {}, {})  # distinct values and their places
-    sources, targets, alignments = tables
+    tables: tuple[dict[Any, int], ...] = ({}, {}, {}, {})  # distinct values and their places
+    sources, targets, alignments, references = tables
     frames = [
         {
             "step": step,
@@ -204,6 +221,11 @@ def _frames(records: Mapping[int, AttentionRecord]) -> Json:
             "score": record.score,
             "bleu": record.bleu,
             **({"maps": record.maps} if record.maps else {}),
+            **(
+                {}
+                if record.reference is None
+                else {"reference": references.setdefault(record.reference, len(references))}
+            ),
             "weights": base64.b64encode(record.weights.astype("<u2").tobytes()).decode("ascii"),
         }
         for step, record in sorted(records.items())
@@ -212,6 +234,7 @@ def _frames(records: Mapping[int, AttentionRecord]) -> Json:
         "sources": list(sources),
         "targets": list(targets),
         "alignments": list(alignments),
+        "references": list(references),
         "frames": frames,
     }
 

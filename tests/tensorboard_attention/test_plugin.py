@@ -4,6 +4,7 @@ import base64
 import json
 import math
 import re
+from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import entry_points
 
 import numpy as np
@@ -451,6 +452,42 @@ def test_the_later_of_two_records_of_a_step_counts(serve, tmp_path):
             add_attention(writer, "s", [[weight]], ["a"], ["b"], 1)
     answer = view(serve(tmp_path), ".", "s/forced").json
     assert [weights_in(answer, frame).item() for frame in answer["frames"]] == [pytest.approx(0.75, abs=1e-5)]
+
+
+def test_what_a_resumed_run_overwrote_is_hidden(serve, tmp_path):
+    """Also steps that the resumed run has not reached, as TensorBoard purges them from scalars."""
+    for steps, weight in ((range(10, 100, 10), 0.25), (range(50, 70, 10), 0.75)):
+        with SummaryWriter(str(tmp_path)) as writer:
+            for step in steps:
+                add_attention(writer, "s", [[weight]], ["a"], ["b"], step)
+    (exported,) = read_log_folder(tmp_path)["views"]
+    for answer in (view(serve(tmp_path), ".", "s/forced").json, exported):
+        assert answer["steps"] == [10, 20, 30, 40, 50, 60]
+        found = [weights_in(answer, frame).item() for frame in answer["frames"]]
+        np.testing.assert_allclose(found, [0.25] * 4 + [0.75] * 2, atol=1e-5)
+
+
+def test_a_reference_is_served_once(serve, tmp_path):
+    with SummaryWriter(str(tmp_path)) as writer:
+        for step, reference in ((1, "r"), (2, "r"), (3, None)):
+            add_attention(writer, "s", [[1.0]], ["a"], ["b"], step, reference=reference)
+    answer = view(serve(tmp_path), ".", "s/forced").json
+    assert answer["references"] == ["r"]
+    assert [frame.get("reference") for frame in answer["frames"]] == [0, 0, None]
+
+
+def test_fifty_requests_at_once_are_answered_alike(client):
+    queries = [
+        ("one", "attention/0/forced"),
+        ("two", "attention/2/greedy"),
+        ("none", "x"),
+        ("../one", HOSTILE[0]),
+    ]
+    with ThreadPoolExecutor(50) as pool:
+        answers = list(pool.map(lambda number: view(client, *queries[number % 4]), range(50)))
+    assert [answer.status_code for answer in answers[:4]] == [200, 200, 404, 404]
+    for number, answer in enumerate(answers):
+        assert answer.data == answers[number % 4].data
 
 
 def test_sentences_are_in_the_order_of_their_numbers():
