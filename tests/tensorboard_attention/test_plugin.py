@@ -9,28 +9,21 @@ from importlib.metadata import entry_points
 
 import numpy as np
 import pytest
-from tensorboard.backend.application import TensorBoardWSGIApp
 from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.compat.proto.summary_pb2 import Summary, SummaryMetadata
 from tensorboard.compat.proto.tensor_pb2 import TensorProto
 from torch.utils.tensorboard import SummaryWriter
-from werkzeug.test import Client
 
-from seq2seq.export.model_folder import SavedModel, save_model_folder
-from seq2seq.export.translating_page import export_page
 from tensorboard_attention import event_files, views
 from tensorboard_attention import export_html as export_run
-from tensorboard_attention import plugin as loader
 from tensorboard_attention.colours import difference_colours, oklab
 from tensorboard_attention.event_files import read_log_folder
 from tensorboard_attention.page import MODULES, STATIC_FILES, bundle, page, static_file
-from tensorboard_attention.plugin import MODEL_FILES, AttentionLoader
+from tensorboard_attention.plugin import AttentionLoader
 from tensorboard_attention.record import AttentionRecord, encode_record, quantised
 from tensorboard_attention.views import natural
 from tensorboard_attention.writer import add_attention
-from tests.small import built_in_pairs, model_of, tokenizers_of
-from tests.tensorboard_attention.loaders import CONTEXT, LOADERS, PLUGINS, flags_of, provider_of
-from tests.tensorboard_attention.translating import data_of
+from tests.tensorboard_attention.loaders import CONTEXT, flags_of, provider_of
 
 NUM_STEPS = 600
 """More than TensorBoard keeps of a tag that it does not know."""
@@ -51,22 +44,6 @@ def log_folder(tmp_path_factory):
             add_attention(writer, "attention/2", np.eye(4), HOSTILE, HOSTILE, 5, kind="greedy")
             writer.add_scalar("loss", 1.0, 1)
     return folder
-
-
-@pytest.fixture(scope="module", params=LOADERS)
-def serve(request):
-    """Starts TensorBoard's own application on a log folder."""
-    providers = []
-
-    def start(folder, *arguments):
-        flags = flags_of(folder, *arguments)
-        manager = provider_of(request.param, flags)
-        providers.append(manager)
-        return Client(TensorBoardWSGIApp(flags, PLUGINS, manager.__enter__()))
-
-    yield start
-    for manager in providers:
-        manager.__exit__(None, None, None)
 
 
 @pytest.fixture(scope="module")
@@ -122,69 +99,6 @@ def test_the_index_names_runs_sentences_kinds_and_ranks_in_order(client):
     assert len(index["colours"]) == 192
 
 
-@pytest.fixture(scope="module")
-def served_models(serve, tmp_path_factory):
-    """A client on runs of which some have a model, and the folder of the runs."""
-    above = tmp_path_factory.mktemp("above")
-    root, pairs = above / "runs", built_in_pairs(20)
-    codecs = tokenizers_of(pairs)
-    sizes = [len(codec.vocabulary) for codec in codecs]
-    names = "source_vocab_size", "target_vocab_size"
-    for run, changes in (
-        ("own", {}), ("lstm", {"cell": "lstm"}), ("none", None), ("../outside", {}),
-    ):  # fmt: skip
-        (root / run).mkdir(parents=True)
-        if run != "../outside":
-            with SummaryWriter(str(root / run)) as writer:
-                add_attention(writer, "attention/0", np.eye(2), ["a", "b"], ["c", "d"], 1)
-        if changes is not None:
-            model = model_of(**dict(zip(names, sizes, strict=True)), **changes).float()
-            exported = SavedModel(model, *codecs)
-            save_model_folder(root / run / "model", exported)
-    for run, links in (("led", ["model"]), ("filed", [f"model/{name}" for name in MODEL_FILES])):
-        (root / run).mkdir()
-        (root / run / "model").mkdir() if "/" in links[0] else None
-        with SummaryWriter(str(root / run)) as writer:
-            add_attention(writer, "attention/0", np.eye(2), ["a", "b"], ["c", "d"], 1)
-        for link in links:
-            if (above / "outside" / link).exists():
-                (root / run / link).symlink_to(above / "outside" / link)
-    return serve(root), root
-
-
-def test_the_model_of_a_run_is_what_the_page_that_translates_holds(served_models):
-    client, root = served_models
-    runs = {run["run"]: run["model"] for run in client.get(f"{ROUTE}/index").json["runs"]}
-    assert runs == {"own": True, "lstm": True, "none": False, "led": False, "filed": False}
-    answer = client.get(f"{ROUTE}/model", query_string={"run": "own"})
-    assert answer.json == data_of(export_page(root / "own", ""))["model"]
-    refused = client.get(f"{ROUTE}/model", query_string={"run": "lstm"})
-    assert (refused.status_code, refused.text) == (
-        400, "a page computes encoder=gru with decoder=bahdanau only",
-    )  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    "run",
-    [
-        *("none", "absent", "led", "filed", "../outside", "own/../../outside"),
-        *("/", "", "a\0b", "x" * 300, "x" * 5000),
-    ],
-)
-def test_no_other_file_becomes_a_model(served_models, run):
-    client, root = served_models
-    for name in (run, str(root.parent / "outside") if run == "/" else run):
-        assert client.get(f"{ROUTE}/model", query_string={"run": name}).status_code == 404
-    assert client.get(f"{ROUTE}/model").status_code == 404
-    assert client.get(f"{ROUTE}/model?run=own&run=none").status_code == 404
-
-
-def test_a_model_too_large_for_a_browser_is_none(served_models, monkeypatch):
-    client, _ = served_models
-    monkeypatch.setattr(loader, "MODEL_BYTES", 100)
-    assert client.get(f"{ROUTE}/model?run=own").status_code == 404
-
-
 def test_every_step_is_kept_without_flags(client):
     answer = view(client).json
     assert [frame["step"] for frame in answer["frames"]] == list(range(1, NUM_STEPS + 1))
@@ -218,19 +132,20 @@ def test_the_files_of_the_viewer_are_served_as_what_they_are(client, name):
 @pytest.mark.parametrize(
     "path",
     [
-        "../loader.py",
-        "..%2floader.py",
-        "%2e%2e/loader.py",
-        "%2e%2e%2f%2e%2e%2frecords.py",
-        "..\\loader.py",
-        "..%5cloader.py",
-        "static/../../loader.py",
-        "./tab.js/../../loader.py",
+        "../plugin.py",
+        "plugin.py",
+        "pyproject.toml",
+        "..%2fplugin.py",
+        "%2e%2e/plugin.py",
+        "%2e%2e%2f%2e%2e%2frecord.py",
+        "..\\plugin.py",
+        "..%5cplugin.py",
+        "static/../../plugin.py",
+        "./tab.js/../../plugin.py",
         "//etc/passwd",
         "%2fetc%2fpasswd",
         "tab.js%00",
         "TAB.JS",
-        "loader.py",
         "",
     ],
 )
