@@ -4,13 +4,13 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from tensorboard_attention.event_files import PAGE_BYTES, read_log_folder
-from tensorboard_attention.record import AttentionRecord, encode_record, printable
+from tensorboard_attention.record import encode_record, printable
 from tensorboard_attention.views import colours, frames_of
 from tensorboard_attention.writer import attention_record
 
@@ -95,45 +95,51 @@ def export_html(logdir: str | Path, name: str | None = None) -> str:
     return page(read_log_folder(folder, name=name), title=f"Attention of {folder.resolve().name}")
 
 
-class Shown:
-    """Attention that a notebook shows, in a frame that needs no network.
+class Framed:
+    """A page that a notebook shows in a frame, which shares nothing with the notebook.
 
     Args:
-        record: What is shown.
-        kind: Its name.
+        page: What `page` returns.
+        height: Of the frame [pixels].
     """
 
-    def __init__(self, record: AttentionRecord, kind: str = "attention") -> None:
-        self.record, self.kind = record, kind
+    def __init__(self, page: str, *, height: int) -> None:
+        self.page, self.height = page, height
 
     def _repr_html_(self) -> str:
-        source = " ".join(self.record.source)
-        tag = {"tag": "", "sentence": "sentence", "text": source, "kind": self.kind, "rank": 0}
-        run = {"run": "model", "tags": [tag | {"max_step": 0, "wall_time": None}]}
-        view = frames_of("model", "", {0: encode_record(self.record)}, [0], PAGE_BYTES)
-        index = {"runs": [run], "problems": [], **colours()}
-        content = page({"index": index, "views": [view]}, title="Attention")
-        content = content.replace("&", "&amp;").replace('"', "&quot;")
-        height = 330 + 30 * len(self.record.target) + 110 * sum(self.record.maps[:1])  # rows; small maps
+        content = self.page.replace("&", "&amp;").replace('"', "&quot;")
         return (
             '<iframe title="attention" sandbox="allow-scripts allow-downloads" '
-            f'style="width: 100%; height: {min(900, height)}px; border: 0" srcdoc="{content}"></iframe>'
+            f'style="width: 100%; height: {self.height}px; border: 0" srcdoc="{content}"></iframe>'
         )
 
 
 def show(
-    weights: Any, source_tokens: Any, target_tokens: Any, *, kind: str = "attention", **options: Any
-) -> Shown:
-    """Return what a notebook shows of attention weights.
+    weights: Any,
+    source_tokens: Sequence[str],
+    target_tokens: Sequence[str],
+    *,
+    kind: str = "attention",
+    title: str = "Attention",
+    **options: Any,
+) -> Framed:
+    """Return what a notebook shows of attention weights; its attribute `page` is the HTML page.
 
     Args:
         weights: As `add_attention` takes them.
         source_tokens: Labels of the columns.
         target_tokens: Labels of the rows.
         kind: Name of what is shown.
+        title: Of the page.
         options: heads, reference, score, bleu and alignment of `add_attention`.
     """
-    return Shown(attention_record(weights, source_tokens, target_tokens, **options), kind)
+    record = attention_record(weights, source_tokens, target_tokens, **options)
+    tag = {"tag": "", "sentence": "sentence", "text": " ".join(record.source), "kind": kind, "rank": 0}
+    run = {"run": "model", "tags": [tag | {"max_step": 0, "wall_time": None}]}
+    view = frames_of("model", "", {0: encode_record(record)}, [0], PAGE_BYTES)
+    content = page({"index": {"runs": [run], "problems": [], **colours()}, "views": [view]}, title=title)
+    height = 330 + 30 * len(record.target) + 110 * sum(record.maps[:1])  # rows; small maps
+    return Framed(content, height=min(900, height))
 
 
 def bundle(names: Iterable[str] = MODULES) -> str:

@@ -151,7 +151,7 @@ def cross_attention(attentions: Any, sequence: int = 0, beam_indices: Any = None
         attentions: ``output.cross_attentions`` with ``output_attentions=True``, of ``forward``: a
             tuple over layers of (B, H, T, S); or of ``generate``, which also needs
             ``return_dict_in_generate=True``: a tuple over steps of such tuples. ``encoder_attentions``
-            and ``decoder_attentions`` of ``forward`` likewise.
+            and ``decoder_attentions`` of ``forward`` have the same form.
         sequence: Its place in the batch; of ``generate``, in ``output.sequences``, whose first
             token is where the decoder starts, and no row of the weights.
         beam_indices: ``output.beam_indices`` of a search with several beams.

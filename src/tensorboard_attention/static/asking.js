@@ -50,12 +50,12 @@ class AskPanel {
     this.title = make("h2", {});
     this.likely = make("ol", { class: "likely" });
     this.typed = make("input", { type: "text", placeholder: "another word", "aria-label": "another word", autocomplete: "off" });
-    const form = make("form", { onsubmit: (event) => this.submit(event) }, this.typed, make("button", { type: "submit" }, "say this"));
+    const form = make("form", { onsubmit: (event) => this.submit(event) }, this.typed, make("button", { type: "submit" }, "use this word"));
     this.places = make("ol", { class: "places" });
     this.even = make("button", { type: "button", onclick: () => act.weights(even(this.question.made.weights)) }, "make even");
     this.back = make("button", { type: "button", onclick: act.nothing }, "as it was");
-    const says = make("section", {}, make("h3", {}, "What it could say here"), this.likely, form);
-    const looks = make("section", {}, make("h3", {}, "Where it looks: set it, and see what it says then"), this.places, make("div", { class: "choices" }, this.even, this.back));
+    const says = make("section", {}, make("h3", {}, "Most probable words at this position"), this.likely, form);
+    const looks = make("section", {}, make("h3", {}, "Attention weights at this position: change them to change the translation"), this.places, make("div", { class: "choices" }, this.even, this.back));
     this.node = make("div", { class: "panel", hidden: true }, this.title, make("div", { class: "two" }, says, looks));
   }
 
@@ -98,7 +98,7 @@ class AskPanel {
       const range = make("input", { type: "range", min: 0, max: 1, step: 0.01, "aria-label": `weight of ${label}`, oninput: () => set(place, Number(range.value)) });
       const number = make("span", { class: "number" });
       const button = (text, title, value) => make("button", { type: "button", title, "aria-label": `${title}: ${label}`, onclick: () => set(place, value) }, text);
-      return { range, number, node: make("li", {}, make("bdi", { title: token }, label), range, number, button("only", "look here only", 1), button("erase", "do not look here", 0)) };
+      return { range, number, node: make("li", {}, make("bdi", { title: token }, label), range, number, button("only", "attend only to this", 1), button("erase", "do not attend to this", 0)) };
     });
     this.places.replaceChildren(...this.sliders.map(({ node }) => node));
   }
@@ -285,7 +285,7 @@ export class TranslatingPage {
       weights: (weights) => this.ask((question) => question.weights(weights)),
       nothing: () => this.ask((question) => question.nothing()),
     });
-    this.glass = make("details", { class: "more", ontoggle: () => this.showMore() }, make("summary", {}, "One step under the glass"), make("div", {}));
+    this.glass = make("details", { class: "more", ontoggle: () => this.showMore() }, make("summary", {}, "Details of the decoder step"), make("div", {}));
     this.tree = make("details", { class: "more", ontoggle: () => this.showMore() }, make("summary", {}, "The tree of the search"), make("div", {}));
     const size = `${(this.translator.network.numParameters / 1e6).toFixed(1)} million weights in this page; nothing leaves it`;
     const sides = make("div", { class: "sides" }, make("label", {}, make("span", {}, model.source.language), this.line), make("div", {}, make("span", {}, model.target.language), this.said));
@@ -328,7 +328,7 @@ export class TranslatingPage {
   askText(text) {
     const { ids, unknown } = this.translator.target.read(text);
     if (!ids.includes(UNKNOWN_ID)) return this.ask((question) => question.words(ids));
-    return this.warn(`It cannot say ${unknown.join(", ")}: the vocabulary lacks that.`);
+    return this.warn(`The vocabulary lacks ${unknown.join(", ")}.`);
   }
 
   warn(more = "") {
@@ -425,7 +425,7 @@ export class TranslatingPage {
     this.alone.hidden = !asked;
     if (!asked) return;
     const again = make("button", { type: "button", onclick: () => this.ask(nothingAsked) }, "start again");
-    this.alone.replaceChildren("The model alone says ", make("b", { dir: "auto" }, this.translation(ALONE, kind).text), again);
+    this.alone.replaceChildren("Without changes: ", make("b", { dir: "auto" }, this.translation(ALONE, kind).text), again);
   }
 
   // The parts below are drawn only while they are open.

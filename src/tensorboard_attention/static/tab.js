@@ -46,7 +46,7 @@ class Tab {
   // Request the model of the run; the page that translates replaces the viewer.
   async translate() {
     const { run, viewer } = this;
-    this.said.textContent = "The model of the run comes …";
+    this.said.textContent = "Loading the model of the run …";
     try {
       const data = { model: await this.source.model(run), sentence: this.field.value, colours: viewer.index, title: `The model of ${run}` };
       const back = make("button", { type: "button", class: "back", onclick: () => this.goBack() }, "back to what was recorded");

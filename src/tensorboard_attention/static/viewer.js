@@ -7,7 +7,7 @@ import { Recorded, addressOf, columnOf, differenceOf, entropyOf, figuresOf, init
 
 const FIGURES = [
   ["entropy", "entropy", "Mean over the target tokens, 0 sharp to 1 even: nats / log(source length)", 3],
-  ["peak", "peak weight", "Mean over the target tokens of their greatest weight", 3],
+  ["peak", "peak weight", "Mean over the target tokens of their maximum weight", 3],
   ["score", "log-probability", "Of the target tokens given the source, in nats", 2],
   ["perToken", "… per token", "Log-probability divided by the number of target tokens", 3],
   ["bleu", "BLEU", "Of this sentence, 0 to 100", 1],
@@ -15,7 +15,7 @@ const FIGURES = [
 
 const NOTHING = [
   "No attention has been recorded in this log folder yet.",
-  "Runs of seq2seq record it at every validation; from any other PyTorch model:",
+  "Write it from a model:",
 ];
 const EXAMPLE = `from tensorboard_attention import add_attention
 
@@ -66,7 +66,7 @@ function figuresPart(shown) {
 function weightsPart(shown, focus, theme) {
   const [{ frame }] = shown;
   if (!focus || (focus.row ?? 0) >= frame.target.length || (focus.column ?? 0) >= frame.source.length) {
-    return make("p", { class: "hint" }, "Point at a target token to see where it looks, at a source token to see who looks at it.");
+    return make("p", { class: "hint" }, "Point at a target token for its weights, at a source token for the weights on it.");
   }
   const isRow = focus.row !== null;
   const token = isRow ? frame.target[focus.row] : frame.source[focus.column];
@@ -83,7 +83,7 @@ function weightsPart(shown, focus, theme) {
   return make(
     "div",
     { class: "weights" },
-    make("h3", {}, make("bdi", {}, labelOf(token)), make("small", {}, isRow ? "looks at" : "is looked at by")),
+    make("h3", {}, make("bdi", {}, labelOf(token)), make("small", {}, isRow ? "attends to" : "is attended to by")),
     make("ol", {}, ...lines),
     make("p", { class: "hint" }, note),
   );
@@ -109,10 +109,14 @@ function weightLine(token, series, place, marked, theme) {
   );
 }
 
-// Entropy over the steps that are here, as wide as the slider below it.
+const HISTORY_POINTS = 500;
+
+// Entropy over the steps that are loaded, as wide as the slider below it.
 function historyLine(frames, theme) {
   const last = Math.max(1, frames.length - 1);
-  const points = frames.flatMap((frame, place) => (frame.weights || frame.figures ? [[place / last, 1 - figuresOf(frame).entropy]] : []));
+  const loaded = frames.flatMap((frame, place) => (frame.weights || frame.figures ? [place] : []));
+  const every = Math.ceil(loaded.length / HISTORY_POINTS);
+  const points = loaded.filter((_, number) => number % every === 0).map((place) => [place / last, 1 - figuresOf(frames[place]).entropy]);
   const line = points.map(([x, y]) => `${(1000 * x).toFixed(1)},${(2 + 24 * y).toFixed(2)}`).join(" ");
   return draw(
     "svg",
@@ -345,7 +349,7 @@ function spokenFocus({ row, column }, frame) {
   if (column === null) return `target ${frame.target[row]}`;
   if (row === null) return `source ${frame.source[column]}`;
   const weight = frame.weights[row * frame.source.length + column];
-  return `${frame.target[row]} looks at ${frame.source[column]}: ${formatNumber(weight, 4)}`;
+  return `${frame.target[row]} attends to ${frame.source[column]}: ${formatNumber(weight, 4)}`;
 }
 
 // ---- The view as a file: PNG, SVG or JSON
