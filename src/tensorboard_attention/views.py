@@ -9,6 +9,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping
+from threading import Lock
 from typing import Annotated, Any
 
 import msgspec
@@ -28,8 +29,8 @@ from tensorboard_attention.record import (
 ALL_STEPS = 1_000_000
 """More than a run has: providers want a bound."""
 
-ANSWER_BYTES = 1 << 23
-"""Of the frames of an answer, about."""
+ANSWER_BYTES = 1 << 20
+"""Of the frames of an answer, about: some hundred steps of an ordinary sentence."""
 FRAME_BYTES = 120
 """Of a frame without its weights and tokens."""
 
@@ -86,8 +87,53 @@ def colours() -> Json:
     }
 
 
+class Records:
+    """Reads the records of tags from a data provider, and keeps those of the last few tags.
+
+    A provider converts all records of a tag at each request, which takes a quarter of a second for 10,000.
+
+    Args:
+        provider: Of TensorBoard.
+    """
+
+    MOST_TAGS = 4
+
+    def __init__(self, provider: DataProvider) -> None:
+        self._provider = provider
+        self._lock = Lock()
+        self._kept: dict[tuple[str, str, str], tuple[Any, dict[int, bytes]]] = {}
+
+    def of(
+        self, context: RequestContext, run: str, tag: str, experiment_id: str = ""
+    ) -> dict[int, bytes] | None:
+        """Return the records of a tag by step, see `current`; None where there is no such tag.
+
+        Raises:
+            ValueError, TypeError or MemoryError: TensorBoard cannot read them.
+        """
+        wanted = {
+            "experiment_id": experiment_id,
+            "plugin_name": PLUGIN_NAME,
+            "run_tag_filter": RunTagFilter(runs=[run], tags=[tag]),
+        }
+        series = self._provider.list_tensors(context, **wanted).get(run, {}).get(tag)
+        if series is None:
+            return None
+        key, state = (experiment_id, run, tag), (series.max_step, series.max_wall_time)
+        with self._lock:
+            known, records = self._kept.pop(key, (None, {}))
+            if known != state:
+                data = self._provider.read_tensors(context, downsample=ALL_STEPS, **wanted)
+                found = data.get(run, {}).get(tag, ())
+                records = current((datum.step, _content(datum)) for datum in found)
+            self._kept[key] = state, records
+            while len(self._kept) > self.MOST_TAGS:
+                del self._kept[next(iter(self._kept))]
+        return records
+
+
 def view(
-    provider: DataProvider,
+    records: Records,
     context: RequestContext,
     run: str,
     tag: str,
@@ -95,29 +141,20 @@ def view(
     step: int | None = None,
     experiment_id: str = "",
 ) -> Json | None:
-    """The steps of one tag of one run, and the frames nearest to `step`, by default the last.
+    """Return the steps of one tag of one run, and the frames nearest to `step`, by default the last.
 
-    Returns:
-        None where there is no such tag.
+    None where there is no such tag.
     """
     try:
-        found = provider.read_tensors(
-            context,
-            experiment_id=experiment_id,
-            plugin_name=PLUGIN_NAME,
-            downsample=ALL_STEPS,
-            run_tag_filter=RunTagFilter(runs=[run], tags=[tag]),
-        )
+        found = records.of(context, run, tag, experiment_id)
     except (ValueError, TypeError, MemoryError) as error:
         problem = f"TensorBoard cannot read it ({error})"
         return frames_of(run, tag, {}, [], 0) | {"problems": [problem]}
-    data = found.get(run, {}).get(tag)
-    if data is None:
+    if found is None:
         return None
-    records = current((datum.step, _content(datum)) for datum in data)
-    wanted = max(records, default=0) if step is None else step
-    nearest = sorted(records, key=lambda each: (abs(each - wanted), each))
-    return frames_of(run, tag, records, nearest, ANSWER_BYTES)
+    wanted = max(found, default=0) if step is None else step
+    nearest = sorted(found, key=lambda each: (abs(each - wanted), each))
+    return frames_of(run, tag, found, nearest, ANSWER_BYTES)
 
 
 def current(records: Iterable[tuple[int, bytes]]) -> dict[int, bytes]:

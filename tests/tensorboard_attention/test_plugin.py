@@ -6,6 +6,7 @@ import math
 import re
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import entry_points
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -28,6 +29,7 @@ from tests.tensorboard_attention.loaders import CONTEXT, flags_of, provider_of
 NUM_STEPS = 600
 """More than TensorBoard keeps of a tag that it does not know."""
 
+RECORD_OF_ONE = AttentionRecord(("a",), ("b",), quantised([[1.0]]))
 HOSTILE = ["<script>alert(1)</script>", "</script>", "<!--", "<img src=x onerror=alert(2)>"]
 
 
@@ -239,7 +241,7 @@ def odd_log(folder):
     return folder
 
 
-RECORD = encode_record(AttentionRecord(("a",), ("b",), quantised([[1.0]])))
+RECORD = encode_record(RECORD_OF_ONE)
 ODD = [
     ("none", [], 1.0),
     ("two", [RECORD, RECORD], 1.0),
@@ -303,7 +305,7 @@ def test_a_megabyte_of_records_is_no_half_gigabyte_of_answer(tmp_path):
 def view_of(folder, tag):
     flags = flags_of(folder)
     with provider_of("slow", flags) as provider:
-        return views.view(provider, CONTEXT, ".", tag)
+        return views.view(views.Records(provider), CONTEXT, ".", tag)
 
 
 @pytest.mark.parametrize("step", ["", "one", "1.5", "1e3", "9" * 20, "1&step=x y"])
@@ -380,6 +382,28 @@ def test_what_a_resumed_run_overwrote_is_hidden(serve, tmp_path):
         assert answer["steps"] == [10, 20, 30, 40, 50, 60]
         found = [weights_in(answer, frame).item() for frame in answer["frames"]]
         np.testing.assert_allclose(found, [0.25] * 4 + [0.75] * 2, atol=1e-5)
+
+
+def test_what_was_read_is_kept_until_there_is_more(tmp_path):
+    class Growing:
+        steps, reads = [1], 0
+
+        def list_tensors(self, context, **wanted):
+            step = max(self.steps)
+            return {"r": {"t": SimpleNamespace(max_step=step, max_wall_time=float(step))}}
+
+        def read_tensors(self, context, **wanted):
+            self.reads += 1
+            record = np.array(encode_record(RECORD_OF_ONE), dtype=object)
+            return {"r": {"t": [SimpleNamespace(step=step, numpy=record) for step in self.steps]}}
+
+    provider = Growing()
+    records = views.Records(provider)
+    for steps, reads in (([1], 1), ([1], 1), ([1, 2], 2), ([1, 2], 2)):
+        provider.steps = steps
+        assert list(records.of(CONTEXT, "r", "t")) == steps
+        assert provider.reads == reads
+    assert records.of(CONTEXT, "r", "absent") is None
 
 
 def test_a_reference_is_served_once(serve, tmp_path):
