@@ -85,10 +85,10 @@ def main() -> None:
                     context = browser.new_context(viewport={"width": 1280, "height": 800})
                     page, start = context.new_page(), time.perf_counter()
                     page.goto(f"{address}#attention&p.attention.run={run}", wait_until="commit")
-                    page.locator("iframe[src*='plugin_entry']").wait_for()
+                    page.locator("iframe[src*='plugin_entry']").wait_for(timeout=90_000)
                     own.append(1000 * (time.perf_counter() - start))
                     tab = page.frame_locator("iframe[src*='plugin_entry']")
-                    tab.locator("figure svg").first.wait_for()
+                    tab.locator("figure svg").first.wait_for(timeout=90_000)
                     opened.append(1000 * (time.perf_counter() - start))
                     if number < 5:
                         context.close()
