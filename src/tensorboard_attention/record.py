@@ -82,7 +82,7 @@ class _ReferenceHeader(_Header):
     reference: Annotated[str, Meta(max_length=MAX_REFERENCE_LENGTH)]
 
 
-_HEADERS = {b"\x01": _Header, b"\x02": _MapsHeader, b"\x03": _ReferenceHeader}
+_HEADERS: dict[bytes, type[_Header]] = {b"\x01": _Header, b"\x02": _MapsHeader, b"\x03": _ReferenceHeader}
 
 
 @dataclass(frozen=True, slots=True)
