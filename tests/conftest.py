@@ -16,8 +16,8 @@ ROOT = Path(__file__).parents[1]
 
 TINY = (
     "debug=fast",
-    "data.max_examples=64",
-    "data.batch_size=16",
+    "data.max_examples=32",
+    "data.batch_size=8",
     "decoding.beam_size=2",
     "callbacks.attention.heatmaps=1",
     "callbacks.attention.sentences=2",
@@ -81,10 +81,6 @@ class Program:
 
 def import_what_programs_import():
     """Load the libraries of a training into this process, which its forks then have."""
-    import lightning.pytorch
-    import matplotlib.backends.backend_agg
-    import matplotlib.figure
-    import sentencepiece
     import torch.utils.tensorboard  # noqa: F401
     from hydra import compose, initialize_config_dir
     from hydra.core.global_hydra import GlobalHydra

@@ -5,20 +5,24 @@ The tests of the mutant's area run first, then all fast tests; with WORDs only m
 status 1: over `ALLOWED` mutants pass all tests. 2: a text is no longer there, or the tests fail without any mutant.
 """
 
-import itertools
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
+import traceback
+from importlib import import_module
 from pathlib import Path
-from queue import Queue
+
+import pytest
 
 ROOT = Path(__file__).parents[1]
 ALLOWED = 2
 WORKERS = 2
+LONGEST = 900
+"""Seconds of a run of tests, after which it counts as failed."""
 
 AREAS = {
     "attention": ["tests/attention", "tests/oracles/test_attentions.py"],
@@ -153,21 +157,36 @@ def copy_of_clone(folder: Path) -> Path:
 
 
 def tests_pass(folder: Path, tests: list[str]) -> bool:
-    """Run fast tests in a copy up to the first failure; an endless loop is a failure."""
-    variables = os.environ | {"PYTHONPATH": str(folder / "src"), "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-m", "not long", "-p", "no:cacheprovider", *tests]
-    process = subprocess.Popen(
-        command, cwd=folder, env=variables, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-    )
-    try:
-        said, _ = process.communicate(timeout=900)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-        return False
-    if process.returncode not in (0, 1):
-        raise RuntimeError(f"pytest did not run: {said[-3000:]}")
-    return process.returncode == 0
+    """Run fast tests in a copy up to the first failure, in a fork of this process; a long time is a failure."""
+    sys.stdout.flush()
+    pid = os.fork()
+    if not pid:
+        os.chdir(folder)
+        output = os.open(folder / ".output", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        os.dup2(output, 1)
+        os.dup2(output, 2)
+        sys.path[:0] = [str(folder), str(folder / "src")]
+        os.environ["PYTHONPATH"] = str(folder / "src")
+        sys.modules.pop("tests", None)
+        signal.alarm(LONGEST)
+        code = pytest.main(["-x", "-q", "-m", "not long", "-p", "no:cacheprovider", *tests])
+        sys.stdout.flush()
+        os._exit(code)
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    if code not in (0, 1, -signal.SIGALRM):
+        raise RuntimeError(f"pytest did not run: {(folder / '.output').read_text()[-3000:]}")
+    return code == 0
+
+
+def is_found(folder: Path, name: str, old: str, new: str) -> bool:
+    """Put one mutant into a copy, run the tests, take it out again and say what became of it."""
+    path = folder / "src/seq2seq" / name
+    whole = path.read_text()
+    path.write_text(whole.replace(old, new))
+    found = not tests_pass(folder, AREAS[name.split("/", maxsplit=1)[0]]) or not tests_pass(folder, ["tests"])
+    path.write_text(whole)
+    print(f"{'found    ' if found else 'NOT FOUND'} {name}: {old!r} -> {new!r}", flush=True)
+    return found
 
 
 def main() -> None:
@@ -182,33 +201,37 @@ def main() -> None:
             if not words or any(word in f"{name} {old}" for word in words):
                 chosen.append((name, old, new))
     started = time.monotonic()
+    os.environ["OMP_NUM_THREADS"] = "1"
+    for library in (
+        "torch",
+        "lightning.pytorch",
+        "hypothesis",
+        "sacrebleu",
+        "scipy.stats",
+        "matplotlib.figure",
+    ):
+        import_module(library)  # for all forks; nothing of this program
     with tempfile.TemporaryDirectory(prefix="mutants") as temporary:
-        folders: Queue[Path] = Queue()
-        for number in range(WORKERS):
-            folders.put(copy_of_clone(Path(temporary) / str(number)))
-        areas = sorted({name.split("/")[0] for name, *_ in chosen})
-        if not tests_pass(Path(temporary) / "0", sorted({*itertools.chain(*(AREAS[each] for each in areas))})):
-            print("error: the tests fail without any mutant", file=sys.stderr)
+        folders = [copy_of_clone(Path(temporary) / str(number)) for number in range(WORKERS)]
+        areas = {test for name, *_ in chosen for test in AREAS[name.split("/")[0]]}
+        if not tests_pass(folders[0], sorted(areas)):
+            print((folders[0] / ".output").read_text()[-3000:], file=sys.stderr)
+            print("error: these tests fail without any mutant", file=sys.stderr)
             sys.exit(2)
-
-        def is_found(mutant: tuple[str, str, str]) -> bool:
-            name, old, new = mutant
-            folder = folders.get()
-            path = folder / "src/seq2seq" / name
-            whole = path.read_text()
-            path.write_text(whole.replace(old, new))
-            try:
-                found = not tests_pass(folder, AREAS[name.split("/")[0]]) or not tests_pass(folder, ["tests"])
-            finally:
-                path.write_text(whole)
-                folders.put(folder)
-            print(f"{'found    ' if found else 'NOT FOUND'} {name}: {old!r} -> {new!r}", flush=True)
-            return found
-
-        with ThreadPoolExecutor(WORKERS) as pool:
-            found = list(pool.map(is_found, chosen))
-    print(f"{sum(found)} of {len(found)} mutants found in {time.monotonic() - started:.0f} s")
-    sys.exit(len(found) - sum(found) > ALLOWED)
+        workers = []
+        for number, folder in enumerate(folders):
+            pid = os.fork()
+            if not pid:
+                try:
+                    os._exit(sum(not is_found(folder, *mutant) for mutant in chosen[number::WORKERS]))
+                except BaseException:
+                    traceback.print_exc()
+                    os._exit(len(MUTANTS) * 10)
+            workers.append(pid)
+        missed = sum(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in workers)
+    seconds = time.monotonic() - started
+    print(f"{len(chosen) - missed} of {len(chosen)} mutants found in {seconds:.0f} s")
+    sys.exit(missed > ALLOWED)
 
 
 if __name__ == "__main__":

@@ -249,6 +249,7 @@ class WordTokenizer(Tokenizer):
 
     def __init__(self, *, rules: str = "word", **options: Any) -> None:
         super().__init__(**options)
+        self.rules = rules
         if rules == "word":
             self._split, self._join = split_words, partial(join_words, language=self.language)
         elif rules == "basic_english":
