@@ -161,17 +161,23 @@ def tests_pass(folder: Path, tests: list[str]) -> bool:
     sys.stdout.flush()
     pid = os.fork()
     if not pid:
-        os.chdir(folder)
-        output = os.open(folder / ".output", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-        os.dup2(output, 1)
-        os.dup2(output, 2)
-        sys.path[:0] = [str(folder), str(folder / "src")]
-        os.environ["PYTHONPATH"] = str(folder / "src")
-        sys.modules.pop("tests", None)
-        signal.alarm(LONGEST)
-        code = pytest.main(["-x", "-q", "-m", "not long", "-p", "no:cacheprovider", *tests])
-        sys.stdout.flush()
-        os._exit(code)
+        code = 99
+        try:
+            os.chdir(folder)
+            output = os.open(folder / ".output", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+            os.dup2(output, 1)
+            os.dup2(output, 2)
+            sys.path[:0] = [str(folder), str(folder / "src")]
+            os.environ["PYTHONPATH"] = str(folder / "src")
+            sys.modules.pop("tests", None)
+            signal.alarm(LONGEST)
+            options = ["-W", "ignore::pytest.PytestAssertRewriteWarning", "-p", "no:cacheprovider"]
+            code = pytest.main(["-x", "-q", "-m", "not long", *options, *tests])
+            sys.stdout.flush()
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(code)
     code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     if code not in (0, 1, -signal.SIGALRM):
         raise RuntimeError(f"pytest did not run: {(folder / '.output').read_text()[-3000:]}")

@@ -146,6 +146,11 @@ def test_the_same_translations_do_not_differ():
     assert comparison.words(0.05) == "not significant (p = 1.000, one seed)"
 
 
+def test_p_is_never_zero_however_great_the_difference():
+    draws = 1000
+    assert compare(of_scores([20.0]), of_scores([60.0]), 0.05).p == pytest.approx(1 / (draws + 1))
+
+
 def test_significance_stays_possible_however_many_comparisons_share_the_level():
     level = 0.05 / 200
     assert compare(of_scores([20.0]), of_scores([60.0]), level).p < level

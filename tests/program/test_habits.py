@@ -151,6 +151,7 @@ def test_a_sweep_runs_each_job_in_the_folder_of_the_run_alone_whatever_becomes_o
     done = program("-m", *line, cwd=here, timeout=300)
     assert done.status not in (0, None)
     assert "no training pair is left" in done.text
+    assert "done" in done.text
     assert len(list((here / "runs/baseline").glob("*/metrics.json"))) == 1
     again = program(*line[:-1], "data.max_length=30", cwd=here, check=0)
     assert "is finished" in again.text
