@@ -49,6 +49,14 @@ test: check ## all checks and the test suite (ARGS="--real-data=DIR" for real co
 long: $(STAMP) ## the long tests: kills at random moments, several processes (ARGS likewise)
 	$(SUITE) -m long $(ARGS)
 
+.PHONY: coverage
+coverage: $(STAMP) ## share of the lines of src that the fast tests run (ARGS likewise)
+	$(SUITE) -m "not long" --cov --cov-report=term:skip-covered $(ARGS)
+
+.PHONY: mutants
+mutants: $(STAMP) ## break 60 places of the numerics, one at a time, and see that a test fails
+	$(BIN)/python -m tests.mutants $(ARGS)
+
 .PHONY: browser
 browser: $(STAMP) ## drive the Attention tab in chromium
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[browser]'
