@@ -43,7 +43,6 @@ MUTANTS = {
     ],
     "attention/scores.py": [
         ("(queries / math.sqrt(queries.shape[-1]))", "(queries / queries.shape[-1])"),
-        ("-0.5 * self.inverse_width**2", "-0.5 * self.inverse_width"),
         ("centre = queries.detach()", "centre = 0 * queries.detach()"),
     ],
     "attention/attention.py": [
@@ -61,7 +60,7 @@ MUTANTS = {
         ("finals.append(state.transpose(0, 1)", "finals.append(state.flip(0).transpose(0, 1)"),
     ],
     "models/layers.py": [
-        ("[2**16 / (2**16 - num_dropped), 0]", "[1, 0]"),
+        ("return mask.mul_(2**16 / (2**16 - num_dropped))", "return mask"),
         ("num_dropped = round(self.p * 2**16)", "num_dropped = round(self.p**2 * 2**16)"),
         ("torch.sigmoid(forget_gate) * cell +", "torch.sigmoid(forget_gate + 1) * cell +"),
         ("torch.tanh(self.projection(summary))", "self.projection(summary)"),
@@ -73,15 +72,14 @@ MUTANTS = {
     "models/conditional.py": [
         ("query = self.token_cell.output(first)", "query = self.stack.top(state[: len(self.stack)])"),
     ],
-    "models/luong.py": [
-        ("(*states, attentional[:, : self.fed_size], *of", "(*states, 0 * attentional[:, : self.fed_size], *of"),
+    "models/fast.py": [
+        ("through -= (through * weights).sum(dim=-1, keepdim=True)", "pass"),
+        ("torch.mul(of_candidate, gates[:, :size], out=of_state[:, 2 * size :])", "of_state[:, 2 * size :] = of_candidate"),
+        ("and not attention.dropout.p", "and True"),
     ],
     "models/seq2seq.py": [
         ("states = states.gather(1, places.unsqueeze(2).expand_as(states))", "pass"),
         ("std=embedding_size**-0.5", "std=1.0"),
-    ],
-    "models/limits.py": [
-        ("ceil(10 * max(1.0, ratio))", "ceil(10 * ratio)"),
     ],
     "decoding/search.py": [
         ("scores / ((5 + lengths) / 6) ** self.alpha", "scores / ((6 + lengths) / 6) ** self.alpha"),
@@ -98,7 +96,7 @@ MUTANTS = {
         ("return left / total.masked_fill(total == 0, 1)", "return left"),
     ],
     "training/losses.py": [
-        ("shares -= smoothing / shares.shape[1]", "shares -= smoothing / (shares.shape[1] - 1)"),
+        ("of_weight -= smoothing / len(weight) * sum_features", "of_weight -= smoothing * sum_features"),
         ("smoothed.sum() + divergence / 2 * apart", "smoothed.sum() + divergence * apart"),
         ("cells += [(row, at, 1 / len(linked))", "cells += [(row, at, 1.0)"),
     ],

@@ -9,7 +9,8 @@ import pytest
 from tests.conftest import ROOT, TINY
 from tests.small import built_in_pairs
 
-SUBWORDS = "data.tokenizer.vocab_size=300"
+SUBWORDS = ["data.tokenizer.vocab_size=400", "data.max_examples=64"]
+JOINT = ["data.tokenizer.vocab_size=300", "decoding.max_ratio=1"]
 TINY_TASK = ["data.train_pairs=80", "data.validation_pairs=10", "data.test_pairs=10"]
 TINY_EPOCH = ["trainer.max_epochs=1", "trainer.check_val_every_n_epoch=1"]
 
@@ -20,18 +21,18 @@ TRAINED = [
     ["attention=average", "optimizer=sgd", "scheduler=constant", "~scheduler.warmup_steps", "device=cpu"],
     ["attention=bilinear", "optimizer=adamw", "averaging=ema", "ema_decay=0.9"],
     ["attention=coverage", "averaging=epoch_mean", "tokenizer=whitespace"],
-    ["attention=dot", "decoder=luong", "tokenizer=bpe", SUBWORDS],
-    ["attention=gaussian", "decoder=conditional", "tokenizer=unigram", SUBWORDS],
-    ["attention=local_m", "tokenizer=characters", "logger=csv"],
+    ["attention=dot", "decoder=luong", "tokenizer=bpe", *SUBWORDS],
+    ["attention=gaussian", "decoder=conditional", "tokenizer=unigram", *SUBWORDS],
+    ["attention=local_m", "tokenizer=characters", "decoding.max_ratio=1", "logger=csv"],
     ["attention=local_p", "scheduler=plateau", "callbacks=early_stopping"],
     ["attention=monotonic", "logger=none"],
     ["attention=multihead", "model.decoder.attention.heads=2", "model=lstm"],
     ["attention=scaled_dot", "encoder=transformer", "model.encoder.heads=2"],
     ["decoder=context", "encoder=lstm"],
     ["decoder=plain", "tokenizer=huggingface", "data.tokenizer.file=tokenizer.json"],
-    ["recipe=standard", SUBWORDS, *TINY_EPOCH],
+    ["recipe=standard", *JOINT, *TINY_EPOCH],
     ["recipe=textbook"],
-    ["recipe=multi30k", SUBWORDS, "trainer.max_epochs=1"],
+    ["recipe=multi30k", *JOINT, "trainer.max_epochs=1"],
     ["debug=overfit", *TINY_EPOCH],
     ["debug=profile", "trainer.max_steps=2"],
     ["data=tasks", "experiment=dates", *TINY_TASK],
@@ -41,9 +42,9 @@ TRAINED = [
 """Command lines, each with the files of conf that it chooses; files of several groups share a training."""
 
 REAL = [
-    *([f"experiment={name}", "data=multi30k", SUBWORDS, "callbacks.attention=null"]
+    *([f"experiment={name}", "data=multi30k", *JOINT, "callbacks.attention=null"]
       for name in ("multi30k_en_de", "multi30k_de_en", "multi30k_en_fr", "speedrun")),
-    ["data=tatoeba", SUBWORDS],
+    ["data=tatoeba", *JOINT],
     ["experiment=textbook"],
 ]  # fmt: skip
 """The same on real corpora."""
@@ -142,7 +143,7 @@ def test_own_text_trains_whatever_the_ends_of_its_lines(tmp_path, program, form)
             "parallel": [*files, "data.validation.fraction=0.2"]}[form]  # fmt: skip
     done = program(
         *TINY, f"data={form}", *keys, "data.source_language=en", "data.target_language=de",
-        "tokenizer=words", "callbacks.attention=null", "name=own", cwd=tmp_path, check=0,
+        "data.max_examples=64", "tokenizer=words", "callbacks.attention=null", "name=own", cwd=tmp_path, check=0,
     )  # fmt: skip
     assert re.search(r"train +\d+ +1 blank", done.text), done.text
     words = json.loads((tmp_path / "runs/baseline/own/tokenizers/source.json").read_text())["tokens"]
