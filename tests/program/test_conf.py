@@ -33,6 +33,8 @@ TRAINED = [
     ["recipe=standard", *JOINT, *TINY_EPOCH],
     ["recipe=textbook"],
     ["recipe=multi30k", *JOINT, "trainer.max_epochs=1"],
+    ["objective=minimum_risk"],
+    ["objective=scheduled_sampling"],
     ["debug=overfit", *TINY_EPOCH],
     ["debug=profile", "trainer.max_steps=2"],
     ["data=tasks", "experiment=dates", *TINY_TASK],
@@ -44,6 +46,8 @@ TRAINED = [
 REAL = [
     *([f"experiment={name}", "data=multi30k", *JOINT, "callbacks.attention=null"]
       for name in ("multi30k_en_de", "multi30k_de_en", "multi30k_en_fr", "speedrun")),
+    ["experiment=multi30k_en_de", "data=multi30k", "recipe=multi30k_transformer", *JOINT, "callbacks.attention=null"],
+    ["experiment=multi30k_multi", "data=multi", *JOINT, "callbacks.attention=null"],
     ["data=tatoeba", *JOINT],
     ["experiment=textbook"],
 ]  # fmt: skip
@@ -97,10 +101,10 @@ def test_every_choice_trains(line, tmp_path, program):
     assert metrics["test"]["beam"]["num_sentences"] > 0
 
 
-@pytest.mark.parametrize("line", REAL, ids=lambda line: line[0])
+@pytest.mark.parametrize("line", REAL, ids=lambda line: " ".join(line[:3:2]))
 def test_every_choice_of_a_real_corpus_trains(line, real_data, tmp_path, program):
     where = "data.file=" + str(real_data / "tatoeba/fra.txt")
-    if "data=multi30k" in line:
+    if "data=multi" in str(line):
         where = f"data.root={real_data / 'multi30k'}"
     program(*tiny(line), *line, where, cwd=tmp_path, timeout=300, check=0)
     assert scores_of_the_run(tmp_path)["finished"]

@@ -44,7 +44,9 @@ class AdditiveScore(nn.Module):
         projected = self.project_keys(keys) if projected_keys is None else projected_keys
         # tanh(x) = 2 sigmoid(2 x) - 1, which is several times as fast on a CPU; a query at a time fits into its caches
         queries, keys, weight = 2 * self.query_projection(queries), 2 * projected, 2 * self.score_weight
-        scores = [(query.unsqueeze(1) + keys).sigmoid_() @ weight for query in queries.unbind(dim=1)]  # (B, K)
+        scores = [
+            (query.unsqueeze(1) + keys).sigmoid_() @ weight for query in queries.unbind(dim=1)
+        ]  # (B, K)
         return torch.stack(scores, dim=1) - self.score_weight.sum()
 
 
