@@ -62,7 +62,7 @@ def test_a_command_line_composes(line):
     OmegaConf.resolve(config.model)
 
 
-@pytest.mark.parametrize("name", ["attention.md", "extending.md"])
+@pytest.mark.parametrize("name", ["concepts/attention.md", "howto/extending.md"])
 def test_python_blocks_run(name, monkeypatch):
     from seq2seq.evaluation.metrics import METRICS
 
@@ -77,7 +77,7 @@ def test_python_blocks_run(name, monkeypatch):
 
 def test_the_twenty_lines_of_the_docs_train(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    text = (ROOT / "docs/python.md").read_text(encoding="utf-8").split("## Lightning alone")[1]
+    text = (ROOT / "docs/howto/python.md").read_text(encoding="utf-8").split("## Lightning alone")[1]
     (block,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     quiet = "logger=False, enable_progress_bar=False, enable_model_summary=False, num_sanity_val_steps=0"
     names = {"__name__": "docs"}
