@@ -56,6 +56,15 @@ browser: $(STAMP) ## drive the Attention tab in chromium
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[browser]'
 	$(BIN)/python -m pytest tests/browser $(ARGS)
 
+$(VENV)/.docs: $(STAMP)
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[docs]'
+	@touch $@
+
+.PHONY: docs
+docs: $(VENV)/.docs ## the website, in site/ (needs no network once its packages are installed)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	@echo "site/index.html; with search: $(BIN)/python -m http.server -d site"
+
 .PHONY: dist
 dist: ## wheel and source archive, in dist/
 	$(PYTHON) -m venv .build
