@@ -28,6 +28,8 @@ train: $(STAMP) ## train the default experiment (ARGS="key=value …" to change 
 
 .PHONY: tensorboard
 tensorboard: $(STAMP) ## look at all runs in the browser
+	@test -d runs || { echo "error: there is no folder runs: train a model first, make train" >&2; exit 2; }
+	@echo "attention: http://localhost:6006/#attention   (another port: make tensorboard ARGS='--port 6007')"
 	$(BIN)/tensorboard --logdir runs --host 127.0.0.1 --samples_per_plugin images=1000 $(ARGS)
 
 .PHONY: demo

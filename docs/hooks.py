@@ -21,7 +21,8 @@ NOTEBOOKS = ("attention", "training", "score")
 def on_files(files, config):
     """Add the pages that are generated: all keys, all commands, the notebooks with their outputs."""
     sys.path.insert(0, str(ROOT / "src"))
-    for name, content in (("reference/keys.md", keys_page()), ("reference/commands.md", commands_page())):
+    pages = {"keys": keys_page(), "commands": commands_page(), "old_keys": old_keys_page()}
+    for name, content in ((f"reference/{name}.md", content) for name, content in pages.items()):
         files.append(File.generated(config, name, content=content))
     for name in NOTEBOOKS:
         text, images = notebook_page(name)
@@ -167,6 +168,25 @@ def commands_page():
             importlib.import_module(module).main(["--help"])
         lines += ["```text", output.getvalue().rstrip(), "```", ""]
     return "\n".join(lines)
+
+
+def old_keys_page():
+    """Return the table of the keys of version 0.2."""
+    from seq2seq.cli.messages import OLD_KEYS
+
+    lines = [
+        "# Old keys",
+        "",
+        "Keys of version 0.2 and what replaces them. The program prints the same hint.",
+        "",
+    ]
+    lines += ["| version 0.2 | now |", "| --- | --- |"]
+    lines += [f"| `{old}` | `{new}` |" for old, new in OLD_KEYS.items()]
+    lines += [
+        "",
+        "`scripts/rerun.py RUN` is now `python train.py --config-path RUN/.hydra hydra.run.dir=FOLDER`.",
+    ]
+    return "\n".join([*lines, ""])
 
 
 def notebook_page(name):

@@ -20,7 +20,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from seq2seq.cli.messages import check_arguments
 from seq2seq.errors import InputError
-from seq2seq.run_folder import empty, from_here, held, locked, metric_of, summary, write_json
+from seq2seq.run_folder import check_metric, empty, from_here, held, locked, metric_of, summary, write_json
 
 OBJECTS = "data", "model", "module", "optimizer", "scheduler", "trainer", "callbacks", "logger"  # by _target_
 
@@ -103,6 +103,7 @@ def run(config: DictConfig, run_dir: str | Path | None = None) -> float | None:
 
         # 2. The trainer, with callbacks and loggers.
         callbacks = [instantiate(node) for node in config.callbacks.values() if node]
+        check_metric(config.metric)
         if "tensorboard" in config.logger:  # hide what an earlier start wrote after the checkpoint
             purged = read_checkpoint(checkpoint)["global_step"] + 1 if checkpoint else 0
             OmegaConf.update(config, "logger.tensorboard.purge_step", purged, force_add=True)

@@ -58,13 +58,20 @@ def _evaluate(options: argparse.Namespace) -> None:
         precision=options.precision,
         trust_custom_code=options.trust_custom_code,
     )
+    num_unknown = [len(translator.unknown_tokens(pair.source)) for pair in pairs]
+    share = sum(num_unknown) / max(1, sum(len(pair.source.split()) for pair in pairs))
+    if share > 0.5:
+        print(
+            f"WARNING: {share:.0%} of the source words are unknown to the model: is {options.source} in the "
+            f"model's source language, and not exchanged with {options.reference}?",
+            file=sys.stderr,
+        )
     scored = score_searches(translator, pairs, search, with_interval=True)
     if options.json:
         print(json.dumps(as_metrics(scored)))
         return
     name, last = list(scored.items())[-1]
     sources, references = [pair.source for pair in pairs], [pair.target for pair in pairs]
-    num_unknown = [len(translator.unknown_tokens(source)) for source in sources]
     language = translator.target_language
     print(score_table({title: each.card for title, each in scored.items()}), end="\n\n")
     lengths = by_source_length(sources, last.texts, references, language)

@@ -1,6 +1,7 @@
 """The command ``seq2seq NAME …``, and ``python -m seq2seq``."""
 
 import argparse
+import difflib
 import importlib
 import sys
 from collections.abc import Sequence
@@ -33,7 +34,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("\n".join(f"  {name:<17} {text}" for name, (_, text) in COMMANDS.items()))
         return 0
     if given[0] not in COMMANDS:
-        print(f"error: seq2seq {given[0]}: choose one of {', '.join(COMMANDS)}", file=sys.stderr)
+        nearest = difflib.get_close_matches(given[0], COMMANDS, n=1)
+        hint = f"did you mean {nearest[0]}? " if nearest else ""
+        print(
+            f"error: seq2seq {given[0]}: there is no such command; {hint}choose one of {', '.join(COMMANDS)}",
+            file=sys.stderr,
+        )
         return 2
     module = importlib.import_module(COMMANDS[given[0]][0])
     return module.main(given[1:]) or 0

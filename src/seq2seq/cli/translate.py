@@ -41,7 +41,7 @@ def main(arguments: Sequence[str]) -> None:
     add("--max-tokens", type=int, default=4096, metavar="N", help="padded batch size at most")
     add("--buffer-size", type=int, default=2048, metavar="N", help="lines sorted by length at a time")
     add("--input", type=Path, metavar="FILE", help="translate this instead of standard input")
-    add("--output", type=Path, metavar="FILE", help="write here instead of to standard output")
+    add("-o", "--output", type=Path, metavar="FILE", help="write here instead of to standard output")
     add("--resume", action="store_true", help="go on after the lines that --output holds already")
     add("--trust-custom-code", action="store_true", help="import classes that the model folder names")
     options = parser.parse_args(list(arguments))

@@ -170,7 +170,7 @@ METRICS: dict[str, Metric] = {
     "loss": Metric("loss", None, "min", is_quick=True),
     "perplexity": Metric("perplexity", None, "min", is_quick=True),
     "accuracy": Metric("accuracy", None, is_quick=True),
-    "aer": Metric("AER", None, "min", is_quick=True, needs="alignments", logged="alignment/aer"),
+    "aer": Metric("AER", None, "min", is_quick=True, needs="alignments", logged="val_alignment/aer"),
     "bleu": Metric("BLEU", cased_bleu, is_quick=True, brief="BLEU"),
     "bleu_lowercase": Metric("BLEU, lower-cased", _lowercase_bleu, brief="lower-cased"),
     "bleu_moses": Metric(
