@@ -33,7 +33,7 @@ tensorboard: $(STAMP) ## look at all runs in the browser
 	$(BIN)/tensorboard --logdir runs --host 127.0.0.1 --samples_per_plugin images=1000 $(ARGS)
 
 .PHONY: demo
-demo: $(STAMP) ## a page that translates, demo.html, of the default run, which is trained if need be
+demo: $(STAMP) ## a page that translates, demo.html, of the default run, which is trained first if needed
 	test -e runs/baseline/default/model || $(BIN)/python train.py
 	$(BIN)/python scripts/export_page.py runs/baseline/default \
 		--sentence "The young woman doesn't like the red cars." -o demo.html
@@ -50,7 +50,7 @@ test: check ## all checks and the test suite (ARGS="--real-data=DIR" for real co
 	$(SUITE) -m "not long" $(ARGS)
 
 .PHONY: long
-long: $(STAMP) ## the long tests: kills at random moments, several processes (ARGS likewise)
+long: $(STAMP) ## the long tests: kills at random moments, several processes (ARGS as for test)
 	$(SUITE) -m long $(ARGS)
 
 .PHONY: browser

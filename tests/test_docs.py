@@ -1,8 +1,11 @@
 """What README and docs say: links lead somewhere, command lines compose, Python blocks run."""
 
 import json
+import os
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +17,10 @@ from seq2seq.train import OBJECTS
 from tests.conftest import ROOT
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+GENERATED = [  # by docs/hooks.py, when the website is built
+    *(ROOT / "docs/reference" / f"{name}.md" for name in ("keys", "commands", "old_keys")),
+    *(ROOT / "docs/tutorials" / f"{name}.md" for name in ("attention", "training", "score")),
+]
 HISTORICAL = {"claims.md", "cpu.md", "cuda.md"}  # of an earlier version, and say so
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 
@@ -29,6 +36,8 @@ def test_links_lead_to_files_and_headings(page):
         if "://" in link:
             continue
         target = (page.parent / path).resolve() if path else page
+        if target in GENERATED:
+            continue
         assert target.exists(), f"{page.name}: {link}"
         if anchor and target.suffix == ".md":
             headings = re.findall(r"^#+ (.*)", target.read_text(encoding="utf-8"), re.MULTILINE)
@@ -94,6 +103,26 @@ def test_a_notebook_runs(name, tmp_path):
 
     notebook = nbformat.read(ROOT / "notebooks" / f"{name}.ipynb", 4)
     NotebookClient(notebook, timeout=900, resources={"metadata": {"path": str(tmp_path)}}).execute()
+
+
+def test_readme_is_short_and_the_pages_have_at_most_20000_words():
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 120
+    pages = [page for page in (ROOT / "docs").rglob("*.md") if "api" not in page.parts]
+    assert sum(len(page.read_text(encoding="utf-8").split()) for page in pages) <= 20_000
+
+
+def test_the_website_is_built_without_a_warning(tmp_path):
+    pytest.importorskip("mkdocs")
+    pytest.importorskip("latex2mathml")
+    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", str(tmp_path)]
+    environment = os.environ | {"NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": str(ROOT / "src")}
+    done = subprocess.run(command, check=False, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    for page in tmp_path.rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        assert not re.search(r'(?:src|href)="(?:https?:)?//[^"]+\.(?:js|css|woff2?)"', text), page
+    assert "<math" in (tmp_path / "concepts/models.html").read_text(encoding="utf-8")
+    assert "data.batch_size" in (tmp_path / "reference/keys.html").read_text(encoding="utf-8")
 
 
 def test_notebooks_hold_no_error():

@@ -1,6 +1,5 @@
 """The folder of a run: who works in it, what it holds, and what is printed of it."""
 
-import difflib
 import json
 import os
 import shlex
@@ -108,25 +107,6 @@ def write_json(path: Path, value: Any) -> None:
     partial = path.with_name(f".{path.name}.partial")
     partial.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     os.replace(partial, path)
-
-
-def check_metric(name: str) -> None:
-    """Refuse the name of a metric that no run has.
-
-    Raises:
-        InputError: The name has no known split, search or score.
-    """
-    from seq2seq.evaluation.metrics import METRICS
-
-    split, *search, score = name.split("/")
-    known = [each for each, metric in METRICS.items() if metric.score is not None]
-    if split not in ("val", "test") or search not in ([], ["greedy"], ["beam"]) or score not in known:
-        nearest = difflib.get_close_matches(score, known, n=1)
-        hint = f"did you mean {split}/{nearest[0]}? " if nearest else ""
-        raise InputError(
-            f"metric={name}: there is no such score; {hint}write val/NAME, or val/beam/NAME for beam search, with one "
-            f"of {', '.join(known)}"
-        )
 
 
 def metric_of(metrics: dict[str, Any], name: str) -> float | None:

@@ -5,6 +5,7 @@ folder: ``.hydra/`` and ``config.yaml`` (the configuration), ``tokenizers/``, ``
 event files, ``model/`` (the exported model), ``predictions/`` and ``metrics.json``.
 """
 
+import difflib
 import logging
 import re
 import time
@@ -20,7 +21,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from seq2seq.cli.messages import check_arguments
 from seq2seq.errors import InputError
-from seq2seq.run_folder import check_metric, empty, from_here, held, locked, metric_of, summary, write_json
+from seq2seq.run_folder import empty, from_here, held, locked, metric_of, summary, write_json
 
 OBJECTS = "data", "model", "module", "optimizer", "scheduler", "trainer", "callbacks", "logger"  # by _target_
 
@@ -203,6 +204,25 @@ def run(config: DictConfig, run_dir: str | Path | None = None) -> float | None:
         write_json(run_dir / "metrics.json", metrics)
         print(summary(metrics, run_dir, [pair.source for pair in (data.test or data.validation).pairs[:3]]))
         return metric_of(metrics, config.metric)
+
+
+def check_metric(name: str) -> None:
+    """Refuse the name of a metric that no run has.
+
+    Raises:
+        InputError: The name has no known split, search or score.
+    """
+    from seq2seq.evaluation.metrics import METRICS
+
+    split, *search, score = name.split("/")
+    known = [each for each, metric in METRICS.items() if metric.score is not None]
+    if split not in ("val", "test") or search not in ([], ["greedy"], ["beam"]) or score not in known:
+        nearest = difflib.get_close_matches(score, known, n=1)
+        hint = f"did you mean {split}/{nearest[0]}? " if nearest else ""
+        raise InputError(
+            f"metric={name}: there is no such score; {hint}write val/NAME, or val/beam/NAME for beam search, with one "
+            f"of {', '.join(known)}"
+        )
 
 
 def _choose_by_size(config: DictConfig, data: Any, *, first: bool) -> None:

@@ -20,15 +20,20 @@ def main(arguments: Sequence[str]) -> None:
     parser = parser_of("evaluate", __doc__)
     add = parser.add_argument
     add("model", type=Path, nargs="+", help="a run folder, or an exported model/ folder")
-    add("--source", type=Path, required=True, metavar="FILE", help="text, plain or compressed")
+    add("--source", type=Path, required=True, metavar="FILE", help="source text, plain or compressed")
     add("--reference", type=Path, required=True, metavar="FILE", help="its translation")
     add("--device", default="cpu", help="cpu, cuda or mps (default: cpu)")
     add("--precision", default="fp32", help="fp32 or bf16 (default: fp32)")
     add("--beam-size", type=int, default=5, metavar="K", help="hypotheses; 1: greedy alone (default: 5)")
     add("--length-penalty", default="average", help="none, average or gnmt (default: average)")
     add("--alpha", type=float, default=0.6, help="exponent of the gnmt penalty (default: 0.6)")
-    add("--max-ratio", type=float, metavar="R", help="target tokens per source token, and 10 more")
-    add("--beam-threshold", type=float, metavar="NATS", help="drop what is so far below the best: faster")
+    add("--max-ratio", type=float, metavar="R", help="maximum target tokens per source token, plus 10")
+    add(
+        "--beam-threshold",
+        type=float,
+        metavar="NATS",
+        help="prune hypotheses this far below the best: faster",
+    )
     add("--json", action="store_true", help="print the scores as JSON")
     add("--trust-custom-code", action="store_true", help="import classes that the model folder names")
     options = parser.parse_args(list(arguments))

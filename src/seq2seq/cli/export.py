@@ -1,8 +1,8 @@
 """Export a model: ``seq2seq export onnx|attention|page MODEL -o FILE``
 
-onnx writes the encoder and a decoder step as ONNX graphs into a folder. attention writes the Attention tab
-with what training recorded (of a run folder), or with the translations of --input FILE, as one HTML file. page
-writes the model itself as one HTML file that translates in the browser.
+onnx writes the encoder and a decoder step as ONNX graphs into a folder. attention writes the Attention tab as one
+HTML file, with the records of a run folder or with the translations of --input FILE. page writes the model as one
+HTML file that translates in the browser.
 """
 
 import argparse

@@ -14,9 +14,9 @@ COMMANDS = {
     "align": ("seq2seq.cli.align", "align the words of two files"),
     "plot": ("seq2seq.cli.plot", "draw attention: PNG, PDF, SVG, or a GIF of its formation"),
     "probe": ("seq2seq.cli.probe", "test whether predictions depend on attention"),
-    "record-attention": ("seq2seq.cli.record_attention", "record a model's attention for TensorBoard"),
+    "record-attention": ("seq2seq.cli.record_attention", "write a model's attention for TensorBoard"),
     "export": ("seq2seq.cli.export", "ONNX, or an HTML page of attention or of the model"),
-    "data-report": ("seq2seq.cli.data_report", "print what training would read, and what is odd about it"),
+    "data-report": ("seq2seq.cli.data_report", "check a corpus before training"),
 }
 """Name -> module with a function `main`, and a line of help."""
 

@@ -97,7 +97,7 @@ OLD_KEYS = {
 
 @contextmanager
 def exit_with_one_line() -> Iterator[None]:
-    """Exit with status 2 for mistakes, 1 for failed trainings, 128 + n after signal n."""
+    """Print one line and exit: status 2 for wrong input, 1 for failed trainings, 128 + n after signal n."""
     full = os.environ.get("HYDRA_FULL_ERROR") == "1" and "SEQ2SEQ_ONE_LINE" not in os.environ
     if not full:  # Hydra then hands exceptions on in place of printing them itself
         os.environ |= {"HYDRA_FULL_ERROR": "1", "SEQ2SEQ_ONE_LINE": "1"}
@@ -128,7 +128,7 @@ def exit_with_one_line() -> Iterator[None]:
 
 
 def in_one_line(function: Callable[[DictConfig], Any], config: DictConfig) -> Any:
-    """Call a Hydra application; outside of sweeps its mistakes end the program before Hydra reports them."""
+    """Call a Hydra application; in single runs, report wrong input before Hydra does."""
     if HydraConfig.get().mode != RunMode.RUN:
         return function(config)
     with exit_with_one_line():
@@ -136,7 +136,7 @@ def in_one_line(function: Callable[[DictConfig], Any], config: DictConfig) -> An
 
 
 def message_of(error: BaseException) -> str | None:
-    """Return the line for a mistake of the user's; None if the exception is something else."""
+    """Return the message for an exception caused by wrong input; None for any other exception."""
     if isinstance(error, InputError | TrainingFailed):
         return one_line(str(error))
     if isinstance(error, InstantiationException):
@@ -246,7 +246,7 @@ def known_keys() -> list[str]:
 
 
 def check_arguments(node: Any, key: str = "") -> None:
-    """Hold every node with a `_target_` against the signature of what it names.
+    """Check every node with a `_target_` against the signature of its class or function.
 
     Args:
         node: Part of the configuration; all nodes below it are checked too.
