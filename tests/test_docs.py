@@ -84,6 +84,65 @@ def test_python_blocks_run(name, monkeypatch):
         exec(compile(block, name, "exec"), names)
 
 
+def script_lines():
+    for page in PAGES:
+        if page.name in HISTORICAL:
+            continue
+        for block in re.findall(r"```sh\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
+            for line in block.replace("\\\n", " ").splitlines():
+                found = re.match(r"python scripts/(\w+)\.py (.*)", line.split("  #")[0].strip())
+                if (
+                    found and "FOLDER" not in line and "--steps" not in line
+                ):  # GIFs: tests/program/test_commands.py
+                    yield pytest.param(*found.groups(), id=f"{page.name}:{found[1]} {found[2][:50]}")
+
+
+@pytest.fixture(scope="module")
+def desk(tiny_run, tmp_path_factory):
+    """A folder with the files and runs that the commands and blocks of the docs name."""
+    folder = tmp_path_factory.mktemp("desk")
+    english, french = ["I see it.", "The cat sleeps."], ["Je le vois.", "Le chat dort."]
+    for name, lines in {
+        "sentences.txt": english, "test.en": english, "test.fr": french, "test.de": french, "FILE": english,
+        "words.txt": ["the"], "test.pharaoh": ["0-0", "0-0 1-1"], "train.en.gz": english, "train.de.gz": french,
+    }.items():  # fmt: skip
+        (folder / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    for name in ("RUN", "RUN1", "RUN2", "RUN3", "RUN4", "BOTH", "EN_FR", "FR_EN", "runs/a", "runs/b",
+                 "runs/baseline/default", "runs/baseline/mine"):  # fmt: skip
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).symlink_to(tiny_run, target_is_directory=True)
+    (folder / "docs/images").mkdir(parents=True)
+    return folder
+
+
+@pytest.mark.parametrize(("script", "line"), list(script_lines()))
+def test_a_command_of_the_docs_runs(script, line, desk, program):
+    words = shlex.split(line)
+    stdin = desk / words[words.index("<") + 1] if "<" in words else None
+    ends = [words.index(each) for each in ("<", ">") if each in words]
+    done = program(*words[: min(ends, default=None)], cwd=desk, script=f"scripts/{script}.py", stdin=stdin)
+    assert done.status == 0, done.text
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/howto/python.md", "docs/howto/decoding.md",
+                                  "docs/howto/viewing.md", "docs/concepts/alignment.md"])  # fmt: skip
+def test_python_blocks_of_a_page_run(name, desk, monkeypatch):
+    import torch
+
+    monkeypatch.chdir(desk)
+    text = (ROOT / name).read_text(encoding="utf-8").split("## Lightning alone")[0]
+    names = {
+        "__name__": "docs", "target_states": torch.rand(1, 3, 64), "memory": torch.rand(1, 4, 64), "step": 1,
+        "source_tokens": ["a", "b", "c", "<eos>"], "target_tokens": ["x", "y", "<eos>"], "weights": torch.rand(3, 4),
+    }  # fmt: skip
+    for number, block in enumerate(re.findall(r"```python\n(.*?)```", text, re.DOTALL)):
+        fast = f'"debug=fast", "threads=1", "trainer.max_epochs=1", "name={Path(name).stem}{number}"'
+        if "cross_attentions" in block:  # tests/tensorboard_attention/test_cross_attention.py
+            continue
+        quick = block.replace('"trainer.max_epochs=1"', fast).replace("*languages,", f"*languages, {fast},")
+        exec(compile(quick, name, "exec"), names)
+
+
 def test_the_twenty_lines_of_the_docs_train(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     text = (ROOT / "docs/howto/python.md").read_text(encoding="utf-8").split("## Lightning alone")[1]
@@ -108,7 +167,8 @@ def test_a_notebook_runs(name, tmp_path):
 def test_readme_is_short_and_the_pages_have_at_most_20000_words():
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 120
     pages = [page for page in (ROOT / "docs").rglob("*.md") if "api" not in page.parts]
-    assert sum(len(page.read_text(encoding="utf-8").split()) for page in pages) <= 20_000
+    words = (re.findall(r"\S*\w\S*", page.read_text(encoding="utf-8")) for page in pages)
+    assert sum(map(len, words)) <= 20_000
 
 
 def test_the_website_is_built_without_a_warning(tmp_path):

@@ -134,8 +134,8 @@ def _described(tokenizer: Tokenizer) -> dict[str, Any]:
         model.ParseFromString(tokenizer.model.serialized_model_proto())
         kind = tokenizer.model_type
         scores = _base64(np.array([piece.score for piece in model.pieces], dtype=np.float32))
-    elif isinstance(tokenizer, WordTokenizer) and tokenizer.rules != "moses":
-        kind = tokenizer.rules
+    elif type(tokenizer) is WordTokenizer and tokenizer.arguments.get("rules", "word") != "moses":
+        kind = tokenizer.arguments.get("rules", "word")
     elif type(tokenizer) in kinds:
         kind = kinds[type(tokenizer)]
     else:

@@ -225,7 +225,10 @@ class TranslationModule(pl.LightningModule):
             settings = {"interval": "epoch", "frequency": frequency, "monitor": "val/loss"}
         else:
             settings = {"interval": "step"}
-        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": scheduler, **settings}}
+        return {
+            "optimizer": optimizer,
+            "lr_scheduler": {"scheduler": scheduler, "name": "train/lr", **settings},
+        }
 
     def total_steps(self) -> int:
         """Return the optimizer steps of the whole training.
@@ -335,4 +338,7 @@ class TranslationModule(pl.LightningModule):
         if aligned.num_sure:
             values |= {f"{prefix}_alignment/{name}": value for name, value in aligned.metrics().items()}
             values[f"{prefix}_alignment/least_aer"] = least.error_rate
+        values["step"] = float(
+            self.trainer.global_step
+        )  # else Lightning adds `epoch`, the first plot of TensorBoard
         self.log_dict(values)
