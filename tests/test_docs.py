@@ -141,6 +141,8 @@ def test_python_blocks_of_a_page_run(name, desk, monkeypatch):
             continue
         quick = block.replace('"trainer.max_epochs=1"', fast).replace("*languages,", f"*languages, {fast},")
         exec(compile(quick, name, "exec"), names)
+    if "writer" in names:  # its thread writes into this folder
+        names["writer"].close()
 
 
 def test_the_twenty_lines_of_the_docs_train(tmp_path, monkeypatch):

@@ -164,7 +164,7 @@ def message_of(error: BaseException) -> str | None:
             hint = f"did you mean {nearest[0]}? " if nearest else ""
             of_own = {"attention": "model.decoder.attention.score", "tokenizer": "data.tokenizer", "data": "data",
                       "encoder": "model.encoder", "decoder": "model.decoder"}  # fmt: skip
-            own = f"; a class of your own: {of_own[choice[1]]}._target_=…" if choice[1] in of_own else ""
+            own = f"; your own class: {of_own[choice[1]]}._target_=…" if choice[1] in of_own else ""
             return f"{choice[1]}={choice[2]}: there is no such choice; {hint}choose one of {', '.join(options)}{own}"
         if missing := re.search(r"Missing mandatory value: (\S+)", str(error)):
             return f"{missing[1]} is needed: give {missing[1]}=…"
