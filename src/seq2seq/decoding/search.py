@@ -606,7 +606,7 @@ class Search:
             if self.beam_size < 1:
                 raise ValueError(f"beam size {self.beam_size}: give 1 (greedy search) or more")
             raise ValueError(
-                f"{self.num_best} best hypotheses of a beam of {self.beam_size}: give a number from 1 to {self.beam_size}"
+                f"{self.num_best} best of a beam of {self.beam_size}: give 1 to {self.beam_size}"
             )
         if self.prune is not None and not 0 < self.prune < math.inf:
             raise ValueError(f"what is pruned is more than 0 nats below the best, not {self.prune}")
