@@ -248,5 +248,5 @@ def device_named(name: str) -> torch.device:
         return torch.empty(0, device=name).device
     except (RuntimeError, AssertionError) as error:
         raise InputError(
-            f"--device {name}: PyTorch finds no such device on this machine; choose --device cpu"
+            f"device {name!r} is not here: PyTorch finds no such device on this machine; choose cpu"
         ) from error
