@@ -200,6 +200,7 @@ def notebook_page(name):
         if cell_of_notebook["cell_type"] == "markdown":
             source = re.sub(r"\[!\[Open in Colab\].*\n*", "", source)
             source = re.sub(r"\]\(\.\./(?!docs/)", "](../../", source)
+            source = re.sub(r"(?m)^(#.*)\$\\sqrt (\w)\$", r"\1√\2", source)  # no formulas in the contents
             parts.append(source.replace("](../docs/", "](../").replace(".ipynb)", ".md)"))
             continue
         parts.append(f"```python\n{source}\n```")
