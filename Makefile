@@ -33,10 +33,8 @@ tensorboard: $(STAMP) ## look at all runs in the browser
 	$(BIN)/tensorboard --logdir runs --host 127.0.0.1 --samples_per_plugin images=1000 $(ARGS)
 
 .PHONY: demo
-demo: $(STAMP) ## a page that translates, demo.html, of the default run, which is trained first if needed
-	test -e runs/baseline/default/model || $(BIN)/python train.py
-	$(BIN)/python scripts/export_page.py runs/baseline/default \
-		--sentence "The young woman doesn't like the red cars." -o demo.html
+demo: $(STAMP) ## translate, draw attention, and write the interactive page demo.html
+	$(BIN)/seq2seq demo $(ARGS)
 
 .PHONY: check
 check: $(STAMP) ## format check and lint

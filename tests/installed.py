@@ -47,6 +47,15 @@ def try_archive(archive: Path, folder: Path) -> None:
     assert "did you mean seed?" in do("seq2seq train seeed=1", status=2)
     assert "attention: additive" in do("seq2seq train --help")
 
+    (here / "one.txt").write_text("The red cat sees it.\n")
+    assert do("seq2seq translate grammar-en-fr --input one.txt") == "Le chat rouge le voit.\n"
+    do("seq2seq show grammar-en-fr", "The red cat sees it.")
+    do("seq2seq demo")
+    for name in ("attention.html", "demo.html", "demo.png"):
+        assert (here / name).exists(), name
+    typed = "from pathlib import Path; import seq2seq; print((Path(seq2seq.__file__).parent / 'py.typed').exists())"
+    assert do("python -c", typed) == "True\n"
+
     tiny = [*TINY, "device=cpu"]
     said = do("seq2seq train", *tiny)
     run = "runs/baseline/debug_fast"

@@ -8,12 +8,12 @@ from pathlib import Path
 SOURCE = Path(__file__).parents[1] / "src"
 LEVELS = [
     {"errors"},
-    {"sizes", "run_folder"},
+    {"sizes", "run_folder", "shipped"},
     {"attention", "data"},
     {"models", "evaluation"},
     {"export"},
     {"decoding", "visualization"},
-    {"training"},
+    {"training", "publish", "serving"},
     {"train"},
     {"cli"},
 ]

@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from hydra import compose, initialize_config_dir
@@ -13,6 +14,7 @@ from omegaconf import OmegaConf
 
 from seq2seq.cli.messages import CONF, message_of
 from seq2seq.errors import InputError
+from seq2seq.shipped import SHIPPED, model_path
 from seq2seq.train import run
 
 
@@ -20,12 +22,12 @@ class Run:
     """A finished run, or a model folder: its scores and its model.
 
     Args:
-        folder: Of the run or of the model.
+        folder: Of the run or of the model, or the name of a model that comes along.
         trust_custom_code: Import the classes that the model names and that are not this program's.
     """
 
     def __init__(self, folder: str | Path, *, trust_custom_code: bool = False) -> None:
-        self.folder, self.trust_custom_code = Path(folder).absolute(), trust_custom_code
+        self.folder, self.trust_custom_code = model_path(folder).absolute(), trust_custom_code
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self.folder)!r})"
@@ -63,9 +65,88 @@ class Run:
         weights = found.weights if found.heads is None else found.heads
         return show(weights, found.source_tokens, found.target_tokens, score=found.score)
 
+    def page(self, sentence: str = "", *, height: int = 900) -> Any:
+        """Return the page that translates, as a notebook shows it: type, choose other words, set the attention.
+
+        Args:
+            sentence: What it translates first.
+            height: Of its frame [pixels].
+
+        Raises:
+            InputError: The model is one that the page does not compute.
+        """
+        from seq2seq.export.translating_page import export_page
+        from tensorboard_attention.html import Framed
+
+        return Framed(export_page(self.folder, sentence), height=height)
+
+    def save_pretrained(self, folder: str | Path, *, precision: str = "bf16") -> Path:
+        """Write the model of a finished run with a model card, see `seq2seq.publish.save_pretrained`."""
+        from seq2seq.publish import save_pretrained
+
+        return save_pretrained(self.folder, folder, precision=precision)
+
+    def push_to_hub(self, repo_id: str, *, precision: str = "bf16", **options: Any) -> str:
+        """Upload the model to the Hugging Face Hub; return the address of the commit.
+
+        A run is uploaded as `save_pretrained` writes it, a model folder as it is.
+
+        Args:
+            repo_id: ``owner/name``; made if it does not exist.
+            precision: Of the weights of a run: ``fp32``, ``bf16`` or ``int8``.
+            **options: Those of ``huggingface_hub.HfApi.upload_folder``, such as ``token`` or ``commit_message``.
+
+        Raises:
+            InputError: The package huggingface_hub is missing.
+        """
+        api = _hub().HfApi(token=options.pop("token", None))
+        api.create_repo(repo_id, exist_ok=True, private=options.pop("private", None))
+        with TemporaryDirectory() as folder:
+            path = self.folder
+            if (self.folder / "metrics.json").is_file():
+                path = self.save_pretrained(Path(folder) / repo_id.rpartition("/")[2], precision=precision)
+            return str(api.upload_folder(repo_id=repo_id, folder_path=path, **options))
+
+    @classmethod
+    def from_pretrained(cls, name: str, *, trust_custom_code: bool = False, **options: Any) -> "Run":
+        """Open a model folder, a model that comes along, or a model of the Hugging Face Hub, which is fetched.
+
+        Args:
+            name: Folder, name, or ``owner/name`` on the Hub.
+            trust_custom_code: Import the classes that the model names and that are not this program's.
+            **options: Those of ``huggingface_hub.snapshot_download``, such as ``revision`` or ``cache_dir``.
+
+        Raises:
+            InputError: There is no such model, it cannot be fetched, or the package huggingface_hub is missing.
+        """
+        if not model_path(name).is_dir():
+            hub = _hub()
+            patterns = ["*.json", "*.safetensors", "*.model", "README.md"]
+            try:
+                name = hub.snapshot_download(name, allow_patterns=patterns, **options)
+            except (
+                hub.errors.HfHubHTTPError,
+                hub.errors.LocalEntryNotFoundError,
+                OSError,
+                ValueError,
+            ) as error:
+                raise InputError(
+                    f"{name}: there is no such folder, and the Hub says: {error!s:.200}"
+                ) from error
+        return load(name, trust_custom_code=trust_custom_code)
+
+
+def _hub() -> Any:
+    try:
+        import huggingface_hub
+        import huggingface_hub.errors
+    except ImportError as error:
+        raise InputError("the package huggingface_hub is missing: pip install huggingface_hub") from error
+    return huggingface_hub
+
 
 def load(folder: str | Path, *, trust_custom_code: bool = False) -> Run:
-    """Open a finished run or a model folder; `trust_custom_code` imports classes of yours that it names.
+    """Open a finished run, a model folder or a model that comes along; `trust_custom_code` imports classes of yours.
 
     Raises:
         InputError: The folder does not exist or holds no model.
@@ -74,7 +155,9 @@ def load(folder: str | Path, *, trust_custom_code: bool = False) -> Run:
     if not found.folder.is_dir():
         raise InputError(f"{folder}: there is no such folder; give a run folder or a model folder")
     if not ((found.folder / "config.json").is_file() or (found.folder / "model" / "config.json").is_file()):
-        raise InputError(f"{folder} holds no model: give a run folder or a model folder")
+        raise InputError(
+            f"{folder} holds no model: give a run folder, a model folder, or one of {', '.join(SHIPPED)}"
+        )
     return found
 
 

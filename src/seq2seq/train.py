@@ -11,6 +11,7 @@ import re
 import time
 import warnings
 import zlib
+from collections.abc import Collection
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from seq2seq.cli.messages import check_arguments
 from seq2seq.errors import InputError
+from seq2seq.publish import commit_of_program
 from seq2seq.run_folder import empty, from_here, held, locked, metric_of, summary, write_json
 
 OBJECTS = "data", "model", "module", "optimizer", "scheduler", "trainer", "callbacks", "logger"  # by _target_
@@ -104,7 +106,7 @@ def run(config: DictConfig, run_dir: str | Path | None = None) -> float | None:
 
         # 2. The trainer, with callbacks and loggers.
         callbacks = [instantiate(node) for node in config.callbacks.values() if node]
-        check_metric(config.metric)
+        check_metric(config.metric, config.module.get("metrics") or ())
         if "tensorboard" in config.logger:  # hide what an earlier start wrote after the checkpoint
             purged = read_checkpoint(checkpoint)["global_step"] + 1 if checkpoint else 0
             OmegaConf.update(config, "logger.tensorboard.purge_step", purged, force_add=True)
@@ -178,7 +180,7 @@ def run(config: DictConfig, run_dir: str | Path | None = None) -> float | None:
         for split, encoded in (("val", data.validation), ("test", data.test)):
             if encoded is None:
                 continue
-            scored = score_searches(translator, encoded.pairs, search)
+            scored = score_searches(translator, encoded.pairs, search, metrics=module.metrics)
             metrics[split] = as_metrics(scored)
             texts = {"source": [pair.source for pair in encoded.pairs],
                      "reference": [pair.target for pair in encoded.pairs]}  # fmt: skip
@@ -193,6 +195,7 @@ def run(config: DictConfig, run_dir: str | Path | None = None) -> float | None:
             "parameters": sum(each.numel() for each in module.model.parameters()),
             "epochs": trainer.current_epoch,
             "steps": trainer.global_step,
+            "commit": commit_of_program(),
             "finished": True,
         }
         final = {f"{split}/{name}": value for split in ("val", "test")
@@ -206,8 +209,12 @@ def run(config: DictConfig, run_dir: str | Path | None = None) -> float | None:
         return metric_of(metrics, config.metric)
 
 
-def check_metric(name: str) -> None:
+def check_metric(name: str, own: Collection[str] = ()) -> None:
     """Refuse the name of a metric that no run has.
+
+    Args:
+        name: Such as ``val/bleu``.
+        own: Names of the user's own scores.
 
     Raises:
         InputError: The name has no known split, search or score.
@@ -215,7 +222,7 @@ def check_metric(name: str) -> None:
     from seq2seq.evaluation.metrics import METRICS
 
     split, *search, score = name.split("/")
-    known = [each for each, metric in METRICS.items() if metric.score is not None]
+    known = [*(each for each, metric in METRICS.items() if metric.score is not None), *own]
     if split not in ("val", "test") or search not in ([], ["greedy"], ["beam"]) or score not in known:
         nearest = difflib.get_close_matches(score, known, n=1)
         hint = f"did you mean {split}/{nearest[0]}? " if nearest else ""

@@ -32,6 +32,16 @@ def record_page(record: AttentionRecord, *, kind: str, title: str) -> str:
     return page({"index": {"runs": [run], "problems": [], **colours()}, "views": [view]}, title=title)
 
 
+class Framed:
+    """A page that a notebook shows in a frame of so many pixels."""
+
+    def __init__(self, page: str, *, height: int) -> None:
+        self.page, self.height = page, height
+
+    def _repr_html_(self) -> str:
+        return framed(self.page, height=self.height)
+
+
 class Shown:
     """Attention that a notebook shows in a frame which needs no network."""
 

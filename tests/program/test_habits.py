@@ -7,6 +7,7 @@ import sys
 
 import pytest
 import torch
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from tests.conftest import ROOT, TINY
 
@@ -33,17 +34,6 @@ def finished(here, name="debug_fast", experiment="baseline"):
 @pytest.mark.parametrize(
     "overrides",
     [
-        ["model.decoder.attention.score._target_=mine.Cosine", "~model.decoder.attention.score.hidden_size"],
-        [
-            "model.encoder._target_=mine.Convolution",
-            *(f"~model.encoder.{key}" for key in ("num_layers", "bidirectional", "dropout", "variational_dropout")),
-        ],
-        [
-            "model.decoder._target_=mine.OneCell",
-            "model.tie_embeddings=none",
-            *(f"~model.decoder.{key}" for key in ("num_layers", "dropout", "variational_dropout", "cell", "readout_size",
-                                                  "initial_state", "query_with_embedding")),
-        ],
         ["optimizer=adamw", "+optimizer.betas=[0.9,0.98]"],
         ["optimizer=sgd"],
         ["scheduler._target_=mine.halving", "~scheduler.warmup_steps", "~scheduler.final_fraction"],
@@ -76,6 +66,44 @@ def test_a_choice_of_the_users_trains(here, program, overrides):
     assert finished(here)["val"]["greedy"]["num_sentences"] > 0
     if "mine.Shout" in str(overrides):
         assert "HEARD" in done.text
+
+
+OWN = {
+    "score": ["model.decoder.attention.score._target_=mine.Cosine", "~model.decoder.attention.score.hidden_size"],
+    "encoder": [
+        "model.encoder._target_=mine.Convolution",
+        *(f"~model.encoder.{key}" for key in ("num_layers", "bidirectional", "dropout", "variational_dropout")),
+    ],
+    "decoder": [
+        "model.decoder._target_=mine.OneCell",
+        "model.tie_embeddings=none",
+        *(f"~model.decoder.{key}" for key in ("num_layers", "dropout", "variational_dropout", "cell", "readout_size",
+                                              "initial_state", "query_with_embedding")),
+    ],
+}  # fmt: skip
+METRIC = ["+module.metrics.shorter._target_=mine.shorter", "+module.metrics.shorter._partial_=true"]
+
+
+@pytest.mark.parametrize("part", OWN)
+def test_a_part_of_the_users_trains_is_seen_searches_and_is_exported(here, program, part):
+    program(*TINY, *METRIC, *OWN[part], "callbacks.checkpoint.monitor=val/shorter", cwd=here, check=0)
+    run = here / "runs/baseline/debug_fast"
+    assert 0 <= finished(here)["test"]["beam"]["shorter"] <= 100
+    events = EventAccumulator(str(run), size_guidance={"images": 0}).Reload()
+    assert any("attention" in tag for tag in events.Tags()["images"])
+    assert "val/shorter" in events.Tags()["scalars"]
+    (here / "text.en").write_text("I see it.\n")
+    command = [str(run), "--input", "text.en", "--beam-size", "3"]
+    refused = program(*command, script="scripts/translate.py", cwd=here)
+    assert refused.status == 2
+    assert "trust" in refused.text
+    found = program(*command, "--trust-custom-code", script="scripts/translate.py", cwd=here, check=0)
+    assert found.text.strip()
+    pytest.importorskip("onnx")
+    program(
+        str(run), "--trust-custom-code", "-o", "graphs", script="scripts/export_onnx.py", cwd=here, check=0
+    )
+    assert len(list((here / "graphs").glob("*.onnx"))) == 2
 
 
 def test_a_transformer_encoder_trains_in_place_of_a_recurrent_one(here, program):

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from seq2seq.cli.main import parser_of
+from seq2seq.cli.main import MODEL_HELP, parser_of
 from seq2seq.cli.messages import exit_with_one_line
 from seq2seq.data.text import SentencePair, read_parallel
 from seq2seq.errors import InputError
@@ -30,6 +30,7 @@ from seq2seq.evaluation.alignment import (
     threshold_links,
 )
 from seq2seq.evaluation.pharaoh import format_links, read_pharaoh, require_within
+from seq2seq.shipped import model_path
 
 if TYPE_CHECKING:
     from seq2seq.decoding.aligner import WordAttention
@@ -41,11 +42,11 @@ def main(arguments: Sequence[str]) -> None:
     """Print the alignment of two files."""
     parser = parser_of("align", __doc__)
     add = parser.add_argument
-    add("model", type=Path, help="a run folder, or an exported model/ folder")
+    add("model", type=model_path, help=MODEL_HELP)
     add("--source", type=Path, required=True, help="text, plain or compressed")
     add("--target", type=Path, required=True, help="its translation")
     add("--gold", type=Path, help="links in Pharaoh format; possible ones as i?j")
-    add("--reverse", type=Path, metavar="MODEL", help="a model of the other direction")
+    add("--reverse", type=model_path, metavar="MODEL", help="a model of the other direction")
     add(
         "--method",
         choices=METHODS,

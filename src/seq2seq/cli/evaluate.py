@@ -10,16 +10,17 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from seq2seq.cli.main import parser_of
+from seq2seq.cli.main import MODEL_HELP, parser_of
 from seq2seq.cli.messages import exit_with_one_line
 from seq2seq.data.text import read_parallel
+from seq2seq.shipped import model_path
 
 
 def main(arguments: Sequence[str]) -> None:
     """Translate the source file and score the translations."""
     parser = parser_of("evaluate", __doc__)
     add = parser.add_argument
-    add("model", type=Path, nargs="+", help="a run folder, or an exported model/ folder")
+    add("model", type=model_path, nargs="+", help=MODEL_HELP)
     add("--source", type=Path, required=True, metavar="FILE", help="source text, plain or compressed")
     add("--reference", type=Path, required=True, metavar="FILE", help="its translation")
     add("--device", default="cpu", help="cpu, cuda or mps (default: cpu)")

@@ -1,8 +1,9 @@
-"""Export a model: ``seq2seq export onnx|attention|page MODEL -o FILE``
+"""Export a model: ``seq2seq export onnx|attention|page|model MODEL -o FILE``
 
 onnx writes the encoder and a decoder step as ONNX graphs into a folder. attention writes the Attention tab as one
 HTML file, with the records of a run folder or with the translations of --input FILE. page writes the model as one
-HTML file that translates in the browser.
+HTML file that translates in the browser. model writes the model of a finished run as a model folder with rounded
+weights and a model card, whose scores are those of the rounded weights.
 """
 
 import argparse
@@ -11,22 +12,26 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from seq2seq.cli.main import check_output, parser_of
+from seq2seq.cli.main import MODEL_HELP, check_output, parser_of
 from seq2seq.cli.messages import exit_with_one_line
 from seq2seq.errors import InputError
+from seq2seq.shipped import model_path
 
 
 def main(arguments: Sequence[str]) -> None:
     """Write the export."""
     parser = parser_of("export", __doc__)
     add = parser.add_argument
-    add("what", choices=("onnx", "attention", "page"))
-    add("model", type=Path, help="a run folder, or an exported model/ folder")
+    add("what", choices=("onnx", "attention", "page", "model"))
+    add("model", type=model_path, help=MODEL_HELP)
     add("-o", "--output", type=Path, required=True, metavar="FILE", help="file or folder to write")
     add("--input", type=Path, metavar="FILE", help="attention: translate the lines of a file")
     add("--target", type=Path, metavar="FILE", help="attention: translations of --input, to be forced")
     add("--beam-size", type=int, default=5, metavar="K", help="attention: hypotheses (default: 5)")
     add("--sentence", default="", help="page: what it translates when it is opened")
+    add("--trust-custom-code", action="store_true", help="onnx: import classes that the model folder names")
+    add("--precision", default="bf16", help="model: of the weights: fp32, bf16 or int8 (default: bf16)")
+    add("--commit", help="model: of the program that trained it (default: what the run says)")
     options = parser.parse_args(list(arguments))
     with exit_with_one_line():
         _export(options)
@@ -37,8 +42,15 @@ def _export(options: argparse.Namespace) -> None:
     if options.what == "onnx":
         from seq2seq.export.onnx import export_onnx
 
-        for path in export_onnx(options.model, options.output):
+        for path in export_onnx(options.model, options.output, trust_custom_code=options.trust_custom_code):
             print(path)
+        return
+    if options.what == "model":
+        from seq2seq.publish import save_pretrained
+
+        print(
+            save_pretrained(options.model, options.output, precision=options.precision, commit=options.commit)
+        )
         return
     if options.what == "page":
         from seq2seq.export.translating_page import export_page

@@ -10,15 +10,22 @@ from pathlib import Path
 COMMANDS = {
     "train": ("seq2seq.cli.train", "train a model: keys and groups of the configuration"),
     "translate": ("seq2seq.cli.translate", "translate lines"),
+    "show": ("seq2seq.cli.show", "translate a sentence and show its attention on a page"),
+    "demo": ("seq2seq.cli.demo", "try a model that comes along"),
+    "serve": ("seq2seq.cli.serve", "answer requests over HTTP, with the page that translates"),
     "evaluate": ("seq2seq.cli.evaluate", "score a model on a test set"),
     "align": ("seq2seq.cli.align", "align the words of two files"),
     "plot": ("seq2seq.cli.plot", "draw attention: PNG, PDF, SVG, or a GIF of its formation"),
     "probe": ("seq2seq.cli.probe", "test whether predictions depend on attention"),
     "record-attention": ("seq2seq.cli.record_attention", "write a model's attention for TensorBoard"),
-    "export": ("seq2seq.cli.export", "ONNX, or an HTML page of attention or of the model"),
+    "export": ("seq2seq.cli.export", "ONNX, an HTML page of attention or of the model, a model folder"),
     "data-report": ("seq2seq.cli.data_report", "check a corpus before training"),
+    "completion": ("seq2seq.cli.completion", "print the completion of bash or zsh"),
 }
 """Name -> module with a function `main`, and a line of help."""
+
+
+MODEL_HELP = "a run folder, a model folder, or the name of a model that comes along"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -10,15 +10,16 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from seq2seq.cli.main import check_output, parser_of
+from seq2seq.cli.main import MODEL_HELP, check_output, parser_of
 from seq2seq.cli.messages import exit_with_one_line
 from seq2seq.errors import InputError
+from seq2seq.shipped import model_path
 
 
 def main(arguments: Sequence[str]) -> None:
     """Draw sentences."""
     parser = parser_of("plot", __doc__)
-    parser.add_argument("model", type=Path, help="a run folder, or an exported model/ folder")
+    parser.add_argument("model", type=model_path, help=MODEL_HELP)
     drawn = parser.add_mutually_exclusive_group(required=True)
     drawn.add_argument("--sentence", action="append", help="a source sentence; can be given several times")
     drawn.add_argument(

@@ -11,17 +11,18 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from seq2seq.cli.main import parser_of
+from seq2seq.cli.main import MODEL_HELP, parser_of
 from seq2seq.cli.messages import exit_with_one_line
 from seq2seq.data.text import read_lines
 from seq2seq.errors import InputError
+from seq2seq.shipped import model_path
 
 
 def main(arguments: Sequence[str]) -> None:
     """Print a table."""
     parser = parser_of("probe", __doc__)
     add = parser.add_argument
-    add("model", type=Path, help="a run folder, or an exported model/ folder")
+    add("model", type=model_path, help=MODEL_HELP)
     add("--source", type=Path, metavar="FILE", help="text (default: the run's test split)")
     add(
         "--sentences",

@@ -8,17 +8,18 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from seq2seq.cli.main import parser_of
+from seq2seq.cli.main import MODEL_HELP, parser_of
 from seq2seq.cli.messages import exit_with_one_line
 from seq2seq.data.text import SentencePair, read_lines, read_parallel
 from seq2seq.errors import InputError
+from seq2seq.shipped import model_path
 
 
 def main(arguments: Sequence[str]) -> None:
     """Write event files."""
     parser = parser_of("record-attention", __doc__)
     add = parser.add_argument
-    add("model", type=Path, help="a run folder, or an exported model/ folder")
+    add("model", type=model_path, help=MODEL_HELP)
     add("--input", type=Path, required=True, metavar="FILE", help="sentences, one a line")
     add("--target", type=Path, metavar="FILE", help="their translations")
     add("--logdir", type=Path, required=True, metavar="DIR", help="folder of the event file")

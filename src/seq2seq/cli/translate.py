@@ -10,18 +10,19 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from seq2seq.cli.main import check_output, parser_of
+from seq2seq.cli.main import MODEL_HELP, check_output, parser_of
 from seq2seq.cli.messages import exit_with_one_line
 from seq2seq.data.text import read_lines, stream_lines
 from seq2seq.errors import InputError
+from seq2seq.shipped import model_path
 
 
 def main(arguments: Sequence[str]) -> None:
     """Translate standard input or a file."""
     parser = parser_of("translate", __doc__)
     add = parser.add_argument
-    add("model", type=Path, help="a run folder, or an exported model/ folder")
-    add("--ensemble", type=Path, nargs="+", default=[], metavar="MODEL", help="average with these")
+    add("model", type=model_path, help=MODEL_HELP)
+    add("--ensemble", type=model_path, nargs="+", default=[], metavar="MODEL", help="average with these")
     add("--beam-size", type=int, default=5, metavar="K", help="hypotheses; 1: greedy (default: 5)")
     add(
         "--n-best",

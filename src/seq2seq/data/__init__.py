@@ -1,17 +1,12 @@
-"""Reading sentence pairs, tokenizers, and batches with masks."""
+"""Reading sentence pairs, tokenizers, and batches with masks.
+
+Corpora are Lightning data modules: they are imported when they are used, so that translating loads without Lightning.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from seq2seq.data.batch import Batch, EncodedSplit, SourceBatch
-from seq2seq.data.corpora import (
-    GrammarCorpus,
-    HuggingFaceCorpus,
-    Multi30k,
-    PairsCorpus,
-    ParallelText,
-    TabSeparatedText,
-    TaskCorpus,
-)
-from seq2seq.data.datamodule import TranslationDataModule
-from seq2seq.data.large import LargeText
 from seq2seq.data.text import SentencePair, Splits
 from seq2seq.data.tokenizers import (
     CharacterTokenizer,
@@ -22,9 +17,29 @@ from seq2seq.data.tokenizers import (
     WordTokenizer,
 )
 
+if TYPE_CHECKING:
+    from seq2seq.data.corpora import (
+        GrammarCorpus,
+        HuggingFaceCorpus,
+        Multi30k,
+        PairsCorpus,
+        ParallelText,
+        TabSeparatedText,
+        TaskCorpus,
+    )
+    from seq2seq.data.datamodule import TranslationDataModule
+    from seq2seq.data.large import LargeText
+
 __all__ = [
     "Batch", "CharacterTokenizer", "EncodedSplit", "GrammarCorpus", "HuggingFaceCorpus",
     "HuggingFaceTokenizer", "LargeText", "Multi30k", "PairsCorpus", "ParallelText", "SentencePair",
     "SentencePieceTokenizer", "SourceBatch", "Splits", "TabSeparatedText", "TaskCorpus", "Tokenizer",
     "TranslationDataModule", "WhitespaceTokenizer", "WordTokenizer",
 ]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    modules = {"TranslationDataModule": "datamodule", "LargeText": "large"}
+    return getattr(import_module(f"{__name__}.{modules.get(name, 'corpora')}"), name)

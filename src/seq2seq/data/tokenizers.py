@@ -20,8 +20,6 @@ from random import Random
 from typing import Any
 
 import sentencepiece
-from torchtext.data.utils import get_tokenizer
-from torchtext.vocab import Vocab
 
 from seq2seq.data.text import join_basic_english, join_words, split_words
 from seq2seq.data.vocabulary import (
@@ -57,6 +55,8 @@ class Tokenizer(ABC):
         vocabulary: The tokens by id, the special ones first.
         arguments: What the constructor was called with.
     """
+
+    arguments: dict[str, Any]
 
     def __new__(cls, **arguments: Any) -> "Tokenizer":
         """Keep the constructor's arguments for `save`."""
@@ -104,6 +104,8 @@ class Tokenizer(ABC):
 
     def fit(self, texts: Iterable[str]) -> None:
         """Make the vocabulary: the most frequent tokens of some sentences."""
+        from torchtext.vocab import Vocab
+
         counts = Counter(token for text in texts for token in self.tokens(text))
         size = None if self.max_vocab_size is None else self.max_vocab_size - len(SPECIALS)
         made = Vocab(counts, max_size=size, min_freq=self.min_frequency, specials=list(SPECIALS))
@@ -255,6 +257,8 @@ class WordTokenizer(Tokenizer):
                     f"data.tokenizer: basic_english splits English only, not {self.language}: choose "
                     "rules=word or rules=moses for this language"
                 )
+            from torchtext.data.utils import get_tokenizer
+
             self._split, self._join = get_tokenizer("basic_english"), join_basic_english
         elif rules == "moses":
             from sacremoses import MosesDetokenizer, MosesTokenizer

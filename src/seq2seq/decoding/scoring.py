@@ -1,6 +1,6 @@
 """Translate a test set and score it, greedily and by beam search: for training and the scripts."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,6 +8,7 @@ from seq2seq.data.text import SentencePair
 from seq2seq.decoding.search import GREEDY, Search
 from seq2seq.decoding.translation import Translation
 from seq2seq.decoding.translator import Translator
+from seq2seq.evaluation.metrics import Scorer
 from seq2seq.evaluation.score_card import ScoreCard, score_card
 
 
@@ -30,6 +31,7 @@ def score_searches(
     search: Search,
     *,
     with_interval: bool = False,
+    metrics: Mapping[str, Scorer] | None = None,
 ) -> dict[str, Scored]:
     """Score greedy translations, and those of `search` where it is another search.
 
@@ -38,6 +40,7 @@ def score_searches(
         pairs: the test set.
         search: the other search.
         with_interval: see `score_card`.
+        metrics: see `score_card`.
 
     Returns:
         By name: ``greedy``, then for example ``beam 5``.
@@ -50,7 +53,7 @@ def score_searches(
     for name, each in searches.items():
         found = translator.translate(sources, search=each)
         texts, language = [translation.text for translation in found], translator.target_language
-        card = score_card(texts, references, language=language, with_interval=with_interval)
+        card = score_card(texts, references, language=language, with_interval=with_interval, metrics=metrics)
         scored[name] = Scored(found, card)
     return scored
 

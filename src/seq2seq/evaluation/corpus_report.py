@@ -4,16 +4,19 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from seq2seq.data.batch import EncodedSplit
 from seq2seq.data.batching import Order
-from seq2seq.data.datamodule import TranslationDataModule
 from seq2seq.data.text import SentencePair, normalize
 from seq2seq.data.tokenizers import Tokenizer
 from seq2seq.data.vocabulary import UNKNOWN_ID
+
+if TYPE_CHECKING:  # it imports Lightning
+    from seq2seq.data.datamodule import TranslationDataModule
 
 Splits = Mapping[str, EncodedSplit]
 
@@ -30,20 +33,20 @@ EXAMPLES, MOST_COMMON, WIDTH = 3, 8, 60
 """Numbers shown: pairs or batches, tokens or characters of each kind, characters of a sentence."""
 
 
-def corpus_summary(data: TranslationDataModule) -> str:
+def corpus_summary(data: "TranslationDataModule") -> str:
     """Return a table of the splits and a line on the vocabularies, of a corpus that is set up."""
     joint = "one for both" if data.joint_vocabulary else "source and target"
     sizes = f"{data.source_tokenizer.vocab_size:,} / {data.target_tokenizer.vocab_size:,} tokens"
     return f"{table(_splits(data))}\nvocabulary  {sizes} ({joint})"
 
 
-def corpus_report(data: TranslationDataModule) -> str:
+def corpus_report(data: "TranslationDataModule") -> str:
     """Return the report: lengths, unknown tokens, repetition, overlap, unusual characters, batches."""
     tokenizers, order = (data.source_tokenizer, data.target_tokenizer), data.train_dataloader().order(0)
     return inspection_report(_splits(data), tokenizers=tokenizers, order=order)
 
 
-def _splits(data: TranslationDataModule) -> Splits:
+def _splits(data: "TranslationDataModule") -> Splits:
     splits = {"train": data.train, "validation": data.validation, "test": data.test}
     return {name: split for name, split in splits.items() if split is not None}
 

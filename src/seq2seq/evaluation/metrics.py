@@ -1,10 +1,10 @@
-"""The metrics, as entries of `METRICS`.
+"""Scores of translations against references.
 
-Your own metric: ``METRICS["mine"] = Metric("title", function)``.
+Your own metric is a function like `Scorer`, named by `_target_` in ``module.metrics``.
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, Literal, Protocol, get_args
@@ -187,7 +187,12 @@ METRICS: dict[str, Metric] = {
 
 
 def scores_of(
-    hypotheses: Texts, references: Texts, language: str, *, only_quick: bool = False
+    hypotheses: Texts,
+    references: Texts,
+    language: str,
+    *,
+    only_quick: bool = False,
+    others: Mapping[str, Scorer] | None = None,
 ) -> dict[str, float]:
     """Return the scores of translations by name, those that their language allows.
 
@@ -196,16 +201,21 @@ def scores_of(
         references: One for each.
         language: Code of their language.
         only_quick: Compute only the metrics of every validation.
+        others: Further scores by name.
 
     Raises:
         ValueError: There are none, or their numbers differ.
     """
     require_pairs(hypotheses, references)
     is_spaced = base_language(language) not in UNSPACED
-    return {
-        name: each.score(hypotheses, references, language)
+    scorers = {
+        name: each.score
         for name, each in METRICS.items()
         if each.score is not None
         and (each.is_quick or not only_quick)
         and (is_spaced or each.needs != "spaces")
+    }
+    return {
+        name: float(score(hypotheses, references, language))
+        for name, score in {**scorers, **(others or {})}.items()
     }

@@ -6,7 +6,7 @@ from typing import Any
 
 from seq2seq.evaluation.bleu import bleu_metric
 from seq2seq.evaluation.bleu_statistics import sentence_statistics
-from seq2seq.evaluation.metrics import METRICS, scores_of
+from seq2seq.evaluation.metrics import METRICS, Scorer, scores_of
 from seq2seq.evaluation.significance import interval_of
 
 Texts = Sequence[str]
@@ -36,7 +36,12 @@ class ScoreCard:
 
 
 def score_card(
-    hypotheses: Texts, references: Texts, *, language: str, with_interval: bool = False
+    hypotheses: Texts,
+    references: Texts,
+    *,
+    language: str,
+    with_interval: bool = False,
+    metrics: Mapping[str, Scorer] | None = None,
 ) -> ScoreCard:
     """Score translations against one reference each.
 
@@ -45,12 +50,13 @@ def score_card(
         references: One reference for each.
         language: Code of their language.
         with_interval: Compute `ScoreCard.bleu_interval`.
+        metrics: Further scores by name.
 
     Raises:
         ValueError: There are none, or their numbers differ.
         InputError: A metric of another package fails.
     """
-    scores = scores_of(hypotheses, references, language)
+    scores = scores_of(hypotheses, references, language, others=metrics)
     interval = None
     if with_interval:
         interval = interval_of(sentence_statistics(hypotheses, references, language), 0.05)
@@ -74,7 +80,8 @@ def score_table(cards: dict[str, ScoreCard]) -> str:
     first = next(iter(cards.values()))
     for name in first.scores:
         values = (f"{card.scores[name]:12.2f}" for card in cards.values())
-        lines.append("".join([f"{METRICS[name].title:<26}", *values]))
+        title = METRICS[name].title if name in METRICS else name
+        lines.append("".join([f"{title:<26}", *values]))
         if name == "bleu" and first.bleu_interval:
             intervals = (card.bleu_interval or () for card in cards.values())
             cells = ("–".join(f"{end:.1f}" for end in ends) for ends in intervals)

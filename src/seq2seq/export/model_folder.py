@@ -2,6 +2,9 @@
 
 ``config.json`` (the arguments of `build_model`, and how long translations may be), ``model.safetensors``
 (the weights), ``source.json`` and ``target.json`` (the tokenizers), ``*.model`` (SentencePiece).
+
+Weights are in float32, in bfloat16, or as int8: a matrix W is then stored as NAME, integers q from -127 to 127, and
+NAME.int8_scale, a scale s for each row, W = s q; vectors are in float32. A model is float32 when it is loaded.
 """
 
 import json
@@ -9,19 +12,29 @@ import os
 import shutil
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
+from torch.overrides import TorchFunctionMode
 
 from seq2seq.data.tokenizers import Tokenizer
 from seq2seq.errors import InputError
 from seq2seq.models.limits import DEFAULT_LIMITS, LengthLimits
 from seq2seq.models.seq2seq import Seq2Seq, build_model
+from seq2seq.shipped import SHIPPED, model_path
 
 FORMAT_VERSION = 1
 MAX_CONFIG = 2**20
 """Bytes of a config.json at most."""
+SCALE = ".int8_scale"
+
+CLIPPED = np.linspace(1, 0.85, 16, dtype=np.float32)
+"""Shares of the greatest weight of a row; what is above becomes that."""
+
+Matrix = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +47,13 @@ class SavedModel:
     limits: LengthLimits = DEFAULT_LIMITS
 
 
-def save_model_folder(folder: str | Path, saved: SavedModel) -> None:
+def save_model_folder(folder: str | Path, saved: SavedModel, *, precision: str = "fp32") -> None:
     """Write a model folder; an older one is replaced when the new one is whole.
+
+    Args:
+        folder: To write.
+        saved: The model with its tokenizers.
+        precision: Of the weights in the file: ``fp32``, ``bf16`` or ``int8``.
 
     Raises:
         ValueError: The model was put together by hand: only `build_model` knows how to build it again.
@@ -51,8 +69,18 @@ def save_model_folder(folder: str | Path, saved: SavedModel) -> None:
     config = {"format_version": FORMAT_VERSION, "model": saved.model.config, "limits": asdict(saved.limits)}
     (partial / "config.json").write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
     tied = tied_names(saved.model)
-    state = saved.model.state_dict()
-    save_file({n: t.contiguous() for n, t in state.items() if n not in tied}, partial / "model.safetensors")
+    weights = {n: t.cpu().contiguous() for n, t in saved.model.state_dict().items() if n not in tied}
+    if precision == "bf16":
+        weights = {name: tensor.bfloat16() for name, tensor in weights.items()}
+    elif precision == "int8":
+        for name in [name for name, tensor in weights.items() if tensor.ndim == 2]:
+            numbers, scales = int8_rows(weights[name].float().numpy())
+            weights[name] = torch.from_numpy(numbers)
+            weights[f"{name}{SCALE}"] = torch.from_numpy(scales.squeeze(1))
+    elif precision != "fp32":
+        raise InputError(f"there is no precision {precision!r} of a file: choose fp32, bf16 or int8")
+    save_file(weights, partial / "model.safetensors")
+    (partial / "model.safetensors").chmod(0o644)
     if folder.exists():
         old = folder.with_name(f".{folder.name}.old")
         shutil.rmtree(old, ignore_errors=True)
@@ -64,16 +92,16 @@ def save_model_folder(folder: str | Path, saved: SavedModel) -> None:
 
 
 def load_model_folder(path: str | Path, *, trust_custom_code: bool = False) -> SavedModel:
-    """Read a model folder, or the one of a run folder.
+    """Read a model folder, the one of a run folder, or a model that comes along.
 
     Args:
-        path: The folder.
+        path: The folder, or the name of a model of `seq2seq.shipped`.
         trust_custom_code: Whether classes that are not part of this program may be imported and run.
 
     Raises:
         InputError: The folder is missing, damaged, or of another program or version.
     """
-    path = Path(path)
+    path = model_path(path)
     folder = path / "model" if (path / "model" / "config.json").is_file() else path
     config_path, weights_path = folder / "config.json", folder / "model.safetensors"
     if not config_path.is_file():
@@ -82,7 +110,10 @@ def load_model_folder(path: str | Path, *, trust_custom_code: bool = False) -> S
                 f"{path} was written by version 0.2, which this version cannot read: train again"
             )
         if not path.exists():
-            raise InputError(f"{path}: there is no such folder; give a run folder or a model folder")
+            raise InputError(
+                f"{path}: there is no such folder; give a run folder, a model folder, or one of the models that "
+                f"come along: {', '.join(SHIPPED)}"
+            )
         raise InputError(f"{path} holds no config.json: give a run folder or its model/ folder")
     try:
         if config_path.stat().st_size > MAX_CONFIG:
@@ -102,12 +133,16 @@ def load_model_folder(path: str | Path, *, trust_custom_code: bool = False) -> S
         if tokenizer.vocab_size != size:
             raise InputError(f"{folder}/{side}.json has {tokenizer.vocab_size:,} tokens, the model {size}")
     try:
-        with torch.device("meta"):  # the sizes are compared before memory is taken
+        with torch.device("meta"), _Uninitialised():  # the sizes are compared before memory is taken
             expected = build_model(**arguments, trust_custom_code=trust_custom_code)
         tied = tied_names(expected)
         shapes = {n: list(t.shape) for n, t in expected.state_dict().items() if n not in tied}
         with safe_open(weights_path, framework="pt") as file:
             found = {name: file.get_slice(name).get_shape() for name in file.keys()}  # noqa: SIM118
+        scales = {name: found.pop(name) for name in [*found] if name.endswith(SCALE)}
+        for name, shape in scales.items():
+            if shape != found.get(name.removesuffix(SCALE), [])[:1]:
+                raise InputError(f"{name} is {shape}, which are no scales of the rows of a matrix")
         for name in sorted(shapes.keys() | found.keys()):
             if shapes.get(name) != found.get(name):
                 raise InputError(f"{name} is {found.get(name, 'absent')}, not {shapes.get(name, 'there')}")
@@ -116,6 +151,11 @@ def load_model_folder(path: str | Path, *, trust_custom_code: bool = False) -> S
         for name, tensor in weights.items():
             if not tensor.isfinite().all():
                 raise InputError(f"{name} holds NaN or infinity")
+            if not tensor.is_floating_point() and f"{name}{SCALE}" not in weights:
+                raise InputError(f"{name} is {tensor.dtype} without scales")
+        for name in scales:
+            weights[name.removesuffix(SCALE)] = weights[name.removesuffix(SCALE)] * weights[name].unsqueeze(1)
+        weights = {name: tensor for name, tensor in weights.items() if name not in scales}
         model.load_state_dict(weights | {n: weights[owner] for n, owner in tied_names(model).items()})
     except (OSError, SafetensorError, RuntimeError, TypeError, ValueError, MemoryError) as error:
         reason = " ".join(f"{error}".split())
@@ -124,6 +164,35 @@ def load_model_folder(path: str | Path, *, trust_custom_code: bool = False) -> S
         )
         raise InputError(f"{prefix}{reason:.300}") from error
     return SavedModel(model.eval(), source, target, limits)
+
+
+class _Uninitialised(TorchFunctionMode):
+    """Skip the initialisation of parameters, which on the meta device would import torch's compiler."""
+
+    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if getattr(function, "__module__", None) == "torch.nn.init":
+            return args[0] if args else (kwargs or {}).get("tensor")
+        return function(*args, **(kwargs or {}))
+
+
+def int8_rows(values: Matrix) -> tuple[Matrix, Matrix]:
+    """Round a matrix to integers q from -127 to 127 and a scale s for each row, W ~ s q.
+
+    s is that of `CLIPPED` max |w| / 127 with the least sum of squared errors of the row.
+
+    Returns:
+        The integers (R, C) as int8, and the scales (R, 1).
+    """
+    greatest = np.abs(values).max(axis=1, keepdims=True)
+    widest = np.where(greatest > 0, greatest / np.float32(127), np.float32(1))
+    tried = [widest * share for share in CLIPPED]
+
+    def whole(scales: Matrix) -> Matrix:
+        return np.rint(values / scales).clip(-127, 127)
+
+    errors = [np.square(whole(scales) * scales - values).sum(axis=1) for scales in tried]
+    scales = np.stack(tried)[np.argmin(errors, axis=0), np.arange(len(values))]
+    return whole(scales).astype(np.int8), scales
 
 
 def load_attending(path: str | Path, *, trust_custom_code: bool = False) -> SavedModel:

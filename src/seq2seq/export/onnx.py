@@ -42,7 +42,7 @@ class _Step(nn.Module):
         return *found, *new
 
 
-def export_onnx(path: str | Path, folder: str | Path) -> list[Path]:
+def export_onnx(path: str | Path, folder: str | Path, *, trust_custom_code: bool = False) -> list[Path]:
     """Write ``encoder.onnx`` and ``step.onnx`` of a model into a folder.
 
     A search runs the encoder once, and then the step with the previous token of every row, beginning with
@@ -56,7 +56,7 @@ def export_onnx(path: str | Path, folder: str | Path) -> list[Path]:
         import onnx  # noqa: F401 - what torch writes with
     except ImportError as error:
         raise InputError("this export needs a package: pip install onnx") from error
-    model, folder = load_model_folder(path).model.eval(), Path(folder)
+    model, folder = load_model_folder(path, trust_custom_code=trust_custom_code).model.eval(), Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     source, lengths = torch.tensor([[5, 6, 7, 3], [5, 6, 3, 1], [8, 3, 1, 1]]), torch.tensor([4, 3, 2])
     encoder, step = _Encoder(model), _Step(model)

@@ -18,14 +18,11 @@ from seq2seq.data.tokenizers import (
     WordTokenizer,
 )
 from seq2seq.errors import InputError
-from seq2seq.export.model_folder import load_model_folder, tied_names
+from seq2seq.export.model_folder import Matrix, int8_rows, load_model_folder, tied_names
 from seq2seq.models import BahdanauDecoder, GRUEncoder, Seq2Seq
 from seq2seq.models.layers import GRUCell
 from tensorboard_attention.page import TRANSLATING, page
 from tensorboard_attention.views import colours
-
-CLIPPED = np.linspace(1, 0.85, 16, dtype=np.float32)
-"""Candidate clipping values, as shares of the maximum absolute weight of a row."""
 
 SCORES = {
     "AdditiveScore": "additive",
@@ -37,14 +34,11 @@ SCORES = {
 }
 """Names in the page of the scores that it supports, by class."""
 
-Matrix = np.ndarray[Any, Any]
-
 
 def export_page(folder: str | Path, sentence: str) -> str:
     """Return an HTML page with the model of a run folder or a model folder.
 
-    Matrices are rounded to int8: w ~ s q with a scale s for each row and q the integer nearest to w / s, -127
-    to 127; s is the candidate `CLIPPED` max |w| / 127 with the minimum sum of squared errors. Vectors stay in float32.
+    Matrices are rounded by `int8_rows`. Vectors stay in float32.
 
     Args:
         folder: Of the run or the model.
@@ -108,17 +102,8 @@ def _array(tensor: Tensor) -> dict[str, Any]:
     values = tensor.detach().float().numpy()
     if values.ndim < 2:
         return {"shape": values.shape, "numbers": _base64(values), "scales": None}
-    greatest = np.abs(values).max(axis=1, keepdims=True)
-    widest = np.where(greatest > 0, greatest / np.float32(127), np.float32(1))
-    tried = [widest * share for share in CLIPPED]
-    errors = [np.square(_whole(values, scales) * scales - values).sum(axis=1) for scales in tried]
-    scales = np.stack(tried)[np.argmin(errors, axis=0), np.arange(len(values))]
-    numbers = _whole(values, scales).astype(np.int8)
+    numbers, scales = int8_rows(values)
     return {"shape": values.shape, "numbers": _base64(numbers), "scales": _base64(scales)}
-
-
-def _whole(values: Matrix, scales: Matrix) -> Matrix:
-    return np.rint(values / scales).clip(-127, 127)
 
 
 def _base64(values: Matrix) -> str:

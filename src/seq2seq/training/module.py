@@ -16,7 +16,7 @@ from seq2seq.decoding.search import greedy_search
 from seq2seq.errors import InputError, TrainingFailed
 from seq2seq.evaluation.alignment import AlignmentCounts, argmax_links, best_links, merge_words
 from seq2seq.evaluation.attention_health import HealthSums, health_sums
-from seq2seq.evaluation.metrics import scores_of
+from seq2seq.evaluation.metrics import Scorer, scores_of
 from seq2seq.models import fast as fast_path
 from seq2seq.models.limits import LengthLimits
 from seq2seq.models.seq2seq import Seq2Seq, build_model
@@ -50,6 +50,8 @@ class TranslationModule(pl.LightningModule):
         word_dropout: Share of the input tokens that are replaced by ``<unk>`` in training.
         rdrop_alpha: Weight of the divergence of two dropout masks; above 0 every batch is read twice.
         guided_alignment_weight: Weight of the attention's loss against gold alignments.
+        metrics: Scores of greedy translations besides the program's, by name: functions of translations,
+            references and the code of their language, logged as ``val/NAME``.
         fast: Train the models that `seq2seq.models.fast` knows in its faster way; False: always by the model's own
             `forward`.
         max_nonfinite_steps: Steps with a NaN or infinite loss or gradient that are left out before training
@@ -66,6 +68,7 @@ class TranslationModule(pl.LightningModule):
         word_dropout: float = 0.0,
         rdrop_alpha: float = 0.0,
         guided_alignment_weight: float = 0.0,
+        metrics: Mapping[str, Scorer] | None = None,
         fast: bool = True,
         max_nonfinite_steps: int = 0,
     ) -> None:
@@ -73,7 +76,7 @@ class TranslationModule(pl.LightningModule):
         self.model = model if isinstance(model, Seq2Seq) else build_model(**model, trust_custom_code=True)
         self.optimizer_factory, self.scheduler_factory = optimizer or Adam, scheduler
         self.label_smoothing, self.word_dropout, self.rdrop_alpha = label_smoothing, word_dropout, rdrop_alpha
-        self.guided_alignment_weight, self.fast = guided_alignment_weight, fast
+        self.guided_alignment_weight, self.metrics, self.fast = guided_alignment_weight, metrics or {}, fast
         self.max_nonfinite_steps = max_nonfinite_steps
         # what `load_from_checkpoint` builds the module from
         self.save_hyperparameters(
@@ -330,7 +333,11 @@ class TranslationModule(pl.LightningModule):
             data = self.trainer.datamodule
             references = [getattr(data, split).pairs[index].target for index in self.translations]
             scores = scores_of(
-                [*self.translations.values()], references, data.target_language, only_quick=True
+                [*self.translations.values()],
+                references,
+                data.target_language,
+                only_quick=True,
+                others=self.metrics,
             )
             values |= {f"{prefix}/{name}": score for name, score in scores.items()}
         if health.num_tokens:

@@ -1,0 +1,77 @@
+"""Try a model that comes along: ``seq2seq demo``
+
+Translates some sentences, draws the attention of the first one, and writes a page that translates in the browser
+and answers what would have been said with other attention. The page is opened where there is a screen.
+"""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import yaml
+
+from seq2seq.cli.main import MODEL_HELP, check_output, parser_of
+from seq2seq.cli.messages import exit_with_one_line
+from seq2seq.cli.show import open_page
+from seq2seq.shipped import SHIPPED, model_path
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Translate, draw and write the page."""
+    parser = parser_of("demo", __doc__)
+    add = parser.add_argument
+    default = SHIPPED[0] if SHIPPED else None
+    add(
+        "model",
+        type=model_path,
+        nargs="?" if default else None,
+        default=default,
+        help=f"{MODEL_HELP} (default: {default})",
+    )
+    add(
+        "--sentence",
+        action="append",
+        help="a source sentence; may be given several times (default: the model card's)",
+    )
+    add(
+        "-o",
+        "--output",
+        type=Path,
+        default=Path("demo.html"),
+        metavar="FILE",
+        help="page to write (default: demo.html)",
+    )
+    add("--no-open", action="store_true", help="write the page and do not open it")
+    options = parser.parse_args(list(arguments))
+    with exit_with_one_line():
+        check_output(options.output)
+
+        from seq2seq.decoding.translator import Translator
+        from seq2seq.export.translating_page import export_page
+        from seq2seq.visualization.heatmap import save_heatmap
+
+        sentences = options.sentence or examples(options.model) or ["I see it."]
+        found = Translator.load(options.model).translate(sentences, beam_size=5)
+        for sentence, each in zip(sentences, found, strict=True):
+            print(f"{sentence}\n    {each.text}\n")
+        first, picture = found[0], options.output.with_suffix(".png")
+        if first.weights.numel():
+            weights = first.weights.float().numpy()
+            save_heatmap(picture, [(first.text, weights, first.source_tokens, first.target_tokens)])
+            print(picture)
+        options.output.write_text(export_page(options.model, sentences[0]), encoding="utf-8")
+        open_page(options.output, wanted=not options.no_open)
+
+
+def examples(model: Path) -> list[str]:
+    """Return the example sentences of a model card; none where there is no card."""
+    card = model / "README.md"
+    text = card.read_text(encoding="utf-8") if card.is_file() else ""
+    if not text.startswith("---\n"):
+        return []
+    metadata = yaml.safe_load(text.split("---\n")[1]) or {}
+    return [each["text"] for each in metadata.get("widget", ()) if "text" in each]
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

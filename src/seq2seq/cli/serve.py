@@ -1,0 +1,124 @@
+"""Serve a model over HTTP: ``seq2seq serve MODEL --port 8000``
+
+    curl localhost:8000/translate -H 'Content-Type: application/json' -d '{"text": "I see it."}'
+
+``POST /translate`` takes ``text``, a sentence or a list of sentences, and optionally ``beam_size``,
+``alternatives`` (how many translations of each) and ``weights`` (attention with its tokens). ``GET /health``
+answers ``ok``; ``/`` is the page that translates in the browser. Built on LitServe: ``pip install litserve``.
+"""
+
+import signal
+import sys
+from collections.abc import Sequence
+from types import FrameType
+from typing import Any
+
+from seq2seq.cli.main import MODEL_HELP, parser_of
+from seq2seq.cli.messages import exit_with_one_line
+from seq2seq.errors import InputError
+from seq2seq.shipped import model_path
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Serve until SIGTERM or Ctrl-C."""
+    parser = parser_of("serve", __doc__)
+    add = parser.add_argument
+    add("model", type=model_path, help=MODEL_HELP)
+    add("--host", default="127.0.0.1", choices=("127.0.0.1", "0.0.0.0", "::"), help="(default: 127.0.0.1)")
+    add("--port", type=int, default=8000, help="1024 to 65535 (default: 8000)")
+    add("--device", default="cpu", help="cpu, cuda or mps (default: cpu)")
+    add("--workers", type=int, default=1, metavar="N", help="processes with a model each (default: 1)")
+    add("--batch-size", type=int, default=32, metavar="N", help="requests answered together (default: 32)")
+    add("--batch-timeout", type=float, default=0.005, metavar="S", help="wait for others (default: 0.005)")
+    add("--timeout", type=float, default=30, metavar="S", help="refuse what waited longer (default: 30)")
+    add("--max-texts", type=int, default=64, metavar="N", help="sentences of a request (default: 64)")
+    add("--max-characters", type=int, default=2000, metavar="N", help="of a sentence (default: 2000)")
+    add("--max-requests", type=int, default=256, metavar="N", help="at the same time (default: 256)")
+    options = parser.parse_args(list(arguments))
+    with exit_with_one_line():
+        for name in ("workers", "batch_size", "max_texts", "max_characters", "max_requests"):
+            if getattr(options, name) < 1:
+                raise InputError(f"--{name.replace('_', '-')} {getattr(options, name)}: 1 or more")
+        if not 1024 <= options.port <= 65535:
+            raise InputError(f"--port {options.port}: choose one from 1024 to 65535")
+        server = make_server(options)
+
+        def stop(number: int, frame: FrameType | None) -> None:
+            raise KeyboardInterrupt
+
+        signal.signal(signal.SIGTERM, stop)
+        print(
+            f"http://{options.host}:{options.port}   POST /translate, GET /health, / translates", flush=True
+        )
+        try:
+            server.run(
+                host=options.host,
+                port=options.port,
+                log_level="warning",
+                num_api_servers=1,
+                generate_client_file=False,
+                limit_concurrency=options.max_requests,
+            )
+        except SystemExit as error:  # uvicorn's, where the port is taken; it has said so
+            raise InputError(f"port {options.port} cannot be used: choose another --port") from error
+
+
+def make_server(options: Any) -> Any:
+    """Return the server of a model, not yet running.
+
+    Raises:
+        InputError: LitServe is missing, or there is no such model or device.
+    """
+    try:
+        import litserve
+    except ImportError as error:
+        raise InputError("serving needs the package litserve: pip install litserve") from error
+    from fastapi import Request
+    from fastapi.exceptions import RequestValidationError
+    from fastapi.responses import HTMLResponse, JSONResponse
+    from fastapi.routing import APIRoute
+
+    from seq2seq.decoding.translator import Translator, device_named
+    from seq2seq.export.translating_page import export_page
+    from seq2seq.serving import TranslationAPI, TranslationRequest
+
+    device_named(options.device)
+    Translator.load(options.model)  # what is wrong with it is said here, not in a worker
+    try:
+        page = export_page(options.model, "")
+    except InputError as error:
+        page = f"<!doctype html><title>seq2seq</title><p>POST /translate. There is no page: {error}.</p>"
+    TranslationRequest.max_texts = options.max_texts
+    TranslationRequest.max_characters = options.max_characters
+    api = TranslationAPI(
+        options.model,
+        max_batch_size=options.batch_size,
+        batch_timeout=options.batch_timeout,
+        api_path="/translate",
+    )
+    server = litserve.LitServer(
+        api,
+        accelerator=options.device,
+        devices=1,
+        workers_per_device=options.workers,
+        timeout=options.timeout,
+        max_payload_size=6 * options.max_texts * options.max_characters + 4096,  # 6: \uXXXX
+        track_requests=False,
+    )
+
+    async def home() -> HTMLResponse:
+        return HTMLResponse(page)
+
+    async def refuse(request: Request, error: Exception) -> JSONResponse:
+        first = error.errors()[0] if isinstance(error, RequestValidationError) else {}  # it repeats the input
+        where = ".".join(str(part) for part in first.get("loc", ())) or "body"
+        said = first.get("msg", "wrong request").removeprefix("Value error, ")
+        return JSONResponse({"detail": f"{where}: {said}"}, 422)
+
+    server.app.router.routes.insert(0, APIRoute("/", home, methods=["GET"]))  # LitServe has one of its own
+    server.app.add_exception_handler(RequestValidationError, refuse)
+    return server
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,71 @@
+"""Show the attention of a translation: ``seq2seq show MODEL "The red cat sees it."``
+
+Writes one HTML page with the translation and where the model looked at each of its words, and opens it where
+there is a screen. With --target the model is forced to give that translation.
+"""
+
+import os
+import sys
+import webbrowser
+from collections.abc import Sequence
+from pathlib import Path
+
+from seq2seq.cli.main import MODEL_HELP, check_output, parser_of
+from seq2seq.cli.messages import exit_with_one_line
+from seq2seq.errors import InputError
+from seq2seq.shipped import model_path
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Write the page, and open it."""
+    parser = parser_of("show", __doc__)
+    add = parser.add_argument
+    add("model", type=model_path, help=MODEL_HELP)
+    add("sentence", help="a source sentence")
+    add("--target", help="its translation, to be forced")
+    add("--beam-size", type=int, default=5, metavar="K", help="hypotheses; 1: greedy (default: 5)")
+    add("-o", "--output", type=Path, default=Path("attention.html"), metavar="FILE", help="page to write")
+    add("--no-open", action="store_true", help="write the page and do not open it")
+    options = parser.parse_args(list(arguments))
+    with exit_with_one_line():
+        check_output(options.output)
+        if not options.sentence.strip():
+            raise InputError("the sentence is blank: give a sentence")
+
+        from seq2seq.data.text import SentencePair
+        from seq2seq.decoding.forced import force_pairs
+        from seq2seq.decoding.translator import Translator
+        from seq2seq.export.model_folder import load_attending
+        from tensorboard_attention import show
+        from tensorboard_attention.html import record_page
+
+        if options.target is None:
+            load_attending(options.model)
+            (found,) = Translator.load(options.model).translate(
+                [options.sentence], beam_size=options.beam_size
+            )
+        else:
+            (found,) = force_pairs(options.model, [SentencePair(options.sentence, options.target)])
+        weights = found.weights if found.heads is None else found.heads
+        shown = show(weights, found.source_tokens, found.target_tokens, score=found.score)
+        kind = "beam" if options.target is None else "forced"
+        page = record_page(shown.record, kind=kind, title=f"{found.text}, {options.model.resolve().name}")
+        options.output.write_text(page, encoding="utf-8")
+        print(found.text)
+        if note := found.unknown_note():
+            print(note, file=sys.stderr)
+        open_page(options.output, wanted=not options.no_open)
+
+
+def open_page(path: Path, *, wanted: bool = True) -> None:
+    """Print where a page is, and open it in a browser if there is a screen and a terminal that asked for it."""
+    print(path)
+    has_screen = (
+        sys.platform in ("darwin", "win32") or "DISPLAY" in os.environ or "WAYLAND_DISPLAY" in os.environ
+    )
+    if wanted and has_screen and sys.stdout.isatty():
+        webbrowser.open(path.absolute().as_uri())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

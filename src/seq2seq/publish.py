@@ -1,0 +1,198 @@
+"""A finished run as a model folder for others: weights in fewer bits, and a model card with the scores they have."""
+
+import json
+import re
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from seq2seq.errors import InputError
+
+CORPORA = {
+    "GrammarCorpus": (
+        "The English-French sentences of `data/grammar/corpus.tsv.xz`, which a grammar of this project makes.",
+        "mit",
+        "The corpus is part of this project, under its MIT licence; so is the model.",
+    ),
+    "Multi30k": (
+        "Multi30k, task 1 (Elliott, Frank, Sima'an and Specia 2016): captions of the photographs of Flickr30k "
+        "and their translations.",
+        "other",
+        "For research use only: the captions are those of Flickr30k, which is given for non-commercial research "
+        "and education. The same holds for this model.",
+    ),
+}
+"""Class of a data module -> what its text is, an identifier of its licence, and what the licence says."""
+
+CARD = """\
+# {name}
+
+{source} → {target}: {encoder} and {decoder} with {attention}, {parameters:,} parameters, stored as {precision} ({size:.1f} MB).
+
+```sh
+echo "{example}" | seq2seq translate {name}
+```
+
+## Data and licence
+
+{data} {terms}
+
+The model knows the words and the kind of sentences of this text; it is made to show attention, not to translate other text.
+
+## Scores
+
+Of the weights in this folder, on the {num_sentences:,} pairs of the {split} split, `{signature}`:
+
+| search | BLEU | lower-cased | chrF | exact match |
+| --- | --- | --- | --- | --- |
+{scores}
+
+## Made by
+
+```sh
+{command}
+```
+
+{made}
+"""
+
+
+def save_pretrained(
+    run: str | Path, folder: str | Path, *, precision: str = "bf16", commit: str | None = None
+) -> Path:
+    """Write the model of a finished run as a model folder with a card, README.md.
+
+    The scores of the card are those of the weights as they are written, on the run's test split.
+
+    Args:
+        run: Folder of the run.
+        folder: To write; an older one is replaced.
+        precision: Of the weights: ``fp32``, ``bf16`` or ``int8``.
+        commit: Of the program that trained the model; None: what the run says.
+
+    Raises:
+        InputError: The run is not finished, or its model needs classes from elsewhere.
+    """
+    from seq2seq.data.text import read_parallel
+    from seq2seq.decoding.scoring import as_metrics, score_searches
+    from seq2seq.decoding.search import search_from_options
+    from seq2seq.decoding.translator import Translator
+    from seq2seq.export.model_folder import load_model_folder, save_model_folder
+
+    run, folder = Path(run), Path(folder)
+    if not (run / "metrics.json").is_file() or not (run / "config.yaml").is_file():
+        raise InputError(f"{run} holds no finished run: a card needs its config.yaml and metrics.json")
+    metrics = json.loads((run / "metrics.json").read_text(encoding="utf-8"))
+    config = yaml.safe_load((run / "config.yaml").read_text(encoding="utf-8"))
+    split = "test" if (run / "predictions" / "test.source.txt").is_file() else "val"
+    pairs = read_parallel(*(run / "predictions" / f"{split}.{side}.txt" for side in ("source", "reference")))
+    save_model_folder(folder, load_model_folder(run), precision=precision)
+    decoding = config["decoding"]
+    search = search_from_options(
+        beam_size=decoding["beam_size"], length_penalty=decoding["length_penalty"], alpha=decoding["alpha"]
+    )
+    found = as_metrics(score_searches(Translator.load(folder), pairs, search))
+    overrides = run / ".hydra" / "overrides.yaml"
+    given = yaml.safe_load(overrides.read_text(encoding="utf-8")) if overrides.is_file() else []
+    card = model_card(
+        folder,
+        config=config,
+        metrics=metrics,
+        scores=found,
+        command=" ".join(["seq2seq train", *(re.sub(r"=/.*", "=FOLDER", each) for each in given)]),
+        examples=[pair.source for pair in pairs[:3]],
+        precision=precision,
+        split=split,
+        commit=commit or metrics.get("commit"),
+    )
+    (folder / "README.md").write_text(card, encoding="utf-8")
+    return folder
+
+
+def model_card(
+    folder: Path,
+    *,
+    config: Mapping[str, Any],
+    metrics: Mapping[str, Any],
+    scores: Mapping[str, Any],
+    command: str,
+    examples: list[str],
+    precision: str,
+    split: str,
+    commit: str | None,
+) -> str:
+    """Return a card as the Hugging Face Hub reads it: metadata as YAML, then Markdown."""
+    corpus = config["data"]["_target_"].rpartition(".")[2]
+    data, licence, terms = CORPORA.get(
+        corpus, (f"Text read by `{corpus}`.", "unknown", "Its licence is not stated.")
+    )
+    languages = config["data"]["source_language"], config["data"]["target_language"]
+    parts = {part: config["model"][part]["_target_"].rpartition(".")[2] for part in ("encoder", "decoder")}
+    attention = config["model"]["decoder"].get("attention")
+    score = (attention or {}).get("score", attention)
+    last = list(scores.values())[-1]
+    dataset = {"name": corpus, "type": corpus.lower(), "split": split}
+    measured = [
+        {"type": name, "value": round(found[name], 2), "name": f"{name}, {search} search"}
+        for search, found in scores.items()
+        for name in ("bleu", "chrf")
+    ]
+    metadata = {
+        "language": [*languages],
+        "license": licence,
+        "library_name": "seq2seq-attention",
+        "pipeline_tag": "translation",
+        "widget": [{"text": each} for each in examples],
+        "model-index": [
+            {
+                "name": folder.name,
+                "results": [{"task": {"type": "translation"}, "dataset": dataset, "metrics": measured}],
+            }
+        ],
+    }
+    made = [
+        f"Commit {commit}." if commit else "",
+        f"{metrics['epochs']} epochs, {metrics['steps']:,} steps.",
+        f"BLEU before rounding: {metrics[split]['greedy']['bleu']:.2f} (greedy).",
+    ]
+    rows = (
+        f"| {search} | {each['bleu']:.2f} | {each['bleu_lowercase']:.2f} | {each['chrf']:.2f} | "
+        f"{each['exact_match']:.1f} % |"
+        for search, each in scores.items()
+    )
+    text = CARD.format(
+        name=folder.name,
+        source=languages[0],
+        target=languages[1],
+        attention="no attention" if score is None else f"`{score['_target_'].rpartition('.')[2]}`",
+        **{part: f"`{name}`" for part, name in parts.items()},
+        parameters=metrics["parameters"],
+        precision={"fp32": "float32", "bf16": "bfloat16"}.get(precision, precision),
+        size=(folder / "model.safetensors").stat().st_size / 1e6,
+        example=examples[0].replace('"', '\\"'),
+        data=data,
+        terms=terms,
+        num_sentences=last["num_sentences"],
+        split={"val": "validation"}.get(split, split),
+        signature=last["bleu_signature"],
+        scores="\n".join(rows),
+        command=command,
+        made=" ".join(filter(None, made)),
+    )
+    return f"---\n{yaml.safe_dump(metadata, sort_keys=False, allow_unicode=True)}---\n\n{text}"
+
+
+def commit_of_program() -> str | None:
+    """Return the commit of the clone that the program runs from, ``-dirty`` with other changes; None elsewhere."""
+    root = Path(__file__).parents[2]
+    if not (root / ".git").exists():
+        return None
+    command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--exclude=*"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=10)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() or None

@@ -1,0 +1,29 @@
+"""Models that come with the program: ``data/models`` of a clone, inside the package where it was installed.
+
+Each is a model folder with a card, README.md: data and licence, scores, command and commit that made it.
+"""
+
+from pathlib import Path
+
+MODELS = next(
+    (
+        folder
+        for folder in (
+            Path(__file__).parent / "data" / "models",
+            Path(__file__).parents[2] / "data" / "models",
+        )
+        if folder.is_dir()
+    ),
+    None,
+)
+
+SHIPPED = [] if MODELS is None else sorted(path.parent.name for path in MODELS.glob("*/config.json"))
+"""Their names."""
+
+
+def model_path(name: str | Path) -> Path:
+    """Return the folder of a model: a folder of the user's, else the model of this name that comes along."""
+    path = Path(name)
+    if MODELS is not None and not path.exists() and str(name) in SHIPPED:
+        return MODELS / path
+    return path

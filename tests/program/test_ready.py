@@ -1,0 +1,321 @@
+"""What is there without a training: models and samples that come along, show, demo, serve, the Hub."""
+
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+import seq2seq
+from seq2seq.shipped import MODELS, SHIPPED
+from tests.conftest import ROOT, TINY
+from tests.small import built_in_pairs
+
+COMMAND = ROOT / "src/seq2seq/__main__.py"
+MAX_MODEL, MAX_MODELS = 6_000_000, 15_000_000  # bytes of one, and of all that a wheel takes along
+
+
+def card(folder):
+    """Metadata and text of a model card."""
+    _, metadata, text = (folder / "README.md").read_text(encoding="utf-8").split("---\n", 2)
+    return yaml.safe_load(metadata), text
+
+
+def test_models_that_come_along_are_small_and_have_a_card():
+    assert "grammar-en-fr" in SHIPPED
+    sizes = [sum(path.stat().st_size for path in (MODELS / name).iterdir()) for name in SHIPPED]
+    assert max(sizes) < MAX_MODEL
+    assert sum(sizes) < MAX_MODELS
+    for name in SHIPPED:
+        metadata, text = card(MODELS / name)
+        assert metadata["license"] != "unknown"
+        for heading in ("## Data and licence", "## Scores", "## Made by"):
+            assert heading in text, name
+        assert re.search(r"Commit [0-9a-f]{7,}\.", text), name
+        assert "FOLDER" in text or "=/" not in text
+        if name.startswith("multi30k"):
+            assert "research" in text
+
+
+def test_the_scores_of_a_card_are_those_that_evaluate_finds(tmp_path, program):
+    lines = built_in_pairs(10**6, "test")
+    (tmp_path / "en").write_text("".join(f"{pair.source}\n" for pair in lines), encoding="utf-8")
+    (tmp_path / "fr").write_text("".join(f"{pair.target}\n" for pair in lines), encoding="utf-8")
+    done = program("grammar-en-fr", "--source", "en", "--reference", "fr", "--json",
+                   script="scripts/evaluate.py", cwd=tmp_path, check=0)  # fmt: skip
+    found = json.loads(done.text[done.text.index("{") :])
+    metadata, _ = card(MODELS / "grammar-en-fr")
+    metrics = metadata["model-index"][0]["results"][0]["metrics"]
+    said = {each["name"]: each["value"] for each in metrics}
+    assert len(said) == 4
+    for search in ("greedy", "beam"):
+        for name in ("bleu", "chrf"):
+            assert found[search][name] == pytest.approx(said[f"{name}, {search} search"], abs=0.1)
+
+
+def test_translating_loads_neither_lightning_nor_matplotlib_nor_tensorboard(tmp_path):
+    code = (
+        "import sys; from seq2seq.cli.main import main; main(['translate', 'grammar-en-fr']); "
+        "print(sorted({name.split('.')[0] for name in sys.modules} & {'lightning', 'matplotlib', 'tensorboard', "
+        "'torchtext', 'sacrebleu', 'scipy'}), 'torch._dynamo' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], input="The red cat sees it.\n", cwd=tmp_path,
+                          capture_output=True, text=True, check=True)  # fmt: skip
+    assert done.stdout.splitlines() == ["Le chat rouge le voit.", "[] False"]
+
+
+def test_a_model_is_found_by_name_and_a_folder_of_that_name_comes_first(tmp_path, monkeypatch, tiny_run):
+    monkeypatch.chdir(tmp_path)
+    (found,) = seq2seq.load("grammar-en-fr").translate(["The red cat sees it."], beam_size=5)
+    assert found.text == "Le chat rouge le voit."
+    shutil.copytree(tiny_run / "model", tmp_path / "grammar-en-fr")
+    assert seq2seq.load("grammar-en-fr").folder == tmp_path / "grammar-en-fr"
+    with pytest.raises(seq2seq.InputError, match="grammar-en-fr"):
+        seq2seq.load("gramar-en-fr")
+
+
+def test_a_notebook_shows_the_page_that_translates():
+    frame = seq2seq.load("grammar-en-fr").page("The red <i>cat</i>", height=321)._repr_html_()
+    assert frame.startswith("<iframe")
+    assert "height: 321px" in frame
+    assert "<i>" not in frame
+
+
+def test_a_wrong_name_of_a_model_lists_those_that_come_along(tmp_path, program):
+    done = program("gramar-en-fr", "--input", COMMAND, script="scripts/translate.py", cwd=tmp_path, check=2)
+    assert "grammar-en-fr" in done.text
+    assert done.text.count("\n") == 1
+
+
+@pytest.mark.parametrize(("precision", "share"), [("bf16", 0.55), ("int8", 0.35)])
+def test_a_run_becomes_a_smaller_model_folder_with_a_card(precision, share, tiny_run, tmp_path, program):
+    program("export", "model", tiny_run, "-o", "small", "--precision", precision, "--commit", "0123abc",
+            script=COMMAND, cwd=tmp_path, check=0)  # fmt: skip
+    sizes = [
+        (folder / "model.safetensors").stat().st_size for folder in (tmp_path / "small", tiny_run / "model")
+    ]
+    assert sizes[0] < share * sizes[1]
+    metadata, text = card(tmp_path / "small")
+    assert metadata["language"] == ["en", "fr"]
+    assert "Commit 0123abc." in text
+    small, whole = (seq2seq.load(folder).translator for folder in (tmp_path / "small", tiny_run))
+    states = [each._models[0].state_dict() for each in (small, whole)]
+    for name, tensor in states[1].items():
+        assert (states[0][name] - tensor).abs().max() <= 0.01 * tensor.abs().max() + 1e-7, name
+
+
+def test_a_damaged_int8_folder_is_one_line(tiny_run, tmp_path, program):
+    from safetensors.torch import load_file, save_file
+
+    program(
+        "export",
+        "model",
+        tiny_run,
+        "-o",
+        "small",
+        "--precision",
+        "int8",
+        script=COMMAND,
+        cwd=tmp_path,
+        check=0,
+    )
+    path = tmp_path / "small" / "model.safetensors"
+    weights = load_file(path)
+    name = next(each for each in weights if each.endswith(".int8_scale"))
+    for wrong in (None, weights[name][:1]):
+        changed = {key: value for key, value in weights.items() if key != name}
+        save_file(changed if wrong is None else changed | {name: wrong}, path)
+        with pytest.raises(seq2seq.InputError, match=re.escape(name.removesuffix(".int8_scale"))):
+            seq2seq.load(tmp_path / "small").translate(["I see it."])
+
+
+def test_a_run_that_is_not_finished_becomes_no_card(tiny_run, tmp_path, program):
+    shutil.copytree(tiny_run / "model", tmp_path / "model")
+    done = program("export", "model", "model", "-o", "x", script=COMMAND, cwd=tmp_path, check=2)
+    assert "finished run" in done.text
+
+
+@pytest.mark.parametrize("target", [[], ["--target", "Le chat rouge la voit."]])
+def test_show_writes_the_page_of_a_sentence(target, tmp_path, program):
+    done = program("show", "grammar-en-fr", "The red cat <b>sees</b> it.", *target, "-o", "a page.html",
+                   script=COMMAND, cwd=tmp_path, check=0)  # fmt: skip
+    page = (tmp_path / "a page.html").read_text(encoding="utf-8")
+    assert "Content-Security-Policy" in page
+    assert "<b>" not in page
+    assert done.text.startswith("Le chat rouge la voit." if target else "")
+    done = program("show", "grammar-en-fr", " ", script=COMMAND, cwd=tmp_path, check=2)
+    assert "blank" in done.text
+
+
+def test_the_demo_translates_draws_and_writes_the_page(tmp_path, program):
+    done = program("demo", "--sentence", "The red cat sees it.", script=COMMAND, cwd=tmp_path, check=0)
+    assert "Le chat rouge le voit." in done.text
+    assert (tmp_path / "demo.png").read_bytes().startswith(b"\x89PNG")
+    assert "The red cat sees it." in (tmp_path / "demo.html").read_text(encoding="utf-8")
+    done = program("demo", script=COMMAND, cwd=tmp_path, check=0)
+    assert done.text.count("\n    ") == len(card(MODELS / SHIPPED[0])[0]["widget"])
+
+
+def test_samples_are_made_from_the_built_in_corpus(tmp_path, program):
+    folder = ROOT / "data/samples"
+    program("-o", tmp_path, script=folder / "make.py", cwd=tmp_path, check=0)
+    names = {path.name for path in folder.iterdir()} - {"make.py"}
+    assert names == {path.name for path in tmp_path.iterdir()}
+    for name in names:
+        assert (tmp_path / name).read_bytes() == (folder / name).read_bytes(), name
+    assert len((folder / "pairs.tsv").read_text(encoding="utf-8").splitlines()) == 2000
+
+
+def commands_on_samples():
+    """The training commands of README and docs that name sample files."""
+    for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
+        for block in re.findall(r"```sh\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
+            for line in block.replace("\\\n", " ").splitlines():
+                words = shlex.split(line, comments=True)
+                if words[:2] in (["python", "train.py"], ["seq2seq", "train"]) and "data/samples" in line:
+                    yield pytest.param(words[2:], id=f"{page.name}: {' '.join(words[2:4])}")
+
+
+@pytest.mark.parametrize("words", list(commands_on_samples()))
+def test_commands_for_own_text_train_on_the_samples(words, tmp_path, program):
+    done = program(
+        *words, *TINY, "data.tokenizer.vocab_size=300", "name=own", f"paths.runs_dir={tmp_path}", "callbacks.attention=null",
+        cwd=ROOT, timeout=300, check=0,
+    )  # fmt: skip
+    assert "BLEU" in done.text
+    assert (tmp_path / "baseline/own/metrics.json").is_file()
+
+
+def test_readme_names_commands_on_samples():
+    assert any("README" in str(each.id) for each in commands_on_samples())
+
+
+def test_completion_knows_commands_options_and_models(tmp_path, program):
+    script = program("completion", "bash", script=COMMAND, cwd=tmp_path, check=0).text
+    bash = shutil.which("bash")
+    run = f'seq2seq() {{ {shlex.quote(sys.executable)} -m seq2seq "$@"; }}; eval "$1"; '
+    for words, expected in (
+        ("tr", {"train", "translate"}),
+        ("translate gram", {"grammar-en-fr"}),
+        ("show --no", {"--no-open"}),
+    ):
+        ask = f'COMP_WORDS=(seq2seq {words}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); _seq2seq; echo "${{COMPREPLY[@]}}"'
+        done = subprocess.run([bash, "-c", run + ask, "bash", script], cwd=tmp_path, text=True, capture_output=True,
+                              check=True)  # fmt: skip
+        assert set(done.stdout.split()) == expected
+
+
+def test_version_is_the_same_everywhere(tmp_path, program):
+    assert program("--version", script=COMMAND, cwd=tmp_path, check=0).text.strip() == seq2seq.__version__
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    declared = re.search(
+        r'^version = "(.*)"', (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert citation["version"] == declared[1]
+    assert f"## [{declared[1]}]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+class LocalHub:
+    """What `HfApi` and `snapshot_download` do, with a folder in place of the Hub."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def create_repo(self, repo_id, exist_ok, private):
+        (self.folder / repo_id).mkdir(parents=True, exist_ok=exist_ok)
+
+    def upload_folder(self, *, repo_id, folder_path, commit_message=None):
+        shutil.copytree(folder_path, self.folder / repo_id, dirs_exist_ok=True)
+        return f"file://{self.folder / repo_id}"
+
+    def snapshot_download(self, repo_id, *, allow_patterns, revision=None):
+        import huggingface_hub
+
+        wanted = self.folder / repo_id
+        if not wanted.is_dir():
+            raise huggingface_hub.errors.LocalEntryNotFoundError("no such model")
+        copy = self.folder / "cache" / (revision or "main")
+        for path in wanted.iterdir():
+            if any(path.match(pattern) for pattern in allow_patterns):
+                copy.mkdir(parents=True, exist_ok=True)
+                shutil.copy(path, copy)
+        return str(copy)
+
+
+def test_a_model_goes_to_the_hub_and_comes_back(tiny_run, tmp_path, monkeypatch):
+    hub = pytest.importorskip("huggingface_hub")
+    local = LocalHub(tmp_path)
+    monkeypatch.setattr(hub, "HfApi", lambda token: local)
+    monkeypatch.setattr(hub, "snapshot_download", local.snapshot_download)
+    monkeypatch.chdir(tmp_path)
+    assert "me/tiny" in seq2seq.load(tiny_run).push_to_hub("me/tiny", commit_message="first")
+    assert card(tmp_path / "me/tiny")[1].startswith("\n# tiny")
+    shutil.rmtree(tmp_path / "cache", ignore_errors=True)
+    os.rename(tmp_path / "me", tmp_path / "elsewhere")
+    with pytest.raises(seq2seq.InputError, match="no such model"):
+        seq2seq.Run.from_pretrained("me/tiny")
+    local.folder = tmp_path / "elsewhere"
+    os.rename(tmp_path / "elsewhere/tiny", tmp_path / "elsewhere/me-tiny")
+    found = seq2seq.Run.from_pretrained("me-tiny", revision="v1")
+    assert (
+        found.translate(["I see it."])[0].text
+        == seq2seq.load(local.folder / "me-tiny").translate(["I see it."])[0].text
+    )
+    assert seq2seq.Run.from_pretrained("grammar-en-fr").translate(["I see it."])[0].text == "Je le vois."
+
+
+def test_a_server_under_load_gives_clean_answers_and_stops(tmp_path):
+    pytest.importorskip("litserve")
+    from tests import serving_load
+
+    port = 20_000 + os.getpid() % 20_000
+    server = serving_load.start("grammar-en-fr", port)
+    try:
+        status, page = serving_load.ask(port, "GET", "/")
+        assert status == 200
+        assert b"Content-Security-Policy" in page
+        status, content = serving_load.ask(
+            port,
+            "POST",
+            "/translate",
+            json.dumps({"text": "The red cat sees it.", "alternatives": 3, "weights": True}),
+        )
+        (answer,) = json.loads(content)["translations"]
+        assert answer["text"] == "Le chat rouge le voit."
+        assert len(answer["alternatives"]) == 2
+        assert len(answer["attention"]) == len(answer["target_tokens"])
+        assert {len(row) for row in answer["attention"]} == {len(answer["source_tokens"])}
+        found, _ = serving_load.load(port, clients=8, requests=10)
+        assert found == {200: 64, 400: 2, 413: 2, 422: 12}
+        found, status = serving_load.stop_under_load(server, port, clients=4)
+        assert status == 0
+        assert found.keys() == {200, "closed"}
+        assert not serving_load.alive(server.pid)
+    finally:
+        if server.poll() is None:
+            os.killpg(server.pid, signal.SIGKILL)
+        server.communicate()
+
+
+def test_a_server_refuses_wrong_options(tmp_path, program):
+    pytest.importorskip("litserve")
+    for wrong in (["nothing"], ["grammar-en-fr", "--port", "80"], ["grammar-en-fr", "--batch-size", "0"]):
+        done = program("serve", *wrong, script=COMMAND, cwd=tmp_path, check=2)
+        assert done.text.startswith("error: ")
+        assert done.text.count("\n") == 1
+
+
+def test_the_dockerfile_has_what_it_copies():
+    lines = (ROOT / "Dockerfile").read_text(encoding="utf-8").splitlines()
+    assert len([line for line in lines if line]) <= 12
+    for line in lines:
+        if line.startswith("COPY"):
+            for name in line.split()[1:-1]:
+                assert (ROOT / Path(name)).exists() or "*" in name

@@ -1,0 +1,178 @@
+"""Load a server of `seq2seq serve`: python -m tests.serving_load [MODEL] [--clients 50] [--requests 20]
+
+Clients send sentences, lists, malformed JSON, texts of a megabyte and markup at the same time. Every request is to
+have a clean answer: the translation, or a refusal as JSON. Then the server is stopped by SIGTERM while it is under
+load: requests that it has taken are answered or end as a closed connection, and no process stays.
+"""
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from http.client import HTTPConnection, HTTPException
+
+SENTENCES = (
+    "The red cat sees it.",
+    "I don't see the cars.",
+    "They buy a small house.",
+    "The wild bears wait on Sundays.",
+)
+BAD = (
+    (b'{"text": "I see', 422),
+    (b"[1, 2]", 422),
+    (b'{"text": 3}', 422),
+    (b'{"text": "\\ud800"}', 422),
+    (b'{"text": "I see it.", "beam_size": 1000}', 422),
+    (b"\xff\xfe\x00", 400),
+    (json.dumps({"text": "a" * 1_000_000}).encode(), 413),
+    (json.dumps({"text": "word " * 20_000}).encode(), 422),
+)
+
+
+def start(model, port, *options):
+    """Start a server; return it when it answers."""
+    command = [sys.executable, "-m", "seq2seq", "serve", str(model), "--port", str(port), *options]
+    server = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+    )
+    end = time.monotonic() + 120
+    while time.monotonic() < end and server.poll() is None:
+        try:
+            if ask(port, "GET", "/health")[0] == 200:
+                return server
+        except OSError:
+            pass
+        time.sleep(0.1)
+    server.kill()
+    raise AssertionError(f"no server after 120 s: {server.communicate()[0]}")
+
+
+def ask(port, method, path, body=None):
+    """Send a request; return status and content."""
+    connection = HTTPConnection("127.0.0.1", port, timeout=60)
+    try:
+        connection.request(method, path, body, {"Content-Type": "application/json"})
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+    finally:
+        connection.close()
+
+
+def client(port, number, requests, found):
+    """Send requests, every fifth a wrong one; count the answers, and hold each against what was asked."""
+    for turn in range(requests):
+        place = number + turn
+        if turn % 5 == 4:
+            body, expected = BAD[(number + turn // 5) % len(BAD)]
+            try:
+                status, content = ask(port, "POST", "/translate", body)
+            except (BrokenPipeError, ConnectionResetError):  # refused before the megabyte was sent
+                status, content = 413, b'{"detail": ""}'
+            assert status == expected, (body[:40], status, content[:200])
+            assert "detail" in json.loads(content)
+            assert len(content) < 500
+        elif turn % 5 == 3:
+            markup = "<script>alert('1')</script> & \"the cat\""
+            status, content = ask(port, "POST", "/translate", json.dumps({"text": markup}))
+            assert status == 200
+            assert len(json.loads(content)["translations"]) == 1
+        else:
+            texts = (
+                [SENTENCES[place % 4], SENTENCES[(place + 1) % 4]] if turn % 5 == 2 else SENTENCES[place % 4]
+            )
+            body = {"text": texts, "beam_size": 1 + place % 3 * 2, "weights": turn % 5 == 1}
+            status, content = ask(port, "POST", "/translate", json.dumps(body))
+            assert status == 200, content[:200]
+            answers = json.loads(content)["translations"]
+            assert len(answers) == (2 if isinstance(texts, list) else 1)
+            assert all(each["text"] for each in answers)
+            assert ("attention" in answers[0]) == body["weights"]
+        found[status] += 1
+
+
+def load(port, clients, requests):
+    """Have clients send requests at the same time; return counts by status, and seconds."""
+    found, started = Counter(), time.perf_counter()
+    with ThreadPoolExecutor(clients) as pool:
+        for done in [pool.submit(client, port, number, requests, found) for number in range(clients)]:
+            done.result()
+    return found, time.perf_counter() - started
+
+
+def stop_under_load(server, port, clients, number=signal.SIGTERM):
+    """Stop a server while clients send requests; return counts of answers and closed connections."""
+    found = Counter()
+
+    def send():
+        while True:
+            try:
+                status, content = ask(port, "POST", "/translate", json.dumps({"text": list(SENTENCES)}))
+            except (OSError, HTTPException):
+                found["closed"] += 1
+                return
+            json.loads(content)  # whole
+            found[status] += 1
+
+    threads = [threading.Thread(target=send) for _ in range(clients)]
+    for each in threads:
+        each.start()
+    while found[200] < clients:
+        time.sleep(0.01)
+    server.send_signal(number)
+    status = server.wait(timeout=60)
+    for each in threads:
+        each.join(timeout=60)
+        assert not each.is_alive()
+    return found, status
+
+
+def alive(group, patience=10):
+    """Return whether a process of a group is left after some seconds."""
+    end = time.monotonic() + patience
+    while time.monotonic() < end:
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return False
+        time.sleep(0.1)
+    return True
+
+
+def main():
+    """Load a server and print what came of it."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("model", nargs="?", default="grammar-en-fr")
+    parser.add_argument("--clients", type=int, default=50)
+    parser.add_argument("--requests", type=int, default=20)
+    parser.add_argument("--port", type=int, default=8723)
+    options = parser.parse_args()
+    server = start(options.model, options.port)
+    try:
+        ask(options.port, "POST", "/translate", json.dumps({"text": list(SENTENCES)}))
+        found, seconds = load(options.port, options.clients, options.requests)
+        total = sum(found.values())
+        print(
+            f"{options.clients} clients, {total:,} requests in {seconds:.1f} s: {total / seconds:.0f} a second"
+        )
+        print("answers by status:", dict(sorted(found.items())))
+        body, started = json.dumps({"text": SENTENCES[0]}), time.perf_counter()
+        for _ in range(50):
+            ask(options.port, "POST", "/translate", body)
+        print(f"one client: {(time.perf_counter() - started) / 50 * 1000:.0f} ms a request (beam 5)")
+        found, status = stop_under_load(server, options.port, options.clients)
+        print(f"SIGTERM under load: exit status {status}, {dict(found)}, processes left: {alive(server.pid)}")
+    finally:
+        if server.poll() is None:
+            os.killpg(server.pid, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    main()
