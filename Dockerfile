@@ -7,6 +7,6 @@ COPY src src
 COPY conf conf
 COPY data data
 RUN pip install --no-cache-dir --constraint constraints.txt ${TORCH_INDEX:+--index-url $TORCH_INDEX} torch \
-    && pip install --no-cache-dir --constraint constraints.txt '.[serve]'
+    && pip install --no-cache-dir --constraint constraints.txt ./src/tensorboard_attention '.[serve]'
 USER nobody
 CMD ["seq2seq", "serve", "grammar-en-fr", "--host", "0.0.0.0"]

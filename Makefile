@@ -11,12 +11,14 @@ ARGS ?=
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
-$(STAMP): pyproject.toml constraints.txt
+TAB := src/tensorboard_attention
+
+$(STAMP): pyproject.toml $(TAB)/pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' \
 		|| { echo "error: Python 3.11, 3.12 or 3.13 is needed: make PYTHON=python3.12 …"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --constraint constraints.txt torch
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable $(TAB) --editable '.[dev]'
 	@touch $@
 
 .PHONY: install
@@ -51,9 +53,17 @@ test: check ## all checks and the test suite (ARGS="--real-data=DIR" for real co
 long: $(STAMP) ## the long tests: kills at random moments, several processes (ARGS as for test)
 	$(SUITE) -m long $(ARGS)
 
+.PHONY: calibration
+calibration: $(STAMP) ## how often seq2seq compare finds a difference where there is none: 7 % at most
+	$(BIN)/python -m tests.calibration
+
+.PHONY: clusters
+clusters: $(STAMP) ## sweeps by the launchers joblib and submitit (its local executor)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/program/test_launchers.py -m long $(ARGS)
+
 .PHONY: browser
 browser: $(STAMP) ## drive the Attention tab in chromium
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[browser]'
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable $(TAB) --editable '.[browser]'
 	$(BIN)/python -m pytest tests/browser $(ARGS)
 
 $(VENV)/.docs: $(STAMP)
@@ -66,12 +76,13 @@ docs: $(VENV)/.docs ## the website, in site/ (needs no network once its packages
 	@echo "site/index.html; with search: $(BIN)/python -m http.server -d site"
 
 .PHONY: dist
-dist: ## wheel and source archive, in dist/
+dist: ## wheels and source archives of the program and of its Attention tab, in dist/
 	$(PYTHON) -m venv .build
 	.build/bin/pip install --quiet build
 	rm -rf dist
 	.build/bin/python -m build --outdir dist
+	.build/bin/python -m build --outdir dist $(TAB)
 
 .PHONY: installed
 installed: $(STAMP) dist ## install what dist makes, and use it outside of the clone
-	OMP_NUM_THREADS=1 $(BIN)/python -m tests.installed dist/*.whl dist/*.tar.gz
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.installed dist

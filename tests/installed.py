@@ -1,21 +1,81 @@
-"""Install what ``make dist`` builds and use it outside of the clone: python -m tests.installed ARCHIVE …
+"""Install what ``make dist`` builds and use it outside of the clone: python -m tests.installed dist
 
-Every archive is installed into an environment of its own, which sees the libraries of this one, and the command
-``seq2seq`` is used in an empty folder with a blank in its path.
+The wheels, and the source archives, are installed into an environment of their own, which sees the libraries of this
+one, and the command ``seq2seq`` is used in an empty folder with a blank in its path. The wheel of the Attention tab
+is installed alone, with what it depends on, into an empty environment.
 """
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
 import venv
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.conftest import TINY
 
+ATTENTION = """
+import sys
+import numpy as np
+from tensorboard_attention import add_attention, export_html
+source, target = "the cat sleeps".split(), "le chat dort".split()
+for step in range(5):
+    scores = step * np.eye(3) + np.random.default_rng(step).normal(size=(3, 4, 3, 3))
+    weights = np.exp(scores) / np.exp(scores).sum(axis=-1, keepdims=True)
+    add_attention("runs", "sentence 1", weights, source, target, step, kind="cross-attention")
+open("page.html", "w", encoding="utf-8").write(export_html("runs"))
+print(sorted(sys.modules.keys() & {"torch", "tensorflow", "lightning", "seq2seq"}))
+"""
+"""Writes three layers of four heads with NumPy."""
 
-def try_archive(archive: Path, folder: Path) -> None:
-    """Install an archive and run the commands; raises AssertionError for one that fails."""
+SERVE = """
+import json
+from tensorboard import program
+from urllib.request import urlopen
+served = program.TensorBoard()
+served.configure(argv=[None, "--logdir", "runs", "--host", "127.0.0.1", "--port", "0", "--load_fast=false"])
+url = served.launch() + "data/plugin/attention"
+runs = []
+while not runs:
+    runs = json.load(urlopen(f"{url}/index"))["runs"]
+view = json.load(urlopen(f"{url}/view?run=.&tag=sentence%201/cross-attention"))
+print(len(view["frames"]), view["frames"][-1]["maps"], "mount" in urlopen(f"{url}/viewer.js").read().decode())
+"""
+
+
+def try_tab_alone(wheel: Path, folder: Path) -> None:
+    """Install the wheel of the tab into an empty environment, write attention, and have TensorBoard serve it."""
+    environment, here = folder / "environment", folder / "an empty folder"
+    here.mkdir()
+    venv.create(environment, symlinks=True, with_pip=True)
+    python = environment / "bin" / "python"
+    constraints = Path(__file__).parents[1] / "constraints.txt"
+    variables = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+
+    def do(*arguments: str) -> str:
+        done = subprocess.run(
+            [python, *arguments], cwd=here, env=variables, text=True, check=False, timeout=600,
+            capture_output=True,
+        )  # fmt: skip
+        assert done.returncode == 0, f"{arguments}: {done.stdout}\n{done.stderr}"
+        return done.stdout
+
+    do("-m", "pip", "install", "--quiet", "--constraint", str(constraints), str(wheel))
+    packages = do("-m", "pip", "list", "--format=freeze").lower()
+    assert "tensorboard-attention" in packages.replace("_", "-"), packages
+    assert not {"torch", "tensorflow", "lightning", "seq2seq"} & set(re.findall(r"^\w+", packages, re.M)), (
+        packages
+    )
+    print(packages)
+    assert do("-c", ATTENTION) == "[]\n"
+    assert "Content-Security-Policy" in (here / "page.html").read_text(encoding="utf-8")
+    assert do("-c", SERVE) == "5 [3, 4] True\n"
+
+
+def try_archives(archives: Sequence[Path], folder: Path) -> None:
+    """Install archives together and run the commands; raises AssertionError for one that fails."""
     environment, here = folder / "environment", folder / "an empty folder"
     here.mkdir()
     venv.create(environment, symlinks=True)
@@ -24,7 +84,7 @@ def try_archive(archive: Path, folder: Path) -> None:
     libraries = [path for path in sys.path if path.endswith("site-packages")]
     own = str(Path(__file__).parents[1])
     pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--no-deps"]
-    subprocess.run([*pip, str(archive)], check=True)
+    subprocess.run([*pip, *map(str, archives)], check=True)
     (site / "libraries.pth").write_text("\n".join(libraries))
     variables = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     variables["PATH"] = f"{python.parent}:{os.environ['PATH']}"
@@ -75,18 +135,22 @@ def try_archive(archive: Path, folder: Path) -> None:
         assert (here / output).exists()
     do("seq2seq train -m", *tiny, "name=swept-${seed}", "seed=1,2")
     assert len(list((here / "runs/baseline").glob("swept-*/metrics.json"))) == 2
-    loaded = do(
-        "python -c", "from tensorboard_attention.plugin import AttentionLoader; print(AttentionLoader)"
-    )
-    assert "AttentionLoader" in loaded
+    found = "from importlib.metadata import entry_points; print(entry_points(group='tensorboard_plugins'))"
+    assert "tensorboard_attention.plugin:AttentionLoader" in do("python -c", found)
 
 
 def main() -> None:
-    """Try each archive that is given."""
-    for archive in sys.argv[1:]:
+    """Try the archives of a folder."""
+    dist = Path(sys.argv[1]).absolute()
+    with tempfile.TemporaryDirectory() as folder:
+        try_tab_alone(*dist.glob("tensorboard_attention-*.whl"), Path(folder))
+    print("the tab alone works")
+    for pattern in ("*.whl", "*.tar.gz"):
         with tempfile.TemporaryDirectory() as folder:
-            try_archive(Path(archive).absolute(), Path(folder))
-        print(f"{archive} works")
+            archives = sorted(dist.glob(pattern))
+            assert len(archives) == 2, archives
+            try_archives(archives, Path(folder))
+        print(f"{pattern} works")
 
 
 if __name__ == "__main__":

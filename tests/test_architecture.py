@@ -10,7 +10,7 @@ LEVELS = [
     {"errors"},
     {"sizes", "run_folder", "shipped"},
     {"attention", "data"},
-    {"models", "evaluation"},
+    {"models", "evaluation", "multilingual"},
     {"export"},
     {"decoding", "visualization"},
     {"training", "publish", "serving"},

@@ -62,6 +62,9 @@ def test_a_command_line_composes(line):
         pytest.skip("needs files of the reader's")
     if "submitit" in line:
         pytest.importorskip("hydra_plugins.hydra_submitit_launcher")
+    words = [
+        re.sub(r"=(?:tag\(log,)?(?:int\()?(?:interval|range)\(([^,]+),.*", r"=\1", word) for word in words
+    ]
     single = [re.sub(r"^(?!.*\[)([\w./]+=)([^,'\"]+),.*", r"\1\2", word) for word in words]
     with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
         config = compose("config", single, return_hydra_config=True)

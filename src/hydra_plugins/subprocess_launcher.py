@@ -3,15 +3,19 @@
     python app.py -m hydra/launcher=subprocess hydra.launcher.n_jobs=4 seed=1,2,3
 
 Works with any Hydra application. A job is the command line that gives the same run alone, so a program that
-skips what is finished and continues what was stopped makes sweeps that resume. A job that fails does not end
-the others; the sweep then ends with an error that Hydra raises.
+skips what is finished and continues what was interrupted makes sweeps that resume. What a job prints goes to
+``job.log`` in its folder, what it returns to ``job_return.json``. A job that fails does not end the others. A grid
+ends with a table, and ``results.csv`` in the folder of the sweep.
 """
 
+import csv
+import itertools
+import json
 import os
 import signal
 import subprocess
 import sys
-import threading
+import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -22,39 +26,53 @@ from typing import Any
 from hydra.core.config_store import ConfigStore
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.utils import JobReturn, JobStatus, filter_overrides
+from hydra.errors import HydraException
+from hydra.experimental.callback import Callback
 from hydra.plugins.launcher import Launcher
 from hydra.types import HydraContext, TaskFunction
-from omegaconf import DictConfig, OmegaConf, open_dict
+from omegaconf import DictConfig, OmegaConf
+
+try:
+    import fcntl
+except ImportError:  # Windows: two sweeps are then not kept apart
+    fcntl = None  # type: ignore[assignment]
+
+OF_SWEEP = ("hydra.mode", "hydra/launcher", "hydra/sweeper", "hydra.launcher", "hydra.sweep", "hydra.run.dir")
+"""Beginnings of the overrides that say how a sweep runs, which its jobs are not given."""
 
 
 @dataclass
 class SubprocessLauncherConf:
-    """Settings of the launcher.
-
-    Attributes:
-        n_jobs: Jobs at a time; null: 1.
-        gpus: Indices of the GPUs that jobs are given one of, in turn; null: as CUDA_VISIBLE_DEVICES says.
-    """
+    """Settings of the launcher."""
 
     _target_: str = "hydra_plugins.subprocess_launcher.SubprocessLauncher"
-    n_jobs: int | None = None
-    gpus: list[int] | None = None
+    n_jobs: int | None = None  # at a time; null: 1
+    gpus: list[int] | None = None  # indices of GPUs that jobs are given in turn; null: CUDA_VISIBLE_DEVICES
 
 
-ConfigStore.instance().store(
-    group="hydra/launcher", name="subprocess", node=SubprocessLauncherConf, provider="subprocess_launcher"
-)
+ConfigStore.instance().store("subprocess", SubprocessLauncherConf, "hydra/launcher")
+
+
+class JobReturnFile(Callback):
+    """Write what a job returns into its folder, if JSON can hold it."""
+
+    def on_job_end(self, config: DictConfig, job_return: JobReturn, **kwargs: Any) -> None:
+        """Write the file once the job has ended."""
+        if job_return.status == JobStatus.COMPLETED:
+            text = json.dumps(job_return.return_value, default=lambda _: None)
+            (Path(config.hydra.runtime.output_dir) / "job_return.json").write_text(text, encoding="utf-8")
 
 
 class SubprocessLauncher(Launcher):
     """The launcher above."""
 
     def __init__(self, n_jobs: int | None = None, gpus: list[int] | None = None) -> None:
-        self.n_jobs, self.gpus = n_jobs or 1, list(gpus) if gpus else None
-        self.config: DictConfig | None = None
-        self.context: HydraContext | None = None
+        self.n_jobs = n_jobs or 1
+        self.gpus: Queue[int | None] = Queue()  # those that no job has
+        for place in range(self.n_jobs):
+            self.gpus.put(gpus[place % len(gpus)] if gpus else None)
         self.processes: set[subprocess.Popen] = set()
-        self.interrupted = False
+        self.interrupted: int | None = None
 
     def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
         """Keep what `launch` needs."""
@@ -63,87 +81,120 @@ class SubprocessLauncher(Launcher):
     def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
         """Run the jobs; return how each ended, in order."""
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        threads = max(1, cores // self.n_jobs)
-        gpus: Queue[int] = Queue()
-        for gpu in self.gpus or []:
-            gpus.put(gpu)
+        threads = str(max(1, cores // self.n_jobs))
+        self.variables = {"OMP_NUM_THREADS": threads, "HYDRA_FULL_ERROR": "1"} | os.environ
         jobs = []
         for place, overrides in enumerate(job_overrides):
             sweep = self.context.config_loader.load_sweep_config(self.config, list(overrides))
-            with open_dict(sweep):
-                sweep.hydra.job.id = f"job_{initial_job_idx + place}"
-                sweep.hydra.job.num = initial_job_idx + place
+            OmegaConf.update(sweep, "hydra.job.id", f"job_{initial_job_idx + place}", force_add=True)
+            OmegaConf.update(sweep, "hydra.job.num", initial_job_idx + place, force_add=True)
             HydraConfig.instance().set_config(sweep)  # hydra.sweep.subdir may depend on it
-            folder = Path(sweep.hydra.sweep.dir) / sweep.hydra.sweep.subdir
-            jobs.append((place, list(filter_overrides(overrides)), sweep, folder))
-        self._take_signals()
-        try:
-            with ThreadPoolExecutor(self.n_jobs) as pool:
-                return list(pool.map(lambda job: self._run(*job, len(jobs), threads, gpus), jobs))
-        finally:
-            self._give_signals_back()
+            folder = (Path(sweep.hydra.sweep.dir) / sweep.hydra.sweep.subdir).absolute()
+            jobs.append(JobReturn(list(filter_overrides(overrides)), cfg=sweep, working_dir=str(folder)))
+            jobs[-1].task_name = f"job {place + 1}/{len(job_overrides)}"
 
-    def _run(
-        self,
-        place: int,
-        overrides: list[str],
-        config: DictConfig,
-        folder: Path,
-        num_jobs: int,
-        threads: int,
-        gpus: "Queue[int]",
-    ) -> JobReturn:
-        returned = JobReturn(overrides=overrides, cfg=config, working_dir=str(folder))
-        returned.hydra_cfg = OmegaConf.create({"hydra": config.hydra})
-        gpu = gpus.get() if self.gpus else None
-        try:
-            if self.interrupted:
-                raise KeyboardInterrupt
-            variables = dict(os.environ)
-            variables.setdefault("OMP_NUM_THREADS", str(threads))
-            if gpu is not None:
-                variables["CUDA_VISIBLE_DEVICES"] = str(gpu)
-            if variables.pop("SEQ2SEQ_ONE_LINE", None):
-                variables.pop("HYDRA_FULL_ERROR", None)
-            folder.mkdir(parents=True, exist_ok=True)
-            quoted = str(folder).replace("'", "\\'")
-            command = [sys.executable, sys.argv[0], *overrides, f"hydra.run.dir='{quoted}'"]
-            print(f"job {place + 1}/{num_jobs}  {' '.join(overrides)}", flush=True)
-            with (folder / "train.log").open("a", encoding="utf-8") as log:
-                process = subprocess.Popen(
-                    command, env=variables, stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL
-                )
-                self.processes.add(process)
-                status = process.wait()
-                self.processes.discard(process)
-            said = (folder / "train.log").read_text(encoding="utf-8").strip().splitlines()
-            if status:
-                last = said[-1] if said else "nothing was printed"
-                print(f"job {place + 1}/{num_jobs}  failed with status {status}: {last}", flush=True)
-                raise RuntimeError(
-                    f"{' '.join(overrides)} failed with status {status}, see {folder}/train.log"
-                )
-            print(f"job {place + 1}/{num_jobs}  done, {folder}", flush=True)
-            returned.status, returned.return_value = JobStatus.COMPLETED, None
-        except (Exception, KeyboardInterrupt) as error:
-            returned.status, returned.return_value = JobStatus.FAILED, error
-        finally:
-            if gpu is not None:
-                gpus.put(gpu)
-        return returned
-
-    def _take_signals(self) -> None:
-        """Hand SIGTERM and Ctrl-C to the jobs, which save and end, and start no more."""
-
-        def stop(number: int, _: Any) -> None:
-            self.interrupted = True
+        def interrupt(number: int, _: Any) -> None:
+            """Have the jobs save and end, and start no more."""
+            self.interrupted = number
             for process in [*self.processes]:
                 process.send_signal(signal.SIGTERM)
 
-        self.before = {}
-        if threading.current_thread() is threading.main_thread():
-            self.before = {n: signal.signal(n, stop) for n in (signal.SIGTERM, signal.SIGINT)}
+        before = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGINT)}
+        try:
+            with ThreadPoolExecutor(self.n_jobs) as pool:
+                [*pool.map(self.run, jobs)]
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+        if self.interrupted:
+            print("interrupted: the same command continues", flush=True)
+            sys.exit(128 + self.interrupted)
+        if self.config.hydra.sweeper._target_.endswith("BasicSweeper"):
+            rows = [dict(each.lstrip("+").partition("=")[::2] for each in job.overrides)
+                    | {"result": job.return_value if job.status == JobStatus.COMPLETED else None,
+                       "status": job.status.name.lower(), "folder": job.working_dir} for job in jobs]  # fmt: skip
+            write_results(Path(self.config.hydra.sweep.dir), rows)
+        return jobs
 
-    def _give_signals_back(self) -> None:
-        for number, handler in self.before.items():
-            signal.signal(number, handler)
+    def command(self, overrides: Sequence[str], folder: Path) -> list[str]:
+        """Return the command line of a job."""
+        main, hydra = sys.modules["__main__"], self.config.hydra
+        module = getattr(main, "__spec__", None)
+        as_module = module is not None and getattr(main, "__file__", None) == sys.argv[0]  # python -m package
+        program = ["-m", module.name.removesuffix(".__main__")] if as_module else sys.argv[:1]
+        command = [sys.executable, *program]
+        command += ["--config-name", hydra.job.config_name] if hydra.job.config_name else []
+        for source in hydra.runtime.config_sources:
+            if source.schema == "file" and source.provider in ("main", "command-line"):
+                command += ["--config-path" if source.provider == "main" else "--config-dir", source.path]
+        command += [each for each in hydra.overrides.hydra if not each.lstrip("+~").startswith(OF_SWEEP)]
+        quoted = str(folder).replace("\\", "\\\\").replace("'", "\\'")
+        recorder = f"+hydra.callbacks.job_return_file={{_target_:{__name__}.JobReturnFile}}"
+        return [*command, *overrides, f"hydra.run.dir='{quoted}'", recorder]
+
+    def run(self, job: JobReturn) -> None:
+        """Run a job and note how it ended.
+
+        Its log is locked. The lock is the open file's, so a job that has it as its output holds the lock, too:
+        one that outlives a killed sweep, or belongs to another sweep, is waited for and not started twice.
+        """
+        folder, words, title = Path(job.working_dir), " ".join(job.overrides), job.task_name
+        job.status, job.return_value = JobStatus.FAILED, KeyboardInterrupt()
+        folder.mkdir(parents=True, exist_ok=True)
+        value, gpu = folder / "job_return.json", self.gpus.get()
+        variables = self.variables | ({} if gpu is None else {"CUDA_VISIBLE_DEVICES": str(gpu)})
+        with (folder / "job.log").open("a", encoding="utf-8") as log:
+            for tries in itertools.count():
+                try:
+                    if fcntl is not None:
+                        fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    print(f"{title}  waits for another process\n" * (tries == 0), end="", flush=True)
+                    if self.interrupted:
+                        break
+                    time.sleep(0.2)
+            if not self.interrupted:
+                print(f"{title}  {words}", flush=True)
+                value.unlink(missing_ok=True)
+                process = subprocess.Popen(
+                    self.command(job.overrides, folder), env=variables, start_new_session=True,
+                    stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
+                )  # fmt: skip
+                self.processes.add(process)
+                if self.interrupted:  # meanwhile
+                    process.send_signal(signal.SIGTERM)
+                status = process.wait()
+                self.processes.discard(process)
+                if status == 0:
+                    print(f"{title}  done, {folder}", flush=True)
+                    job.status = JobStatus.COMPLETED
+                    job.return_value = json.loads(value.read_text()) if value.is_file() else None
+                elif not self.interrupted:
+                    said = (folder / "job.log").read_text(encoding="utf-8", errors="replace").split("\n")
+                    last = next((line for line in reversed(said) if line.strip()), "nothing was printed")
+                    message = f"failed with status {status}: {last} (all of it: {folder}/job.log)"
+                    print(f"{title}  {message}", flush=True)
+                    job.return_value = HydraException(f"{words} {message}")
+        self.gpus.put(gpu)
+
+
+def write_results(sweep: Path, rows: Sequence[dict[str, Any]], key: str = "folder") -> None:
+    """Print what differs between rows, and put them into results.csv, where those with another key stay."""
+    path, kept = sweep / "results.csv", {}
+    if path.is_file():
+        with path.open(encoding="utf-8", newline="") as file:
+            kept = {row[key]: row for row in csv.DictReader(file) if row.get(key)}
+    kept |= {str(row[key]): row for row in rows}
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, dict.fromkeys(itertools.chain(*kept.values())), restval="")
+        writer.writeheader()
+        writer.writerows(kept.values())
+    names = [name for name in rows[0] if name in ("result", "status")
+             or (name != "folder" and len({str(row.get(name)) for row in rows}) > 1)]  # fmt: skip
+    cells = [names, *([f"{v:.4f}" if isinstance(v := row.get(name, ""), float) else str(v) for name in names]
+                      for row in rows)]  # fmt: skip
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for line in cells:
+        print("  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip())
+    print(f"results     {path}", flush=True)

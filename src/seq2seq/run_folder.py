@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 import shutil
 import sys
@@ -128,6 +129,8 @@ def summary(metrics: dict[str, Any], run_dir: Path, examples: Sequence[str] = ()
                 for name, label in (("bleu", "BLEU"), ("bleu_lowercase", "lower-cased"), ("chrf", "chrF"))
                 if name in scores
             )
+            pairs = [f"{name[5:]} {scores[name]:.1f}" for name in scores if re.match("bleu_.*-", name)]
+            shown += f"   ({', '.join(pairs)})" if pairs else ""
             lines.append(f"{title:<11} {shown}   ({scores['num_sentences']:,} sentences, {search} search)")
             title = ""  # noqa: PLW2901 - once a split
     signatures = {s["bleu_signature"] for c in metrics.values() if isinstance(c, dict) for s in c.values()}

@@ -7,8 +7,7 @@
 Neither torch nor the program that trained the model is needed.
 """
 
-from tensorboard_attention.cross_attention import cross_attention
-from tensorboard_attention.html import export_html, show
-from tensorboard_attention.writer import add_attention
+from tensorboard_attention.page import export_html, show
+from tensorboard_attention.writer import add_attention, cross_attention
 
 __all__ = ["add_attention", "cross_attention", "export_html", "show"]

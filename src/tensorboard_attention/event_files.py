@@ -47,7 +47,7 @@ def read_log_folder(folder: Path, *, name: str | None = None) -> Json:
     own, all_views, left = name or folder.resolve().name, [], PAGE_BYTES
     for place, (run, tag) in enumerate(found):
         events = multiplexer.Tensors(run, tag)
-        records = {event.step: _content(event.tensor_proto) for event in events}
+        records = views.current((event.step, _content(event.tensor_proto)) for event in events)
         all_views.append(_spread(run, tag, records, left // (len(found) - place)))
         left = max(0, left - len(json.dumps(all_views[-1])))
     for described in (*index["runs"], *all_views):
@@ -78,7 +78,8 @@ def read_steps(folder: Path, tag: str, *, most: int, most_bytes: int) -> dict[in
     if tag not in tags:
         known = f"there are {len(tags)}, such as {', '.join(tags[:3])}" if tags else "there is none"
         raise NoRecordsError(f"{folder} holds no attention of the name {tag}: {known}")
-    records = {each.step: _content(each.tensor_proto) for each in multiplexer.Tensors(".", tag)}
+    events = multiplexer.Tensors(".", tag)
+    records = views.current((event.step, _content(event.tensor_proto)) for event in events)
     chosen: dict[int, AttentionRecord] = {}
     for step in _evenly(sorted(records))[:most]:
         try:

@@ -1,81 +1,33 @@
-"""The viewer's files, and all of them in one HTML page that needs no server."""
+"""The viewer's files; all of them in one HTML page that needs no server, and that page in a notebook."""
 
 import base64
 import hashlib
 import json
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
-from tensorboard_attention.record import printable
+from tensorboard_attention.event_files import PAGE_BYTES, read_log_folder
+from tensorboard_attention.record import encode_record, printable
+from tensorboard_attention.views import colours, frames_of
+from tensorboard_attention.writer import attention_record
 
-MODULES = (
-    "tokens.js",
-    "frames.js",
-    "series.js",
-    "paint.js",
-    "matrix.js",
-    "ribbons.js",
-    "facts.js",
-    "address.js",
-    "controls.js",
-    "grid.js",
-    "state.js",
-    "recorded.js",
-    "drawings.js",
-    "exports.js",
-    "keys.js",
-    "viewer.js",
-)
+MODULES = "data.js", "charts.js", "viewer.js"
 """The viewer: each imports only from those before it."""
 
-MODEL_MODULES = (
-    "vocabulary.js",
-    "arrays.js",
-    "network.js",
-    "search.js",
-    "words.js",
-    "subwords.js",
-    "translator.js",
-)
-"""A model that translates; they know nothing of pages."""
+MODEL_MODULES = ("model.js",)
+"""A model that translates; it knows nothing of pages."""
 
-ASKING_MODULES = (
-    "asking.js",
-    "glass.js",
-    "tree.js",
-    "translating.js",
-)
-"""What one types into, and asks."""
+STYLE = "viewer.css"
+STATIC_FILES = (*MODULES, *MODEL_MODULES, "asking.js", "tab.js", STYLE)
 
-STATIC_FILES = (
-    *MODULES, *MODEL_MODULES, *ASKING_MODULES, "tab.js", "viewer.css", "asking.css",
-)  # fmt: skip
+VIEWING = MODULES, "mount(document.body, embeddedSource(), pageHost());\n"
+"""Modules of a page that shows what was recorded, and the statement that starts it."""
 
-
-@dataclass(frozen=True, slots=True)
-class PageParts:
-    """What a page is made of.
-
-    Attributes:
-        modules: of its script, each after those that it imports from.
-        styles: its style sheets.
-        start: the statement that begins.
-    """
-
-    modules: tuple[str, ...]
-    styles: tuple[str, ...]
-    start: str
-
-
-VIEWING = PageParts(MODULES, ("viewer.css",), "mount(document.body, embeddedSource(), pageHost());\n")
-TRANSLATING = PageParts(
-    (*MODEL_MODULES, *MODULES, *ASKING_MODULES),
-    ("viewer.css", "asking.css"),
-    "translating(document.body);\n",
-)
+TRANSLATING = (*MODEL_MODULES, *MODULES, "asking.js"), "translating(document.body);\n"
+"""Those of a page with a model in it."""
 
 _IMPORT = re.compile(r"^import [^;]*;\n", re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:const|function|class) )", re.MULTILINE)
@@ -103,19 +55,19 @@ def static_file(name: str) -> str:
     return files(__package__).joinpath("static", name).read_text(encoding="utf-8")
 
 
-def page(data: Any, *, title: str, parts: PageParts = VIEWING) -> str:
-    """The viewer with its data as one HTML file, which asks nobody for anything.
+def page(data: Any, *, title: str, parts: tuple[Iterable[str], str] = VIEWING) -> str:
+    """Return the viewer with its data as one HTML file, which sends no request.
 
-    Its content security policy allows this very script and style and nothing else.
+    Its content security policy allows this script and style and nothing else.
 
     Args:
-        data: ``{"index": …, "views": [view, …]}``, as `tensorboard_attention.views` makes;
+        data: ``{"index": …, "views": [view, …]}``, as `tensorboard_attention.views` makes them;
             or what other parts read.
-        title: of the browser's window.
-        parts: what the page is made of.
+        title: Of the browser's window.
+        parts: `VIEWING` or `TRANSLATING`.
     """
-    style = "".join(map(static_file, parts.styles))
-    script = bundle(parts.modules) + parts.start
+    modules, start = parts
+    style, script = static_file(STYLE), bundle(modules) + start
     policy = (
         f"default-src 'none'; script-src {_digest(script)}; style-src {_digest(style)}; "
         "img-src data: blob:; base-uri 'none'; form-action 'none'"
@@ -129,18 +81,65 @@ def page(data: Any, *, title: str, parts: PageParts = VIEWING) -> str:
     )
 
 
-def framed(document: str, *, height: int) -> str:
-    """A page within another, in a frame that shares nothing with what is around it.
+def export_html(logdir: str | Path, name: str | None = None) -> str:
+    """Return the page of all attention that was recorded in a log folder, or in the runs below it.
 
     Args:
-        document: what `page` makes.
-        height: of the frame [pixels].
+        logdir: The folder.
+        name: Name of a run in the folder itself; None: that of the folder.
+
+    Raises:
+        ValueError: The folder holds no attention records.
     """
-    content = document.replace("&", "&amp;").replace('"', "&quot;")
-    return (
-        '<iframe title="attention" sandbox="allow-scripts allow-downloads" '
-        f'style="width: 100%; height: {height}px; border: 0" srcdoc="{content}"></iframe>'
-    )
+    folder = Path(logdir)
+    return page(read_log_folder(folder, name=name), title=f"Attention of {folder.resolve().name}")
+
+
+class Framed:
+    """A page that a notebook shows in a frame, which shares nothing with the notebook.
+
+    Args:
+        page: What `page` returns.
+        height: Of the frame [pixels].
+    """
+
+    def __init__(self, page: str, *, height: int) -> None:
+        self.page, self.height = page, height
+
+    def _repr_html_(self) -> str:
+        content = self.page.replace("&", "&amp;").replace('"', "&quot;")
+        return (
+            '<iframe title="attention" sandbox="allow-scripts allow-downloads" '
+            f'style="width: 100%; height: {self.height}px; border: 0" srcdoc="{content}"></iframe>'
+        )
+
+
+def show(
+    weights: Any,
+    source_tokens: Sequence[str],
+    target_tokens: Sequence[str],
+    *,
+    kind: str = "attention",
+    title: str = "Attention",
+    **options: Any,
+) -> Framed:
+    """Return what a notebook shows of attention weights; its attribute `page` is the HTML page.
+
+    Args:
+        weights: As `add_attention` takes them.
+        source_tokens: Labels of the columns.
+        target_tokens: Labels of the rows.
+        kind: Name of what is shown.
+        title: Of the page.
+        options: heads, reference, score, bleu and alignment of `add_attention`.
+    """
+    record = attention_record(weights, source_tokens, target_tokens, **options)
+    tag = {"tag": "", "sentence": "sentence", "text": " ".join(record.source), "kind": kind, "rank": 0}
+    run = {"run": "model", "tags": [tag | {"max_step": 0, "wall_time": None}]}
+    view = frames_of("model", "", {0: encode_record(record)}, [0], PAGE_BYTES)
+    content = page({"index": {"runs": [run], "problems": [], **colours()}, "views": [view]}, title=title)
+    height = 330 + 30 * len(record.target) + 110 * sum(record.maps[:1])  # rows; small maps
+    return Framed(content, height=min(900, height))
 
 
 def bundle(names: Iterable[str] = MODULES) -> str:

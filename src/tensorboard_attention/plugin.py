@@ -44,6 +44,7 @@ class AttentionPlugin(TBPlugin):
 
     def __init__(self, context: TBContext) -> None:
         self._provider = context.data_provider
+        self._records = views.Records(self._provider)
         self._logdir = context.logdir
 
     def is_active(self) -> bool:
@@ -102,7 +103,7 @@ class AttentionPlugin(TBPlugin):
         if step is not None and not STEP.fullmatch(step):
             return _refused(request, 400, "a step is a whole number")
         content = views.view(
-            self._provider,
+            self._records,
             plugin_util.context(request.environ),
             run[0],
             tag[0],

@@ -6,7 +6,8 @@
     weights: the high bytes of all of them, row by row, then their low bytes
 
 Version 1 is of one matrix. Version 2 has several of layers and heads, one after the other, and in
-its header the key maps, [number of layers, number of heads in each].
+its header the key maps, [number of layers, number of heads in each]. Version 3 has in its header the
+keys maps, which may be null, and reference, a text.
 
 A weight w is stored as the integer nearest to 65535 w, so that it is off by 1 / 131070 at most
 (7.7e-6). High and low bytes lie apart because the high ones compress well. Reading checks
@@ -27,13 +28,15 @@ import numpy.typing as npt
 from msgspec import Meta, Struct
 
 MAGIC = b"ATTN"
-VERSIONS = (1, 2)
+VERSIONS = (1, 2, 3)
 PLUGIN_NAME = "attention"
 
 MAX_TOKENS = 2048
 """Of either side."""
 MAX_TOKEN_LENGTH = 1000
 """Characters of one token."""
+MAX_REFERENCE_LENGTH = 100_000
+"""Characters of a reference."""
 MAX_LINKS = 1 << 16
 """Of a gold alignment."""
 MAX_MAPS = 1024
@@ -74,6 +77,14 @@ class _MapsHeader(_Header):
     maps: tuple[_Count, _Count]
 
 
+class _ReferenceHeader(_Header):
+    maps: tuple[_Count, _Count] | None
+    reference: Annotated[str, Meta(max_length=MAX_REFERENCE_LENGTH)]
+
+
+_HEADERS: dict[bytes, type[_Header]] = {b"\x01": _Header, b"\x02": _MapsHeader, b"\x03": _ReferenceHeader}
+
+
 @dataclass(frozen=True, slots=True)
 class AttentionRecord:
     """What is known of one sentence at one step.
@@ -86,6 +97,7 @@ class AttentionRecord:
         score: natural log-probability of the target tokens.
         bleu: of this translation, 0 to 100.
         alignment: gold links (source place, target place) in tokens; None where there is no gold.
+        reference: the text that the target should have been.
     """
 
     source: tuple[str, ...]
@@ -94,6 +106,7 @@ class AttentionRecord:
     score: float | None = None
     bleu: float | None = None
     alignment: Links | None = None
+    reference: str | None = None
 
     @property
     def maps(self) -> tuple[int, ...]:
@@ -107,7 +120,7 @@ class AttentionRecord:
     @property
     def version(self) -> int:
         """The first version that can hold it."""
-        return VERSIONS[bool(self.maps)]
+        return 3 if self.reference is not None else 2 if self.maps else 1
 
 
 def quantised(weights: npt.ArrayLike) -> Weights:
@@ -124,7 +137,8 @@ def encode_record(record: AttentionRecord) -> bytes:
             "score": record.score,
             "bleu": record.bleu,
             "alignment": record.alignment,
-            **({"maps": record.maps} if record.maps else {}),
+            **({"maps": record.maps or None} if record.version > 1 else {}),
+            **({"reference": record.reference} if record.version > 2 else {}),
         },
         ensure_ascii=False,
         allow_nan=False,
@@ -150,7 +164,7 @@ def decode_record(content: bytes) -> AttentionRecord:
     except (ValueError, RecursionError) as error:
         raise RecordError(f"the header is no header: {error!s:.200}") from error
     source, target = tuple(described.source), tuple(described.target)
-    maps = described.maps if isinstance(described, _MapsHeader) else ()
+    maps = getattr(described, "maps", None) or ()
     shape = checked_maps((*maps, len(target), len(source)))
     if len(planes) != 2 * math.prod(shape):
         raise RecordError(f"{len(planes)} bytes of weights for the shape {shape}")
@@ -162,6 +176,7 @@ def decode_record(content: bytes) -> AttentionRecord:
         score=described.score,
         bleu=described.bleu,
         alignment=checked_links(described.alignment, len(source), len(target)),
+        reference=getattr(described, "reference", None),
     )
 
 
@@ -180,8 +195,7 @@ def _unpacked(content: bytes) -> tuple[type[_Header], bytes]:
     """Of which header it is, and what is inside, of the size that a record can have at most."""
     if content[: len(MAGIC)] != MAGIC:
         raise RecordError("not an attention record")
-    headers: dict[bytes, type[_Header]] = {b"\x01": _Header, b"\x02": _MapsHeader}
-    header = headers.get(content[len(MAGIC) :][:1])
+    header = _HEADERS.get(content[len(MAGIC) :][:1])
     if header is None:
         raise RecordError(f"a record of another version than {VERSIONS}")
     stream = zlib.decompressobj()

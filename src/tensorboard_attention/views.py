@@ -9,6 +9,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping
+from threading import Lock
 from typing import Annotated, Any
 
 import msgspec
@@ -16,7 +17,7 @@ from msgspec import Meta, Struct
 from tensorboard.context import RequestContext
 from tensorboard.data.provider import DataProvider, RunTagFilter, TensorDatum
 
-from tensorboard_attention.colours import LEVELS, PALETTE, difference_colours
+from tensorboard_attention.colours import difference_colours, weight_colours
 from tensorboard_attention.record import (
     PLUGIN_NAME,
     VERSIONS,
@@ -28,8 +29,8 @@ from tensorboard_attention.record import (
 ALL_STEPS = 1_000_000
 """More than a run has: providers want a bound."""
 
-ANSWER_BYTES = 1 << 23
-"""Of the frames of an answer, about."""
+ANSWER_BYTES = 1 << 20
+"""Of the frames of an answer, about: some hundred steps of an ordinary sentence."""
 FRAME_BYTES = 120
 """Of a frame without its weights and tokens."""
 
@@ -81,13 +82,58 @@ def index(provider: DataProvider, context: RequestContext, experiment_id: str = 
 def colours() -> Json:
     """The scales of weights and of differences, as `index` holds them."""
     return {
-        "colours": [_hexadecimal(colour) for colour in PALETTE[:LEVELS].tolist()],
+        "colours": [_hexadecimal(colour) for colour in weight_colours().tolist()],
         "difference": [_hexadecimal(colour) for colour in difference_colours().tolist()],
     }
 
 
+class Records:
+    """Reads the records of tags from a data provider, and keeps those of the last few tags.
+
+    A provider converts all records of a tag at each request, which takes a quarter of a second for 10,000.
+
+    Args:
+        provider: Of TensorBoard.
+    """
+
+    MOST_TAGS = 4
+
+    def __init__(self, provider: DataProvider) -> None:
+        self._provider = provider
+        self._lock = Lock()
+        self._kept: dict[tuple[str, str, str], tuple[Any, dict[int, bytes]]] = {}
+
+    def of(
+        self, context: RequestContext, run: str, tag: str, experiment_id: str = ""
+    ) -> dict[int, bytes] | None:
+        """Return the records of a tag by step, see `current`; None where there is no such tag.
+
+        Raises:
+            ValueError, TypeError or MemoryError: TensorBoard cannot read them.
+        """
+        wanted = {
+            "experiment_id": experiment_id,
+            "plugin_name": PLUGIN_NAME,
+            "run_tag_filter": RunTagFilter(runs=[run], tags=[tag]),
+        }
+        series = self._provider.list_tensors(context, **wanted).get(run, {}).get(tag)
+        if series is None:
+            return None
+        key, state = (experiment_id, run, tag), (series.max_step, series.max_wall_time)
+        with self._lock:
+            known, records = self._kept.pop(key, (None, {}))
+            if known != state:
+                data = self._provider.read_tensors(context, downsample=ALL_STEPS, **wanted)
+                found = data.get(run, {}).get(tag, ())
+                records = current((datum.step, _content(datum)) for datum in found)
+            self._kept[key] = state, records
+            while len(self._kept) > self.MOST_TAGS:
+                del self._kept[next(iter(self._kept))]
+        return records
+
+
 def view(
-    provider: DataProvider,
+    records: Records,
     context: RequestContext,
     run: str,
     tag: str,
@@ -95,29 +141,37 @@ def view(
     step: int | None = None,
     experiment_id: str = "",
 ) -> Json | None:
-    """The steps of one tag of one run, and the frames nearest to `step`, by default the last.
+    """Return the steps of one tag of one run, and the frames nearest to `step`, by default the last.
 
-    Returns:
-        None where there is no such tag.
+    None where there is no such tag.
     """
     try:
-        found = provider.read_tensors(
-            context,
-            experiment_id=experiment_id,
-            plugin_name=PLUGIN_NAME,
-            downsample=ALL_STEPS,
-            run_tag_filter=RunTagFilter(runs=[run], tags=[tag]),
-        )
+        found = records.of(context, run, tag, experiment_id)
     except (ValueError, TypeError, MemoryError) as error:
         problem = f"TensorBoard cannot read it ({error})"
         return frames_of(run, tag, {}, [], 0) | {"problems": [problem]}
-    data = found.get(run, {}).get(tag)
-    if data is None:
+    if found is None:
         return None
-    records = {datum.step: _content(datum) for datum in data}
-    wanted = max(records, default=0) if step is None else step
-    nearest = sorted(records, key=lambda each: (abs(each - wanted), each))
-    return frames_of(run, tag, records, nearest, ANSWER_BYTES)
+    wanted = max(found, default=0) if step is None else step
+    nearest = sorted(found, key=lambda each: (abs(each - wanted), each))
+    return frames_of(run, tag, found, nearest, ANSWER_BYTES)
+
+
+def current(records: Iterable[tuple[int, bytes]]) -> dict[int, bytes]:
+    """Return records by step, without those that a resumed run has overwritten.
+
+    A run that continues from a checkpoint writes steps again. As TensorBoard does for scalars and images, a record
+    with a step that is not above those before it removes those from that step on.
+
+    Args:
+        records: Steps and contents in the order in which they were written.
+    """
+    kept: dict[int, bytes] = {}
+    for step, content in records:
+        while kept and next(reversed(kept)) >= step:
+            kept.popitem()
+        kept[step] = content
+    return kept
 
 
 def frames_of(
@@ -158,7 +212,7 @@ def frames_of(
 
 def _num_bytes(record: AttentionRecord) -> int:
     """What a record takes as JSON where it shares nothing with others."""
-    text = json.dumps([record.source, record.target, record.alignment])
+    text = json.dumps([record.source, record.target, record.alignment, record.reference])
     return len(text) + record.weights.nbytes * 4 // 3 + FRAME_BYTES
 
 
@@ -193,8 +247,8 @@ def _content(datum: TensorDatum) -> bytes:
 
 def _frames(records: Mapping[int, AttentionRecord]) -> Json:
     """Frames in the order of steps; what most of them share, such as tokens, is there once."""
-    tables: tuple[dict[Any, int], ...] = ({}, {}, {})  # distinct values and their places
-    sources, targets, alignments = tables
+    tables: tuple[dict[Any, int], ...] = ({}, {}, {}, {})  # distinct values and their places
+    sources, targets, alignments, references = tables
     frames = [
         {
             "step": step,
@@ -204,6 +258,11 @@ def _frames(records: Mapping[int, AttentionRecord]) -> Json:
             "score": record.score,
             "bleu": record.bleu,
             **({"maps": record.maps} if record.maps else {}),
+            **(
+                {}
+                if record.reference is None
+                else {"reference": references.setdefault(record.reference, len(references))}
+            ),
             "weights": base64.b64encode(record.weights.astype("<u2").tobytes()).decode("ascii"),
         }
         for step, record in sorted(records.items())
@@ -212,6 +271,7 @@ def _frames(records: Mapping[int, AttentionRecord]) -> Json:
         "sources": list(sources),
         "targets": list(targets),
         "alignments": list(alignments),
+        "references": list(references),
         "frames": frames,
     }
 

@@ -1,12 +1,15 @@
 """Write attention for the Attention tab, from any model: `add_attention`. Imports no torch.
 
 One tag holds one sentence in one kind (``forced``, ``greedy``, ``beam``, or your own, such as
-``layer 2 head 5``) and rank, and one record (`tensorboard_attention.record`) for each step.
+``self-attention``) and rank, and one record (`tensorboard_attention.record`) for each step.
 """
 
+import atexit
 import json
+import os
 import time
 from collections.abc import Iterable, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +24,9 @@ from tensorboard.compat.proto.tensor_pb2 import TensorProto
 from tensorboard.compat.proto.types_pb2 import DT_STRING
 from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
-from tensorboard_attention.colours import ROUNDING, Floats, checked_weights
+from tensorboard_attention.colours import Floats
 from tensorboard_attention.record import (
+    MAX_REFERENCE_LENGTH,
     MAX_TOKEN_LENGTH,
     MAX_TOKENS,
     PLUGIN_NAME,
@@ -35,7 +39,10 @@ from tensorboard_attention.record import (
 )
 
 MAX_NAME_LENGTH = 200
+ROUNDING = 0.005
+"""How far weights of 16-bit floating point may be outside 0..1."""
 _PREVIEW_LENGTH = 120
+_event_files: dict[tuple[int, Path], EventFileWriter] = {}
 
 
 def add_attention(
@@ -46,54 +53,68 @@ def add_attention(
     target_tokens: Sequence[str],
     step: int,
     *,
+    heads: bool = True,
+    reference: str | None = None,
+    score: float | None = None,
     kind: str = "forced",
     rank: int = 0,
-    score: float | None = None,
     bleu: float | None = None,
     alignment: Iterable[Sequence[int]] | None = None,
 ) -> None:
     """Write the attention of one sentence at one step for the Attention tab.
 
     Args:
-        writer: a ``SummaryWriter`` of torch or tensorboardX, a `TensorBoardLogger` of Lightning, or the path
+        writer: A ``SummaryWriter`` of torch or tensorboardX, a ``TensorBoardLogger`` of Lightning, or the path
             of a log folder.
-        tag: names the sentence, the same at every step.
-        weights: attention weights in 0..1, arrays or tensors on any device: (target, source), or of
-            several heads (heads, target, source), or of layers of these, a list or one more
-            dimension. Rows need not sum to 1.
-        source_tokens: labels of the columns.
-        target_tokens: labels of the rows.
-        step: the training step.
-        kind: where the target tokens come from, or which weights of several these are.
-        rank: place of a hypothesis in an n-best list, 0 the best.
-        score: natural log-probability of the target tokens.
-        bleu: of this translation, 0 to 100.
-        alignment: gold links (source place, target place), counted from 0 in tokens.
+        tag: Names the sentence, the same at every step.
+        weights: Attention weights in 0..1, arrays or tensors on any device: (target, source),
+            (heads, target, source) or (layers, heads, target, source); the first dimension may be a list.
+            Rows need not sum to 1. Of self-attention both sides are the same tokens.
+        source_tokens: Labels of the columns.
+        target_tokens: Labels of the rows.
+        step: The training step.
+        heads: What the first of three dimensions counts: heads, or if False, layers.
+        reference: The text that the target should have been, shown beside it.
+        score: Natural log-probability of the target tokens.
+        kind: Where the target tokens come from, or which attention this is; any text without a slash.
+        rank: Place of a hypothesis in an n-best list, 0 the best.
+        bleu: Of this translation, 0 to 100.
+        alignment: Gold links (source place, target place), counted from 0 in tokens.
 
     Raises:
-        ValueError: weights and tokens disagree in number, a weight is no number or outside 0..1,
-            or something is too long for a record.
+        ValueError: Weights and tokens disagree in number, a weight is no number or outside 0..1,
+            something is too long for a record, or the writer is closed.
+        TypeError: The writer is none of those above.
     """
-    name = _tag(tag, kind, rank)
+    for name, value in (("tag", tag), ("kind", kind)):
+        if not value.strip() or len(value) > MAX_NAME_LENGTH:
+            raise ValueError(f"{name} must be text of 1 to {MAX_NAME_LENGTH} characters")
+    if "/" in kind or rank < 0:
+        raise ValueError(f"kind must hold no slash and rank be at least 0, got {kind!r}, {rank}")
     record = attention_record(
-        weights, source_tokens, target_tokens, score=score, bleu=bleu, alignment=alignment
-    )
-    metadata = SummaryMetadata(
-        plugin_data=SummaryMetadata.PluginData(
-            plugin_name=PLUGIN_NAME, content=_description(tag, kind, rank, record)
+        weights, source_tokens, target_tokens,
+        heads=heads, reference=reference, score=score, bleu=bleu, alignment=alignment,
+    )  # fmt: skip
+    text = " ".join(record.source)
+    description = {  # what the index of the tab knows of a tag without reading its records
+        "version": record.version,
+        "sentence": printable(tag),
+        "kind": printable(kind),
+        "rank": rank,
+        "text": text if len(text) <= _PREVIEW_LENGTH else f"{text[: _PREVIEW_LENGTH - 1]}…",
+    }
+    value = Summary.Value(
+        tag=f"{tag}/{kind}/{rank}" if rank else f"{tag}/{kind}",
+        metadata=SummaryMetadata(
+            plugin_data=SummaryMetadata.PluginData(
+                plugin_name=PLUGIN_NAME,
+                content=json.dumps(description, ensure_ascii=False, separators=(",", ":")).encode(),
+            ),
+            data_class=DATA_CLASS_TENSOR,
         ),
-        data_class=DATA_CLASS_TENSOR,
+        tensor=TensorProto(dtype=DT_STRING, string_val=[encode_record(record)]),
     )
-    tensor = TensorProto(dtype=DT_STRING, string_val=[encode_record(record)])
-    summary = Summary(value=[Summary.Value(tag=name, metadata=metadata, tensor=tensor)])
-    if isinstance(writer, str | Path):
-        event = Event(step=step, summary=summary, wall_time=time.time())
-        events = EventFileWriter(str(writer))
-        events.add_event(event)
-        events.close()
-        return
-    writer = getattr(writer, "experiment", writer)
-    writer.file_writer.add_summary(summary, step)
+    _write(writer, Summary(value=[value]), step)
 
 
 def attention_record(
@@ -101,71 +122,118 @@ def attention_record(
     source_tokens: Sequence[str],
     target_tokens: Sequence[str],
     *,
+    heads: bool = True,
+    reference: str | None = None,
     score: float | None = None,
     bleu: float | None = None,
     alignment: Iterable[Sequence[int]] | None = None,
 ) -> AttentionRecord:
-    """What `add_attention` writes of a sentence; arguments and errors are its own."""
+    """Return what `add_attention` writes of a sentence; arguments and errors are its own."""
     links = None if alignment is None else [list(map(int, link)) for link in alignment]
     return AttentionRecord(
         source=_tokens("source", source_tokens),
         target=_tokens("target", target_tokens),
-        weights=quantised(_maps(weights, len(target_tokens), len(source_tokens))),
+        weights=quantised(_maps(weights, len(target_tokens), len(source_tokens), heads=heads)),
         score=None if score is None else _finite("score", score),
         # sacreBLEU's sums are a rounding error above 100 for a perfect translation
         bleu=None if bleu is None else min(100.0, _finite("bleu", bleu, 0, 100 + ROUNDING)),
         alignment=checked_links(links, len(source_tokens), len(target_tokens)),
+        reference=None if reference is None else _shortened(printable(reference), MAX_REFERENCE_LENGTH),
     )
 
 
-def _maps(weights: Any, num_target: int, num_source: int) -> Floats:
-    """Weights in 0..1: (target, source), or (layers, heads, target, source)."""
+def cross_attention(attentions: Any, sequence: int = 0, beam_indices: Any = None) -> Floats:
+    """Return the weights of all heads of one sequence of a Hugging Face model, as `add_attention` takes them.
+
+    Padding is in them: cut them as the tokens, ``[..., :len(target_tokens), :len(source_tokens)]``.
+
+    Args:
+        attentions: ``output.cross_attentions`` with ``output_attentions=True``, of ``forward``: a
+            tuple over layers of (B, H, T, S); or of ``generate``, which also needs
+            ``return_dict_in_generate=True``: a tuple over steps of such tuples. ``encoder_attentions``
+            and ``decoder_attentions`` of ``forward`` have the same form.
+        sequence: Its place in the batch; of ``generate``, in ``output.sequences``, whose first
+            token is where the decoder starts, and no row of the weights.
+        beam_indices: ``output.beam_indices`` of a search with several beams.
+
+    Returns:
+        (layers, heads, target, source).
+    """
+
+    def of_layers(layers: Sequence[Any], row: int) -> Floats:
+        return np.stack([_array(layer[row]) for layer in layers])
+
+    if hasattr(attentions[0], "shape"):
+        return of_layers(attentions, sequence)
+    rows = [sequence] * len(attentions)
+    if beam_indices is not None:
+        rows = [int(row) for row in beam_indices[sequence] if row >= 0]
+    steps = zip(attentions, rows, strict=False)  # shorter sequences have ended before
+    # without a cache a step has the rows of all before it, too
+    return np.concatenate([of_layers(step, row)[..., -1:, :] for step, row in steps], axis=2)
+
+
+def _write(writer: Any, summary: Summary, step: int) -> None:
+    """Write a summary with a writer of any kind; a log folder has one event file for each process."""
+    if isinstance(writer, str | Path):
+        key = os.getpid(), Path(writer).resolve()
+        if key not in _event_files or not key[1].exists():
+            _event_files[key] = EventFileWriter(str(key[1]))
+            atexit.register(_event_files[key].close)
+        _event_files[key].add_event(Event(step=step, summary=summary, wall_time=time.time()))
+        _event_files[key].flush()
+        return
+    writer = getattr(writer, "experiment", writer)
+    if not hasattr(writer, "file_writer"):
+        raise TypeError(
+            f"writer must be a SummaryWriter, a TensorBoardLogger or the path of a log folder, got {writer!r}"
+        )
+    if writer.file_writer is None:
+        raise ValueError("the writer is closed: write attention before close()")
+    library = type(writer).__module__.partition(".")[0]
+    if library == "tensorboardX":  # it has message classes of its own
+        own = import_module("tensorboardX.proto.summary_pb2").Summary
+        summary = own.FromString(summary.SerializeToString())
+    writer.file_writer.add_summary(summary, step)
+
+
+def _maps(weights: Any, num_target: int, num_source: int, *, heads: bool) -> Floats:
+    """Return weights in 0..1: (target, source), or (layers, heads, target, source)."""
     is_list = isinstance(weights, list | tuple)
-    found = np.asarray([array_of(each) for each in weights] if is_list else array_of(weights))
-    if found.ndim not in (3, 4) or not found.size:
-        return checked_weights(found, num_target, num_source)
-    shape = checked_maps((*((1,) * (4 - found.ndim)), *found.shape))
-    maps = found.reshape(-1, *shape[2:])
-    return np.stack([checked_weights(each, num_target, num_source) for each in maps]).reshape(shape)
+    found = np.asarray([_array(each) for each in weights] if is_list else _array(weights), dtype=np.float64)
+    if found.shape[-2:] != (num_target, num_source) or not 2 <= found.ndim <= 4 or not found.size:
+        raise ValueError(
+            f"weights of shape {found.shape} do not fit {num_target} target tokens by {num_source} source tokens: "
+            "give (target, source), (heads, target, source) or (layers, heads, target, source)"
+        )
+    if found.ndim == 4 and not heads:
+        raise ValueError(f"heads=False is for weights of three dimensions, got the shape {found.shape}")
+    if found.ndim == 3:
+        found = found[None] if heads else found[:, None]
+    checked_maps(found.shape)
+    if not ((found >= -ROUNDING) & (found <= 1 + ROUNDING)).all():
+        raise ValueError(
+            f"weights of shape {found.shape} must lie in 0..1, got {found.min()} to {found.max()}"
+        )
+    return found.clip(0, 1)
 
 
-def array_of(weights: Any) -> Any:
-    """A tensor as an array; bfloat16 and other devices are none."""
+def _array(weights: Any) -> Any:
+    """Return a tensor as an array, of any type of numbers and device."""
     return weights.detach().cpu().double().numpy() if hasattr(weights, "detach") else weights
-
-
-def _tag(tag: str, kind: str, rank: int) -> str:
-    """The full tag of a sentence in one kind."""
-    for name, value in (("tag", tag), ("kind", kind)):
-        if not value.strip() or len(value) > MAX_NAME_LENGTH:
-            raise ValueError(f"{name} must be text of 1 to {MAX_NAME_LENGTH} characters")
-    if "/" in kind or rank < 0:
-        raise ValueError(f"kind must hold no slash and rank be at least 0, got {kind!r}, {rank}")
-    return f"{tag}/{kind}/{rank}" if rank else f"{tag}/{kind}"
 
 
 def _tokens(side: str, tokens: Sequence[str]) -> tuple[str, ...]:
     if isinstance(tokens, str) or not 1 <= len(tokens) <= MAX_TOKENS:
         raise ValueError(f"{side}_tokens must be 1 to {MAX_TOKENS} tokens")
-    return tuple(_shortened(printable(token)) for token in tokens)
+    return tuple(_shortened(printable(token), MAX_TOKEN_LENGTH) for token in tokens)
 
 
-def _shortened(token: str) -> str:
-    if len(token) <= MAX_TOKEN_LENGTH:
-        return token
-    return token[: MAX_TOKEN_LENGTH - 1] + "…"
+def _shortened(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def _finite(name: str, value: float, low: float = -1e300, high: float = 1e300) -> float:
     if not low <= float(value) <= high:
         raise ValueError(f"{name}={value} must be a number from {low:g} to {high:g}")
     return float(value)
-
-
-def _description(tag: str, kind: str, rank: int, record: AttentionRecord) -> bytes:
-    """What the index of the tab knows of a tag without reading its records."""
-    text = " ".join(record.source)
-    preview = text if len(text) <= _PREVIEW_LENGTH else f"{text[: _PREVIEW_LENGTH - 1]}…"
-    names = {"sentence": printable(tag), "kind": printable(kind)}
-    description = {"version": record.version, **names, "rank": rank, "text": preview}
-    return json.dumps(description, ensure_ascii=False, separators=(",", ":")).encode()

@@ -136,8 +136,8 @@ def test_weights_that_are_set_change_what_is_said_as_in_python(open_page, addres
     place = 7
     erased = np.where(np.arange(length) == place, 0, alone.weights[2].double().numpy())
     buttons = {
-        f"look here only: {alone.source_tokens[place]}": np.eye(length)[place],
-        f"do not look here: {alone.source_tokens[place]}": erased / erased.sum(),
+        f"attend only to this: {alone.source_tokens[place]}": np.eye(length)[place],
+        f"do not attend to this: {alone.source_tokens[place]}": erased / erased.sum(),
         "make even": np.full(length, 1 / length),
     }
     for name, weights in buttons.items():
@@ -181,13 +181,13 @@ def test_a_word_that_is_set_is_kept_and_the_rest_goes_on(open_page, address, tra
     assert_shows(page, expected)
     page.get_by_label("another word").fill(HOSTILE[1])
     page.keyboard.press("Enter")
-    expect(page.locator(".asks .message")).to_contain_text("the vocabulary lacks that")
+    expect(page.locator(".asks .message")).to_contain_text("The vocabulary lacks")
 
 
 def test_a_step_under_the_glass_is_the_decoder_number_by_number(open_page, address, translator, screenshot):
     page = open_page(address)
     place = choose(page, 3)
-    page.get_by_text("One step under the glass").click()
+    page.get_by_text("Details of the decoder step").click()
     step = steps_of(translator, FIRST)[place]
     names = {"reset": "reset gate", "update": "update gate"}
     for name in ("query", "context", "reset", "update", "candidate", "state", "features"):

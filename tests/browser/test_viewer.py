@@ -115,10 +115,10 @@ def test_pointing_at_a_token_shows_its_exact_weights(open_tab, data):
     expected = weights_of(data["seed_1", TAG], -1)
     point_at(tab, "row", 2)
     np.testing.assert_allclose(shown_weights(tab), expected[2], atol=5.1e-5)
-    expect(tab.locator(".weights h3")).to_contain_text("looks at")
+    expect(tab.locator(".weights h3")).to_contain_text("attends to")
     point_at(tab, "column", 1)
     np.testing.assert_allclose(shown_weights(tab), expected[:, 1], atol=5.1e-5)
-    expect(tab.locator(".weights h3")).to_contain_text("is looked at by")
+    expect(tab.locator(".weights h3")).to_contain_text("is attended to by")
 
 
 def test_pointing_at_a_cell_shows_its_tokens_and_weight(open_tab, data):

@@ -89,10 +89,15 @@ def test_a_translation_does_not_depend_on_the_sentences_beside_it(model, penalty
             torch.testing.assert_close(found.weights, expected.weights, rtol=0, atol=1e-12)
 
 
-def test_nothing_is_computed_of_the_words_after_a_hypothesis_that_has_left():
+def test_nothing_is_computed_of_the_words_after_a_hypothesis_that_has_left(monkeypatch):
     model, num_rows = sharp(), []
     model.decoder.output.bias.data[END_ID] = -1e9
-    model.decoder.output.register_forward_pre_hook(lambda _, inputs: num_rows.append(len(inputs[0])))
+    log_softmax = torch.log_softmax
+    monkeypatch.setattr(
+        torch,
+        "log_softmax",
+        lambda logits, **options: num_rows.append(len(logits)) or log_softmax(logits, **options),
+    )
     searched(model, [[4, 5, 6], [7, 8, 9]], prefixes=[[5, 6, 4, 4], []])
     assert num_rows[:2] == [1 + 1, 1 + 4]  # within its prefix a translation has one hypothesis
 

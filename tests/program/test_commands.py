@@ -18,6 +18,7 @@ CHOICES = {
         "decoder",
         "encoder",
         "model",
+        "objective",
         "optimizer",
         "scheduler",
         "tokenizer",
@@ -59,11 +60,21 @@ def test_tasks_train(task, tmp_path, program):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("experiment", ["multi30k_en_de", "multi30k_de_en", "multi30k_en_fr", "speedrun"])
+@pytest.mark.parametrize(
+    "experiment",
+    [
+        "multi30k_en_de",
+        "multi30k_de_en",
+        "multi30k_en_fr",
+        "multi30k_multi",
+        "speedrun",
+        "multi30k_en_de recipe=multi30k_transformer",
+    ],
+)
 def test_experiments_on_multi30k_train(experiment, real_data, tmp_path, program):
     tiny = [each for each in TINY if not each.startswith("callbacks")]
     program(
-        *tiny, f"experiment={experiment}", f"data.root={real_data / 'multi30k'}", "data.tokenizer.vocab_size=300",
+        *tiny, *f"experiment={experiment}".split(), f"data.root={real_data / 'multi30k'}", "data.tokenizer.vocab_size=300",
         "callbacks.attention=null", cwd=tmp_path, timeout=300, check=0,
     )  # fmt: skip
 

@@ -120,6 +120,19 @@ def test_a_run_that_is_killed_at_a_border_continues_to_the_same_result(whole, pr
     assert_same_result(whole[0], tmp_path / "runs/baseline/run")
 
 
+@pytest.mark.parametrize("objective", ["minimum_risk", "scheduled_sampling"])
+def test_an_objective_that_draws_continues_with_the_same_draws(program, tmp_path, objective):
+    (tmp_path / "kill.py").write_text(KILL)
+    run = [*RUN, f"objective={objective}", "trainer.max_epochs=2", "+callbacks.kill._target_=kill.Kill"]
+    if objective == "scheduled_sampling":
+        run.append("module.objective.ramp_steps=15")
+    program(*run, "name=whole", cwd=tmp_path, KILL_AT="setup 0", check=0)
+    killed = program(*run, "name=run", cwd=tmp_path, KILL_AT="on_train_batch_start 6")
+    assert killed.status == -signal.SIGKILL
+    program(*run, "name=run", cwd=tmp_path, check=0)
+    assert_same_result(tmp_path / "runs/baseline/whole", tmp_path / "runs/baseline/run")
+
+
 def test_a_killed_run_on_a_corpus_on_disk_continues_to_the_same_result(program, tmp_path):
     for folder in ("whole", "killed"):
         (tmp_path / folder).mkdir()

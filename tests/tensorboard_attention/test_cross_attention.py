@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from tensorboard_attention.cross_attention import cross_attention
+from tensorboard_attention import cross_attention
 
 LAYERS, HEADS, ROWS, STEPS, SOURCE = 2, 3, 4, 5, 6
 
@@ -58,8 +58,8 @@ def marian():
         d_model=8,
         encoder_layers=1,
         decoder_layers=LAYERS,
-        encoder_heads=2,
-        decoder_heads=HEADS + 1,
+        encoder_attention_heads=2,
+        decoder_attention_heads=HEADS + 1,
         encoder_ffn_dim=8,
         decoder_ffn_dim=8,
         max_position_embeddings=32,

@@ -4,36 +4,32 @@ import base64
 import json
 import math
 import re
+from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import entry_points
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from tensorboard.backend.application import TensorBoardWSGIApp
 from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.compat.proto.summary_pb2 import Summary, SummaryMetadata
 from tensorboard.compat.proto.tensor_pb2 import TensorProto
 from torch.utils.tensorboard import SummaryWriter
-from werkzeug.test import Client
 
-from seq2seq.export.model_folder import SavedModel, save_model_folder
-from seq2seq.export.translating_page import export_page
 from tensorboard_attention import event_files, views
 from tensorboard_attention import export_html as export_run
-from tensorboard_attention import plugin as loader
 from tensorboard_attention.colours import difference_colours, oklab
 from tensorboard_attention.event_files import read_log_folder
 from tensorboard_attention.page import MODULES, STATIC_FILES, bundle, page, static_file
-from tensorboard_attention.plugin import MODEL_FILES, AttentionLoader
+from tensorboard_attention.plugin import AttentionLoader
 from tensorboard_attention.record import AttentionRecord, encode_record, quantised
 from tensorboard_attention.views import natural
 from tensorboard_attention.writer import add_attention
-from tests.small import built_in_pairs, model_of, tokenizers_of
-from tests.tensorboard_attention.loaders import CONTEXT, LOADERS, PLUGINS, flags_of, provider_of
-from tests.tensorboard_attention.translating import data_of
+from tests.tensorboard_attention.loaders import CONTEXT, flags_of, provider_of
 
 NUM_STEPS = 600
 """More than TensorBoard keeps of a tag that it does not know."""
 
+RECORD_OF_ONE = AttentionRecord(("a",), ("b",), quantised([[1.0]]))
 HOSTILE = ["<script>alert(1)</script>", "</script>", "<!--", "<img src=x onerror=alert(2)>"]
 
 
@@ -50,22 +46,6 @@ def log_folder(tmp_path_factory):
             add_attention(writer, "attention/2", np.eye(4), HOSTILE, HOSTILE, 5, kind="greedy")
             writer.add_scalar("loss", 1.0, 1)
     return folder
-
-
-@pytest.fixture(scope="module", params=LOADERS)
-def serve(request):
-    """Starts TensorBoard's own application on a log folder."""
-    providers = []
-
-    def start(folder, *arguments):
-        flags = flags_of(folder, *arguments)
-        manager = provider_of(request.param, flags)
-        providers.append(manager)
-        return Client(TensorBoardWSGIApp(flags, PLUGINS, manager.__enter__()))
-
-    yield start
-    for manager in providers:
-        manager.__exit__(None, None, None)
 
 
 @pytest.fixture(scope="module")
@@ -121,69 +101,6 @@ def test_the_index_names_runs_sentences_kinds_and_ranks_in_order(client):
     assert len(index["colours"]) == 192
 
 
-@pytest.fixture(scope="module")
-def served_models(serve, tmp_path_factory):
-    """A client on runs of which some have a model, and the folder of the runs."""
-    above = tmp_path_factory.mktemp("above")
-    root, pairs = above / "runs", built_in_pairs(20)
-    codecs = tokenizers_of(pairs)
-    sizes = [len(codec.vocabulary) for codec in codecs]
-    names = "source_vocab_size", "target_vocab_size"
-    for run, changes in (
-        ("own", {}), ("lstm", {"cell": "lstm"}), ("none", None), ("../outside", {}),
-    ):  # fmt: skip
-        (root / run).mkdir(parents=True)
-        if run != "../outside":
-            with SummaryWriter(str(root / run)) as writer:
-                add_attention(writer, "attention/0", np.eye(2), ["a", "b"], ["c", "d"], 1)
-        if changes is not None:
-            model = model_of(**dict(zip(names, sizes, strict=True)), **changes).float()
-            exported = SavedModel(model, *codecs)
-            save_model_folder(root / run / "model", exported)
-    for run, links in (("led", ["model"]), ("filed", [f"model/{name}" for name in MODEL_FILES])):
-        (root / run).mkdir()
-        (root / run / "model").mkdir() if "/" in links[0] else None
-        with SummaryWriter(str(root / run)) as writer:
-            add_attention(writer, "attention/0", np.eye(2), ["a", "b"], ["c", "d"], 1)
-        for link in links:
-            if (above / "outside" / link).exists():
-                (root / run / link).symlink_to(above / "outside" / link)
-    return serve(root), root
-
-
-def test_the_model_of_a_run_is_what_the_page_that_translates_holds(served_models):
-    client, root = served_models
-    runs = {run["run"]: run["model"] for run in client.get(f"{ROUTE}/index").json["runs"]}
-    assert runs == {"own": True, "lstm": True, "none": False, "led": False, "filed": False}
-    answer = client.get(f"{ROUTE}/model", query_string={"run": "own"})
-    assert answer.json == data_of(export_page(root / "own", ""))["model"]
-    refused = client.get(f"{ROUTE}/model", query_string={"run": "lstm"})
-    assert (refused.status_code, refused.text) == (
-        400, "a page computes encoder=gru with decoder=bahdanau only",
-    )  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    "run",
-    [
-        *("none", "absent", "led", "filed", "../outside", "own/../../outside"),
-        *("/", "", "a\0b", "x" * 300, "x" * 5000),
-    ],
-)
-def test_no_other_file_becomes_a_model(served_models, run):
-    client, root = served_models
-    for name in (run, str(root.parent / "outside") if run == "/" else run):
-        assert client.get(f"{ROUTE}/model", query_string={"run": name}).status_code == 404
-    assert client.get(f"{ROUTE}/model").status_code == 404
-    assert client.get(f"{ROUTE}/model?run=own&run=none").status_code == 404
-
-
-def test_a_model_too_large_for_a_browser_is_none(served_models, monkeypatch):
-    client, _ = served_models
-    monkeypatch.setattr(loader, "MODEL_BYTES", 100)
-    assert client.get(f"{ROUTE}/model?run=own").status_code == 404
-
-
 def test_every_step_is_kept_without_flags(client):
     answer = view(client).json
     assert [frame["step"] for frame in answer["frames"]] == list(range(1, NUM_STEPS + 1))
@@ -217,19 +134,20 @@ def test_the_files_of_the_viewer_are_served_as_what_they_are(client, name):
 @pytest.mark.parametrize(
     "path",
     [
-        "../loader.py",
-        "..%2floader.py",
-        "%2e%2e/loader.py",
-        "%2e%2e%2f%2e%2e%2frecords.py",
-        "..\\loader.py",
-        "..%5cloader.py",
-        "static/../../loader.py",
-        "./tab.js/../../loader.py",
+        "../plugin.py",
+        "plugin.py",
+        "pyproject.toml",
+        "..%2fplugin.py",
+        "%2e%2e/plugin.py",
+        "%2e%2e%2f%2e%2e%2frecord.py",
+        "..\\plugin.py",
+        "..%5cplugin.py",
+        "static/../../plugin.py",
+        "./tab.js/../../plugin.py",
         "//etc/passwd",
         "%2fetc%2fpasswd",
         "tab.js%00",
         "TAB.JS",
-        "loader.py",
         "",
     ],
 )
@@ -323,7 +241,7 @@ def odd_log(folder):
     return folder
 
 
-RECORD = encode_record(AttentionRecord(("a",), ("b",), quantised([[1.0]])))
+RECORD = encode_record(RECORD_OF_ONE)
 ODD = [
     ("none", [], 1.0),
     ("two", [RECORD, RECORD], 1.0),
@@ -387,7 +305,7 @@ def test_a_megabyte_of_records_is_no_half_gigabyte_of_answer(tmp_path):
 def view_of(folder, tag):
     flags = flags_of(folder)
     with provider_of("slow", flags) as provider:
-        return views.view(provider, CONTEXT, ".", tag)
+        return views.view(views.Records(provider), CONTEXT, ".", tag)
 
 
 @pytest.mark.parametrize("step", ["", "one", "1.5", "1e3", "9" * 20, "1&step=x y"])
@@ -451,6 +369,64 @@ def test_the_later_of_two_records_of_a_step_counts(serve, tmp_path):
             add_attention(writer, "s", [[weight]], ["a"], ["b"], 1)
     answer = view(serve(tmp_path), ".", "s/forced").json
     assert [weights_in(answer, frame).item() for frame in answer["frames"]] == [pytest.approx(0.75, abs=1e-5)]
+
+
+def test_what_a_resumed_run_overwrote_is_hidden(serve, tmp_path):
+    """Also steps that the resumed run has not reached, as TensorBoard purges them from scalars."""
+    for steps, weight in ((range(10, 100, 10), 0.25), (range(50, 70, 10), 0.75)):
+        with SummaryWriter(str(tmp_path)) as writer:
+            for step in steps:
+                add_attention(writer, "s", [[weight]], ["a"], ["b"], step)
+    (exported,) = read_log_folder(tmp_path)["views"]
+    for answer in (view(serve(tmp_path), ".", "s/forced").json, exported):
+        assert answer["steps"] == [10, 20, 30, 40, 50, 60]
+        found = [weights_in(answer, frame).item() for frame in answer["frames"]]
+        np.testing.assert_allclose(found, [0.25] * 4 + [0.75] * 2, atol=1e-5)
+
+
+def test_what_was_read_is_kept_until_there_is_more(tmp_path):
+    class Growing:
+        steps, reads = [1], 0
+
+        def list_tensors(self, context, **wanted):
+            step = max(self.steps)
+            return {"r": {"t": SimpleNamespace(max_step=step, max_wall_time=float(step))}}
+
+        def read_tensors(self, context, **wanted):
+            self.reads += 1
+            record = np.array(encode_record(RECORD_OF_ONE), dtype=object)
+            return {"r": {"t": [SimpleNamespace(step=step, numpy=record) for step in self.steps]}}
+
+    provider = Growing()
+    records = views.Records(provider)
+    for steps, reads in (([1], 1), ([1], 1), ([1, 2], 2), ([1, 2], 2)):
+        provider.steps = steps
+        assert list(records.of(CONTEXT, "r", "t")) == steps
+        assert provider.reads == reads
+    assert records.of(CONTEXT, "r", "absent") is None
+
+
+def test_a_reference_is_served_once(serve, tmp_path):
+    with SummaryWriter(str(tmp_path)) as writer:
+        for step, reference in ((1, "r"), (2, "r"), (3, None)):
+            add_attention(writer, "s", [[1.0]], ["a"], ["b"], step, reference=reference)
+    answer = view(serve(tmp_path), ".", "s/forced").json
+    assert answer["references"] == ["r"]
+    assert [frame.get("reference") for frame in answer["frames"]] == [0, 0, None]
+
+
+def test_fifty_requests_at_once_are_answered_alike(client):
+    queries = [
+        ("one", "attention/0/forced"),
+        ("two", "attention/2/greedy"),
+        ("none", "x"),
+        ("../one", HOSTILE[0]),
+    ]
+    with ThreadPoolExecutor(50) as pool:
+        answers = list(pool.map(lambda number: view(client, *queries[number % 4]), range(50)))
+    assert [answer.status_code for answer in answers[:4]] == [200, 200, 404, 404]
+    for number, answer in enumerate(answers):
+        assert answer.data == answers[number % 4].data
 
 
 def test_sentences_are_in_the_order_of_their_numbers():

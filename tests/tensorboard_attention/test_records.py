@@ -1,6 +1,7 @@
 """Attention records: what is written is read again, and nothing else is."""
 
 import json
+import shutil
 import struct
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from lightning.pytorch.loggers import TensorBoardLogger
 from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
 from tensorboard.compat.proto.summary_pb2 import DATA_CLASS_TENSOR
 from torch.utils.tensorboard import SummaryWriter
@@ -129,6 +131,70 @@ def test_heads_and_layers_are_one_record_of_the_second_version(tmp_path, weights
     assert json.loads(value.metadata.plugin_data.content)["version"] == 2
 
 
+def test_without_heads_the_first_dimension_counts_layers(tmp_path):
+    _, value = logged(tmp_path, "s", HEADS[0], SOURCE, TARGET, 1, heads=False)
+    record = record_in(value)
+    assert record.maps == (3, 1)
+    np.testing.assert_allclose(record.weights[:, 0] / 65535, HEADS[0], atol=1e-5)
+
+
+@pytest.mark.parametrize(("weights", "maps"), [(HEADS[0, 0], ()), (HEADS, (2, 3))], ids=["one", "heads"])
+def test_a_reference_makes_a_record_of_the_third_version(tmp_path, weights, maps):
+    text = "Le chat <b> ne voit pas \ud800" + "x" * 200_000
+    _, value = logged(tmp_path, "s", weights, SOURCE, TARGET, 1, reference=text)
+    record = record_in(value)
+    assert value.tensor.string_val[0][:5] == b"ATTN\x03"
+    assert record.maps == maps
+    assert record.reference.startswith("Le chat <b> ne voit pas \ufffdx")
+    assert record.reference.endswith("x…")
+    assert len(record.reference) == 100_000
+
+
+def test_a_log_folder_is_written_without_a_writer_in_one_event_file(tmp_path):
+    for step in (1, 2):
+        for name in ("a", "b"):
+            add_attention(str(tmp_path / "run"), name, [[1.0]], ["a"], ["b"], step)
+    found = [(event.step, event.summary.value[0].tag) for event in events_of(tmp_path / "run")]
+    assert found == [(1, "a/forced"), (1, "b/forced"), (2, "a/forced"), (2, "b/forced")]
+
+
+def test_a_log_folder_that_was_removed_is_written_anew(tmp_path):
+    for step in (1, 2):
+        add_attention(tmp_path / "run", "a", [[1.0]], ["a"], ["b"], step)
+        (event,) = events_of(tmp_path / "run")
+        assert event.step == step
+        shutil.rmtree(tmp_path / "run")
+
+
+def lightning_writer(folder):
+    return TensorBoardLogger(str(folder), name="", version="")
+
+
+def tensorboardx_writer(folder):
+    return pytest.importorskip("tensorboardX").SummaryWriter(str(folder))
+
+
+@pytest.mark.parametrize(
+    "make", [lightning_writer, tensorboardx_writer, lambda folder: SummaryWriter(str(folder))]
+)
+def test_every_writer_of_event_files_writes_the_same(tmp_path, make):
+    writer = make(tmp_path / "own")
+    add_attention(writer, "s", HEADS, SOURCE, TARGET, 3, score=-1.0)
+    getattr(writer, "experiment", writer).close()
+    add_attention(tmp_path / "path", "s", HEADS, SOURCE, TARGET, 3, score=-1.0)
+    (own,), (expected,) = events_of(tmp_path / "own"), events_of(tmp_path / "path")
+    assert (own.step, own.summary) == (expected.step, expected.summary)
+
+
+def test_what_is_no_writer_is_refused(tmp_path):
+    with pytest.raises(TypeError, match="writer must be a SummaryWriter"):
+        add_attention(3, "s", [[1.0]], ["a"], ["b"], 1)
+    writer = SummaryWriter(str(tmp_path))
+    writer.close()
+    with pytest.raises(ValueError, match="the writer is closed"):
+        add_attention(writer, "s", [[1.0]], ["a"], ["b"], 1)
+
+
 def test_rows_need_not_sum_to_one(tmp_path):
     _, value = logged(tmp_path, "s", np.array([[1.0, 1.0], [0.0, 0.0]]), ["a", "b"], ["c", "d"], 1)
     assert record_in(value).weights.tolist() == [[65535, 65535], [0, 0]]
@@ -151,8 +217,12 @@ WRONG = {
     "shape": ({"weights": np.zeros((2, 1))}, r"shape \(2, 1\) do not fit 1 target tokens by 1"),
     "NaN": ({"weights": [[np.nan]]}, "must lie in 0..1"),
     "NaN in a head": ({"weights": [[[0.5]], [[np.nan]]]}, "must lie in 0..1"),
-    "shape of heads": ({"weights": np.zeros((3, 2, 1))}, r"shape \(2, 1\) do not fit 1 target"),
+    "shape of heads": ({"weights": np.zeros((3, 2, 1))}, r"shape \(3, 2, 1\) do not fit 1 target"),
     "five dimensions": ({"weights": np.zeros((1, 1, 1, 1, 1))}, "do not fit 1 target tokens by 1"),
+    "heads of layers without heads": (
+        {"weights": np.zeros((1, 1, 1, 1)), "heads": False},
+        r"heads=False is for weights of three dimensions, got the shape \(1, 1, 1, 1\)",
+    ),
     "no heads": ({"weights": np.zeros((0, 1, 1))}, "shape"),
     "heads": ({"weights": np.zeros((1025, 1, 1))}, "too many for a record"),
     "infinite": ({"weights": [[np.inf]]}, "must lie in 0..1"),
@@ -210,6 +280,8 @@ def test_the_format_is_as_documented():
     assert decode_record(packed(planes=high_then_low)).weights.tolist() == [[0x4000, 0xBFFF]]
     two = packed(version=b"\x02", maps=[2, 1], planes=bytes([64, 191, 1, 2, 0, 255, 3, 4]))
     assert decode_record(two).weights.tolist() == [[[[0x4000, 0xBFFF]]], [[[0x103, 0x204]]]]
+    referred = decode_record(packed(version=b"\x03", maps=None, reference="r"))
+    assert (referred.reference, referred.weights.shape) == ("r", (1, 2))
     assert encode_record(RECORD)[:5] == b"ATTN\x01"
     assert decode_record(encode_record(RECORD)).weights.tolist() == RECORD.weights.tolist()
 
@@ -225,6 +297,11 @@ HOSTILE = {
     "fewer heads": packed(version=b"\x02", maps=[1, 2]),
     "heads without end": packed(version=b"\x02", maps=[1 << 40, 1]),
     "too many heads": packed(version=b"\x02", maps=[33, 32], planes=bytes(2 * 2 * 33 * 32)),
+    "no reference": packed(version=b"\x03", maps=None),
+    "reference that is no text": packed(version=b"\x03", maps=None, reference=["a"]),
+    "long reference": packed(version=b"\x03", maps=None, reference="a" * 100_001),
+    "reference of the first version": packed(reference="a"),
+    "a fourth version": packed(version=b"\x04", maps=None, reference="a"),
     "no compression": b"ATTN\x01abc",
     "cut": packed()[:-3],
     "something behind": packed() + b"x",

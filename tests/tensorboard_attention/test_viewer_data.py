@@ -40,9 +40,8 @@ def answer_of(script, steps=6, size=1, around=0, broken=(), *, promised=False):
     facts = {"steps": steps, "size": size, "around": around, "broken": list(broken)}
     server = SERVER % (facts | {"promised": str(promised).lower()})
     return told_by(
-        f"import {{ frameOfMap, nearestFrame, servedSource }} from '{STATIC}/frames.js';",
-        f"import {{ kindName, selectionOf }} from '{STATIC}/state.js';",
-        f"import {{ Series }} from '{STATIC}/series.js';",
+        "import { Series, frameOfMap, kindName, nearestFrame, selectionOf, servedSource } "
+        f"from '{STATIC}/data.js';",
         server,
         script,
     )
@@ -186,6 +185,21 @@ def test_a_step_is_asked_for_as_a_number_or_not_at_all():
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("times", "wanted", "expected"),
+    [([1, 3, 2], None, "b"), ([1, 3, 2], "a", "a"), ([1, 3, 2], "gone", "b"), ([None, 2, None], None, "b"),
+     ([None, None, None], None, "a")],
+)  # fmt: skip
+def test_the_run_that_was_written_last_is_shown_unless_another_is_wanted(times, wanted, expected):
+    tags = [
+        {"tag": "t", "sentence": "s", "kind": "k", "rank": 0, "text": "", "wall_time": time} for time in times
+    ]
+    runs = [{"run": run, "tags": [tag]} for run, tag in zip("abc", tags, strict=True)]
+    state = {"run": wanted, "sentence": None, "kind": None, "rank": None}
+    script = f"tell(selectionOf({json.dumps({'runs': runs})}, {json.dumps(state)}).run);"
+    assert answer_of(script) == expected
+
+
 @pytest.mark.parametrize("kind", ["constructor", "__proto__", "toString", "head 1", "greedy"])
 def test_a_kind_is_named_by_its_own_text_whatever_it_is(kind):
     script = f"""
@@ -299,5 +313,5 @@ def test_a_page_in_a_frame_of_a_notebook_has_no_address_to_write(address, writte
     globalThis.history = { replaceState };
     pageHost().write(new URLSearchParams({ step: 5 }));
     """
-    imported = f"import {{ pageHost }} from '{STATIC}/address.js';"
+    imported = f"import {{ pageHost }} from '{STATIC}/data.js';"
     assert told_by(imported, script % address, "tell(written);") == written

@@ -37,6 +37,7 @@ class Memory:
         source_is_token: True on real tokens (B, S).
         summary: The encoder's summary of each sentence (B, F).
         masks: Variational dropout, one mask a sentence for each place (B, …); None where there is none.
+        projected: Whether the states are those of `seq2seq.models.decoder.Decoder.for_search`.
     """
 
     states: Tensor
@@ -44,6 +45,7 @@ class Memory:
     source_is_token: Tensor
     summary: Tensor
     masks: tuple[Tensor | None, ...] = ()
+    projected: bool = False
 
     def select(self, rows: Tensor) -> "Memory":
         """Return the memory of some of the sentences, in the order of `rows`."""
@@ -54,6 +56,7 @@ class Memory:
             source_is_token=self.source_is_token[rows],
             summary=self.summary[rows],
             masks=tuple(None if mask is None else mask[rows] for mask in self.masks),
+            projected=self.projected,
         )
 
 

@@ -42,8 +42,12 @@ class AdditiveScore(nn.Module):
     def forward(self, queries: Tensor, keys: Tensor, projected_keys: Tensor | None = None) -> Tensor:
         """Return the scores (B, Q, K); `projected_keys` is what `project_keys(keys)` returned."""
         projected = self.project_keys(keys) if projected_keys is None else projected_keys
-        hidden = self.query_projection(queries).unsqueeze(2) + projected.unsqueeze(1)  # (B, Q, K, A)
-        return hidden.tanh_() @ self.score_weight
+        # tanh(x) = 2 sigmoid(2 x) - 1, which is several times as fast on a CPU; a query at a time fits into its caches
+        queries, keys, weight = 2 * self.query_projection(queries), 2 * projected, 2 * self.score_weight
+        scores = [
+            (query.unsqueeze(1) + keys).sigmoid_() @ weight for query in queries.unbind(dim=1)
+        ]  # (B, K)
+        return torch.stack(scores, dim=1) - self.score_weight.sum()
 
 
 class EqualSizesScore(nn.Module):

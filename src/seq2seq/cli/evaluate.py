@@ -13,6 +13,7 @@ from pathlib import Path
 from seq2seq.cli.main import MODEL_HELP, parser_of
 from seq2seq.cli.messages import exit_with_one_line
 from seq2seq.data.text import read_parallel
+from seq2seq.errors import InputError
 from seq2seq.shipped import model_path
 
 
@@ -36,6 +37,7 @@ def main(arguments: Sequence[str]) -> None:
         help="prune hypotheses this far below the best: faster",
     )
     add("--json", action="store_true", help="print the scores as JSON")
+    add("--to", metavar="LANGUAGE", help="translate into it, with a model of several languages")
     add("--trust-custom-code", action="store_true", help="import classes that the model folder names")
     options = parser.parse_args(list(arguments))
     with exit_with_one_line():
@@ -62,8 +64,11 @@ def _evaluate(options: argparse.Namespace) -> None:
         *options.model,
         device=options.device,
         precision=options.precision,
+        to=options.to,
         trust_custom_code=options.trust_custom_code,
     )
+    if translator.target_language == "mul":
+        raise InputError("this model translates into several languages: choose one with --to")
     num_unknown = [len(translator.unknown_tokens(pair.source)) for pair in pairs]
     share = sum(num_unknown) / max(1, sum(len(pair.source.split()) for pair in pairs))
     if share > 0.5:

@@ -14,6 +14,7 @@ COMMANDS = {
     "demo": ("seq2seq.cli.demo", "try a model that comes along"),
     "serve": ("seq2seq.cli.serve", "answer requests over HTTP, with the page that translates"),
     "evaluate": ("seq2seq.cli.evaluate", "score a model on a test set"),
+    "compare": ("seq2seq.cli.compare", "compare settings over seeds and sentences"),
     "align": ("seq2seq.cli.align", "align the words of two files"),
     "plot": ("seq2seq.cli.plot", "draw attention: PNG, PDF, SVG, or a GIF of its formation"),
     "probe": ("seq2seq.cli.probe", "test whether predictions depend on attention"),

@@ -184,7 +184,7 @@ def message_of(error: BaseException) -> str | None:
         return one_line(str(error).replace("\n\t", ", ").replace(":,", ":"))
     if type(error).__name__ == "MisconfigurationException":  # Lightning's, imported only when needed
         if metric := re.search(r"monitor='([^']+)'.*metrics: (\[.*?\])", str(error)):
-            known = re.findall(r"val/\w+", metric[2])
+            known = re.findall(r"val/[\w-]+", metric[2])
             return f"monitor={metric[1]}: there is no such metric; choose one of {', '.join(known)}"
         if device := re.search(r"No supported (\w+) backend", str(error)):
             return (

@@ -84,9 +84,10 @@ def record(logdir: Path, model: Path, pairs: Sequence[SentencePair], *, step: in
                         each.source_tokens,
                         each.target_tokens,
                         step,
+                        reference=pair.target if kind != "forced" and pair.target.strip() else None,
+                        score=each.score,
                         kind=kind,
                         rank=rank,
-                        score=each.score,
                         bleu=bleu,
                     )
     return sum(bool(pair.source.strip()) for pair in pairs)

@@ -37,7 +37,6 @@ def main(arguments: Sequence[str]) -> None:
         from seq2seq.decoding.translator import Translator
         from seq2seq.export.model_folder import load_attending
         from tensorboard_attention import show
-        from tensorboard_attention.html import record_page
 
         if options.target is None:
             load_attending(options.model)
@@ -47,10 +46,12 @@ def main(arguments: Sequence[str]) -> None:
         else:
             (found,) = force_pairs(options.model, [SentencePair(options.sentence, options.target)])
         weights = found.weights if found.heads is None else found.heads
-        shown = show(weights, found.source_tokens, found.target_tokens, score=found.score)
-        kind = "beam" if options.target is None else "forced"
-        page = record_page(shown.record, kind=kind, title=f"{found.text}, {options.model.resolve().name}")
-        options.output.write_text(page, encoding="utf-8")
+        shown = show(
+            weights, found.source_tokens, found.target_tokens, score=found.score,
+            kind="beam" if options.target is None else "forced",
+            title=f"{found.text}, {options.model.resolve().name}",
+        )  # fmt: skip
+        options.output.write_text(shown.page, encoding="utf-8")
         print(found.text)
         if note := found.unknown_note():
             print(note, file=sys.stderr)

@@ -57,6 +57,7 @@ def main(arguments: Sequence[str]) -> None:
     add("--input", type=Path, metavar="FILE", help="translate this file instead of standard input")
     add("-o", "--output", type=Path, metavar="FILE", help="write to this file instead of standard output")
     add("--resume", action="store_true", help="continue after the lines that --output has")
+    add("--to", metavar="LANGUAGE", help="target language, for a model of several languages")
     add("--trust-custom-code", action="store_true", help="import classes that the model folder names")
     options = parser.parse_args(list(arguments))
     with exit_with_one_line():
@@ -94,8 +95,11 @@ def _translate(options: argparse.Namespace) -> None:
         device=options.device,
         max_tokens=options.max_tokens,
         precision=options.precision,
+        to=options.to,
         trust_custom_code=options.trust_custom_code,
     )
+    if translator.target_language == "mul":
+        raise InputError("this model translates into several languages: choose one with --to")
     done = 0
     if options.resume and options.output.exists():
         text = options.output.read_text(encoding="utf-8")

@@ -48,12 +48,11 @@ class PairsCorpus(TranslationDataModule):
 
     def read(self) -> Splits:
         """Return the pairs."""
-        return Splits(
-            *(
-                [pair if isinstance(pair, SentencePair) else SentencePair(*pair) for pair in pairs or ()]
-                for pairs in self.given
-            )
+        splits = (
+            [pair if isinstance(pair, SentencePair) else SentencePair(*pair) for pair in pairs or ()]
+            for pairs in self.given
         )
+        return Splits(*splits)
 
 
 class ParallelText(TranslationDataModule):
@@ -228,12 +227,8 @@ class TaskCorpus(TranslationDataModule):
 
     def read(self) -> Splits:
         """Make the pairs."""
-        return Splits(
-            *(
-                task_pairs(self.task, split, size, self.task_seed, self.target_language)
-                for split, size in self.sizes.items()
-            )
-        )
+        options = self.task_seed, self.target_language
+        return Splits(*(task_pairs(self.task, split, size, *options) for split, size in self.sizes.items()))
 
 
 TEST_SETS = {
@@ -300,13 +295,13 @@ class Multi30k(TranslationDataModule):
 
     def _paths(self) -> list[list[Path]]:
         """Return the two files of each split: decompressed where that is all there is, else compressed."""
+
+        def path(name: str) -> Path:
+            plain, packed = self.root / name, self.root / f"{name}.gz"
+            return plain if plain.exists() and not packed.exists() else packed
+
         sides = self.source_language, self.target_language
-        plain = [[self.root / f"{stem}.{side}" for side in sides] for stem in self.stems]
-        packed = [[path.with_name(f"{path.name}.gz") for path in paths] for paths in plain]
-        return [
-            [a if a.exists() and not b.exists() else b for a, b in zip(*both, strict=True)]
-            for both in zip(plain, packed, strict=True)
-        ]
+        return [[path(f"{stem}.{side}") for side in sides] for stem in self.stems]
 
     def read(self) -> Splits:
         """Read the files."""
@@ -379,18 +374,17 @@ class HuggingFaceCorpus(TranslationDataModule):
                 f"data.column={self.column}: {self.dataset} has no such column; there are "
                 f"{', '.join(rows.column_names)} (data.column=null where each language is a column)"
             )
-        pairs, keys = [], ("source_language", "target_language")
+        pairs = []
         for number, row in enumerate(rows, start=1):
             texts = row if self.column is None else row[self.column]
-            sides = [texts.get(getattr(self, key)) if isinstance(texts, dict) else None for key in keys]
-            for key, text in zip(keys, sides, strict=True):
-                if not isinstance(text, str):
+            for key in ("source_language", "target_language"):
+                if not isinstance(texts, dict) or not isinstance(texts.get(getattr(self, key)), str):
                     names = ", ".join(texts) if isinstance(texts, dict) else f"{texts!r:.40}"
                     raise InputError(
                         f"{self.dataset}, row {number}: no text in {getattr(self, key)}; there are {names}: set "
                         f"data.{key} to one of them"
                     )
-            pairs.append(SentencePair(*sides))
+            pairs.append(SentencePair(texts[self.source_language], texts[self.target_language]))
         return pairs
 
 

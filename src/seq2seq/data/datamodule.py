@@ -213,7 +213,7 @@ class TranslationDataModule(pl.LightningDataModule):
             whole = shuffled_order(*lengths, size, seed=self.seed, epoch=epoch, num_shares=processes)
             return share(whole, rank, processes)
 
-        return BatchLoader(self._of_epoch, order, self._epoch)
+        return BatchLoader(self._of_epoch, order, lambda: self.trainer.current_epoch if self.trainer else 0)
 
     def val_dataloader(self) -> BatchLoader:
         """Return batches of the validation split, the shortest first."""
@@ -233,9 +233,6 @@ class TranslationDataModule(pl.LightningDataModule):
 
     def _share(self) -> tuple[int, int]:
         return (self.trainer.global_rank, self.trainer.world_size) if self.trainer else (0, 1)
-
-    def _epoch(self) -> int:
-        return self.trainer.current_epoch if self.trainer else 0
 
     def _of_epoch(self, epoch: int) -> EncodedSplit:
         """Return the training split; with subword sampling every epoch splits words anew."""

@@ -36,12 +36,14 @@ class SentencePair:
         alignment: Links of their words as `split_words` finds them, those that are only possible included;
             None where not known.
         possible: The links that are possible, not sure (Och and Ney 2003).
+        languages: Codes such as ``en-de``, where a corpus has several pairs of languages.
     """
 
     source: str
     target: str
     alignment: Links | None = None
     possible: Links = ()
+    languages: str = ""
 
     def reversed(self) -> "SentencePair":
         """Return the pair the other way round, with its links."""
@@ -241,6 +243,14 @@ def require_language_code(key: str, code: str) -> None:
         )
         hint = f", did you mean {meant}?" if meant else ""
         raise InputError(f"{key}={code} is no language code{hint}; write it as in en, de or pt-BR")
+
+
+def target_tag(language: str) -> str:
+    """Return the word before a source sentence that names the language to translate into, such as ``xxde``.
+
+    Ha, Niehues and Waibel 2016, and Johnson et al. 2017. Letters alone: every tokenizer keeps them together.
+    """
+    return "xx" + re.sub(r"[^a-z]", "", language.lower())
 
 
 # --- held-out pairs ----------------------------------------------------------------------------------------

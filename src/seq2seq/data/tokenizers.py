@@ -208,15 +208,12 @@ class Tokenizer(ABC):
                 raise InputError(f"{path} has more than {MAX_FILE:,} bytes: it is no vocabulary")
             description = json.loads(path.read_text(encoding="utf-8"))
             module, _, name = description["class"].rpartition(".")
-            if module == __name__:
-                made_by = globals().get(name)
-            elif trust_custom_code:
-                made_by = getattr(import_module(module), name, None)
-            else:
+            if module != __name__ and not trust_custom_code:
                 raise InputError(
                     f"{path} names {description['class']!s:.80}, which is not part of this program: load it "
                     "with trust_custom_code=True if you trust where it is from"
                 )
+            made_by = getattr(import_module(module), name, None)
             if not (isinstance(made_by, type) and issubclass(made_by, Tokenizer)):
                 raise InputError(f"{path} names {description['class']!s:.80}, which is no tokenizer")
             tokenizer = made_by(**description["arguments"])

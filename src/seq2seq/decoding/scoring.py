@@ -1,14 +1,14 @@
 """Translate a test set and score it, greedily and by beam search: for training and the scripts."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from seq2seq.data.text import SentencePair
 from seq2seq.decoding.search import GREEDY, Search
 from seq2seq.decoding.translation import Translation
 from seq2seq.decoding.translator import Translator
-from seq2seq.evaluation.metrics import Scorer
+from seq2seq.evaluation.metrics import Scorer, bleu_by_languages
 from seq2seq.evaluation.score_card import ScoreCard, score_card
 
 
@@ -54,6 +54,8 @@ def score_searches(
         found = translator.translate(sources, search=each)
         texts, language = [translation.text for translation in found], translator.target_language
         card = score_card(texts, references, language=language, with_interval=with_interval, metrics=metrics)
+        if several := bleu_by_languages(texts, references, [pair.languages for pair in pairs]):
+            card = replace(card, scores={**card.scores, **several})
         scored[name] = Scored(found, card)
     return scored
 

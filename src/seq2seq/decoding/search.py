@@ -139,44 +139,62 @@ class Stepper:
     def __init__(self, models: Models, source: SourceBatch) -> None:
         self._members = [models] if isinstance(models, Seq2Seq) else list(models)
         arguments = (source.ids, source.lengths, source.is_token)
-        self._memories = [model.encode(*arguments) for model in self._members]
-        self._states = [
-            model.decoder.initial_state(memory)
-            for model, memory in zip(self._members, self._memories, strict=True)
-        ]
+        memories = [model.encode(*arguments) for model in self._members]
+        self._states, self._memories = [], []
+        for model, memory in zip(self._members, memories, strict=True):
+            self._states.append(model.decoder.initial_state(memory))
+            self._memories.append(model.decoder.for_search(memory))
+        # Weights are converted once, and logits have places of their own: new memory costs more than the softmax.
+        device, self._outputs = source.ids.device, []
+        mixed = torch.get_autocast_dtype(device.type) if torch.is_autocast_enabled(device.type) else None
+        for output in (model.decoder.output for model in self._members):
+            weight, bias = (each.detach().to(mixed or each.dtype) for each in (output.weight, output.bias))
+            logits = torch.empty(ROWS, len(weight), dtype=weight.dtype, device=device)
+            logs = logits if weight.dtype.itemsize >= 4 else torch.empty_like(logits, dtype=torch.float32)
+            self._outputs.append((weight, bias, logits, logs))
 
     @property
     def dtype(self) -> torch.dtype:
         """Number format of the scores."""
         return torch.promote_types(self._states[0][0].dtype, torch.float32)
 
-    def advance(self, tokens: Tensor, live: Tensor) -> tuple[Tensor, Tensor]:
+    def advance(
+        self, tokens: Tensor, live: Tensor, choose: Callable[[Tensor, slice], tuple[Tensor, Tensor]]
+    ) -> tuple[Tensor, Tensor, Tensor]:
         """Make one step after the given tokens.
 
         Args:
             tokens: The last of each hypothesis (N, W).
             live: Which of the N W hypotheses are asked for their next token (R,).
+            choose: From log-probabilities of the next token (n, V), in float32 at least, of some rows of `live`, and
+                these rows, to scores and tokens (n, …). A few rows at a time stay in the processor's caches.
 
         Returns:
-            Log-probabilities of the next token (R, V) in float32 at least, and attention weights (N, W, S):
-            the mean of those members that have attention, without columns where none has.
+            The scores and tokens (R, …), and attention weights (N, W, S): the mean of those members that have
+            attention, without columns where none has.
         """
-        logs, looked = [], []
+        features, looked, chosen = [], [], []
         for place, (model, memory) in enumerate(zip(self._members, self._memories, strict=True)):
-            features, self._states[place], weights = model.decoder.step(
+            of_step, self._states[place], weights = model.decoder.step(
                 tokens.flatten(), self._states[place], memory
             )
-            features = features.index_select(0, live)
-            logits = torch.cat([model.decoder.output(rows) for rows in features.split(ROWS)])
-            logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
-            logs.append(logits.log_softmax(dim=-1))
+            features.append(of_step.index_select(0, live))
             if weights is not None:
                 looked.append(weights)
-        found = logs[0]
-        if len(logs) > 1:  # log(1/M sum of exp(log-probabilities))
-            found = torch.stack(logs).logsumexp(dim=0) - math.log(len(logs))
-        weights = torch.stack(looked).mean(dim=0) if looked else found.new_empty(tokens.numel(), 0)
-        return found, weights.unflatten(0, tokens.shape)
+        for start in range(0, len(live), ROWS):
+            rows, logs = slice(start, start + ROWS), []
+            for of_member, (weight, bias, logits, of_rows) in zip(features, self._outputs, strict=True):
+                inputs = of_member[rows].to(weight.dtype)
+                out = of_rows[: len(inputs)]
+                out.copy_(torch.addmm(bias, inputs, weight.T, out=logits[: len(inputs)]))
+                logs.append(torch.log_softmax(out, dim=-1, out=out))
+            # of an ensemble log(1/M sum of exp(log-probabilities))
+            many = len(logs) > 1
+            found = torch.stack(logs).logsumexp(dim=0) - math.log(len(logs)) if many else logs[0]
+            chosen.append(choose(found, rows))
+        scores, ids = (torch.cat(parts) for parts in zip(*chosen, strict=True))
+        weights = torch.stack(looked).mean(dim=0) if looked else scores.new_empty(tokens.numel(), 0)
+        return scores, ids, weights.unflatten(0, tokens.shape)
 
     def follow(self, kept: Tensor | None, parents: Tensor) -> None:
         """Go on with the hypotheses whose parents are given, X a sentence.
@@ -294,10 +312,18 @@ def follow_choices(
     while len(sentences):
         number = len(steps)
         every = torch.arange(len(sentences), device=sentences.device)
-        log_probabilities, weights = stepper.advance(tokens, every)
-        forbid(log_probabilities, number + 1 < least[sentences])
-        tokens = choose(log_probabilities, sentences, number).unsqueeze(1)
-        steps.append((sentences, log_probabilities.gather(1, tokens).squeeze(1)))
+        too_short = number + 1 < least[sentences]
+
+        def chosen(
+            log_probabilities: Tensor, rows: slice, sentences: Tensor = sentences,
+            number: int = number, too_short: Tensor = too_short,
+        ) -> tuple[Tensor, Tensor]:  # fmt: skip
+            forbid(log_probabilities, too_short[rows])
+            found = choose(log_probabilities, sentences[rows], number).unsqueeze(1)
+            return log_probabilities.gather(1, found).squeeze(1), found
+
+        scores, tokens, weights = stepper.advance(tokens, every, chosen)
+        steps.append((sentences, scores))
         trace.steps.append(Step(sentences, only, weights, only, tokens))
         lengths[sentences] = number + 1
         unfinished = (tokens.squeeze(1) != END_ID) & (number + 1 < greatest[sentences])
@@ -490,8 +516,16 @@ class _Search:
         """One step of all sentences."""
         self._step += 1
         live = (self._scores.flatten() > -torch.inf).nonzero().squeeze(1)
-        log_probabilities, weights = self._stepper.advance(self._tokens, live)
-        scores, parents, tokens = self._continuations(log_probabilities, live)
+        sentences = self.sentences[live // self._scores.shape[1]]
+        too_short = self._step < self._least[sentences]
+
+        def choose(log_probabilities: Tensor, rows: slice) -> tuple[Tensor, Tensor]:
+            forbid(log_probabilities, too_short[rows])
+            self._prefixes.force(log_probabilities, sentences[rows], self._step)
+            return top_k(log_probabilities, min(self._size, log_probabilities.shape[-1]))
+
+        best, ids, weights = self._stepper.advance(self._tokens, live, choose)
+        scores, parents, tokens = self._continuations(best, ids, live)
         self._trace.steps.append(Step(self.sentences, self._origins, weights, parents, tokens))
         greatest = self._greatest[self.sentences].unsqueeze(1)
         ended = ((tokens == END_ID) | (greatest == self._step)) & (scores > -torch.inf)
@@ -502,15 +536,12 @@ class _Search:
         left = ended | (attainable <= to_beat) | (scores < scores[:, :1] - self._prune)
         self._go_on_with(scores.masked_fill(left, -torch.inf), parents, tokens)
 
-    def _continuations(self, log_probabilities: Tensor, live: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def _continuations(self, best: Tensor, ids: Tensor, live: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Scores, parents and tokens of the best, as many as the beam has free places (N, X).
 
-        `live` are the places, among all N W, of the hypotheses that have not left.
+        `live` are the places, among all N W, of the hypotheses that have not left; `best` and `ids` (R, K) the
+        log-probabilities and the tokens of their best continuations.
         """
-        sentences = self.sentences[live // self._scores.shape[1]]
-        forbid(log_probabilities, self._step < self._least[sentences])
-        self._prefixes.force(log_probabilities, sentences, self._step)
-        best, ids = top_k(log_probabilities, min(self._size, log_probabilities.shape[-1]))
         best += self._scores.flatten()[live].unsqueeze(1)
         shape = (self._scores.numel(), best.shape[1])
         candidates = best.new_full(shape, -torch.inf).index_copy(0, live, best)

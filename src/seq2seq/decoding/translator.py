@@ -11,8 +11,9 @@ import torch
 
 from seq2seq.data.batch import SourceBatch
 from seq2seq.data.batching import BatchSize, sorted_order
+from seq2seq.data.text import target_tag
 from seq2seq.data.tokenizers import SentencePieceTokenizer, Tokenizer
-from seq2seq.data.vocabulary import END, UNKNOWN, UNKNOWN_ID
+from seq2seq.data.vocabulary import END, SPACE_MARK, UNKNOWN, UNKNOWN_ID
 from seq2seq.decoding.forced import with_heads
 from seq2seq.decoding.search import GREEDY, LONGEST, Hypothesis, Search, cut, run_search
 from seq2seq.decoding.translation import EMPTY, Translation
@@ -28,10 +29,12 @@ class Translator:
     """Translates text with a trained model, or with several whose probabilities are averaged.
 
     The first has the bound of lengths. `precision` is the format of the matrix products, ``fp32`` or
-    ``bf16``; scores, states and attention are in float32 whatever it is.
+    ``bf16``; scores, states and attention are in float32 whatever it is. `to` is the code of the
+    language that a model of several translates into.
 
     Raises:
-        InputError: the members differ in their vocabularies, or there is no such precision.
+        InputError: the members differ in their vocabularies, there is no such precision, or the model
+            was not trained to translate into the language.
     """
 
     def __init__(
@@ -40,6 +43,7 @@ class Translator:
         device: torch.device,
         batch_size: BatchSize,
         precision: str = "fp32",
+        to: str | None = None,
     ) -> None:
         first = exported[0]
         for place, member in enumerate(exported[1:], start=2):
@@ -53,6 +57,13 @@ class Translator:
         if precision not in ("fp32", "bf16"):
             raise InputError(f"no precision {precision!r}: choose fp32 or bf16")
         self._is_mixed = precision == "bf16"
+        self._to = to
+        if to is not None and not {target_tag(to), SPACE_MARK + target_tag(to)} & {
+            *self._source_tokenizer.vocabulary
+        }:
+            raise InputError(
+                f"the model does not translate into {to!r}: no word {target_tag(to)} is in its vocabulary"
+            )
 
     @classmethod
     def load(
@@ -61,6 +72,7 @@ class Translator:
         device: str = "cpu",
         max_tokens: int = 4096,
         precision: str = "fp32",
+        to: str | None = None,
         trust_custom_code: bool = False,
     ) -> "Translator":
         """Load a model folder or a run folder, or several of one vocabulary as an ensemble.
@@ -74,6 +86,7 @@ class Translator:
             device=device_named(device),
             batch_size=BatchSize(sentences=None, tokens=max_tokens),
             precision=precision,
+            to=to,
         )
 
     @property
@@ -84,7 +97,7 @@ class Translator:
     @property
     def target_language(self) -> str:
         """Code of the language that is translated into."""
-        return self._target_tokenizer.language
+        return self._to or self._target_tokenizer.language
 
     def translate(
         self,
@@ -142,6 +155,8 @@ class Translator:
             raise InputError("unknown words exist in vocabularies of words only, not of subwords")
         if replace_unk and not any(model.decoder.attends for model in self._models):
             raise InputError("unknown words are replaced by attention, which this model has not")
+        if self._to is not None:
+            sentences = [f"{target_tag(self._to)} {each}" if each.strip() else each for each in sentences]
         encoded = [cut(self._source_tokenizer.encode(sentence)) for sentence in sentences]
         starts = None if prefixes is None else [self._target_tokenizer.encode(p) for p in prefixes]
         translations: list[list[Translation]] = [[EMPTY]] * len(sentences)

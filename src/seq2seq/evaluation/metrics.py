@@ -186,6 +186,22 @@ METRICS: dict[str, Metric] = {
 """All metrics by name; scores are 0 to 100."""
 
 
+def bleu_by_languages(hypotheses: Texts, references: Texts, languages: Texts) -> dict[str, float]:
+    """Return ``bleu_en-de`` and the like, and their mean as ``bleu``; nothing without pairs of languages.
+
+    Args:
+        hypotheses: The translations.
+        references: One for each.
+        languages: Of each, such as ``en-de``, or blank.
+    """
+    scores = {}
+    for name in sorted({*languages} - {""}):
+        rows = [row for row in zip(hypotheses, references, languages, strict=True) if row[2] == name]
+        found, wanted, _ = zip(*rows, strict=True)
+        scores[f"bleu_{name}"] = cased_bleu(found, wanted, name.split("-")[1])
+    return {"bleu": sum(scores.values()) / len(scores), **scores} if scores else {}
+
+
 def scores_of(
     hypotheses: Texts,
     references: Texts,

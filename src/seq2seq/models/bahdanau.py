@@ -10,11 +10,12 @@ Bahdanau, Cho and Bengio, "Neural machine translation by jointly learning to ali
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
 
-from seq2seq.attention.attention import Memory
+from seq2seq.attention.attention import Attention, Memory
 from seq2seq.models.decoder import Decoder, masked
 from seq2seq.models.layers import Bridge, DeepOutput, Dropout, RecurrentStack, State, output_layer
 
@@ -91,12 +92,29 @@ class BahdanauDecoder(Decoder):
         if self.query_with_embedding:
             query = torch.cat([query, embedded], dim=-1)
         context, weights, of_attention = self.attention(query, memory, of_attention)  # (N, M), (N, S)
-        gates = self.stack.input_gates(embedded) + self.context_gates(context)
-        states = self.stack(gates, states, between)
+        if memory.projected:
+            of_gates, of_readout = context.tensor_split([self.stack.gates_size], dim=-1)
+        else:
+            of_gates = self.context_gates(context)
+            of_readout = None if self.readout is None else self.readout.context(context)
+        states = self.stack(self.stack.input_gates(embedded) + of_gates, states, between)
         features = self.stack.top(states)
         if self.readout is not None:
-            features = self.readout(features, context, embedded)
+            features = self.readout(features, of_readout, embedded)
         return self.output_dropout(features, of_features), (*states, *of_attention), weights
+
+    def for_search(self, memory: Memory) -> Memory:
+        """Return a memory of W_c m_j and W_r m_j, whose means are W_c c and W_r c: once a source token.
+
+        W_c and W_r are those of the cell and of the deep output. A search has more hypotheses and steps than a
+        source has tokens. Where the attention may do more than take a mean, the memory stays as it is.
+        """
+        if type(self.attention) is not Attention:
+            return memory
+        projected = [self.context_gates(memory.states)]
+        if self.readout is not None:
+            projected.append(self.readout.context(memory.states))
+        return replace(memory, states=torch.cat(projected, dim=-1), projected=True)
 
     def forward(
         self, target_input: Tensor, memory: Memory, target_lengths: Tensor | None = None
@@ -122,6 +140,6 @@ class BahdanauDecoder(Decoder):
 
         features = torch.stack(tops, dim=1)  # (B, T, H)
         if self.readout is not None:
-            features = self.readout(features, torch.stack(contexts, dim=1), embedded)
+            features = self.readout(features, self.readout.context(torch.stack(contexts, dim=1)), embedded)
         features = self.output_dropout(features, of_features)
         return masked(features, target_lengths), masked(torch.stack(weights, dim=1), target_lengths)

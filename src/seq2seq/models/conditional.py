@@ -80,5 +80,5 @@ class ConditionalDecoder(Decoder):
         states = self.stack(self.stack.input_gates(context), (first, *above), between)
         features = self.stack.top(states)
         if self.readout is not None:
-            features = self.readout(features, context, embedded)
+            features = self.readout(features, self.readout.context(context), embedded)
         return self.output_dropout(features, of_features), (*states, *of_attention), weights

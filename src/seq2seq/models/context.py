@@ -77,5 +77,5 @@ class ContextDecoder(Decoder):
         features = self.stack.top(states)
         if self.readout is not None:
             features, embedded = (x.view(sentences, -1, x.shape[-1]) for x in (features, embedded))
-            features = self.readout(features, memory.states, embedded).flatten(0, 1)
+            features = self.readout(features, self.readout.context(memory.states), embedded).flatten(0, 1)
         return self.output_dropout(features, of_features), states, None

@@ -45,6 +45,10 @@ class Decoder(nn.Module, ABC):
         states = self.bridge(memory.summary)
         return (*states, *self.attention.initial_state(memory)) if self.attends else states
 
+    def for_search(self, memory: Memory) -> Memory:
+        """Return a memory with which `step` does less work for many hypotheses of a sentence; here the same."""
+        return memory
+
     def masks(self, like: Tensor) -> tuple[Tensor | None, ...]:
         """Return variational dropout of embedded tokens, of the layers but the top one, of features."""
         if not hasattr(self, "stack"):

@@ -280,7 +280,11 @@ def decode(
         decoder.context_gates.weight, query_weight, score_weight, initial,
         *decoder.stack.cells[0].state_gates.parameters(),
     )  # fmt: skip
-    features = tops if decoder.readout is None else decoder.readout(tops, contexts, embedded)
+    features = (
+        tops
+        if decoder.readout is None
+        else decoder.readout(tops, decoder.readout.context(contexts), embedded)
+    )
     return decoder.output_dropout(steps.unpack(features), of_features), steps.unpack(weights)
 
 

@@ -217,9 +217,9 @@ class DeepOutput(nn.Module):
         self.context = nn.Linear(memory_size, size, bias=False)
         self.embedded = nn.Linear(embedding_size, size, bias=False)
 
-    def forward(self, state: Tensor, context: Tensor, embedded: Tensor) -> Tensor:
-        """Return features (…, R) of state (…, H), context (…, M) and embedded token (…, E)."""
-        return torch.tanh(self.state(state) + self.context(context) + self.embedded(embedded))
+    def forward(self, state: Tensor, of_context: Tensor, embedded: Tensor) -> Tensor:
+        """Return features (…, R) of state (…, H), W_c c (…, R), which is ``context(c)``, and token (…, E)."""
+        return torch.tanh(self.state(state) + of_context + self.embedded(embedded))
 
 
 def output_layer(features: int, embedding: nn.Embedding, *, tied: bool) -> nn.Linear:

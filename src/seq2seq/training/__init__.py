@@ -10,10 +10,12 @@ from seq2seq.training.callbacks import (
     TranslationSamples,
 )
 from seq2seq.training.checkpoint import DurableCheckpointIO
+from seq2seq.training.minimum_risk import MinimumRisk
 from seq2seq.training.module import TranslationModule
+from seq2seq.training.scheduled_sampling import ScheduledSampling
 from seq2seq.training.schedules import warmup_constant, warmup_cosine, warmup_ema
 
 __all__ = [
-    "AttentionLogger", "DurableCheckpointIO", "EpochLines", "EpochMean", "PeriodicCheckpoint", "ResumeState",
-    "StopOnSignal", "TranslationModule", "TranslationSamples", "warmup_constant", "warmup_cosine", "warmup_ema",
+    "AttentionLogger", "DurableCheckpointIO", "EpochLines", "EpochMean", "MinimumRisk", "PeriodicCheckpoint",
+    "ResumeState", "ScheduledSampling", "StopOnSignal", "TranslationModule", "TranslationSamples", "warmup_constant", "warmup_cosine", "warmup_ema",
 ]  # fmt: skip

@@ -157,8 +157,9 @@ class AttentionLogger(Callback):
                     sources[place],
                     target,
                     step,
-                    kind=kind,
+                    reference=pair.target if kind != "forced" and pair.target else None,
                     score=hypothesis.score,
+                    kind=kind,
                     bleu=bleu,
                     alignment=gold_links(pair, sources[place][:-1], references[place][:-1]) if same else None,
                 )

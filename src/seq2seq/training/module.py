@@ -16,7 +16,7 @@ from seq2seq.decoding.search import greedy_search
 from seq2seq.errors import InputError, TrainingFailed
 from seq2seq.evaluation.alignment import AlignmentCounts, argmax_links, best_links, merge_words
 from seq2seq.evaluation.attention_health import HealthSums, health_sums
-from seq2seq.evaluation.metrics import Scorer, scores_of
+from seq2seq.evaluation.metrics import Scorer, bleu_by_languages, scores_of
 from seq2seq.models import fast as fast_path
 from seq2seq.models.limits import LengthLimits
 from seq2seq.models.seq2seq import Seq2Seq, build_model
@@ -46,6 +46,9 @@ class TranslationModule(pl.LightningModule):
         optimizer: Makes the optimizer of parameters; None: Adam.
         scheduler: Makes the schedule of an optimizer, and of `total_steps` if it has such an argument; None:
             a constant rate.
+        objective: What training minimises: called with this module and a batch, it returns the sums of the
+            loss and the attention weights (B, T, S) or None, such as `MinimumRisk` and `ScheduledSampling`;
+            None: cross-entropy by teacher forcing.
         label_smoothing: Share of the label that is spread evenly over the vocabulary.
         word_dropout: Share of the input tokens that are replaced by ``<unk>`` in training.
         rdrop_alpha: Weight of the divergence of two dropout masks; above 0 every batch is read twice.
@@ -64,6 +67,7 @@ class TranslationModule(pl.LightningModule):
         optimizer: Callable[..., Optimizer] | None = None,
         scheduler: Callable[..., Any] | None = None,
         *,
+        objective: Callable[["TranslationModule", Batch], tuple[LossSums, Tensor | None]] | None = None,
         label_smoothing: float = 0.0,
         word_dropout: float = 0.0,
         rdrop_alpha: float = 0.0,
@@ -75,6 +79,7 @@ class TranslationModule(pl.LightningModule):
         super().__init__()
         self.model = model if isinstance(model, Seq2Seq) else build_model(**model, trust_custom_code=True)
         self.optimizer_factory, self.scheduler_factory = optimizer or Adam, scheduler
+        self.objective = objective
         self.label_smoothing, self.word_dropout, self.rdrop_alpha = label_smoothing, word_dropout, rdrop_alpha
         self.guided_alignment_weight, self.metrics, self.fast = guided_alignment_weight, metrics or {}, fast
         self.max_nonfinite_steps = max_nonfinite_steps
@@ -105,6 +110,12 @@ class TranslationModule(pl.LightningModule):
             return fast_path.teacher_forcing(self.model, source, batch.target_input, batch.target_lengths)
         return self.model(*source, batch.target_input, batch.target_lengths)
 
+    def cross_entropy(self, batch: Batch, features: Tensor) -> LossSums:
+        """Return the sums of a batch in training, by label smoothing and R-Drop as they are set."""
+        return self._loss_sums(
+            batch, features, label_smoothing=self.label_smoothing, divergence=self.rdrop_alpha
+        )
+
     def _loss_sums(self, batch: Batch, features: Tensor, **options: float) -> LossSums:
         return token_cross_entropy(
             features, self.model.decoder.output, batch.target_output, batch.target_is_token, **options
@@ -134,10 +145,11 @@ class TranslationModule(pl.LightningModule):
             batch = twice(batch)
         if self.word_dropout:
             batch = drop_words(batch, self.word_dropout)
-        features, weights = self(batch)
-        sums = self._loss_sums(
-            batch, features, label_smoothing=self.label_smoothing, divergence=self.rdrop_alpha
-        )
+        if self.objective is None:
+            features, weights = self(batch)
+            sums = self.cross_entropy(batch, features)
+        else:
+            sums, weights = self.objective(self, batch)
         objective = sums.smoothed
         if self._guidance is not None:
             objective = objective + self.guided_alignment_weight * self._guidance.loss(weights, batch)
@@ -331,14 +343,10 @@ class TranslationModule(pl.LightningModule):
         values = {f"{prefix}/{name}": float(value) for name, value in metrics_of(sums).items()}
         if self.translations:
             data = self.trainer.datamodule
-            references = [getattr(data, split).pairs[index].target for index in self.translations]
-            scores = scores_of(
-                [*self.translations.values()],
-                references,
-                data.target_language,
-                only_quick=True,
-                others=self.metrics,
-            )
+            pairs = [getattr(data, split).pairs[index] for index in self.translations]
+            texts, references = [*self.translations.values()], [pair.target for pair in pairs]
+            scores = scores_of(texts, references, data.target_language, only_quick=True, others=self.metrics)
+            scores |= bleu_by_languages(texts, references, [pair.languages for pair in pairs])
             values |= {f"{prefix}/{name}": score for name, score in scores.items()}
         if health.num_tokens:
             values |= {f"{prefix}_attention/{name}": value for name, value in health.metrics().items()}

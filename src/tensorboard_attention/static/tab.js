@@ -1,16 +1,15 @@
-// The way into TensorBoard, which shows this module in a frame of its own page and calls `render`.
+// The module that TensorBoard loads in a frame of its page; it calls `render`.
 
-import { servedSource } from "./frames.js";
+import { TranslatingPage } from "./asking.js";
+import { make } from "./charts.js";
+import { pageHost, servedSource } from "./data.js";
 import { mount } from "./viewer.js";
-import { make } from "./paint.js";
-import { pageHost } from "./address.js";
-import { TranslatingPage } from "./translating.js";
 
 const PREFIX = "p.attention.";
 const PREVIEW = 120; // characters
 
 export async function render() {
-  await Promise.all(["viewer.css", "asking.css"].map(styled));
+  await styled("viewer.css");
   new Tab(document.body, servedSource(import.meta.url), isFramed() ? tabHost() : pageHost());
 }
 
@@ -44,10 +43,10 @@ class Tab {
     this.line.hidden = !index.runs.find((each) => each.run === run).model;
   }
 
-  // The model comes once it is asked for; the page that translates takes the place of the viewer.
+  // Request the model of the run; the page that translates replaces the viewer.
   async translate() {
     const { run, viewer } = this;
-    this.said.textContent = "The model of the run comes …";
+    this.said.textContent = "Loading the model of the run …";
     try {
       const data = { model: await this.source.model(run), sentence: this.field.value, colours: viewer.index, title: `The model of ${run}` };
       const back = make("button", { type: "button", class: "back", onclick: () => this.goBack() }, "back to what was recorded");
@@ -62,7 +61,7 @@ class Tab {
     }
   }
 
-  // Of a sentence that training has recorded, its attention at every step of that.
+  // Offer the recorded steps of a sentence that training has recorded.
   offerRecorded(button, run, source) {
     const text = previewOf(source);
     const tag = this.viewer.index.runs.find((each) => each.run === run)?.tags.find((each) => each.text === text);

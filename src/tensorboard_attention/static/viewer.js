@@ -1,16 +1,529 @@
-// The viewer itself: reads state and data, shows them, and reacts.
+import { FONT, UNKNOWN, colourOf, draw, labelOf, make, matrixChart, ribbonChart, sentenceOf, themeOf } from "./charts.js";
+import { Recorded, addressOf, columnOf, differenceOf, entropyOf, figuresOf, initialState, kindName, rowOf, sameTokens, selectionOf } from "./data.js";
 
-import { addressOf, initialState } from "./address.js";
-import { picker, stepSlider, switcher, toggle } from "./controls.js";
-import { drawings, framed, spokenFocus } from "./drawings.js";
-import { filesMenu } from "./exports.js";
-import { emptyPart, figuresPart, historyLine, sentencePart, weightsPart } from "./facts.js";
-import { sameTokens } from "./frames.js";
-import { MapGrid } from "./grid.js";
-import { keyHelp, onKey } from "./keys.js";
-import { make, themeOf } from "./paint.js";
-import { Recorded } from "./recorded.js";
-import { kindName, selectionOf } from "./state.js";
+// The viewer of the tab, the page and the notebook: controls, heads, charts, figures, files and keys.
+
+// ---- Beside the charts: the sentence, its figures, and the weights of one token
+
+const FIGURES = [
+  ["entropy", "entropy", "Mean over the target tokens, 0 sharp to 1 even: nats / log(source length)", 3],
+  ["peak", "peak weight", "Mean over the target tokens of their maximum weight", 3],
+  ["score", "log-probability", "Of the target tokens given the source, in nats", 2],
+  ["perToken", "… per token", "Log-probability divided by the number of target tokens", 3],
+  ["bleu", "BLEU", "Of this sentence, 0 to 100", 1],
+];
+
+const NOTHING = [
+  "No attention has been recorded in this log folder yet.",
+  "Write it from a model:",
+];
+const EXAMPLE = `from tensorboard_attention import add_attention
+
+add_attention(writer, "attention/0", weights, source_tokens, target_tokens, step)`;
+
+export function formatNumber(value, digits) {
+  if (value === null || value === undefined) return "–";
+  return value.toFixed(digits).replace("-", "−");
+}
+
+// shown = [{name, frame}, …], one or two.
+function sentencePart(shown) {
+  const [first] = shown;
+  const lines = [make("dt", {}, "source"), spoken(first.frame.source)];
+  const targets = new Map();
+  for (const { name, frame } of shown) {
+    const text = sentenceOf(frame.target);
+    targets.set(text, [...(targets.get(text) ?? []), { name, frame }]);
+  }
+  for (const sharing of targets.values()) {
+    const names = targets.size > 1 ? ` ${sharing.map(({ name }) => name).join(", ")}` : "";
+    lines.push(make("dt", {}, `target${names}`), spoken(sharing[0].frame.target));
+  }
+  if (first.frame.reference) lines.push(make("dt", {}, "reference"), make("dd", { dir: "auto", class: "reference" }, first.frame.reference));
+  return make("dl", { class: "sentence" }, ...lines);
+}
+
+function spoken(tokens) {
+  const text = sentenceOf(tokens);
+  const known = tokens.includes(UNKNOWN) ? text.split(UNKNOWN) : [text];
+  const unknown = () => make("mark", { title: "a word that the model does not know" }, UNKNOWN);
+  return make("dd", { dir: "auto" }, ...known.flatMap((part, place) => (place ? [unknown(), part] : [part])));
+}
+
+function figuresPart(shown) {
+  const head = shown.length > 1 ? [make("tr", {}, make("th"), ...shown.map(({ name }) => make("th", { scope: "col" }, name)))] : [];
+  const rows = FIGURES.filter(([key]) => shown.some(({ frame }) => figuresOf(frame)[key] !== null));
+  const body = rows.map(([key, name, meaning, digits]) => {
+    const cells = shown.map(({ frame }) =>
+      make("td", { "data-figure": key }, formatNumber(figuresOf(frame)[key], digits)),
+    );
+    return make("tr", { title: meaning }, make("th", { scope: "row" }, name), ...cells);
+  });
+  return make("table", { class: "figures" }, ...head, ...body);
+}
+
+// The weights of the token under the pointer, in the order of the sentence, with bars.
+function weightsPart(shown, focus, theme) {
+  const [{ frame }] = shown;
+  if (!focus || (focus.row ?? 0) >= frame.target.length || (focus.column ?? 0) >= frame.source.length) {
+    return make("p", { class: "hint" }, "Point at a target token for its weights, at a source token for the weights on it.");
+  }
+  const isRow = focus.row !== null;
+  const token = isRow ? frame.target[focus.row] : frame.source[focus.column];
+  const others = isRow ? frame.source : frame.target;
+  const series = shown.map((each) =>
+    isRow ? rowOf(each.frame, focus.row) : columnOf(each.frame, focus.column),
+  );
+  const marked = isRow ? focus.column : null;
+  const lines = others.map((other, place) => weightLine(other, series, place, place === marked, theme));
+  const total = series[0].reduce((sum, weight) => sum + weight, 0);
+  const note = isRow
+    ? `entropy ${formatNumber(entropyOf(series[0]), 3)}, sum ${formatNumber(total, 3)}`
+    : `attended to ${formatNumber(total, 3)} in all`;
+  return make(
+    "div",
+    { class: "weights" },
+    make("h3", {}, make("bdi", {}, labelOf(token)), make("small", {}, isRow ? "attends to" : "is attended to by")),
+    make("ol", {}, ...lines),
+    make("p", { class: "hint" }, note),
+  );
+}
+
+function weightLine(token, series, place, marked, theme) {
+  const bars = series.map((weights, number) => {
+    const colour = number ? theme.grey : theme.ribbon;
+    const bar = make("i", { class: "bar" });
+    bar.style.width = `${100 * (weights[place] ?? 0)}%`;
+    bar.style.background = colour;
+    return bar;
+  });
+  const numbers = series.map((weights) =>
+    make("span", { class: "number" }, formatNumber(weights[place], 4)),
+  );
+  return make(
+    "li",
+    { class: marked ? "marked" : null },
+    make("bdi", { title: token }, labelOf(token)),
+    make("span", { class: "bars" }, ...bars),
+    ...numbers,
+  );
+}
+
+const HISTORY_POINTS = 500;
+
+// Entropy over the steps that are loaded, as wide as the slider below it.
+function historyLine(frames, theme) {
+  const last = Math.max(1, frames.length - 1);
+  const loaded = frames.flatMap((frame, place) => (frame.weights || frame.figures ? [place] : []));
+  const every = Math.ceil(loaded.length / HISTORY_POINTS);
+  const points = loaded.filter((_, number) => number % every === 0).map((place) => [place / last, 1 - figuresOf(frames[place]).entropy]);
+  const line = points.map(([x, y]) => `${(1000 * x).toFixed(1)},${(2 + 24 * y).toFixed(2)}`).join(" ");
+  return draw(
+    "svg",
+    { class: "history", viewBox: "0 0 1000 28", preserveAspectRatio: "none", "aria-hidden": "true" },
+    draw("polygon", { points: `${(1000 * points[0][0]).toFixed(1)},28 ${line} ${(1000 * points.at(-1)[0]).toFixed(1)},28`, fill: theme.ribbon, opacity: 0.16 }),
+    draw("polyline", { points: line, fill: "none", stroke: theme.ribbon, "stroke-width": 1.5, "vector-effect": "non-scaling-stroke" }),
+  );
+}
+
+// Of a log folder without records.
+function emptyPart(problems) {
+  const lines = problems.map((problem) => make("li", {}, problem));
+  return make("div", { class: "nothing" }, make("h2", {}, NOTHING[0]), make("p", {}, NOTHING[1]), make("pre", {}, EXAMPLE), lines.length ? make("ul", { class: "problems" }, ...lines) : null);
+}
+
+// ---- Controls: native ones with a label, each with `set`
+
+export function picker(label, onPick) {
+  const select = make("select", { "aria-label": label, onchange: () => onPick(select.value) });
+  const node = make("label", { class: "field" }, make("span", {}, label), select);
+  let offered = null;
+  return {
+    node,
+    set: (value, options) => {
+      const wanted = JSON.stringify(options);
+      if (wanted !== offered) {
+        select.replaceChildren(...options.map(([key, text]) => make("option", { value: key }, text)));
+        offered = wanted;
+      }
+      select.value = value;
+      node.hidden = options.length === 0;
+    },
+  };
+}
+
+// Buttons of which one is chosen.
+function switcher(label, onPick) {
+  const group = make("div", { class: "switch", role: "radiogroup", "aria-label": label });
+  const node = make("div", { class: "field" }, make("span", {}, label), group);
+  return {
+    node,
+    set: (value, options) => {
+      const buttons = options.map(([key, text]) =>
+        make("button", { type: "button", role: "radio", "aria-checked": String(key === value), "data-value": key, onclick: () => onPick(key) }, text),
+      );
+      const held = group.contains(document.activeElement);
+      group.replaceChildren(...buttons);
+      if (held) group.querySelector('[aria-checked="true"]')?.focus();
+    },
+  };
+}
+
+function toggle(text, title, onToggle) {
+  const node = make("button", { type: "button", class: "toggle", title, "aria-pressed": "false", onclick: onToggle }, text);
+  return {
+    node,
+    set: (on, available = true) => {
+      node.setAttribute("aria-pressed", String(on));
+      node.disabled = !available;
+    },
+  };
+}
+
+function menu(text, entries) {
+  const node = make("details", { class: "menu" }, make("summary", {}, text));
+  const close = () => node.removeAttribute("open");
+  const buttons = entries.map(([name, act]) =>
+    make("button", { type: "button", onclick: () => { close(); act(); } }, name),
+  );
+  node.append(make("div", {}, ...buttons));
+  node.addEventListener("focusout", ({ relatedTarget }) => {
+    if (relatedTarget && !node.contains(relatedTarget)) close();
+  });
+  document.addEventListener("pointerdown", ({ target }) => node.contains(target) || close());
+  return { node };
+}
+
+// A slider over recorded steps, with a line above it.
+function stepSlider(label, onStep) {
+  const range = make("input", { type: "range", min: 0, step: 1, "aria-label": label, oninput: () => onStep(Number(range.value)) });
+  const above = make("div", { class: "above", title: "entropy over the steps" });
+  const said = make("output", { class: "step" });
+  const node = make("div", { class: "steps" }, make("div", { class: "track" }, above, range), said);
+  return {
+    node,
+    set: (frames, place, history) => {
+      range.max = frames.length - 1;
+      range.value = place;
+      range.disabled = frames.length < 2;
+      range.setAttribute("aria-valuetext", `step ${frames[place].step}`);
+      const share = frames.length > 1 ? place / (frames.length - 1) : 0;
+      const needle = make("i", { class: "needle" });
+      needle.style.left = `${100 * share}%`;
+      above.replaceChildren(...(frames.length > 1 ? [history, needle] : []));
+      said.replaceChildren(
+        make("b", {}, `step ${frames[place].step.toLocaleString("en")}`),
+        make("small", {}, `${place + 1} of ${frames.length}`),
+      );
+    },
+  };
+}
+
+// ---- Several heads as small maps, a row for each layer, their mean first; the chosen one is the matrix
+
+const SIDES = { one: 96, several: 64 }; // of a map, about, by the number of layers [pixels]
+const STEPS = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -1, ArrowDown: 1 };
+
+class MapGrid {
+  // onPick: name of the map
+  constructor(onPick) {
+    this.onPick = onPick;
+    this.node = make("section", { class: "maps", role: "radiogroup", "aria-label": "heads", onkeydown: (event) => this.key(event) });
+  }
+
+  show({ maps = [], map: chosen, source, target }, theme) {
+    const isHeld = this.node.contains(document.activeElement);
+    Object.assign(this, { names: maps.map(({ name }) => name), chosen });
+    this.node.hidden = !maps.length;
+    const rows = new Map(maps.map(({ layer }) => [layer, make("div", {})]));
+    const side = SIDES[rows.size > 1 ? "several" : "one"];
+    const cell = Math.max(1, Math.floor(side / Math.max(source.length, target.length)));
+    for (const map of maps) rows.get(map.layer).append(this.small(map, source.length, cell, theme));
+    this.node.replaceChildren(...rows.values());
+    if (isHeld) this.node.querySelector('[aria-checked="true"]')?.focus();
+  }
+
+  small({ name, weights }, columns, cell, theme) {
+    const isChosen = name === this.chosen;
+    const attributes = { type: "button", role: "radio", "aria-checked": String(isChosen), tabindex: isChosen ? 0 : -1 };
+    return make("button", { ...attributes, onclick: () => this.onPick(name) }, painted(weights, columns, cell, theme), make("span", {}, name));
+  }
+
+  next() {
+    const { names, chosen } = this;
+    if (names.length) this.onPick(names[(names.indexOf(chosen) + 1) % names.length]);
+  }
+
+  // Up and down lead to the same head of another layer.
+  key(event) {
+    const { names, chosen, node: { children, lastChild } } = this;
+    const place = names.indexOf(chosen);
+    const isUpright = ["ArrowUp", "ArrowDown"].includes(event.key) && children.length > 1 && place > 0;
+    const by = STEPS[event.key] * (isUpright ? lastChild.children.length : 1);
+    if (!by) return;
+    event.preventDefault();
+    event.stopPropagation();
+    this.onPick(names[Math.min(names.length - 1, Math.max(0, place + by))]);
+  }
+}
+
+// Whole-pixel cells of a size that all maps of a sentence share.
+function painted(weights, columns, cell, theme) {
+  const canvas = make("canvas", { width: columns * cell, height: (weights.length / columns) * cell, "aria-hidden": "true" });
+  const pencil = canvas.getContext("2d");
+  weights.forEach((weight, place) => {
+    pencil.fillStyle = colourOf(weight, false, theme);
+    pencil.fillRect((place % columns) * cell, Math.floor(place / columns) * cell, cell, cell);
+  });
+  return canvas;
+}
+
+// ---- One chart, or two and their difference, and pointing at them
+
+function drawings({ shown, state, selection }, theme, room) {
+  const drawn = shown.map(({ name, run, frame }) => ({
+    title: shown.length > 1 ? `${name}  ${run}` : run,
+    note: noteOf(frame, shown.length > 1, selection),
+    data: { ...frame, values: frame.weights, signed: false },
+  }));
+  if (shown.length > 1 && sameTokens(shown[0].frame, shown[1].frame)) {
+    const [first, second] = shown.map(({ frame }) => frame);
+    drawn.push({ title: "A − B", note: "blue: more in A, orange: more in B", data: { ...first, values: differenceOf(first, second), signed: true } });
+  }
+  const makeChart = state.view === "matrix" ? matrixChart : ribbonChart;
+  const share = { ...room, width: Math.floor((room.width - 28 * (drawn.length - 1)) / drawn.length) };
+  return drawn.map(({ title, note, data }) => {
+    const { source, target, values, signed } = data;
+    const links = state.gold === "on" ? data.links : null;
+    return { title, note, data, share: share.width, chart: makeChart({ source, target, values, signed, links, theme }, share) };
+  });
+}
+
+function noteOf(frame, isOneOfTwo, { sentence, kind, rank, ranks }) {
+  const step = frame.step === null ? null : `step ${frame.step.toLocaleString("en")}`;
+  const hypothesis = ranks.length > 1 ? ` ${rank + 1}` : "";
+  const score = frame.score === null ? null : `log-probability ${formatNumber(frame.score, 2)}`;
+  const which = isOneOfTwo ? [] : [sentence, `${kindName(kind)}${hypothesis}`];
+  return [...which, frame.map, step, score].filter(Boolean).join(", ");
+}
+
+// A chart with its caption, that reacts to the pointer.
+function framed({ title, note, data, chart, share }, viewer) {
+  const tip = make("div", { class: "tip", hidden: true });
+  const pad = make("div", { class: "pad" }, chart.node, tip);
+  const at = (event) => {
+    const box = chart.node.getBoundingClientRect();
+    return chart.place(event.clientX - box.left, event.clientY - box.top);
+  };
+  chart.node.addEventListener("pointermove", (event) => viewer.pinned || viewer.point(at(event)));
+  chart.node.addEventListener("click", (event) => {
+    const focus = at(event);
+    viewer.pinned = focus !== null && !(viewer.pinned && JSON.stringify(focus) === JSON.stringify(viewer.focus));
+    viewer.point(focus);
+  });
+  chart.tell = (focus) => tell(tip, chart, focus, data);
+  const caption = make("figcaption", {}, make("b", {}, title), make("span", {}, note));
+  caption.style.maxWidth = `${Math.max(share, chart.width)}px`;
+  return make("figure", {}, caption, pad);
+}
+
+function tell(tip, chart, focus, { source, target, values, signed }) {
+  const isCell = focus && focus.row !== null && focus.column !== null;
+  tip.hidden = !isCell || focus.row >= target.length || focus.column >= source.length;
+  if (tip.hidden) return;
+  const weight = values[focus.row * source.length + focus.column];
+  const number = formatNumber(weight, 4);
+  tip.replaceChildren(
+    make("bdi", {}, labelOf(target[focus.row])),
+    " → ",
+    make("bdi", {}, labelOf(source[focus.column])),
+    make("b", {}, signed && weight > 0 ? `+${number}` : number),
+  );
+  const { x, y } = chart.anchor(focus);
+  const rightmost = tip.parentElement.clientWidth - tip.offsetWidth;
+  tip.style.left = `${Math.max(0, Math.min(x + 8, rightmost))}px`;
+  tip.style.top = `${y - 8}px`;
+}
+
+function spokenFocus({ row, column }, frame) {
+  if (column === null) return `target ${frame.target[row]}`;
+  if (row === null) return `source ${frame.source[column]}`;
+  const weight = frame.weights[row * frame.source.length + column];
+  return `${frame.target[row]} attends to ${frame.source[column]}: ${formatNumber(weight, 4)}`;
+}
+
+// ---- The view as a file: PNG, SVG or JSON
+
+const EDGE = 20;
+const TITLE = 44;
+const SHARPNESS = 2; // pixels of the PNG for one of the chart
+
+function filesMenu(viewer) {
+  const name = (ending) => `${nameOf(viewer)}.${ending}`;
+  return menu("export", [
+    ["PNG", async () => download(name("png"), await pngBlob(pictureOf(viewer)), "image/png")],
+    ["SVG", () => download(name("svg"), svgText(pictureOf(viewer)), "image/svg+xml")],
+    ["JSON", () => download(name("json"), jsonText(viewer.selection, viewer.shown), "application/json")],
+    ["copy link", () => copyLink(viewer)],
+  ]);
+}
+
+function nameOf({ selection: { sentence, kind }, shown }) {
+  const steps = shown.map(({ frame }) => frame.step).join("-");
+  return [sentence, kind, shown[0].frame.map, steps && `step-${steps}`].filter(Boolean).join("-");
+}
+
+// Files have light colours and no highlights.
+function pictureOf(viewer) {
+  const theme = themeOf(false, viewer.index);
+  return composedPicture(drawings(viewer, theme, viewer.room()), theme);
+}
+
+// Without a clipboard, as on a page that is not served securely, the link itself is shown.
+async function copyLink(viewer) {
+  const link = viewer.host.link();
+  try {
+    await navigator.clipboard.writeText(link);
+    viewer.say("The link is copied.");
+  } catch {
+    viewer.say(link);
+  }
+}
+
+// figures = [{title, note, chart}, …] side by side.
+function composedPicture(figures, theme) {
+  let x = EDGE;
+  const height = Math.max(...figures.map(({ chart }) => chart.height)) + TITLE + 2 * EDGE;
+  const parts = figures.flatMap(({ title, note, chart }) => {
+    const node = chart.node.cloneNode(true);
+    node.setAttribute("x", x);
+    node.setAttribute("y", EDGE + TITLE);
+    const line = (text, y, size, fill) => draw("text", { x, y, "font-size": size, fill }, text);
+    const heading = [line(title, EDGE + 12, 14, theme.ink), line(note, EDGE + 30, 12, theme.grey)];
+    x += Math.max(chart.width, 200) + 2 * EDGE;
+    return [...heading, node];
+  });
+  const width = x - EDGE;
+  const paper = draw("rect", { width, height, fill: theme.paper });
+  const frame = { width, height, viewBox: `0 0 ${width} ${height}`, "font-family": FONT };
+  return { node: draw("svg", frame, paper, ...parts), width, height };
+}
+
+function svgText({ node }) {
+  return new XMLSerializer().serializeToString(node);
+}
+
+async function pngBlob(picture) {
+  const image = new Image();
+  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svgText(picture))}`;
+  await image.decode();
+  const canvas = document.createElement("canvas");
+  canvas.width = picture.width * SHARPNESS;
+  canvas.height = picture.height * SHARPNESS;
+  canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+  return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
+}
+
+// shown = [{name, run, frame}, …]; weights as rows of the target tokens.
+function jsonText(selection, shown) {
+  const views = shown.map(({ run, frame }) => {
+    const columns = frame.source.length;
+    const row = (_, place) => Array.from(frame.weights.subarray(place * columns, (place + 1) * columns), (w) => Number(w.toFixed(5)));
+    return {
+      run,
+      step: frame.step,
+      map: frame.map ?? null,
+      source: frame.source,
+      target: frame.target,
+      weights: frame.target.map(row),
+      alignment: frame.links ?? null,
+      ...figuresOf(frame),
+    };
+  });
+  return JSON.stringify({ sentence: selection.sentence, kind: selection.kind, rank: selection.rank, views }, null, 1);
+}
+
+function download(name, content, type) {
+  const blob = content instanceof Blob ? content : new Blob([content], { type });
+  const anchor = document.createElement("a");
+  anchor.href = URL.createObjectURL(blob);
+  anchor.download = name.replace(/[^\p{L}\p{N}._-]+/gu, "-");
+  anchor.click();
+  setTimeout(() => URL.revokeObjectURL(anchor.href), 10_000);
+}
+
+// ---- Keys
+
+const KEYS = [
+  ["← →", "step back and forth; inside a chart, move"],
+  ["↑ ↓", "inside a chart, move"],
+  [", .", "step back and forth, everywhere"],
+  ["space", "replay training"],
+  ["n p", "next, previous sentence"],
+  ["k", "next kind"],
+  ["v", "matrix or ribbons"],
+  ["g", "gold alignment"],
+  ["h", "next head of several"],
+  ["c", "compare"],
+  ["Esc", "release the token"],
+];
+
+// What a key does to a viewer.
+function onKey(viewer, event) {
+  const inField = event.target.closest?.("input, select, textarea, summary, .switch");
+  if (event.ctrlKey || event.metaKey || event.altKey || !viewer.shown?.length || !viewer.node.isConnected) return;
+  const inStage = viewer.stage.contains(event.target);
+  const act = (inStage ? moves(viewer, event.key) : null) ?? (inField ? null : shortcuts(viewer, event));
+  if (!act) return;
+  event.preventDefault();
+  act();
+}
+
+function moves(viewer, key) {
+  const [{ frame }] = viewer.shown;
+  const by = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[key];
+  if (!by) return null;
+  const within = (place, count) => Math.min(count - 1, Math.max(0, place));
+  return () => {
+    viewer.pinned = true;
+    const { row, column } = viewer.focus ?? { row: null, column: null };
+    const isNew = row === null && column === null;
+    viewer.point({
+      row: within((row ?? 0) + (isNew ? 0 : by[0]), frame.target.length),
+      column: within((column ?? 0) + (isNew ? 0 : by[1]), frame.source.length),
+    });
+  };
+}
+
+function shortcuts(viewer, { key, target }) {
+  const onButton = target.closest?.("button") && [" ", "Enter"].includes(key);
+  const { place } = viewer.shown[0];
+  const { selection, state } = viewer;
+  const next = (values, value, by = 1) => values[(values.indexOf(value) + by + values.length) % values.length];
+  const acts = {
+    ArrowLeft: () => viewer.goTo(place - 1),
+    ArrowRight: () => viewer.goTo(place + 1),
+    ",": () => viewer.goTo(place - 1),
+    ".": () => viewer.goTo(place + 1),
+    " ": () => viewer.replay(),
+    n: () => viewer.change({ sentence: next(selection.sentences, selection.sentence), rank: null }),
+    p: () => viewer.change({ sentence: next(selection.sentences, selection.sentence, -1), rank: null }),
+    k: () => viewer.change({ kind: next(selection.kinds, selection.kind), rank: null }),
+    v: () => viewer.change({ view: state.view === "matrix" ? "ribbons" : "matrix" }),
+    g: () => viewer.toggle("gold"),
+    c: () => viewer.toggle("compare"),
+    h: () => viewer.grid.next(),
+    Escape: () => viewer.point(null),
+  };
+  return onButton ? null : acts[key];
+}
+
+function keyHelp() {
+  const rows = KEYS.map(([key, meaning]) => make("tr", {}, make("th", {}, make("kbd", {}, key)), make("td", {}, meaning)));
+  return make("details", { class: "menu keys" }, make("summary", { title: "Keys", "aria-label": "keys" }, "?"), make("table", {}, ...rows));
+}
+
+// ---- The viewer
 
 const POLL_SECONDS = 10;
 const REPLAY_SECONDS = 6;
@@ -87,7 +600,7 @@ class Viewer {
     return this.change({ [key]: this.state[key] === "on" ? "off" : "on" });
   }
 
-  // Ask for the index again, and show what is new.
+  // Request the index again, and show what is new.
   async load() {
     try {
       const index = await this.source.index();
@@ -102,7 +615,9 @@ class Viewer {
   async show() {
     this.recorded.overtake();
     const { index, state } = this;
-    const selection = selectionOf(index, state);
+    // Without a run in the address, the first that showed stays while others are written.
+    const run = state.run ?? (this.source.grows ? (this.selection?.run ?? null) : null);
+    const selection = selectionOf(index, { ...state, run });
     if (!selection) return this.showNothing();
     try {
       const shown = await this.recorded.views(index, state, selection);
@@ -239,7 +754,7 @@ class Viewer {
   }
 }
 
-// What was not recorded at a step has none to choose.
+// The translating page's views have no step.
 function setSteps(slider, { frames, place }, theme) {
   slider.node.hidden = frames[place].step === null;
   if (!slider.node.hidden) slider.set(frames, place, historyLine(frames, theme));

@@ -1,0 +1,363 @@
+"""Compare finished runs: ``seq2seq compare runs/baseline``
+
+Groups the runs into settings by everything but the seed, and compares each setting with the best one, or with
+``--baseline``. For BLEU and exact match, p and interval count both kinds of luck: which seeds were trained and
+which sentences were tested (`seq2seq.evaluation.significance`). Other scores are known for each run only: then it
+is Welch's test over seeds. p is corrected for the number of comparisons by Holm's method; against the best, which
+the scores have chosen, these are all pairs. Writes comparison.csv and comparison.png.
+"""
+
+import csv
+import json
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from omegaconf import OmegaConf
+
+from seq2seq.cli.main import parser_of
+from seq2seq.cli.messages import exit_with_one_line
+from seq2seq.errors import InputError
+from seq2seq.run_folder import metric_of
+
+LEVEL = 0.05
+NOT_COMPARED = (
+    "seed", "data.seed", "name", "experiment_name", "paths.", "threads", "metric", "overwrite", "ckpt_path",
+    "logger.", "callbacks.attention.", "callbacks.samples.", "callbacks.epoch_lines.", "callbacks.periodic.",
+    "data.root", "trainer.default_root_dir", "trainer.enable_", "trainer.log_every", "trainer.profiler",
+)  # fmt: skip
+"""Keys, or their beginnings, that set no runs apart."""
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A finished run.
+
+    Attributes:
+        folder: Where it is.
+        config: Its values by dotted key.
+        metrics: Its metrics.json.
+        overrides: Those that started it, by key.
+    """
+
+    folder: Path
+    config: dict[str, Any]
+    metrics: dict[str, Any]
+    overrides: dict[str, str]
+
+    @property
+    def seed(self) -> Any:
+        """The seed."""
+        return self.config.get("seed")
+
+    def values(self) -> dict[str, Any]:
+        """Return what decides its setting."""
+        return {k: v for k, v in self.config.items() if not f"{k}.".startswith(NOT_COMPARED)}
+
+    def lines(self, name: str) -> list[str]:
+        """Return the lines of a file of predictions, such as ``test.greedy``.
+
+        Raises:
+            InputError: It has none.
+        """
+        path = self.folder / "predictions" / f"{name}.txt"
+        if not path.is_file():
+            raise InputError(f"{path}: there is no such file")
+        return path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Runs that differ in their seeds only.
+
+    Attributes:
+        label: What sets it apart from the others.
+        runs: Ordered by seed.
+    """
+
+    label: str
+    runs: list[Run]
+
+
+def find_runs(paths: Sequence[Path]) -> tuple[list[Run], list[str]]:
+    """Return the finished runs in folders, and why others are left out.
+
+    Raises:
+        InputError: A path is no folder, or there is no finished run.
+    """
+    runs: list[Run] = []
+    left_out: list[str] = []
+    known: dict[str, Path] = {}
+    for path in paths:
+        if not path.is_dir():
+            raise InputError(f"{path}: there is no such folder")
+        for file in sorted(path.rglob("config.yaml")):
+            folder = file.parent
+            if folder.name == ".hydra":
+                continue
+            try:
+                metrics = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
+                config = _flat(OmegaConf.to_container(OmegaConf.load(file)))
+            except FileNotFoundError:
+                left_out.append(f"{folder} is not finished")
+                continue
+            except Exception as error:
+                left_out.append(f"{folder} cannot be read ({str(error).splitlines()[0]:.80})")
+                continue
+            place = str(
+                config.get("paths.run_dir")
+            )  # values that hold the run's own folder set nothing apart
+            config = {k: v.replace(place, "") if isinstance(v, str) else v for k, v in config.items()}
+            typed = folder / ".hydra" / "overrides.yaml"
+            given = OmegaConf.to_container(OmegaConf.load(typed)) if typed.is_file() else []
+            overrides = dict(str(each).lstrip("+~").partition("=")[::2] for each in given or [])
+            run = Run(folder, config, metrics, overrides)
+            key = repr([run.seed, sorted(run.values().items())])
+            if key in known:
+                left_out.append(f"{folder} has the setting and the seed of {known[key]}")
+            elif not metrics.get("finished"):
+                left_out.append(f"{folder} is not finished")
+            else:
+                known[key] = folder
+                runs.append(run)
+    if not runs:
+        raise InputError(
+            f"no finished run in {', '.join(map(str, paths))}{''.join('; ' + e for e in left_out[:1])}"
+        )
+    return runs, left_out
+
+
+def _flat(node: Any, prefix: str = "") -> dict[str, Any]:
+    if isinstance(node, dict):
+        return {k: v for key, value in node.items() for k, v in _flat(value, f"{prefix}{key}.").items()}
+    return {prefix.rstrip("."): node}
+
+
+def settings_of(runs: Sequence[Run]) -> list[Setting]:
+    """Group runs by everything but the seed, and name each group by what was typed, or else by its values."""
+    groups: dict[str, list[Run]] = {}
+    for run in runs:
+        groups.setdefault(repr(sorted(run.values().items())), []).append(run)
+    first = [group[0] for group in groups.values()]
+    typed = [
+        {k: v for k, v in run.overrides.items() if not f"{k}.".startswith(NOT_COMPARED)} for run in first
+    ]
+    labels = _labels(typed)
+    if len(set(labels)) < len(first):
+        labels = _labels([run.values() for run in first])
+    return [Setting(label, sorted(group, key=lambda run: str(run.seed).zfill(9)))
+            for label, group in zip(labels, groups.values(), strict=True)]  # fmt: skip
+
+
+def _labels(values: Sequence[dict[str, Any]]) -> list[str]:
+    """Name dictionaries by the first of their keys that tell them apart."""
+    chosen: list[str] = []
+
+    def told(keys: Sequence[str]) -> list[str]:
+        parts = [[f"{key.rpartition('.')[2]}={each[key]}" for key in keys if key in each] for each in values]
+        return [" ".join(part) or "default" for part in parts]
+
+    for key in dict.fromkeys(key for each in values for key in each):
+        if len(set(told([*chosen, key]))) > len(set(told(chosen))):
+            chosen.append(key)
+    return told(chosen) if chosen else ["all runs"] * len(values)
+
+
+def counts_of(runs: Sequence[Run], metric: str) -> tuple[NDArray, Callable[[NDArray], NDArray]] | None:
+    """Return the counts of every test sentence (runs, sentences, counts), and the score of their sums.
+
+    Args:
+        runs: On the same text.
+        metric: Such as ``test/bleu`` or ``val/beam/exact_match``; None is returned for other scores.
+    """
+    from seq2seq.evaluation.bleu_statistics import bleu_of
+
+    split, *search, name = metric.split("/")
+    found = f"{split}.{search[0] if search else 'greedy'}"
+    if name not in ("bleu", "exact_match"):
+        return None
+    if not all((run.folder / "predictions" / f"{found}.txt").is_file() for run in runs):
+        return None
+    counts = np.stack([_counts(run, found, f"{split}.reference", name) for run in runs])
+    return counts, bleu_of if name == "bleu" else lambda sums: 100 * sums[..., 0] / sums[..., 1]
+
+
+@cache
+def _counts(run: Run, found: str, reference: str, name: str) -> NDArray:
+    from seq2seq.evaluation.bleu_statistics import sentence_statistics
+
+    hypotheses, references = run.lines(found), run.lines(reference)
+    if name == "bleu":
+        return sentence_statistics(hypotheses, references, str(run.config.get("data.target_language", "")))
+    return np.array([[h == r, 1] for h, r in zip(hypotheses, references, strict=True)], dtype=float)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A setting less another one.
+
+    Attributes:
+        mean: Of the scores.
+        interval: Where it lies but for a share of luck of the level it was computed at.
+        p: Of so great a difference by luck alone; None where it is not known, of one seed without sentences.
+        basis: What the luck is of.
+    """
+
+    mean: float
+    interval: tuple[float, float]
+    p: float | None
+    basis: str
+
+
+def difference(one: Setting, other: Setting, metric: str, level: float) -> Difference:
+    """Compare two settings, see the top.
+
+    Raises:
+        InputError: They were tested on different sentences.
+    """
+    from scipy.stats import ttest_ind
+
+    from seq2seq.evaluation.significance import compare
+
+    split = metric.partition("/")[0]
+    both = [*one.runs, *other.runs]
+    texts = {path.read_text() for run in both
+             if (path := run.folder / "predictions" / f"{split}.reference.txt").is_file()}  # fmt: skip
+    if len(texts) > 1:
+        raise InputError(f"{one.label} and {other.label} were tested on different sentences")
+    counts = counts_of(both, metric)
+    if counts is not None:
+        statistics, score = counts
+        num = len(one.runs)
+        found = compare(statistics[num:], statistics[:num], level, score=score)
+        basis = "seeds and sentences" if found.knows_seeds else "sentences"
+        return Difference(found.difference, found.interval, found.p, basis)
+    scores = [[float(metric_of(run.metrics, metric)) for run in each.runs] for each in (one, other)]
+    mean = float(np.mean(scores[0]) - np.mean(scores[1]))
+    if min(map(len, scores)) < 2 or max(map(np.ptp, scores)) == 0:
+        return Difference(mean, (np.nan, np.nan), None, "")
+    welch = ttest_ind(*scores, equal_var=False)
+    low, high = welch.confidence_interval(1 - level)
+    return Difference(mean, (float(low), float(high)), float(welch.pvalue), "seeds")
+
+
+def holm(p: Sequence[float]) -> list[float]:
+    """Return p corrected for their number (Holm 1979): the k-th smallest of m times m - k + 1, never falling."""
+    order = np.argsort(p)
+    rising = np.maximum.accumulate(np.sort(p) * np.arange(len(p), 0, -1))
+    corrected = np.empty(len(p))
+    corrected[order] = np.minimum(rising, 1)
+    return corrected.tolist()
+
+
+def compared(settings: Sequence[Setting], metric: str, baseline: str | None = None) -> list[dict[str, Any]]:
+    """Return a row for each setting, best first: its scores, and its difference to the best or the baseline."""
+    from seq2seq.evaluation.metrics import METRICS
+
+    name = metric.rpartition("/")[2]
+    sign = 1 if name in METRICS and METRICS[name].direction == "min" else -1
+    scores = {s.label: [float(metric_of(run.metrics, metric)) for run in s.runs] for s in settings}
+    ordered = sorted(settings, key=lambda s: sign * float(np.mean(scores[s.label])))
+    chosen = ordered[0] if baseline is None else next((s for s in ordered if s.label == baseline), None)
+    if chosen is None:
+        raise InputError(f"--baseline {baseline}: choose one of {', '.join(repr(s.label) for s in ordered)}")
+    pairs = (
+        list(combinations(ordered, 2))
+        if baseline is None
+        else [(chosen, s) for s in ordered if s is not chosen]
+    )
+    level = LEVEL / max(len(pairs), 1)
+    found = {(a.label, b.label): difference(b, a, metric, level) for a, b in pairs}
+    known = {pair: each.p for pair, each in found.items() if each.p is not None}
+    corrected = dict(zip(known, holm(list(known.values())) if known else [], strict=True))
+    rows = []
+    for setting in ordered:
+        values, pair = scores[setting.label], (chosen.label, setting.label)
+        row = {"setting": setting.label, "runs": len(values), "mean": float(np.mean(values)),
+               "sd": float(np.std(values, ddof=1)) if len(values) > 1 else None}  # fmt: skip
+        if pair in found:
+            low, high = found[pair].interval
+            row |= {"difference": found[pair].mean, "low": low, "high": high, "p": found[pair].p,
+                    "p_holm": corrected.get(pair), "luck of": found[pair].basis}  # fmt: skip
+        rows.append(row | {"scores": values, "seeds": [run.seed for run in setting.runs]})
+    return rows
+
+
+def draw(rows: Sequence[dict[str, Any]], metric: str, path: Path) -> None:
+    """Draw the scores of every run, and the differences with their intervals."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 1.4 + 0.35 * len(rows)), dpi=120, layout="constrained")
+    FigureCanvasAgg(figure)
+    left, right = figure.subplots(1, 2, sharey=True)
+    for place, row in enumerate(rows):
+        left.plot(row["scores"], [place] * row["runs"], "o", color="tab:blue", alpha=0.5)
+        left.plot(row["mean"], place, "|", color="black", markersize=18)
+        if "difference" in row:
+            right.plot([row["low"], row["high"]], [place, place], color="tab:blue", linewidth=2)
+            right.plot(row["difference"], place, "o", color="tab:blue")
+    left.set_yticks(range(len(rows)), [row["setting"].replace("$", r"\$")[:60] for row in rows])
+    left.invert_yaxis()
+    left.set_xlabel(f"{metric}, each run and the mean")
+    right.axvline(0, color="grey", linestyle="dashed")
+    right.set_xlabel("difference, with its interval")
+    figure.savefig(path)
+
+
+def table(rows: Sequence[dict[str, Any]]) -> str:
+    """Return the rows in columns for a terminal."""
+    lines = [["setting", "runs", "mean ± sd", "difference", "interval", "p (Holm)", ""]]
+    for row in rows:
+        spread = f"{row['mean']:.2f}" + ("" if row["sd"] is None else f" ± {row['sd']:.2f}")
+        line = [row["setting"], str(row["runs"]), spread, "", "", "", ""]
+        if "difference" in row:
+            p = row["p_holm"]
+            line[3] = f"{row['difference']:+.2f}"
+            line[4] = f"{row['low']:+.2f} to {row['high']:+.2f}" if p is not None else ""
+            line[5] = "unknown" if p is None else f"{p:.3f}" if p >= 0.0005 else "< 0.001"
+            line[6] = "" if p is None else "significant" if p < LEVEL else "not significant"
+            line[6] += ", one seed" if row["luck of"] == "sentences" else ""
+        lines.append(line)
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join(
+        "  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in lines
+    )
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Compare and print."""
+    parser = parser_of("compare", __doc__)
+    add = parser.add_argument
+    add("runs", type=Path, nargs="+", help="run folders, or folders of them")
+    add("--metric", default="test/bleu", help="test/bleu (the default), val/chrf, test/beam/bleu, …")
+    add("--baseline", metavar="SETTING", help="compare with this setting, as the table names it")
+    add("--output", type=Path, metavar="DIR", help="where to write (default: the first of the folders)")
+    options = parser.parse_args(list(arguments))
+    with exit_with_one_line():
+        runs, left_out = find_runs(options.runs)
+        settings = settings_of(runs)
+        rows = compared(settings, options.metric, options.baseline)
+        print(f"{options.metric} of {len(runs)} runs\n\n{table(rows)}\n")
+        print("intervals hold together at 95 %; one seed: of these models, not of the setting")
+        for reason in left_out:
+            print(f"left out: {reason}")
+        folder = options.output or options.runs[0]
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / "comparison.csv").open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, dict.fromkeys(key for row in rows for key in row), restval="")
+            writer.writeheader()
+            writer.writerows({k: " ".join(map(str, v)) if isinstance(v, list) else v for k, v in row.items()}
+                             for row in rows)  # fmt: skip
+        draw(rows, options.metric, folder / "comparison.png")
+        print(f"written     {folder / 'comparison.csv'}, {folder / 'comparison.png'}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

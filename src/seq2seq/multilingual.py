@@ -1,0 +1,71 @@
+"""One model for several pairs of languages: a corpus whose source sentences begin with a tag of the target language.
+
+The tag, `seq2seq.data.text.target_tag`, is a word like any other, so that models and tokenizers need nothing for it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+from seq2seq.data.corpora import ParallelText
+from seq2seq.data.datamodule import TranslationDataModule
+from seq2seq.data.text import Splits, require_language_code, target_tag
+from seq2seq.errors import InputError
+
+
+class MultilingualText(TranslationDataModule):
+    """Several parallel corpora for one model: each source sentence begins with the `target_tag` of its target.
+
+    Args:
+        corpora: By their languages, such as ``en-de``: the files of ``train``, ``validation`` and ``test``, see
+            `ParallelText`.
+        root: Folder that relative names of files begin in.
+        **options: Those of `TranslationDataModule`; with `fraction` no validation files are needed.
+    """
+
+    def __init__(
+        self, *, corpora: Mapping[str, Mapping[str, Mapping[str, str]]], root: str = ".", **options: Any
+    ) -> None:
+        super().__init__(**options)
+        self.corpora, self.root = corpora, root
+        for languages in corpora:
+            codes = languages.split("-")
+            if len(codes) != 2:
+                raise InputError(f"data.corpora.{languages}: name it by two codes, such as en-de or en-pt_BR")
+            for code in codes:
+                require_language_code(f"data.corpora.{languages}", code)
+        if not corpora:
+            raise InputError("data.corpora is empty: give +data.corpora.en-de.train.source=… and so on")
+        if self.both_directions or self.alignments or self.validation_alignments:
+            raise InputError(
+                "data=multi knows no alignments and no data.both_directions: name both en-de and de-en"
+            )
+
+    def read(self) -> Splits:
+        """Read all files; pairs of the corpora take turns."""
+        corpora = []
+        for languages, given in self.corpora.items():
+            if unknown := given.keys() - {"train", "validation", "test"}:
+                raise InputError(f"data.corpora.{languages}.{min(unknown)}: give train, validation and test")
+            files: dict[str, Any] = {
+                split: {side: str(Path(self.root, name)) for side, name in sides.items()}
+                for split, sides in given.items()
+            }
+            if self.fraction is not None:
+                files["validation"] = {"fraction": self.fraction}
+            splits = ParallelText(**{"train": {}, **files}).read()
+            tag = f"{target_tag(languages.split('-')[1])} "
+            corpora.append(
+                [
+                    [
+                        replace(p, source=tag * bool(p.source.strip()) + p.source, languages=languages)
+                        for p in split
+                    ]
+                    for split in (splits.train, splits.validation, splits.test)
+                ]
+            )
+        return Splits(
+            *([p for turn in zip_longest(*split) for p in turn if p] for split in zip(*corpora, strict=True))
+        )

@@ -1,0 +1,368 @@
+
+// What is shown: where records come from, the figures of one, the steps of a tag, and the state of the viewer.
+
+// ---- Records and their figures
+
+const SCALE = 65535;
+
+// From a server: TensorBoard's routes, addressed relative to the page.
+export function servedSource(base) {
+  const get = async (path) => {
+    const answer = await fetch(new URL(path, base), { headers: { Accept: "application/json" } });
+    if (!answer.ok) throw new Error(`${answer.status}: ${await answer.text()}`);
+    return answer.json();
+  };
+  return {
+    grows: true,
+    index: () => get("index"),
+    model: (run) => get(`model?${new URLSearchParams({ run })}`),
+    view: async (run, tag, step) => {
+      const wanted = /^-?[0-9]{1,19}$/u.test(step) ? { step } : {};
+      return decodeView(await get(`view?${new URLSearchParams({ run, tag, ...wanted })}`));
+    },
+  };
+}
+
+// From the page itself.
+export function embeddedSource() {
+  const data = JSON.parse(document.getElementById("attention-data").textContent);
+  return {
+    grows: false,
+    index: async () => data.index,
+    view: async (run, tag) =>
+      decodeView(data.views.find((view) => view.run === run && view.tag === tag)),
+  };
+}
+
+function decodeView(view) {
+  return {
+    problems: view.problems,
+    steps: view.steps,
+    frames: view.frames.map((frame) => ({
+      step: frame.step,
+      score: frame.score,
+      bleu: frame.bleu,
+      source: view.sources[frame.source],
+      target: view.targets[frame.target],
+      links: view.alignments[frame.alignment],
+      reference: view.references?.[frame.reference] ?? null,
+      ...mapsOf(decodeWeights(frame.weights), frame.maps),
+    })),
+  };
+}
+
+// The weights of a frame: of the mean, where there are several maps, which follow it. Those of the
+// heads of all layers are [{name, layer, weights}, …].
+function mapsOf(all, [layers, heads] = []) {
+  if (!layers) return { weights: all, maps: [], map: null };
+  const size = all.length / (layers * heads);
+  const maps = Array.from({ length: layers * heads }, (_, place) => {
+    const [layer, head] = [Math.floor(place / heads), place % heads];
+    const parts = [layers > 1 ? `layer ${layer + 1}` : "", heads > 1 || layers === 1 ? `head ${head + 1}` : ""];
+    return { name: parts.filter(Boolean).join(" "), layer, weights: all.subarray(place * size, (place + 1) * size) };
+  });
+  const mean = new Float64Array(size);
+  for (const { weights } of maps) weights.forEach((weight, place) => (mean[place] += weight / maps.length));
+  return { weights: mean, maps: [{ name: "mean", layer: layers > 1 ? null : 0, weights: mean }, ...maps], map: "mean" };
+}
+
+// A frame as one of its maps has it; the mean where it has no such map.
+export function frameOfMap(frame, name) {
+  const map = frame.maps?.find((each) => each.name === name);
+  if (!map || map.weights === frame.weights) return frame;
+  map.frame ??= { ...frame, map: name, weights: map.weights, figures: null };
+  return map.frame;
+}
+
+// Base64 of little-endian 16-bit integers -> weights in 0..1.
+function decodeWeights(text) {
+  const bytes = atob(text);
+  const weights = new Float64Array(bytes.length / 2);
+  for (let place = 0; place < weights.length; place += 1) {
+    const low = bytes.charCodeAt(2 * place);
+    weights[place] = (low + 256 * bytes.charCodeAt(2 * place + 1)) / SCALE;
+  }
+  return weights;
+}
+
+export function rowOf(frame, row) {
+  return frame.weights.subarray(row * frame.source.length, (row + 1) * frame.source.length);
+}
+
+export function columnOf(frame, column) {
+  return Float64Array.from(frame.target, (_, row) => frame.weights[row * frame.source.length + column]);
+}
+
+// Entropy of weights as shares of their sum, divided by the greatest there can be: 0 sharp, 1 even.
+export function entropyOf(weights) {
+  const sum = weights.reduce((total, weight) => total + weight, 0);
+  if (weights.length < 2 || sum <= 0) return 0;
+  let nats = 0;
+  for (const weight of weights) if (weight > 0) nats -= (weight / sum) * Math.log(weight / sum);
+  return nats / Math.log(weights.length);
+}
+
+// Figures of one frame; entropy and peak are means over the target tokens.
+export function figuresOf(frame) {
+  if (frame.figures) return frame.figures;
+  const rows = frame.target.map((_, row) => rowOf(frame, row));
+  const mean = (numbers) => numbers.reduce((sum, number) => sum + number, 0) / numbers.length;
+  frame.figures = {
+    entropy: mean(rows.map(entropyOf)),
+    peak: mean(rows.map((row) => Math.max(...row))),
+    score: frame.score,
+    perToken: frame.score === null ? null : frame.score / frame.target.length,
+    bleu: frame.bleu,
+  };
+  return frame.figures;
+}
+
+export function sameTokens(first, second) {
+  const same = (one, other) => one.length === other.length && one.every((t, i) => t === other[i]);
+  return same(first.source, second.source) && same(first.target, second.target);
+}
+
+// What the first has more of than the second, from -1 to 1.
+export function differenceOf(first, second) {
+  return first.weights.map((weight, place) => weight - second.weights[place]);
+}
+
+export function nearestFrame(frames, step) {
+  let best = 0;
+  frames.forEach((frame, place) => {
+    if (Math.abs(frame.step - step) < Math.abs(frames[best].step - step)) best = place;
+  });
+  return best;
+}
+
+// ---- The steps of one tag. Answers are bounded: a frame without weights is requested when it is shown, with those around it.
+
+const MOST_WEIGHTS = 1 << 24; // that are kept
+
+export class Series {
+  // ask: step -> {steps, frames, problems}; null: the latest
+  constructor(ask) {
+    this.ask = ask;
+    this.frames = [];
+    this.problems = [];
+    this.known = new Map(); // step -> frame; those that came last at the end
+    this.unreadable = new Set();
+  }
+
+  async fetch(step) {
+    const { steps, frames, problems } = await this.ask(step);
+    const readable = new Set(steps);
+    for (const frame of this.frames) if (!readable.has(frame.step)) this.unreadable.add(frame.step);
+    for (const frame of frames) {
+      this.known.delete(frame.step);
+      this.known.set(frame.step, frame);
+    }
+    this.forget(frames);
+    this.problems = [...new Set([...this.problems, ...problems])];
+    this.frames = steps.filter((each) => !this.unreadable.has(each)).map((each) => this.known.get(each) ?? { step: each });
+  }
+
+  // Of the frames that came first only the figures stay.
+  forget(latest) {
+    let total = 0;
+    for (const frame of this.known.values()) total += sizeOf(frame);
+    for (const [step, frame] of this.known) {
+      if (total <= MOST_WEIGHTS || latest.includes(frame)) return;
+      total -= sizeOf(frame);
+      this.known.set(step, { step, figures: figuresOf(frame) });
+    }
+  }
+
+  // The place that `find` names among the frames, with its weights; -1 where there is none.
+  async placeOf(find) {
+    while (this.frames.length) {
+      const place = find(this.frames);
+      const { step, weights } = this.frames[place];
+      if (weights) return place;
+      await this.fetch(step);
+      if (!this.known.get(step)?.weights) this.drop(step);
+    }
+    return -1;
+  }
+
+  // A step that is promised and does not come.
+  drop(step) {
+    this.unreadable.add(step);
+    this.frames = this.frames.filter((frame) => frame.step !== step);
+  }
+}
+
+function sizeOf({ weights, maps = [] }) {
+  return (weights?.length ?? 0) * Math.max(1, maps.length);
+}
+
+// ---- One view or two, each at a step, requested when it is shown
+
+export class Recorded {
+  // source: a servedSource or an embeddedSource
+  constructor(source) {
+    this.source = source;
+    this.series = new Map();
+    this.turn = 0;
+  }
+
+  // Requests so far are for a view that is no longer wanted.
+  overtake() {
+    this.turn += 1;
+  }
+
+  // The views of a state; null where it has been overtaken.
+  async views(index, state, selection) {
+    const { turn } = this;
+    const shown = await this.inTurn(turn, () => this.shownFrames(index, state, selection));
+    return turn === this.turn ? shown : null;
+  }
+
+  // One request at a time; one that a later choice has replaced before its turn is not sent.
+  inTurn(turn, ask) {
+    const before = this.asking;
+    const answer = (async () => {
+      await before;
+      return turn === this.turn ? ask() : null;
+    })();
+    this.asking = answer.catch(() => {});
+    return answer;
+  }
+
+  // One or two views: {name, run, series, frames, problems, frame, place}.
+  async shownFrames(index, state, selection) {
+    const shownOf = (...wanted) => this.shownOf(index, state.map, ...wanted);
+    const first = await shownOf("A", selection, state.step, (frames) => placeOf(frames, state.step));
+    if (state.compare !== "on" || !first.frames.length) return [first];
+    const other = otherTag(index, state, selection);
+    const find = (frames) => otherPlace(frames, state, selection, first.frame.step);
+    return [first, await shownOf("B", other, state.withStep ?? first.frame.step, find)];
+  }
+
+  async shownOf(index, map, name, { run, tag }, step, find) {
+    const series = tag === null ? new Series() : await this.seriesOf(index, run, tag, step);
+    const place = await series.placeOf(find);
+    const { frames, problems } = series;
+    return { name, run, series, frames, problems, place, frame: frames[place] && frameOfMap(frames[place], map) };
+  }
+
+  // Tags that have grown since are requested again.
+  async seriesOf(index, run, tag, step) {
+    const described = index.runs.find((each) => each.run === run).tags.find((each) => each.tag === tag);
+    const key = JSON.stringify([run, tag]);
+    const state = `${described.max_step} ${described.wall_time}`;
+    if (this.series.get(key)?.state !== state) {
+      const series = new Series((at) => this.source.view(run, tag, at));
+      await series.fetch(step);
+      this.series.set(key, { state, series });
+    }
+    return this.series.get(key).series;
+  }
+
+  // Request the steps before and after, so that the next move of the slider needs no request.
+  fetchNeighbours(shown) {
+    const { turn } = this;
+    for (const { series, frame } of shown) {
+      for (const by of [1, -1]) {
+        const near = () => series.frames[series.frames.findIndex(({ step }) => step === frame.step) + by];
+        const lacks = () => near() && !near().weights;
+        if (lacks()) this.inTurn(turn, async () => lacks() && series.fetch(near().step)).catch(() => {});
+      }
+    }
+  }
+}
+
+// ---- Which run, sentence, kind, rank and steps a state means, given what there is
+
+const KIND_NAMES = new Map([["forced", "teacher-forced"]]);
+
+export function kindName(kind) {
+  return KIND_NAMES.get(kind) ?? kind;
+}
+
+const distinct = (values) => [...new Set(values)];
+
+// The nearest selection to the state that exists, by default in the run that was written last; null where
+// there is nothing at all.
+export function selectionOf(index, state) {
+  if (!index.runs.length) return null;
+  const written = ({ tags }) => Math.max(...tags.map((tag) => tag.wall_time ?? 0));
+  const latest = index.runs.reduce((last, each) => (written(each) > written(last) ? each : last));
+  const run = index.runs.find((each) => each.run === state.run) ?? latest;
+  const sentences = distinct(run.tags.map((tag) => tag.sentence));
+  const sentence = sentences.includes(state.sentence) ? state.sentence : sentences[0];
+  const tags = run.tags.filter((tag) => tag.sentence === sentence);
+  const kinds = distinct(tags.map((tag) => tag.kind));
+  const kind = kinds.includes(state.kind) ? state.kind : kinds[0];
+  const ranks = tags.filter((tag) => tag.kind === kind).map((tag) => tag.rank);
+  const rank = ranks.includes(Number(state.rank)) ? Number(state.rank) : ranks[0];
+  const texts = new Map(run.tags.map((tag) => [tag.sentence, tag.text]));
+  const { tag } = tags.find((each) => each.kind === kind && each.rank === rank);
+  return { run: run.run, sentence, kind, rank, tag, sentences, texts, kinds, ranks };
+}
+
+// The same sentence and kind in the run beside it; null where that run lacks it.
+function otherTag(index, state, selection) {
+  const wanted = state.with ?? selection.run;
+  const run = index.runs.find((each) => each.run === wanted);
+  const found = run?.tags.find(
+    (tag) =>
+      tag.sentence === selection.sentence &&
+      tag.kind === selection.kind &&
+      tag.rank === selection.rank,
+  );
+  return { run: wanted, tag: found?.tag ?? null };
+}
+
+// The place of the wanted step among the frames.
+function placeOf(frames, step) {
+  return step === null ? frames.length - 1 : nearestFrame(frames, Number(step));
+}
+
+function otherPlace(frames, state, selection, step) {
+  if (state.withStep !== null) return nearestFrame(frames, Number(state.withStep));
+  const isSameRun = (state.with ?? selection.run) === selection.run;
+  return isSameRun ? 0 : nearestFrame(frames, step);
+}
+
+// ---- The state of the viewer as text: what a link needs to open the same view again
+
+const DEFAULTS = {
+  run: null,
+  sentence: null,
+  kind: null,
+  rank: null,
+  step: null, // null: the latest
+  map: null, // of several heads; null: their mean
+  view: "matrix",
+  gold: "on",
+  compare: "off",
+  with: null, // run beside it; null: the same run
+  withStep: null, // null: as near as possible to the step
+};
+
+export function initialState(parameters) {
+  const state = { ...DEFAULTS };
+  for (const key of Object.keys(DEFAULTS)) state[key] = parameters.get(key) ?? DEFAULTS[key];
+  if (!["matrix", "ribbons"].includes(state.view)) state.view = DEFAULTS.view;
+  return state;
+}
+
+export function addressOf(state) {
+  const changed = Object.entries(state).filter(([key, value]) => value !== null && value !== DEFAULTS[key]);
+  return new URLSearchParams(changed);
+}
+
+// A page of its own: its hash, and the browser's wish for light or dark. A frame has no address.
+export function pageHost() {
+  const wish = matchMedia("(prefers-color-scheme: dark)");
+  return {
+    read: () => new URLSearchParams(location.hash.slice(1)),
+    write: (parameters) => location.protocol === "about:" || history.replaceState(null, "", `#${parameters}`),
+    link: () => location.href,
+    isDark: () => wish.matches,
+    onTheme: (react) => wish.addEventListener("change", react),
+    onReload: () => {},
+    onAddress: (react) => addEventListener("hashchange", react),
+  };
+}

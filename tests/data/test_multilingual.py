@@ -1,0 +1,119 @@
+"""One model of several pairs of languages: tags, scores of each pair, and the way into each language."""
+
+import json
+
+import pytest
+
+from seq2seq.data import SentencePieceTokenizer, WordTokenizer
+from seq2seq.data.text import target_tag
+from seq2seq.errors import InputError
+from seq2seq.multilingual import MultilingualText
+from tests.conftest import TINY
+
+EN = [
+    f"a {colour} {thing} is here ."
+    for colour in ("red", "blue", "old")
+    for thing in ("cat", "dog", "car", "cup")
+]
+
+
+@pytest.fixture
+def files(tmp_path):
+    (tmp_path / "all.en").write_text("".join(f"{line}\n" for line in EN))
+    (tmp_path / "all.de").write_text("".join(f"{line.replace('is here', 'ist hier')}\n" for line in EN))
+    (tmp_path / "all.fr").write_text("".join(f"{line.replace('is here', 'est ici')}\n" for line in EN))
+    return tmp_path
+
+
+def corpora(*pairs):
+    return {
+        pair: {
+            split: dict(zip(("source", "target"), (f"all.{code}" for code in pair.split("-")), strict=True))
+            for split in ("train", "validation", "test")
+        }
+        for pair in pairs
+    }
+
+
+@pytest.mark.parametrize("tokenizer", [WordTokenizer, SentencePieceTokenizer])
+def test_each_source_begins_with_one_token_for_its_target(files, tokenizer):
+    data = MultilingualText(
+        corpora=corpora("en-de", "fr-en"), root=str(files), joint_vocabulary=True,
+        tokenizer=lambda **given: tokenizer(**given, vocab_size=400),
+    )  # fmt: skip
+    data.setup()
+    assert len(data.train) == 2 * len(EN)
+    found = {pair.languages: data.source_tokenizer.tokens(pair.source) for pair in data.train.pairs}
+    assert found["en-de"][0].removeprefix("▁") == target_tag("de") == "xxde"
+    assert found["fr-en"][0].removeprefix("▁") == target_tag("en") == "xxen"
+    assert [pair.languages for pair in data.test.pairs[:4]] == ["en-de", "fr-en"] * 2
+
+
+def test_a_held_out_share_needs_no_validation_files(files):
+    given = {name: {"train": splits["train"]} for name, splits in corpora("en-de", "en-fr").items()}
+    data = MultilingualText(corpora=given, root=str(files), fraction=0.25)
+    data.setup()
+    assert len(data.validation) >= 6
+    assert len(data.train) + len(data.validation) == 2 * len(EN)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({}, "data.corpora is empty"),
+        ({"english": {}}, "name it by two codes"),
+        ({"en-german": {}}, "did you mean de"),
+        ({"en-de": {"valid": {}}}, "data.corpora.en-de.valid: give train"),
+        ({"en-de": {}}, "data.train.source and data.train.target are needed"),
+    ],
+)
+def test_a_mistake_in_the_corpora_is_named(given, message):
+    with pytest.raises(InputError, match=message):
+        MultilingualText(corpora=given).read()
+
+
+def test_a_model_of_three_pairs_trains_scores_each_and_translates_into_each(files, program):
+    given = [
+        f"+data.corpora.{pair}.{split}={{source: all.{pair[:2]}, target: all.{pair[3:]}}}"
+        for pair in ("en-de", "en-fr", "de-en")
+        for split in ("train", "validation", "test")
+    ]
+    done = program(
+        *TINY, "data=multi", "name=run", "data.tokenizer.vocab_size=400", "ema_decay=0.9", *given,
+        "callbacks.checkpoint.monitor=val/bleu_en-fr", "trainer.check_val_every_n_epoch=1", cwd=files, check=0,
+    )  # fmt: skip
+    run = files / "runs/baseline/run"
+    scores = json.loads((run / "metrics.json").read_text())
+    for search in ("greedy", "beam"):
+        of_pairs = [scores["test"][search][f"bleu_{pair}"] for pair in ("de-en", "en-de", "en-fr")]
+        assert scores["test"][search]["bleu"] == pytest.approx(sum(of_pairs) / 3)
+    assert "(de-en " in done.text
+    for code in ("de", "fr"):
+        found = program(
+            run, "--to", code, "--input", "all.en", "--output", f"out.{code}", script="scripts/translate.py",
+            cwd=files, check=0,
+        )  # fmt: skip
+        assert (files / f"out.{code}").read_text().count("\n") == len(EN), found.text
+    assert (files / "out.de").read_text() != (files / "out.fr").read_text()
+    program(
+        run,
+        "--to",
+        "fr",
+        "--source",
+        "all.en",
+        "--reference",
+        "all.fr",
+        script="scripts/evaluate.py",
+        cwd=files,
+        check=0,
+    )
+    refused = program(
+        run, "--to", "it", "--input", "all.en", script="scripts/translate.py", cwd=files, check=2
+    )
+    assert "does not translate into 'it'" in refused.text
+    for script, files_of in (
+        ("translate", []),
+        ("evaluate", ["--source", "all.en", "--reference", "all.fr"]),
+    ):
+        refused = program(run, *files_of, script=f"scripts/{script}.py", cwd=files, check=2)
+        assert "choose one with --to" in refused.text

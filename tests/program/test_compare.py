@@ -1,0 +1,111 @@
+"""seq2seq compare on folders of runs."""
+
+import csv
+import json
+import random
+
+import numpy as np
+import pytest
+import yaml
+from scipy.stats import ttest_ind
+
+from seq2seq.cli.compare import compared, find_runs, holm, settings_of
+from seq2seq.evaluation.bleu import cased_bleu
+
+REFERENCES = [f"the {noun} sees the {other} number {n} ." for n in range(8)
+              for noun, other in (("cat", "dog"), ("man", "car"), ("girl", "house"))]  # fmt: skip
+
+
+def make_run(folder, seed, quality, *, references=REFERENCES, texts=True, **values):
+    """A finished run, of whose words a share is right."""
+    draw = random.Random(f"{seed} {quality}")
+    lines = [" ".join(w if draw.random() < quality else "x" for w in line.split()) for line in references]
+    folder.mkdir(parents=True)
+    config = {"seed": seed, "name": folder.name, "paths": {"run_dir": str(folder)}, "data": {"target_language": "en", "seed": seed},
+              "callbacks": {"checkpoint": {"dirpath": f"{folder}/checkpoints"}}, **values}  # fmt: skip
+    (folder / "config.yaml").write_text(yaml.safe_dump(config))
+    scores = {"bleu": cased_bleu(lines, references, "en"), "chrf": 50 + 10 * quality + draw.random()}
+    (folder / "metrics.json").write_text(json.dumps({"test": {"greedy": scores}, "finished": True}))
+    if texts:
+        (folder / "predictions").mkdir()
+        for name, written in (("greedy", lines), ("reference", references), ("source", references)):
+            (folder / "predictions" / f"test.{name}.txt").write_text("".join(f"{line}\n" for line in written))
+    (folder / ".hydra").mkdir()
+    typed = [f"{key}={value}" for key, value in values.items() if not isinstance(value, dict)]
+    (folder / ".hydra" / "overrides.yaml").write_text(
+        yaml.safe_dump([*typed, f"seed={seed}", f"name={folder.name}"])
+    )
+
+
+def make_three(folder, **options):
+    for kind, quality in (("good", 0.97), ("same", 0.96), ("bad", 0.7)):
+        for seed in (1, 2, 3):
+            make_run(folder / f"{kind}-{seed}", seed, quality, kind=kind, **options)
+
+
+def test_settings_are_compared_over_seeds_and_sentences(tmp_path, program):
+    make_three(tmp_path / "runs")
+    make_run(tmp_path / "runs" / "again", 1, 0.97, kind="good")  # the same setting and seed
+    (tmp_path / "runs" / "begun").mkdir()
+    (tmp_path / "runs" / "begun" / "config.yaml").write_text("seed: 1\n")
+    done = program("runs", "--output", "here", cwd=tmp_path, script="scripts/compare.py", check=0)
+    lines = {line.split()[0]: line for line in done.text.splitlines() if line.startswith("kind=")}
+    assert list(lines) == ["kind=good", "kind=same", "kind=bad"]
+    assert "not significant" in lines["kind=same"]
+    assert "not significant" not in lines["kind=bad"]
+    assert "significant" in lines["kind=bad"]
+    assert "begun is not finished" in done.text
+    assert done.text.count("left out") == 2
+    assert (tmp_path / "here" / "comparison.png").stat().st_size > 5000
+    with (tmp_path / "here" / "comparison.csv").open() as file:
+        rows = {row["setting"]: row for row in csv.DictReader(file)}
+    for kind in ("good", "bad"):
+        scores = [json.loads((tmp_path / "runs" / f"{kind}-{n}" / "metrics.json").read_text())["test"]["greedy"]["bleu"]
+                  for n in (1, 2, 3)]  # fmt: skip
+        assert float(rows[f"kind={kind}"]["mean"]) == pytest.approx(np.mean(scores))
+        assert float(rows[f"kind={kind}"]["sd"]) == pytest.approx(np.std(scores, ddof=1))
+    bad = rows["kind=bad"]
+    assert float(bad["difference"]) == pytest.approx(float(bad["mean"]) - float(rows["kind=good"]["mean"]))
+    assert float(bad["low"]) < float(bad["difference"]) < float(bad["high"]) < 0
+    assert 3 * float(bad["p"]) >= float(bad["p_holm"]) >= float(bad["p"])
+
+
+def test_scores_of_runs_alone_are_compared_by_welchs_test(tmp_path):
+    make_three(tmp_path)
+    settings = settings_of(find_runs([tmp_path])[0])
+    rows = {row["setting"]: row for row in compared(settings, "test/chrf", "kind=bad")}
+    scores = {name: row["scores"] for name, row in rows.items()}
+    expected = ttest_ind(scores["kind=good"], scores["kind=bad"], equal_var=False).pvalue
+    assert rows["kind=good"]["p"] == pytest.approx(expected)
+    assert rows["kind=good"]["luck of"] == "seeds"
+    assert "p" not in rows["kind=bad"]
+
+
+def test_one_seed_is_said(tmp_path, program):
+    make_run(tmp_path / "a", 1, 0.95, kind="a")
+    make_run(tmp_path / "b", 1, 0.6, kind="b")
+    done = program("a", "b", cwd=tmp_path, script="scripts/compare.py", check=0)
+    assert "significant, one seed" in done.text
+    assert (tmp_path / "a" / "comparison.csv").is_file()
+
+
+def test_settings_are_named_by_their_values_where_nothing_was_typed(tmp_path):
+    for size in (8, 16):
+        make_run(tmp_path / str(size), 1, 0.9, model={"hidden_size": size, "other": 1})
+    assert [s.label for s in settings_of(find_runs([tmp_path])[0])] == ["hidden_size=16", "hidden_size=8"]
+
+
+@pytest.mark.parametrize("arguments", [["nowhere"], ["empty"], ["runs", "--metric", "test/blue"], ["runs", "--baseline", "x"],
+                                       ["runs", "other"]])  # fmt: skip
+def test_mistakes_are_a_line(arguments, tmp_path, program):
+    (tmp_path / "empty").mkdir()
+    make_run(tmp_path / "runs" / "a", 1, 0.9, kind="a")
+    make_run(tmp_path / "other" / "b", 1, 0.9, kind="b", references=["another text ."])
+    done = program(*arguments, cwd=tmp_path, script="scripts/compare.py", check=2)
+    assert len(done.text.splitlines()) == 1
+    assert done.text.startswith("error: ")
+
+
+def test_holm_by_hand():
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([0.9, 0.8]) == [1, 1]

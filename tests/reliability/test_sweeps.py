@@ -1,0 +1,146 @@
+"""Sweeps that are killed at random moments end every job once, with the result of an undisturbed sweep."""
+
+import csv
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.conftest import ROOT
+
+OURS = (
+    "data.max_examples=160", "data.batch_size=16", "trainer.max_epochs=3", "model.embedding_size=16",
+    "model.encoder.hidden_size=16", "model.decoder.hidden_size=32", "model.decoder.readout_size=16",
+    "decoding.beam_size=1", "scheduler.warmup_steps=5", "callbacks.periodic.every_n_train_steps=4",
+    "callbacks.attention=null", "model.decoder.dropout=0.2", "threads=1", "logger=none",
+    "callbacks.learning_rate=null", "hydra.sweep.dir=out",
+)  # fmt: skip
+SMALL = '''
+import hydra, json, os, pathlib, time
+from hydra.core.hydra_config import HydraConfig
+
+@hydra.main(version_base="1.3", config_path="conf", config_name="config")
+def main(config):
+    """Sixty steps with a checkpoint after each; every step changes the result."""
+    file = pathlib.Path(HydraConfig.get().runtime.output_dir) / "metrics.json"
+    last = file.with_name("last.json")
+    state = json.loads(last.read_text()) if last.exists() else {"step": 0, "value": config.seed}
+    if file.exists():
+        print("x is finished; name=")
+        return state["value"]
+    while state["step"] < 60:
+        state = {"step": state["step"] + 1, "value": (state["value"] * 31 + config.x) % 1000.003}
+        for path in [last] if state["step"] < 60 else [last, file]:
+            path.with_suffix(".partial").write_text(json.dumps(state))
+            os.replace(path.with_suffix(".partial"), path)
+        time.sleep(0.02)
+    print("the end")
+    print("results here")
+    return state["value"]
+
+main()
+'''
+GRIDS = {
+    "small": ["x=1,2,3,4", "seed=1,2,3", "hydra.launcher.n_jobs=2"],
+    "ours": ["name=${model.encoder.dropout}-${seed}", "model.encoder.dropout=0,0.1,0.2", "seed=1,2",
+             "hydra.launcher.n_jobs=2"],
+}  # fmt: skip
+SEARCHES = {
+    "small": ["hydra/sweeper=optuna", "x=interval(0,5)", "seed=1,2,3"],
+    "ours": ["hparams_search=example"],
+}
+KILLS = 20
+
+
+def results(folder):
+    """What the finished runs in a folder have come to, by their places; and how often each came to its end."""
+    found, ends = {}, {}
+    for path in sorted((folder / "out").glob("*/metrics.json")):
+        metrics = json.loads(path.read_text())
+        found[path.parent.name] = {key: value for key, value in metrics.items() if key != "seconds"}
+        said = (path.parent / "job.log").read_text()
+        ends[path.parent.name] = said.count("\nresults ") - (
+            said.count(" is finished; name=") if "\nlook " in said else 0
+        )
+    return found, ends
+
+
+def jobs_of(folder):
+    """Ids of the processes of the jobs that work in a folder."""
+    found = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            line = Path(f"/proc/{name}/cmdline").read_text()
+        except OSError:
+            continue
+        if f"hydra.run.dir='{folder}" in line:
+            found.append(int(name))
+    return found
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("program", ["small", "ours"])
+@pytest.mark.parametrize("kind", ["grid", "search"])
+def test_a_sweep_that_is_killed_ends_every_job_once(program, kind, tmp_path):
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    for folder in (whole, killed):
+        folder.mkdir()
+    if program == "small":
+        (tmp_path / "app.py").write_text(SMALL)
+        (tmp_path / "conf").mkdir()
+        (tmp_path / "conf" / "config.yaml").write_text(yaml.safe_dump({"x": 0, "seed": 1}))
+        command = [
+            sys.executable,
+            str(tmp_path / "app.py"),
+            "-m",
+            "hydra/launcher=subprocess",
+            "hydra.sweep.dir=out",
+        ]
+    else:
+        command = [sys.executable, str(ROOT / "train.py"), "-m", *OURS]
+    command += GRIDS[program] if kind == "grid" else [*SEARCHES[program], "hydra.sweeper.n_trials=12"]
+    started = time.monotonic()
+    subprocess.run(command, cwd=whole, check=True, stdout=subprocess.DEVNULL)
+    seconds = time.monotonic() - started
+    draw, kills, starts, status = random.Random(1), {"sweep": 0, "job": 0}, 0, None
+    while status != 0 or sum(kills.values()) < KILLS:
+        starts += 1
+        assert starts < 5 * KILLS
+        with (tmp_path / "said.txt").open("w") as said:
+            sweep = subprocess.Popen(command, cwd=killed, stdout=said, stderr=subprocess.STDOUT)
+        wait, end = draw.uniform(0.01, 0.1) * seconds, None
+        while sum(kills.values()) < KILLS and sweep.poll() is None:
+            time.sleep(0.01)
+            if end is None and "job 1/" in (tmp_path / "said.txt").read_text():
+                end = time.monotonic() + wait
+            if end is None or time.monotonic() < end:
+                continue
+            jobs = jobs_of(killed)
+            if jobs and draw.random() < 0.5:  # the sweep goes on with the other jobs, and ends with an error
+                os.kill(draw.choice(jobs), signal.SIGKILL)
+                kills["job"] += 1
+                end = time.monotonic() + draw.uniform(0.01, 0.1) * seconds
+            else:
+                sweep.kill()
+                kills["sweep"] += 1
+                break
+        status = sweep.wait()
+    print(f"\n{program} {kind}: {kills} in {starts} starts, undisturbed {seconds:.0f} s")
+    found, ends = results(killed)
+    assert found == results(whole)[0]
+    assert max(ends.values()) == 1  # 0: killed between the result and the words
+    assert sum(kills.values()) == KILLS
+    # a trial that was killed while it was proposed is a row without parameters
+    rows = [
+        list(csv.reader((each / "out" / "results.csv").read_text().splitlines())) for each in (whole, killed)
+    ]
+    rows = [[row[1:-1] for row in each if row[-1] != "fail"] for each in rows]
+    assert rows[0] == rows[1] or kind == "grid"
+    assert len(rows[1]) == 1 + (12 if program == "small" or kind == "search" else 6)

@@ -1,0 +1,73 @@
+"""The examples run, and the tab finds what they write."""
+
+import base64
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from tensorboard_attention.event_files import read_log_folder
+from tests.conftest import ROOT
+
+
+def views_of(folder):
+    return {view["tag"]: view for view in read_log_folder(folder)["views"]}
+
+
+def run(name, folder):
+    command = [sys.executable, str(ROOT / "examples" / name), "--logdir", str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return views_of(folder)
+
+
+def last_weights(view):
+    frame = view["frames"][-1]
+    weights = np.frombuffer(base64.b64decode(frame["weights"]), "<u2") / 65535
+    size = len(view["targets"][frame["target"]]), len(view["sources"][frame["source"]])
+    return weights.reshape(*frame.get("maps", ()), *size)
+
+
+def test_the_loop_learns_to_look_at_the_other_end(tmp_path):
+    (view,) = run("attention_loop.py", tmp_path).values()
+    assert view["steps"] == list(range(0, 201, 20))
+    weights = last_weights(view)
+    assert weights.argmax(axis=1).tolist() == list(range(7, -1, -1))
+    source = view["sources"][view["frames"][-1]["source"]]
+    assert view["references"] == [" ".join(reversed(source))]
+
+
+def test_the_transformer_writes_all_heads_of_self_and_cross_attention(tmp_path):
+    views = run("attention_transformer.py", tmp_path)
+    names = "encoder self-attention", "decoder self-attention", "cross-attention"
+    assert set(views) == {f"sentence 1/{name}" for name in names}
+    for view in views.values():
+        weights = last_weights(view)
+        assert weights.shape == (3, 4, 4, 4)
+        np.testing.assert_allclose(weights.sum(axis=-1), 1, atol=1e-4)
+    causal = last_weights(views["sentence 1/decoder self-attention"])
+    assert not np.triu(causal, 1).any()
+    assert views["sentence 1/cross-attention"]["targets"] == [("le", "petit", "chat", "dort")]
+
+
+def test_a_model_of_hugging_face_writes_all_heads(tmp_path):
+    pytest.importorskip("transformers", reason="needs transformers")
+    views = run("attention_huggingface.py", tmp_path)
+    cross, own = views["sentence 1/beam"], views["sentence 1/encoder self-attention"]
+    assert last_weights(cross).shape[:2] == (2, 4)
+    assert last_weights(own).shape == (2, 4, 5, 5)
+    assert cross["frames"][0]["score"] < 0
+
+
+def test_the_python_of_the_readme_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    text = (ROOT / "src/tensorboard_attention/README.md").read_text(encoding="utf-8")
+    for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
+        exec(compile(block, "README.md", "exec"), names)
+    (view,) = views_of(tmp_path / "runs").values()
+    assert view["steps"] == [0, 1, 2, 3, 4]
+    assert last_weights(view).shape == (3, 4, 3, 3)
+    assert "Content-Security-Policy" in (tmp_path / "page.html").read_text(encoding="utf-8")
