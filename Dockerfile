@@ -1,4 +1,4 @@
-# docker build -t seq2seq . && docker run --rm -p 8000:8000 seq2seq     (docs/serving.md)
+# docker build -t seq2seq . && docker run --rm -p 8000:8000 seq2seq     (docs/howto/serving.md)
 FROM python:3.12-slim
 ARG TORCH_INDEX
 WORKDIR /build

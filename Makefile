@@ -30,10 +30,12 @@ train: $(STAMP) ## train the default experiment (ARGS="key=value …" to change 
 
 .PHONY: tensorboard
 tensorboard: $(STAMP) ## look at all runs in the browser
+	@test -d runs || { echo "error: there is no folder runs: train a model first, make train" >&2; exit 2; }
+	@echo "attention: http://localhost:6006/#attention   (another port: make tensorboard ARGS='--port 6007')"
 	$(BIN)/tensorboard --logdir runs --host 127.0.0.1 --samples_per_plugin images=1000 $(ARGS)
 
 .PHONY: demo
-demo: $(STAMP) ## translate, draw attention, and write a page that translates, demo.html
+demo: $(STAMP) ## translate, draw attention, and write the interactive page demo.html
 	$(BIN)/seq2seq demo $(ARGS)
 
 .PHONY: check
@@ -48,7 +50,7 @@ test: check ## all checks and the test suite (ARGS="--real-data=DIR" for real co
 	$(SUITE) -m "not long" $(ARGS)
 
 .PHONY: long
-long: $(STAMP) ## the long tests: kills at random moments, several processes (ARGS likewise)
+long: $(STAMP) ## the long tests: kills at random moments, several processes (ARGS as for test)
 	$(SUITE) -m long $(ARGS)
 
 .PHONY: calibration
@@ -71,6 +73,15 @@ mutants: $(STAMP) ## break 60 places of the numerics, one at a time, and see tha
 browser: $(STAMP) ## drive the Attention tab in chromium
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable $(TAB) --editable '.[browser]'
 	$(BIN)/python -m pytest tests/browser $(ARGS)
+
+$(VENV)/.docs: $(STAMP)
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[docs]'
+	@touch $@
+
+.PHONY: docs
+docs: $(VENV)/.docs ## the website, in site/ (needs no network once its packages are installed)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	@echo "site/index.html; with search: $(BIN)/python -m http.server -d site"
 
 .PHONY: dist
 dist: ## wheels and source archives of the program and of its Attention tab, in dist/

@@ -42,11 +42,11 @@ def test_a_claim_compares_settings_of_its_sweep(path, judge):
 
 
 def test_the_page_has_what_the_results_say(judge):
-    page = (ROOT / "docs/claims.md").read_text()
+    page = (ROOT / "docs/results/claims.md").read_text()
     assert page == judge.page()
     for path in CLAIMS:
         assert yaml.safe_load(path.read_text())["says"] in page
-    for path in (ROOT / "docs/claims").glob("*.json"):
+    for path in (ROOT / "docs/results/claims").glob("*.json"):
         result = json.loads(path.read_text())
         claimed = [
             each["finding"] == "as claimed" for each in result["found"] if each["finding"] != "asked only"

@@ -1,8 +1,11 @@
 """What README and docs say: links lead somewhere, command lines compose, Python blocks run."""
 
 import json
+import os
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +17,10 @@ from seq2seq.train import OBJECTS
 from tests.conftest import ROOT
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+GENERATED = [  # by docs/hooks.py, when the website is built
+    *(ROOT / "docs/reference" / f"{name}.md" for name in ("keys", "commands", "old_keys")),
+    *(ROOT / "docs/tutorials" / f"{name}.md" for name in ("attention", "training", "score")),
+]
 HISTORICAL = {"claims.md", "cpu.md", "cuda.md"}  # of an earlier version, and say so
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 
@@ -29,6 +36,8 @@ def test_links_lead_to_files_and_headings(page):
         if "://" in link:
             continue
         target = (page.parent / path).resolve() if path else page
+        if target in GENERATED:
+            continue
         assert target.exists(), f"{page.name}: {link}"
         if anchor and target.suffix == ".md":
             headings = re.findall(r"^#+ (.*)", target.read_text(encoding="utf-8"), re.MULTILINE)
@@ -65,7 +74,7 @@ def test_a_command_line_composes(line):
     OmegaConf.resolve(config.model)
 
 
-@pytest.mark.parametrize("name", ["attention.md", "extending.md"])
+@pytest.mark.parametrize("name", ["concepts/attention.md", "howto/extending.md"])
 def test_python_blocks_run(name):
     text = (ROOT / "docs" / name).read_text(encoding="utf-8")
     names = {"__name__": "docs"}
@@ -75,9 +84,70 @@ def test_python_blocks_run(name):
         exec(compile(block, name, "exec"), names)
 
 
+def script_lines():
+    for page in PAGES:
+        if page.name in HISTORICAL:
+            continue
+        for block in re.findall(r"```sh\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
+            for line in block.replace("\\\n", " ").splitlines():
+                found = re.match(r"python scripts/(\w+)\.py (.*)", line.split("  #")[0].strip())
+                if (
+                    found and "FOLDER" not in line and "--steps" not in line
+                ):  # GIFs: tests/program/test_commands.py
+                    yield pytest.param(*found.groups(), id=f"{page.name}:{found[1]} {found[2][:50]}")
+
+
+@pytest.fixture(scope="module")
+def desk(tiny_run, tmp_path_factory):
+    """A folder with the files and runs that the commands and blocks of the docs name."""
+    folder = tmp_path_factory.mktemp("desk")
+    english, french = ["I see it.", "The cat sleeps."], ["Je le vois.", "Le chat dort."]
+    for name, lines in {
+        "sentences.txt": english, "test.en": english, "test.fr": french, "test.de": french, "FILE": english,
+        "words.txt": ["the"], "test.pharaoh": ["0-0", "0-0 1-1"], "train.en.gz": english, "train.de.gz": french,
+    }.items():  # fmt: skip
+        (folder / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    for name in ("RUN", "RUN1", "RUN2", "RUN3", "RUN4", "BOTH", "EN_FR", "FR_EN", "runs/a", "runs/b",
+                 "runs/baseline/default", "runs/baseline/mine"):  # fmt: skip
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).symlink_to(tiny_run, target_is_directory=True)
+    (folder / "docs/images").mkdir(parents=True)
+    return folder
+
+
+@pytest.mark.parametrize(("script", "line"), list(script_lines()))
+def test_a_command_of_the_docs_runs(script, line, desk, program):
+    words = shlex.split(line)
+    stdin = desk / words[words.index("<") + 1] if "<" in words else None
+    ends = [words.index(each) for each in ("<", ">") if each in words]
+    done = program(*words[: min(ends, default=None)], cwd=desk, script=f"scripts/{script}.py", stdin=stdin)
+    assert done.status == 0, done.text
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/howto/python.md", "docs/howto/decoding.md",
+                                  "docs/howto/viewing.md", "docs/concepts/alignment.md"])  # fmt: skip
+def test_python_blocks_of_a_page_run(name, desk, monkeypatch):
+    import torch
+
+    monkeypatch.chdir(desk)
+    text = (ROOT / name).read_text(encoding="utf-8").split("## Lightning alone")[0]
+    names = {
+        "__name__": "docs", "target_states": torch.rand(1, 3, 64), "memory": torch.rand(1, 4, 64), "step": 1,
+        "source_tokens": ["a", "b", "c", "<eos>"], "target_tokens": ["x", "y", "<eos>"], "weights": torch.rand(3, 4),
+    }  # fmt: skip
+    for number, block in enumerate(re.findall(r"```python\n(.*?)```", text, re.DOTALL)):
+        fast = f'"debug=fast", "threads=1", "trainer.max_epochs=1", "name={Path(name).stem}{number}"'
+        if "cross_attentions" in block:  # tests/tensorboard_attention/test_cross_attention.py
+            continue
+        quick = block.replace('"trainer.max_epochs=1"', fast).replace("*languages,", f"*languages, {fast},")
+        exec(compile(quick, name, "exec"), names)
+    if "writer" in names:  # its thread writes into this folder
+        names["writer"].close()
+
+
 def test_the_twenty_lines_of_the_docs_train(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    text = (ROOT / "docs/python.md").read_text(encoding="utf-8").split("## Lightning alone")[1]
+    text = (ROOT / "docs/howto/python.md").read_text(encoding="utf-8").split("## Lightning alone")[1]
     (block,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     quiet = "logger=False, enable_progress_bar=False, enable_model_summary=False, num_sanity_val_steps=0"
     names = {"__name__": "docs"}
@@ -94,6 +164,27 @@ def test_a_notebook_runs(name, tmp_path):
 
     notebook = nbformat.read(ROOT / "notebooks" / f"{name}.ipynb", 4)
     NotebookClient(notebook, timeout=900, resources={"metadata": {"path": str(tmp_path)}}).execute()
+
+
+def test_readme_is_short_and_the_pages_have_at_most_20000_words():
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 120
+    pages = [page for page in (ROOT / "docs").rglob("*.md") if "api" not in page.parts]
+    words = (re.findall(r"\S*\w\S*", page.read_text(encoding="utf-8")) for page in pages)
+    assert sum(map(len, words)) <= 20_000
+
+
+def test_the_website_is_built_without_a_warning(tmp_path):
+    pytest.importorskip("mkdocs")
+    pytest.importorskip("latex2mathml")
+    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", str(tmp_path)]
+    environment = os.environ | {"NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": str(ROOT / "src")}
+    done = subprocess.run(command, check=False, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    for page in tmp_path.rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        assert not re.search(r'(?:src|href)="(?:https?:)?//[^"]+\.(?:js|css|woff2?)"', text), page
+    assert "<math" in (tmp_path / "concepts/models.html").read_text(encoding="utf-8")
+    assert "data.batch_size" in (tmp_path / "reference/keys.html").read_text(encoding="utf-8")
 
 
 def test_notebooks_hold_no_error():

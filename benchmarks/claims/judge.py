@@ -47,7 +47,7 @@ from seq2seq.evaluation.significance import compare, statistics_of
 from seq2seq.run_folder import metric_of, write_json
 
 HERE, ROOT = Path(__file__).parent, Path(__file__).parents[2]
-RESULTS = ROOT / "docs" / "claims"
+RESULTS = ROOT / "docs" / "results" / "claims"
 
 
 def written(value: Any) -> str:

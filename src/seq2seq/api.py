@@ -12,7 +12,7 @@ from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import OmegaConf
 
-from seq2seq.cli.messages import CONF
+from seq2seq.cli.messages import CONF, message_of
 from seq2seq.errors import InputError
 from seq2seq.shipped import SHIPPED, model_path
 from seq2seq.train import run
@@ -149,9 +149,11 @@ def load(folder: str | Path, *, trust_custom_code: bool = False) -> Run:
     """Open a finished run, a model folder or a model that comes along; `trust_custom_code` imports classes of yours.
 
     Raises:
-        InputError: There is none.
+        InputError: The folder does not exist or holds no model.
     """
     found = Run(folder, trust_custom_code=trust_custom_code)
+    if not found.folder.is_dir():
+        raise InputError(f"{folder}: there is no such folder; give a run folder or a model folder")
     if not ((found.folder / "config.json").is_file() or (found.folder / "model" / "config.json").is_file()):
         raise InputError(
             f"{folder} holds no model: give a run folder, a model folder, or one of {', '.join(SHIPPED)}"
@@ -188,7 +190,13 @@ def train(
             )
             splits = {"train": (source, target), "validation": validation, "test": test}
             given = [*_written(splits, runs_dir / ".text"), *given]
-        config = compose("config", given, return_hydra_config=True)
+        try:
+            config = compose("config", given, return_hydra_config=True)
+        except Exception as error:
+            message = message_of(error)
+            if message is None:
+                raise
+            raise InputError(message) from None
     HydraConfig.instance().set_config(config)
     run_dir = Path(config.hydra.run.dir)
     OmegaConf.set_readonly(config.hydra, False)

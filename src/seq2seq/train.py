@@ -5,11 +5,13 @@ folder: ``.hydra/`` and ``config.yaml`` (the configuration), ``tokenizers/``, ``
 event files, ``model/`` (the exported model), ``predictions/`` and ``metrics.json``.
 """
 
+import difflib
 import logging
 import re
 import time
 import warnings
 import zlib
+from collections.abc import Collection
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -104,6 +106,7 @@ def run(config: DictConfig, run_dir: str | Path | None = None) -> float | None:
 
         # 2. The trainer, with callbacks and loggers.
         callbacks = [instantiate(node) for node in config.callbacks.values() if node]
+        check_metric(config.metric, config.module.get("metrics") or ())
         if "tensorboard" in config.logger:  # hide what an earlier start wrote after the checkpoint
             purged = read_checkpoint(checkpoint)["global_step"] + 1 if checkpoint else 0
             OmegaConf.update(config, "logger.tensorboard.purge_step", purged, force_add=True)
@@ -204,6 +207,29 @@ def run(config: DictConfig, run_dir: str | Path | None = None) -> float | None:
         write_json(run_dir / "metrics.json", metrics)
         print(summary(metrics, run_dir, [pair.source for pair in (data.test or data.validation).pairs[:3]]))
         return metric_of(metrics, config.metric)
+
+
+def check_metric(name: str, own: Collection[str] = ()) -> None:
+    """Refuse the name of a metric that no run has.
+
+    Args:
+        name: Such as ``val/bleu``.
+        own: Names of the user's own scores.
+
+    Raises:
+        InputError: The name has no known split, search or score.
+    """
+    from seq2seq.evaluation.metrics import METRICS
+
+    split, *search, score = name.split("/")
+    known = [*(each for each, metric in METRICS.items() if metric.score is not None), *own]
+    if split not in ("val", "test") or search not in ([], ["greedy"], ["beam"]) or score not in known:
+        nearest = difflib.get_close_matches(score, known, n=1)
+        hint = f"did you mean {split}/{nearest[0]}? " if nearest else ""
+        raise InputError(
+            f"metric={name}: there is no such score; {hint}write val/NAME, or val/beam/NAME for beam search, with one "
+            f"of {', '.join(known)}"
+        )
 
 
 def _choose_by_size(config: DictConfig, data: Any, *, first: bool) -> None:

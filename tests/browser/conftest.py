@@ -1,4 +1,4 @@
-"""A real browser on a real TensorBoard. Run by `make browser`; see docs/viewing.md."""
+"""A real browser on a real TensorBoard. Run by `make browser`; see docs/howto/viewing.md."""
 
 import json
 import re
@@ -66,7 +66,7 @@ def pytest_addoption(parser):
         type=Path,
         help="folder with the runs seed_1 and seed_2 to look at; two tiny ones are trained without",
     )
-    parser.addoption("--screenshots", type=Path, help="folder to put the pictures of docs/ into")
+    parser.addoption("--screenshots", type=Path, help="folder to put the pictures of docs/images into")
 
 
 @pytest.fixture(scope="session")

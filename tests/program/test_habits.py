@@ -16,7 +16,7 @@ class Broken(Convolution):
     def forward(self, embedded, lengths):
         return super().forward(embedded[..., :-1], lengths)
 """
-DOCS = (ROOT / "docs/extending.md").read_text(encoding="utf-8")
+DOCS = (ROOT / "docs/howto/extending.md").read_text(encoding="utf-8")
 PARTS = "\n".join([*re.findall(r"```python\n(.*?)```", DOCS, re.DOTALL), BROKEN])
 """Parts of the user's own: those of the docs, and one that fails."""
 

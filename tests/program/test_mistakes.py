@@ -14,23 +14,23 @@ TRAIN = {
     "wrong key": (["optimizer.learningrate=1"], r"optimizer\.learningrate.*optimizer\.lr"),
     "old key": (["optim.lr=0.1"], r"optim\.lr.*optimizer\.lr"),
     "wrong group": (["atention=dot"], r"atention.*did you mean attention"),
-    "wrong choice": (["attention=aditive"], r"attention=aditive.*additive"),
+    "wrong choice": (["attention=aditive"], r"attention=aditive.*did you mean additive\?"),
     "wrong encoder": (["encoder=conv"], r"encoder=conv.*gru"),
-    "wrong type": (["trainer.max_epochs=three"], r"trainer\.max_epochs=three"),
+    "wrong type": (["trainer.max_epochs=three"], r"trainer\.max_epochs=three: expected a whole number, got text"),
     "wrong type of our own": (["model.decoder.hidden_size=big"], r"model\.decoder\.hidden_size=big"),
     "unknown argument": (["+trainer.max_epoch=3"], r"trainer\.max_epoch.*trainer\.max_epochs"),
     "unknown argument of a part": (["+model.encoder.sise=3"], r"model\.encoder\.sise"),
     "unknown target": (["model.encoder._target_=nowhere.Encoder"], r"model\.encoder\._target_=nowhere"),
-    "spaces": (["attention", "=", "dot"], r"attention|key=value"),
-    "several values": (["attention=additive,dot"], r"(-m|--multirun)"),
+    "spaces": (["attention", "=", "dot"], r"'attention'.*key=value.*without spaces"),
+    "several values": (["attention=additive,dot"], r"attention=additive,dot: several values.*-m"),
     "probability": (["model.encoder.dropout=1.5"], r"dropout=1\.5.*0.*1"),
     "negative rate": (["optimizer.lr=-1"], r"lr|learning rate"),
     "negative epochs": (["trainer.max_epochs=-3"], r"max_epochs"),
     "negative size": (["model.embedding_size=-4"], r"embedding_size"),
     "batch of none": (["data.batch_size=0"], r"batch_size"),
     "seed": (["seed=-1"], r"seed=-1"),
-    "no gpu": (["device=gpu"], r"(?i)gpu|cuda|accelerator"),
-    "no such metric": (["metric=val/blue"], r"metric=val/blue"),
+    "no gpu": (["device=gpu"], r"device=gpu.*torch\.cuda\.is_available.*device=cpu"),
+    "no such metric": (["metric=val/blue"], r"metric=val/blue.*did you mean val/bleu"),
     "checkpoint": (["ckpt_path=nowhere.ckpt"], r"nowhere\.ckpt"),
     "no such start": (["init_from=nowhere"], r"nowhere"),
     "missing value": (["data=tsv"], r"data\.(file|source_language)"),
@@ -56,10 +56,41 @@ TRAIN = {
     "tying sizes": (["model.decoder.readout_size=5"], r"readout_size"),
     "joint": (["model.tie_embeddings=all"], r"joint_vocabulary"),
     "monitor": (["callbacks.checkpoint.monitor=val/blue"], r"val/blue"),
-    "config name": (["--config-name", "baseline"], r"baseline"),
+    "config name": (["--config-name", "baseline"], r"--config-name baseline.*did you mean experiment=baseline"),
     "folder is a file": (["paths.runs_dir=a.en"], r"a\.en"),
+    "old section": (["optim=adam"], r"optim\b.*optimizer"),
+    "old batch size": (["trainer.batch_sentences=3"], r"trainer\.batch_sentences.*data\.batch_size"),
+    "old query": (["model.query=state_and_token"], r"model\.query.*model\.decoder\.query_with_embedding"),
+    "no such attention": (["attention=cosine"], r"attention=cosine.*additive.*score\._target_"),
+    "no such model": (["model=transformer"], r"model=transformer.*gru, lstm"),
+    "no such experiment": (["experiment=multi30k_en_it"], r"multi30k_en_it.*did you mean multi30k_en_"),
+    "a rate in words": (["optimizer.lr=fast"], r"optimizer\.lr=fast: expected a number"),
+    "precision": (["trainer.precision=8"], r"trainer\.precision=8: expected .*bf16-mixed"),
+    "several languages": ([*PARALLEL, "data.target_language=[fr,de]"], r"data\.target_language.*expected text, got a list"),
+    "json": (["data=tsv", "data.file=pairs.json", "data.source_language=en", "data.target_language=fr"], r"pairs\.json.*tab"),
+    "csv": (["data=tsv", "data.file=pairs.csv", "data.source_language=en", "data.target_language=fr"], r"pairs\.csv.*tab"),
+    "text named gz": ([*PARALLEL, "data.train.source=plain.en.gz", "data.train.target=short.fr"], r"plain\.en\.gz has 30 lines"),
+    "no such dataset": (["data=hf", "data.dataset=folder", "data.source_language=en", "data.target_language=fr"], r"data\.dataset=folder"),
+    "too large": (["model.decoder.hidden_size=3000000"], r"not enough memory for [\d,.]+ GB.*data\.batch_size"),
+    "wrong shape of a score": (["model.decoder.attention.score._target_=mine.Wrong", "~model.decoder.attention.score.hidden_size"],
+                               r"Wrong returned scores of shape.*\(batch, queries, keys\)"),
+    "broken import": (["model.decoder.attention.score._target_=broken.Score"], r"broken\.Score.*No module named 'nowhere"),
+    "no such file of weights": (["--config-dir", "nowhere"], r"nowhere"),
     "guided without alignments": ([*PARALLEL, "module.guided_alignment_weight=1"], r"alignments"),
 }  # fmt: skip
+
+
+WRONG_SCORE = """
+import torch
+
+
+class Wrong(torch.nn.Module):
+    def __init__(self, query_size, key_size):
+        super().__init__()
+
+    def forward(self, queries, keys, projected_keys=None):
+        return queries
+"""
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +103,15 @@ def here(tmp_path_factory):
     (folder / "latin.en").write_bytes("".join(f"caf\u00e9 {line}\n" for line in lines).encode("latin-1"))
     (folder / "utf16.en").write_bytes("".join(f"{line}\n" for line in lines).encode("utf-16"))
     (folder / "two.tsv").write_text("".join(f"{line}\tles {line}\n" for line in lines))
+    (folder / "plain.en.gz").write_text("".join(f"{line}\n" for line in lines))
+    (folder / "pairs.json").write_text('{"en": "the cat", "fr": "le chat"}\n' * 30)
+    (folder / "pairs.csv").write_text("".join(f"{line},les {line}\n" for line in lines))
+    (folder / "french.txt").write_text("".join(f"les {line} dorment\n" for line in "abcdefghij"))
+    (folder / "ten.txt").write_text("the cats sleep .\n" * 10)
+    (folder / "mark.en").write_bytes(b"\xef\xbb\xbfI see it.\n")
+    (folder / "without.en").write_bytes(b"I see it.\n")
+    (folder / "mine.py").write_text(WRONG_SCORE)
+    (folder / "broken.py").write_text("import nowhere_at_all\n")
     (folder / "void.en").write_text("")
     (folder / "one.en").write_text("one line .\n")
     (folder / "one.fr").write_text("une ligne .\n")
@@ -127,6 +167,7 @@ def test_overwrite_removes_what_a_run_wrote_and_nothing_else(program, tiny_run, 
 def test_an_option_that_hydra_does_not_have_is_named(here, program):
     done = program("--max_epochs", "3", cwd=here, check=2)
     assert "unrecognized arguments: --max_epochs" in done.text.splitlines()[-1]
+    assert "did you mean trainer.max_epochs=" in done.text.splitlines()[-1]
 
 
 COMMANDS = {
@@ -135,11 +176,33 @@ COMMANDS = {
     "a folder": ("translate", ["RUN", "--input", "folder"], r"folder"),
     "latin-1": ("translate", ["RUN", "--input", "latin.en"], r"latin\.en.*UTF-8"),
     "utf-16": ("translate", ["RUN", "--input", "utf16.en"], r"utf16\.en.*UTF-8"),
-    "no beam": ("translate", ["RUN", "--beam-size", "0", "--input", "a.en"], r"beam"),
+    "no beam": ("translate", ["RUN", "--beam-size", "0", "--input", "a.en"], r"beam size 0.*1"),
     "more than the beam": ("translate", ["RUN", "--n-best", "9", "--input", "a.en"], r"9.*(5|beam)"),
-    "no gpu": ("translate", ["RUN", "--device", "cuda", "--input", "a.en"], r"cuda"),
-    "input is output": ("translate", ["RUN", "--input", "a.en", "-o", "a.en"], r"a\.en"),
-    "missing folder of output": ("translate", ["RUN", "--input", "a.en", "-o", "no/b.fr"], r"no"),
+    "no gpu": (
+        "translate",
+        ["RUN", "--device", "cuda", "--input", "a.en"],
+        r"device 'cuda'.*PyTorch finds no such device.*choose cpu",
+    ),
+    "input is output": ("translate", ["RUN", "--input", "a.en", "-o", "a.en"], r"a\.en is an input"),
+    "missing folder of output": (
+        "translate",
+        ["RUN", "--input", "a.en", "-o", "no/b.fr"],
+        r"no/b\.fr.*no folder no",
+    ),
+    "temperature": (
+        "translate",
+        ["RUN", "--sample", "--temperature", "0", "--input", "a.en"],
+        r"temperature",
+    ),
+    "unquoted sentence": ("plot", ["RUN", "--sentence", "the", "cats"], r"unrecognized arguments: cats"),
+    "no such record": ("plot", ["RUN", "--steps", "nothing", "-o", "p.gif"], r"nothing.*attention/0/forced"),
+    "no links": (
+        "align",
+        ["RUN", "--source", "a.en", "--target", "a.fr", "--gold", "a.en"],
+        r"a\.en, line 1.*0-1",
+    ),
+    "no test split": ("probe", ["folder"], r"folder.*--source"),
+    "no such member": ("translate", ["RUN", "--ensemble", "folder", "--input", "a.en"], r"folder"),
     "unequal files": ("evaluate", ["RUN", "--source", "a.en", "--reference", "short.fr"], r"short\.fr"),
     "suffix": ("plot", ["RUN", "--sentence", "the cats sleep .", "-o", "picture.docx"], r"docx"),
     "no attention there": ("plot", ["folder", "--sentence", "the cats", "-o", "p.png"], r"folder"),
@@ -159,3 +222,53 @@ def test_a_mistake_in_a_command_is_one_line(name, here, program, tiny_run):
     last = said.splitlines()[-1]
     assert re.search(expected, last), said
     assert len(last) < 450
+
+
+def test_a_command_that_does_not_exist_is_told_the_nearest_one(here, program):
+    done = program("trian", cwd=here, script="src/seq2seq/__main__.py", check=2)
+    assert re.fullmatch(r"error: .*trian.*did you mean train\?.*\n", done.text)
+
+
+def test_a_source_in_another_language_is_a_warning(here, program, tiny_run):
+    files = ["--source", "french.txt", "--reference", "ten.txt"]
+    done = program("evaluate", tiny_run, *files, cwd=here, script="src/seq2seq/__main__.py", check=0)
+    assert re.search(r"WARNING: (97|100)% of the source words are unknown.*french\.txt.*ten\.txt", done.text)
+
+
+def test_a_byte_order_mark_is_no_word(here, program, tiny_run):
+    lines = [
+        program(
+            "translate", tiny_run, "--input", name, cwd=here, script="src/seq2seq/__main__.py", check=0
+        ).text
+        for name in ("mark.en", "without.en")
+    ]
+    assert lines[0] == lines[1]
+
+
+def test_names_of_runs_may_have_spaces_and_slashes(here, program):
+    for name in ("my run", "a/b"):
+        program(*TINY, f"name={name}", cwd=here, check=0)
+        assert (here / "runs" / "baseline" / name / "metrics.json").is_file()
+
+
+def test_mistakes_from_python_are_one_short_exception(tmp_path, monkeypatch):
+    import seq2seq
+
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(seq2seq.InputError, match=r"attention=aditive.*did you mean additive\?") as caught:
+        seq2seq.train("attention=aditive")
+    assert caught.value.__suppress_context__
+    with pytest.raises(seq2seq.InputError, match=r"nope: there is no such folder"):
+        seq2seq.load("nope")
+    with pytest.raises(seq2seq.InputError, match=r"holds no model"):
+        seq2seq.load(tmp_path)
+
+
+def test_every_old_key_is_replaced_by_one_that_exists():
+    from seq2seq.cli.messages import OLD_KEYS, known_keys
+
+    known = {*known_keys(), "scheduler.final_fraction", "callbacks.periodic.every_n_train_steps"}
+    for old, new in OLD_KEYS.items():
+        for key in re.findall(r"[a-z_]+(?:\.[a-z_]+)+|^\w+(?==)|^\w+$", new):
+            assert key in known or key.startswith("hydra."), f"{old}: {new}"
+        assert old not in known

@@ -21,6 +21,7 @@ from torch.nn.functional import logsigmoid
 
 from seq2seq.attention.masking import NORMALIZERS, attention_weights
 from seq2seq.attention.scores import AdditiveScore
+from seq2seq.errors import InputError
 
 State = tuple[Tensor, ...]
 """What is kept from step to step: tensors whose first dimension is the hypothesis (N)."""
@@ -106,6 +107,15 @@ class Attention(nn.Module):
         self.score = score(query_size=query_size, key_size=memory_size)
         equal = getattr(self.score, "needs_equal_sizes", False) and query_size != memory_size
         self.key_projection = nn.Linear(memory_size, query_size, bias=False) if equal else nn.Identity()
+        if not type(self.score).__module__.startswith("seq2seq."):  # a class of the user's
+            with torch.no_grad():
+                keys = torch.zeros(1, 3, query_size if equal else memory_size)
+                found = tuple(self.score(torch.zeros(1, 2, query_size), keys).shape)
+            if found != (1, 2, 3):
+                raise InputError(
+                    f"{type(self.score).__name__} returned scores of shape {found} for 1 sentence, 2 queries and 3 "
+                    "keys: the shape must be (batch, queries, keys), here (1, 2, 3)"
+                )
         self.alignment = alignment and alignment(query_size=query_size, normalizer=normalizer)
         self.dropout = nn.Dropout(dropout)
         self.keeps_past = self.alignment is not None or isinstance(self.score, CoverageScore)

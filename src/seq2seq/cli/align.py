@@ -1,9 +1,9 @@
 """Align words: ``seq2seq align MODEL --source FILE --target FILE > links.txt``
 
-Prints a line of links SOURCE-TARGET for each pair (Pharaoh format), words counted from 0 and separated by
-white space, from the attention of the model while it is forced to give the target, and from which words of
-the two files go together: a pair's links depend on the rest of the text, unless --method says that attention
-alone decides. With --gold the alignment error rate goes to standard error, with the least that there can be.
+Prints a line of links SOURCE-TARGET for each pair (Pharaoh format). Words are separated by white space and counted
+from 0. The links come from the attention of forced decoding and, with the default --method, from word co-occurrence
+in both files, so that they depend on the rest of the text. With --gold the alignment error rate is printed to
+standard error, with the minimum that the tokens allow.
 """
 
 import argparse
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str]) -> None:
     add("--source", type=Path, required=True, help="text, plain or compressed")
     add("--target", type=Path, required=True, help="its translation")
     add("--gold", type=Path, help="links in Pharaoh format; possible ones as i?j")
-    add("--reverse", type=model_path, metavar="MODEL", help="a model target -> source")
+    add("--reverse", type=model_path, metavar="MODEL", help="a model of the other direction")
     add(
         "--method",
         choices=METHODS,
@@ -55,9 +55,9 @@ def main(arguments: Sequence[str]) -> None:
         "each target word; threshold: all with a weight of --threshold; intersection, union: argmax of both "
         "models (default: agreement)",
     )
-    add("--threshold", type=float, default=0.4, help="of a weight (default: 0.4)")
+    add("--threshold", type=float, default=0.4, help="minimum weight of a link (default: 0.4)")
     add("--device", default="cpu", help="cpu, cuda or mps (default: cpu)")
-    add("--max-tokens", type=int, default=4096, metavar="N", help="padded batch size at most")
+    add("--max-tokens", type=int, default=4096, metavar="N", help="maximum padded tokens in a batch")
     options = parser.parse_args(list(arguments))
     with exit_with_one_line():
         _align(options)
@@ -99,7 +99,7 @@ def _gold(path: Path, pairs: list[SentencePair]) -> list[GoldAlignment]:
 
 
 def _attention(arguments: argparse.Namespace, pairs: list[SentencePair]) -> "list[tuple[WordAttention, ...]]":
-    """Of each pair the attention of the model, and that of --reverse where it is given."""
+    """Return the attention of each pair by the model and, if given, by --reverse."""
     from seq2seq.decoding.aligner import word_attention
 
     options = {"device": arguments.device, "max_tokens": arguments.max_tokens}
@@ -129,7 +129,7 @@ def _least(
     forward: "WordAttention",
     *backward: "WordAttention",
 ) -> Links:
-    """The links that no attention between the tokens of the models could better."""
+    """Return the links with the minimum error rate that the tokens allow."""
     if arguments.method == "agreement":  # which links words without tokens, too
         return best_links(gold, *map(range, reversed(forward.weights.shape)))
     if arguments.method == "argmax":
@@ -144,7 +144,7 @@ def _least(
 
 
 def _joined(arguments: argparse.Namespace, links: Links, backward: list[Links]) -> Links:
-    """The links of one model, or of two by --method."""
+    """Combine the links of one or two models by --method."""
     for other in backward:
         links = symmetrised(links, reversed_links(other), Symmetrisation(arguments.method))
     return links

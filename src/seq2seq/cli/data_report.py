@@ -1,4 +1,4 @@
-"""Print what training would read, and what is odd about it: ``seq2seq data-report KEY=VALUE …``
+"""Check a corpus before training: ``seq2seq data-report KEY=VALUE …``
 
 Takes the same keys as training, such as data=parallel data.train.source=a.en ….
 """

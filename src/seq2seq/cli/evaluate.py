@@ -22,15 +22,20 @@ def main(arguments: Sequence[str]) -> None:
     parser = parser_of("evaluate", __doc__)
     add = parser.add_argument
     add("model", type=model_path, nargs="+", help=MODEL_HELP)
-    add("--source", type=Path, required=True, metavar="FILE", help="text, plain or compressed")
+    add("--source", type=Path, required=True, metavar="FILE", help="source text, plain or compressed")
     add("--reference", type=Path, required=True, metavar="FILE", help="its translation")
     add("--device", default="cpu", help="cpu, cuda or mps (default: cpu)")
     add("--precision", default="fp32", help="fp32 or bf16 (default: fp32)")
     add("--beam-size", type=int, default=5, metavar="K", help="hypotheses; 1: greedy alone (default: 5)")
     add("--length-penalty", default="average", help="none, average or gnmt (default: average)")
     add("--alpha", type=float, default=0.6, help="exponent of the gnmt penalty (default: 0.6)")
-    add("--max-ratio", type=float, metavar="R", help="target tokens per source token, and 10 more")
-    add("--beam-threshold", type=float, metavar="NATS", help="drop what is so far below the best: faster")
+    add("--max-ratio", type=float, metavar="R", help="maximum target tokens per source token, plus 10")
+    add(
+        "--beam-threshold",
+        type=float,
+        metavar="NATS",
+        help="prune hypotheses this far below the best: faster",
+    )
     add("--json", action="store_true", help="print the scores as JSON")
     add("--to", metavar="LANGUAGE", help="translate into it, with a model of several languages")
     add("--trust-custom-code", action="store_true", help="import classes that the model folder names")
@@ -64,13 +69,20 @@ def _evaluate(options: argparse.Namespace) -> None:
     )
     if translator.target_language == "mul":
         raise InputError("this model translates into several languages: choose one with --to")
+    num_unknown = [len(translator.unknown_tokens(pair.source)) for pair in pairs]
+    share = sum(num_unknown) / max(1, sum(len(pair.source.split()) for pair in pairs))
+    if share > 0.5:
+        print(
+            f"WARNING: {share:.0%} of the source words are unknown to the model: is {options.source} in the "
+            f"model's source language, and not exchanged with {options.reference}?",
+            file=sys.stderr,
+        )
     scored = score_searches(translator, pairs, search, with_interval=True)
     if options.json:
         print(json.dumps(as_metrics(scored)))
         return
     name, last = list(scored.items())[-1]
     sources, references = [pair.source for pair in pairs], [pair.target for pair in pairs]
-    num_unknown = [len(translator.unknown_tokens(source)) for source in sources]
     language = translator.target_language
     print(score_table({title: each.card for title, each in scored.items()}), end="\n\n")
     lengths = by_source_length(sources, last.texts, references, language)

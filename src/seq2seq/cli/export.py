@@ -1,9 +1,9 @@
 """Export a model: ``seq2seq export onnx|attention|page|model MODEL -o FILE``
 
-onnx writes the encoder and a decoder step as ONNX graphs into a folder. attention writes the Attention tab
-with what training recorded (of a run folder), or with the translations of --input FILE, as one HTML file. page
-writes the model itself as one HTML file that translates in the browser. model writes that of a finished run as a
-model folder with rounded weights and a model card, whose scores are those of the rounded weights.
+onnx writes the encoder and a decoder step as ONNX graphs into a folder. attention writes the Attention tab as one
+HTML file, with the records of a run folder or with the translations of --input FILE. page writes the model as one
+HTML file that translates in the browser. model writes the model of a finished run as a model folder with rounded
+weights and a model card, whose scores are those of the rounded weights.
 """
 
 import argparse

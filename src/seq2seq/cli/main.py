@@ -1,6 +1,7 @@
 """The command ``seq2seq NAME …``, and ``python -m seq2seq``."""
 
 import argparse
+import difflib
 import importlib
 import sys
 from collections.abc import Sequence
@@ -17,9 +18,9 @@ COMMANDS = {
     "align": ("seq2seq.cli.align", "align the words of two files"),
     "plot": ("seq2seq.cli.plot", "draw attention: PNG, PDF, SVG, or a GIF of its formation"),
     "probe": ("seq2seq.cli.probe", "test whether predictions depend on attention"),
-    "record-attention": ("seq2seq.cli.record_attention", "record a model's attention for TensorBoard"),
+    "record-attention": ("seq2seq.cli.record_attention", "write a model's attention for TensorBoard"),
     "export": ("seq2seq.cli.export", "ONNX, an HTML page of attention or of the model, a model folder"),
-    "data-report": ("seq2seq.cli.data_report", "print what training would read, and what is odd about it"),
+    "data-report": ("seq2seq.cli.data_report", "check a corpus before training"),
     "completion": ("seq2seq.cli.completion", "print the completion of bash or zsh"),
 }
 """Name -> module with a function `main`, and a line of help."""
@@ -41,7 +42,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("\n".join(f"  {name:<17} {text}" for name, (_, text) in COMMANDS.items()))
         return 0
     if given[0] not in COMMANDS:
-        print(f"error: seq2seq {given[0]}: choose one of {', '.join(COMMANDS)}", file=sys.stderr)
+        nearest = difflib.get_close_matches(given[0], COMMANDS, n=1)
+        hint = f"did you mean {nearest[0]}? " if nearest else ""
+        print(
+            f"error: seq2seq {given[0]}: there is no such command; {hint}choose one of {', '.join(COMMANDS)}",
+            file=sys.stderr,
+        )
         return 2
     module = importlib.import_module(COMMANDS[given[0]][0])
     return module.main(given[1:]) or 0

@@ -12,7 +12,7 @@ import re
 import sys
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -40,15 +40,73 @@ CONF = next(
 )
 """The configuration: inside the package where it is installed from a wheel, else that of the clone."""
 
+OLD_KEYS = {
+    "optim": "optimizer",
+    "optim.learning_rate": "optimizer.lr",
+    "optim.weight_decay": "optimizer.weight_decay",
+    "optim.warmup_steps": "scheduler.warmup_steps",
+    "optim.schedule": "scheduler=…",
+    "optim.final_fraction": "scheduler.final_fraction",
+    "optim.label_smoothing": "module.label_smoothing",
+    "optim.word_dropout": "module.word_dropout",
+    "optim.r_drop": "module.rdrop_alpha",
+    "optim.guidance": "module.guided_alignment_weight",
+    "optim.averaging": "averaging=ema or averaging=epoch_mean",
+    "trainer.batch_sentences": "data.batch_size",
+    "trainer.batch_tokens": "data.max_tokens",
+    "trainer.gradient_clip": "trainer.gradient_clip_val",
+    "trainer.accumulate": "trainer.accumulate_grad_batches",
+    "trainer.validate_every": "trainer.check_val_every_n_epoch",
+    "trainer.checkpoint_every": "callbacks.periodic.every_n_train_steps",
+    "trainer.log_every": "trainer.log_every_n_steps",
+    "trainer.monitor": "callbacks.checkpoint.monitor",
+    "device.threads": "threads",
+    "device.devices": "trainer.devices",
+    "device.precision": "trainer.precision",
+    "model.cell": "model=gru or model=lstm",
+    "model.dropout": "model.encoder.dropout and model.decoder.dropout",
+    "model.embedding_dropout": "model.encoder.embedding_dropout and model.decoder.embedding_dropout",
+    "model.num_layers": "model.encoder.num_layers and model.decoder.num_layers",
+    "model.decoder_hidden_size": "model.decoder.hidden_size",
+    "model.encoder_hidden_size": "model.encoder.hidden_size",
+    "model.readout_size": "model.decoder.readout_size",
+    "model.initial_state": "model.decoder.initial_state",
+    "model.query": "model.decoder.query_with_embedding",
+    "model.dropout_by_sentence": "model.encoder.variational_dropout and model.decoder.variational_dropout",
+    "model.tying": "model.tie_embeddings",
+    "attention.heads": "attention=multihead",
+    "attention.coverage": "attention=coverage",
+    "attention.score": "attention=…",
+    "attention.normaliser": "model.decoder.attention.normalizer",
+    "data.tokenizer.name": "tokenizer=…",
+    "data.tokenizer.restore_case": "data.tokenizer.truecase",
+    "data.tokenizer.max_size": "data.tokenizer.vocab_size",
+    "data.tokenizer.joint": "data.joint_vocabulary",
+    "data.links": "data.alignments",
+    "data.validation_links": "data.validation_alignments",
+    "data.limit": "data.max_examples",
+    "decoding.beam": "decoding.beam_size",
+    "tensorboard.heatmaps": "callbacks.attention.heatmaps",
+    "tensorboard.draw_every": "callbacks.attention.every_n_steps",
+    "tensorboard.panel": "callbacks.attention.sentences",
+    "sweep.jobs": "hydra.launcher.n_jobs",
+    "sweep.dry_run": "--cfg job",
+}
+"""Key or group of version 0.2 -> what replaces it. The documentation has the same table."""
+
 
 @contextmanager
 def exit_with_one_line() -> Iterator[None]:
-    """Exit with status 2 for mistakes, 1 for failed trainings, 128 + n after signal n."""
+    """Print one line and exit: status 2 for wrong input, 1 for failed trainings, 128 + n after signal n."""
     full = os.environ.get("HYDRA_FULL_ERROR") == "1" and "SEQ2SEQ_ONE_LINE" not in os.environ
     if not full:  # Hydra then hands exceptions on in place of printing them itself
         os.environ |= {"HYDRA_FULL_ERROR": "1", "SEQ2SEQ_ONE_LINE": "1"}
     try:
         yield
+    except SystemExit as end:
+        if end.code == 2 and (hint := hint_for_option(sys.argv[1:])):
+            print(f"error: unrecognized arguments: {hint}", file=sys.stderr)
+        raise
     except KeyboardInterrupt:
         sys.exit(130)
     except TrainingInterrupted as stop:
@@ -70,7 +128,7 @@ def exit_with_one_line() -> Iterator[None]:
 
 
 def in_one_line(function: Callable[[DictConfig], Any], config: DictConfig) -> Any:
-    """Call a Hydra application; outside of sweeps its mistakes end the program before Hydra reports them."""
+    """Call a Hydra application; in single runs, report wrong input before Hydra does."""
     if HydraConfig.get().mode != RunMode.RUN:
         return function(config)
     with exit_with_one_line():
@@ -78,7 +136,7 @@ def in_one_line(function: Callable[[DictConfig], Any], config: DictConfig) -> An
 
 
 def message_of(error: BaseException) -> str | None:
-    """Return the line for a mistake of the user's; None if the exception is something else."""
+    """Return the message for an exception caused by wrong input; None for any other exception."""
     if isinstance(error, InputError | TrainingFailed):
         return one_line(str(error))
     if isinstance(error, InstantiationException):
@@ -93,26 +151,64 @@ def message_of(error: BaseException) -> str | None:
     if isinstance(error, ConfigCompositionException | MissingConfigException | OmegaConfBaseException):
         if unknown := re.search(r"Could not override '([^'@]+)", str(error)):
             key = unknown[1]
+            if key in OLD_KEYS:
+                return f"{key}: this key of version 0.2 is now {OLD_KEYS[key]}"
             nearest = nearest_name(key, known_keys())
             hint = f"did you mean {nearest}? " if nearest else ""
             return f"{key}: no such key; {hint}To add a new key, write +{key}=…"
         if choice := re.search(
             r"Could not find '([^']+)/([^'/]+)'\s+Available options in '[^']+':((?:\n\t.*)+)", str(error)
         ):
-            options = ", ".join(choice[3].split())
-            return f"{choice[1]}={choice[2]}: there is no such choice; choose one of {options}"
+            options = choice[3].split()
+            nearest = difflib.get_close_matches(choice[2], options, n=1)
+            hint = f"did you mean {nearest[0]}? " if nearest else ""
+            of_own = {"attention": "model.decoder.attention.score", "tokenizer": "data.tokenizer", "data": "data",
+                      "encoder": "model.encoder", "decoder": "model.decoder"}  # fmt: skip
+            own = f"; your own class: {of_own[choice[1]]}._target_=…" if choice[1] in of_own else ""
+            return f"{choice[1]}={choice[2]}: there is no such choice; {hint}choose one of {', '.join(options)}{own}"
         if missing := re.search(r"Missing mandatory value: (\S+)", str(error)):
             return f"{missing[1]} is needed: give {missing[1]}=…"
+        if several := re.search(r"Ambiguous value for argument '([^']+)'", str(error)):
+            return f"{several[1]}: several values; add -m (--multirun) to run each of them, or write a list as [a,b]"
+        if config := re.search(r"Cannot find primary config '([^']+)'", str(error)):
+            found = [f"{each.parent.name}={each.stem}" for each in sorted(CONF.glob(f"*/{config[1]}.yaml"))]
+            hint = f"did you mean {found[0]}?" if found else "give the folder of the file by --config-path"
+            return f"--config-name {config[1]}: there is no such file in {CONF}; {hint}"
         return one_line(str(error).replace("full_key:", "key:"))
     if isinstance(error, HydraException):
+        if wrong := re.search(r"Error parsing override '([^']*)'", str(error)):
+            return (
+                f"'{wrong[1]}' cannot be read: write key=value, without spaces around '='; put values with spaces "
+                "or special characters into quotes, such as 'key=\"a b\"'"
+            )
         return one_line(str(error).replace("\n\t", ", ").replace(":,", ":"))
     if type(error).__name__ == "MisconfigurationException":  # Lightning's, imported only when needed
         if metric := re.search(r"monitor='([^']+)'.*metrics: (\[.*?\])", str(error)):
             known = re.findall(r"val/[\w-]+", metric[2])
             return f"monitor={metric[1]}: there is no such metric; choose one of {', '.join(known)}"
+        if device := re.search(r"No supported (\w+) backend", str(error)):
+            return (
+                f"device={device[1]}: PyTorch finds no such device on this machine (torch.cuda.is_available() is "
+                "False); choose device=cpu or device=auto"
+            )
         return one_line(str(error))
+    if type(error).__name__ == "OutOfMemoryError" or "can't allocate memory" in str(error):
+        size = re.search(r"allocate (\d+) bytes|allocate ([\d.]+ \wiB)", str(error))
+        wanted = "" if size is None else f" for {size[2] or f'{int(size[1]) / 1e9:,.1f} GB'}"
+        return f"there is not enough memory{wanted}: lower data.batch_size, data.max_tokens or the sizes of the model"
     if isinstance(error, FileNotFoundError | NotADirectoryError | IsADirectoryError | PermissionError):
         return f"{error.filename}: {error.strerror}" if error.filename else None
+    return None
+
+
+def hint_for_option(arguments: list[str]) -> str | None:
+    """Return the key that an unknown option such as ``--max_epochs 3`` was meant for; None if there is none."""
+    for option in arguments:
+        name = option.lstrip("-").partition("=")[0].replace("-", "_")
+        if option.startswith("--") and name not in ("", "config_dir", "config_name", "config_path"):
+            meant = [key for key in known_keys() if key.rpartition(".")[2] == name]
+            if meant:
+                return f"{option}; did you mean {meant[0]}=…? Values are set by key=value, without dashes"
     return None
 
 
@@ -150,7 +246,7 @@ def known_keys() -> list[str]:
 
 
 def check_arguments(node: Any, key: str = "") -> None:
-    """Hold every node with a `_target_` against the signature of what it names.
+    """Check every node with a `_target_` against the signature of its class or function.
 
     Args:
         node: Part of the configuration; all nodes below it are checked too.
@@ -177,12 +273,12 @@ def check_arguments(node: Any, key: str = "") -> None:
             ) from error
         parameters = inspect.signature(target).parameters
         takes_any = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
-        hints = {}
-        if inspect.isclass(target) or inspect.isfunction(target):
-            try:
-                hints = get_type_hints(target.__init__ if inspect.isclass(target) else target)
-            except (NameError, TypeError, AttributeError):
-                hints = {}  # names that exist for type checkers only
+        hints: dict[str, Any] = {}
+        for part in (
+            reversed(target.__mro__) if inspect.isclass(target) else [target]
+        ):  # **options go to a base
+            with suppress(NameError, TypeError, AttributeError):  # names that exist for type checkers only
+                hints |= get_type_hints(part.__init__ if inspect.isclass(part) else part)
         for name in list(node):
             if str(name).startswith("_"):
                 continue
@@ -198,11 +294,30 @@ def check_arguments(node: Any, key: str = "") -> None:
                     f"~{key}.{name} removes the key"
                 )
             value = node[name]
-            if not (isinstance(value, DictConfig | ListConfig) or matches(value, hints.get(str(name)))):
-                wanted = str(hints[str(name)]).replace("typing.", "").replace("<class '", "").rstrip("'>")
-                raise InputError(f"{key}.{name}={value}: {type(value).__name__} in place of {wanted}")
+            hint = hints.get(str(name))
+            if isinstance(value, ListConfig):
+                parts = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+                fits = not {*parts} - {type(None)} <= {*KINDS}
+                kind = "a list"
+            else:
+                fits = isinstance(value, DictConfig) or matches(value, hint)
+                kind = KINDS.get(type(value), type(value).__name__)
+            if not fits:
+                raise InputError(f"{key}.{name}={value}: expected {described(hint)}, got {kind}")
     for name in node:
         check_arguments(node[name], f"{key}.{name}" if key else str(name))
+
+
+KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
+
+
+def described(hint: Any) -> str:
+    """Return an annotation in words."""
+    parts = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    choices = [str(each) for part in parts if get_origin(part) is Literal for each in get_args(part)]
+    words = [KINDS[part] for part in parts if part in KINDS]
+    words += [f"one of {', '.join(dict.fromkeys(choices))}"] if choices else []
+    return " or ".join(words) or str(hint)
 
 
 def matches(value: Any, hint: Any) -> bool:
@@ -221,6 +336,8 @@ def matches(value: Any, hint: Any) -> bool:
         return isinstance(value, int) and not isinstance(value, bool)
     if hint in (bool, str):
         return isinstance(value, hint)
+    if getattr(hint, "__name__", "") == "Tensor":  # optimizers take numbers or tensors
+        return not isinstance(value, str)
     return True
 
 

@@ -1,8 +1,8 @@
 """Draw attention: ``seq2seq plot MODEL --sentence "…" -o picture.png``
 
-Draws the translation of the sentence, or with --target the attention of the model while it is forced to give
-that target. The ending of -o decides the format: .png, .pdf or .svg. With --steps NAME it draws what training
-recorded of a sentence at every step, such as attention/0/forced, as a .gif.
+Draws the attention of the translation, or with --target that of forced decoding of a given target. The suffix of
+-o chooses the format: .png, .pdf or .svg. With --steps NAME, such as attention/0/forced, it draws the recorded
+steps of a training as a .gif.
 """
 
 import argparse
@@ -21,9 +21,11 @@ def main(arguments: Sequence[str]) -> None:
     parser = parser_of("plot", __doc__)
     parser.add_argument("model", type=model_path, help=MODEL_HELP)
     drawn = parser.add_mutually_exclusive_group(required=True)
-    drawn.add_argument("--sentence", action="append", help="a source sentence; may be given several times")
-    drawn.add_argument("--steps", metavar="NAME", help="what a run recorded, such as attention/0/forced")
-    parser.add_argument("--target", help="the translation of the one sentence, to be forced")
+    drawn.add_argument("--sentence", action="append", help="a source sentence; can be given several times")
+    drawn.add_argument(
+        "--steps", metavar="NAME", help="name of a record of a run, such as attention/0/forced"
+    )
+    parser.add_argument("--target", help="the target for forced decoding")
     parser.add_argument("-o", "--output", type=Path, default=Path("attention.png"), help="file to write")
     options = parser.parse_args(list(arguments))
     with exit_with_one_line():

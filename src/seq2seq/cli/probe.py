@@ -1,9 +1,9 @@
 """Test whether predictions depend on attention: ``seq2seq probe RUN``
 
-Changes the attention weights of one step at a time, and counts the predictions that stay the same: with the
-most attended source token erased, or another one, with that token alone, with even weights, permuted ones, or
-no context at all. Then Kendall's tau of attention with gradient times input, and with leaving a source word
-out of the text. The words are those of the model's own greedy translations, of its test split or of --source.
+Changes the attention weights of one step at a time, and counts the predictions that stay the same: without the most
+attended source token, without another one, with the most attended one only, with uniform weights, with permuted
+weights, and without any context. Also prints Kendall's tau of attention with gradient × input, and with leaving out
+a source word. The steps are those of greedy translations of the model's test split or of --source.
 """
 
 import json
@@ -24,9 +24,17 @@ def main(arguments: Sequence[str]) -> None:
     add = parser.add_argument
     add("model", type=model_path, help=MODEL_HELP)
     add("--source", type=Path, metavar="FILE", help="text (default: the run's test split)")
-    add("--sentences", type=int, default=500, metavar="N", help="the first so many (default: 500)")
-    add("--function-words", type=Path, metavar="FILE", help="words to count apart, one a line")
-    add("--seed", type=int, default=1, help="of what is drawn at random (default: 1)")
+    add(
+        "--sentences",
+        type=int,
+        default=500,
+        metavar="N",
+        help="number of sentences, from the start (default: 500)",
+    )
+    add(
+        "--function-words", type=Path, metavar="FILE", help="function words, one per line, counted separately"
+    )
+    add("--seed", type=int, default=1, help="seed of random choices (default: 1)")
     add("--json", action="store_true", help="print the numbers as JSON")
     options = parser.parse_args(list(arguments))
     with exit_with_one_line():

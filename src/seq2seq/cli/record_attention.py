@@ -1,7 +1,7 @@
 """Record a model's attention for the Attention tab: ``seq2seq record-attention MODEL --input FILE --logdir DIR``
 
-Sentence n, counted from 1, becomes attention/n, with its greedy and beam translations; where --target gives
-translations, they are recorded while the model is forced to write them, too.
+Sentence n, counted from 1, is recorded as attention/n, with its greedy and beam translations, and with forced
+decoding of the lines of --target.
 """
 
 import sys

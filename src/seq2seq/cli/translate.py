@@ -24,27 +24,40 @@ def main(arguments: Sequence[str]) -> None:
     add("model", type=model_path, help=MODEL_HELP)
     add("--ensemble", type=model_path, nargs="+", default=[], metavar="MODEL", help="average with these")
     add("--beam-size", type=int, default=5, metavar="K", help="hypotheses; 1: greedy (default: 5)")
-    add("--n-best", type=int, default=1, metavar="N", help="print so many, at most the beam")
+    add(
+        "--n-best",
+        type=int,
+        default=1,
+        metavar="N",
+        help="print N translations of each line, at most the beam size",
+    )
     add("--length-penalty", default="average", help="none, average or gnmt (default: average)")
     add("--alpha", type=float, default=0.6, help="exponent of the gnmt penalty (default: 0.6)")
-    add("--min-ratio", type=float, default=0.0, metavar="R", help="target tokens per source token at least")
-    add("--max-ratio", type=float, metavar="R", help="at most, and 10 more (default: the model's)")
-    add("--beam-threshold", type=float, metavar="NATS", help="drop what is so far below the best: faster")
-    add("--sample", action="store_true", help="draw every token at random instead")
-    add("--temperature", type=float, default=1.0, help="of sampling (default: 1.0)")
-    add("--top-k", type=int, metavar="K", help="sample among the likeliest K tokens only")
-    add("--seed", type=int, default=1, help="of sampling (default: 1)")
-    add("--prefix", type=Path, metavar="FILE", help="what each translation begins with, a line each")
-    add("--replace-unk", action="store_true", help="<unk> becomes the source word attended to")
-    add("--json", action="store_true", help="a JSON object a line: tokens, score, attention, …")
+    add("--min-ratio", type=float, default=0.0, metavar="R", help="minimum target tokens per source token")
+    add("--max-ratio", type=float, metavar="R", help="maximum, plus 10 tokens (default: the model's)")
+    add(
+        "--beam-threshold",
+        type=float,
+        metavar="NATS",
+        help="prune hypotheses this far below the best: faster",
+    )
+    add("--sample", action="store_true", help="sample every token instead of searching")
+    add("--temperature", type=float, default=1.0, help="temperature of sampling (default: 1.0)")
+    add("--top-k", type=int, metavar="K", help="sample from the K most probable tokens")
+    add("--seed", type=int, default=1, help="seed of sampling (default: 1)")
+    add("--prefix", type=Path, metavar="FILE", help="a prefix for each translation, one per line")
+    add("--replace-unk", action="store_true", help="replace <unk> by the most attended source word")
+    add("--json", action="store_true", help="print one JSON object per line: tokens, score, attention, …")
     add("--device", default="cpu", help="cpu, cuda or mps (default: cpu)")
     add("--precision", default="fp32", help="fp32 or bf16 (default: fp32)")
-    add("--max-tokens", type=int, default=4096, metavar="N", help="padded batch size at most")
-    add("--buffer-size", type=int, default=2048, metavar="N", help="lines sorted by length at a time")
-    add("--input", type=Path, metavar="FILE", help="translate this instead of standard input")
-    add("--output", type=Path, metavar="FILE", help="write here instead of to standard output")
-    add("--resume", action="store_true", help="go on after the lines that --output holds already")
-    add("--to", metavar="LANGUAGE", help="translate into it, with a model of several languages")
+    add("--max-tokens", type=int, default=4096, metavar="N", help="maximum padded tokens in a batch")
+    add(
+        "--buffer-size", type=int, default=2048, metavar="N", help="lines read and sorted by length at a time"
+    )
+    add("--input", type=Path, metavar="FILE", help="translate this file instead of standard input")
+    add("-o", "--output", type=Path, metavar="FILE", help="write to this file instead of standard output")
+    add("--resume", action="store_true", help="continue after the lines that --output has")
+    add("--to", metavar="LANGUAGE", help="target language, for a model of several languages")
     add("--trust-custom-code", action="store_true", help="import classes that the model folder names")
     options = parser.parse_args(list(arguments))
     with exit_with_one_line():

@@ -634,7 +634,11 @@ class Search:
     def __post_init__(self) -> None:
         self.limits(DEFAULT_LIMITS)
         if not 1 <= self.num_best <= self.beam_size:
-            raise ValueError(f"{self.num_best} best of a beam of {self.beam_size}: widen the beam")
+            if self.beam_size < 1:
+                raise ValueError(f"beam size {self.beam_size}: give 1 (greedy search) or more")
+            raise ValueError(
+                f"{self.num_best} best of a beam of {self.beam_size}: give 1 to {self.beam_size}"
+            )
         if self.prune is not None and not 0 < self.prune < math.inf:
             raise ValueError(f"what is pruned is more than 0 nats below the best, not {self.prune}")
         if self.sampling is not None and self.beam_size > 1:

@@ -262,4 +262,6 @@ def device_named(name: str) -> torch.device:
     try:
         return torch.empty(0, device=name).device
     except (RuntimeError, AssertionError) as error:
-        raise InputError(f"device {name!r} is not here: choose cpu, cuda or mps") from error
+        raise InputError(
+            f"device {name!r} is not here: PyTorch finds no such device on this machine; choose cpu"
+        ) from error

@@ -1,7 +1,7 @@
-"""Word alignments by the attention of a model and by what the aligned text itself says of words.
+"""Word alignments from attention and from word co-occurrence in the aligned text.
 
-Attention knows the sentence, but looks nowhere in particular for a word that follows from the one
-before it. Which words go together can be counted in the text. For target word t and source word j
+Attention is diffuse for a word that follows from the previous one. Which words go together can be counted in
+the text. For target word t and source word j
 of a pair, with a(t, j) the attention between them, T and S the numbers of words:
 
     b(t, j) = (a(t, j) + FLOOR)^POWER * exp(-NEARNESS * |t / (T - 1) - j / (S - 1)|)
@@ -9,8 +9,8 @@ of a pair, with a(t, j) the attention between them, T and S the numbers of words
     r(t | j) = b(t, j) c(x_j, y_t) / c(y_t), made a distribution over the target words
     q(t, j) = p(j | t) r(t | j)
 
-c(x, y) is SMOOTHING and the sum of q over all places where x and y stand in one pair; c(x) and c(y)
-are its sums. At first both fractions are 1; then they are counted, ROUNDS times. c(x, y) / c(x) is
+c(x, y) is SMOOTHING plus the sum of q over all positions of x and y in one pair; c(x) and c(y) are its sums.
+Both fractions start as 1; then they are counted, ROUNDS times. c(x, y) / c(x) is
 the lexicon of IBM model 1 (Brown et al. 1993), the product of two directions is alignment by
 agreement (Liang, Taskar and Klein 2006), the distance from the diagonal that of fast_align (Dyer,
 Chahuneau and Smith 2013). The constants were chosen on the validation pairs of the built-in corpus.
@@ -38,14 +38,14 @@ def agreed_weights(
     forward: Sequence[Floats],
     backward: Sequence[Floats] | None = None,
 ) -> list[Floats]:
-    """The q of each pair (target words, source words), for `argmax_links`.
+    """Return q of each pair (target words, source words), for `argmax_links`.
 
     Args:
-        texts: source and target words of the pairs, in any letter case; those for which the
-            matrices have no row or column are left out.
-        forward: attention between them (target words, source words).
-        backward: that of a model of the other direction (source words, target words), which r is
-            then made of; None for the same.
+        texts: Source and target words of the pairs, in any case; words beyond the size of the matrix are left
+            out.
+        forward: Attention of each pair (target words, source words).
+        backward: Attention of a model of the other direction (source words, target words), for r; None: r uses
+            `forward`.
     """
     both = forward, forward if backward is None else [each.T for each in backward]
     sizes = [tuple(map(min, a.shape, b.shape)) for a, b in zip(*both, strict=True)]
@@ -85,7 +85,7 @@ def _flat(matrices: Sequence[npt.NDArray[Number]]) -> npt.NDArray[Number]:
 
 
 def _numbers(sentences: Sequence[Sequence[str]]) -> list[npt.NDArray[np.int64]]:
-    """The words of each sentence as numbers, the same for the same word."""
+    """Return the words of each sentence as ids, equal for equal words."""
     known: dict[str, int] = {}
     return [
         np.array([known.setdefault(word.lower(), len(known)) for word in sentence], dtype=np.int64)

@@ -1,7 +1,6 @@
-"""Word alignments: from attention weights, of words made of subwords, and their error rate.
+"""Word alignments from attention weights, merging of subwords into words, and the alignment error rate.
 
-Weights have a row for each target token and a column for each source token, as in `Hypothesis` and
-`Unrolled`. Links are (source word index, target word index) pairs, counted from 0.
+Weights have a row for each target token and a column for each source token. Links are (source word index, target word index) pairs, counted from 0.
 """
 
 from collections.abc import Collection, Sequence
@@ -24,7 +23,7 @@ UNWORDED = frozenset({BEGIN, END, PADDING})
 
 
 class Symmetrisation(Enum):
-    """How the links of a model and of one in the other direction are made one set."""
+    """How to combine the links of a model with those of a model in the other direction."""
 
     intersection = "intersection"
     union = "union"
@@ -32,11 +31,11 @@ class Symmetrisation(Enum):
 
 @dataclass(frozen=True, slots=True)
 class GoldAlignment:
-    """What annotators link.
+    """A gold alignment of a sentence pair.
 
     Attributes:
-        sure: links that an alignment must have.
-        possible: links that it may have, the sure ones included (Och and Ney 2003).
+        sure: Links that an alignment must have.
+        possible: Links that it may have, the sure ones included (Och and Ney 2003).
     """
 
     sure: Links
@@ -46,13 +45,13 @@ class GoldAlignment:
     def from_links(
         cls, links: Sequence[tuple[int, int]], only_possible: Sequence[tuple[int, int]] = ()
     ) -> "GoldAlignment":
-        """All links, and those of them that are possible, not sure."""
+        """Make a gold alignment from all links, and those of them that are possible only."""
         return cls(frozenset(links) - frozenset(only_possible), frozenset(links))
 
 
 @dataclass(frozen=True, slots=True)
 class AlignmentCounts:
-    """Counts over one sentence pair or many, which add up.
+    """Counts of links over one or more sentence pairs; they can be added.
 
     Attributes:
         num_links: |A|, links found.
@@ -68,7 +67,7 @@ class AlignmentCounts:
 
     @classmethod
     def of(cls, links: Links, gold: GoldAlignment) -> "AlignmentCounts":
-        """Compare the links of a sentence pair with gold."""
+        """Count the links of a sentence pair against the gold alignment."""
         return cls(len(links), len(gold.sure), len(links & gold.sure), len(links & gold.possible))
 
     def __add__(self, other: "AlignmentCounts") -> "AlignmentCounts":
@@ -76,29 +75,29 @@ class AlignmentCounts:
 
     @property
     def precision(self) -> float:
-        """|A ∩ P| / |A|; 1 where no link is found."""
+        """Precision |A ∩ P| / |A|; 1 if no link is found."""
         return self.num_found_possible / self.num_links if self.num_links else 1.0
 
     @property
     def recall(self) -> float:
-        """|A ∩ S| / |S|; 1 where there is none to find."""
+        """Recall |A ∩ S| / |S|; 1 if there are no sure links."""
         return self.num_found_sure / self.num_sure if self.num_sure else 1.0
 
     @property
     def error_rate(self) -> float:
-        """AER = 1 - (|A ∩ S| + |A ∩ P|) / (|A| + |S|) of Och and Ney (2003); 0 is perfect."""
+        """Alignment error rate 1 - (|A ∩ S| + |A ∩ P|) / (|A| + |S|) of Och and Ney (2003); 0 is perfect."""
         total = self.num_links + self.num_sure
         return 1 - (self.num_found_sure + self.num_found_possible) / total if total else 0.0
 
     def metrics(self) -> dict[str, float]:
-        """The three measures by name."""
+        """Return AER, precision and recall by name."""
         return {"aer": self.error_rate, "precision": self.precision, "recall": self.recall}
 
 
 def argmax_links(weights: npt.ArrayLike) -> Links:
     """Link each target word to the source word that it attends to most.
 
-    A row of zeros is a word without a token of its own, see `merge_words`, and has no link.
+    A row of zeros is a word in which no token begins (see `merge_words`); it gets no link.
     """
     matrix = np.asarray(weights)
     if not matrix.shape[1]:
@@ -114,35 +113,35 @@ def threshold_links(weights: npt.ArrayLike, threshold: float) -> Links:
 
 
 def reversed_links(links: Links) -> Links:
-    """The links of a model from target to source, as links from source to target."""
+    """Swap the sides of links of a model from target to source."""
     return frozenset((source, target) for target, source in links)
 
 
 def symmetrised(forward: Links, backward: Links, method: Symmetrisation) -> Links:
-    """The links of both directions in one set, see Och and Ney (2003).
+    """Combine the links of both directions (Och and Ney 2003).
 
     Args:
-        forward: links of a model from source to target.
-        backward: those of a model from target to source, `reversed_links` applied.
-        method: only the links of both, or those of either.
+        forward: Links of a model from source to target.
+        backward: Links of a model from target to source, after `reversed_links`.
+        method: Intersection or union.
     """
     return forward & backward if method is Symmetrisation.intersection else forward | backward
 
 
 def links_between(links: Links, source_words: Words, target_words: Words) -> Links:
-    """The links of words that have tokens of their own: all that any attention can find."""
+    """Return the links between words in which a token begins: those that an attention can find."""
     return frozenset((i, j) for i, j in links if i in source_words and j in target_words)
 
 
 def best_links(gold: GoldAlignment, source_words: Words, target_words: Words) -> Links:
-    """The `argmax_links` of an attention that knows gold: no other has a smaller AER.
+    """Return the links with the minimum AER that `argmax_links` can give.
 
-    Every target word gets a sure link, or else a possible one, or else a wrong one.
+    Every target word gets a sure link if there is one, else a possible one, else a wrong one.
 
     Args:
-        gold: the links.
-        source_words: those that have a token of their own.
-        target_words: likewise.
+        gold: The gold alignment.
+        source_words: Source words in which a token begins.
+        target_words: Target words in which a token begins.
     """
     sources = sorted(source_words)
     rows = ([(i, j) for i in sources] for j in target_words if sources)
@@ -150,19 +149,19 @@ def best_links(gold: GoldAlignment, source_words: Words, target_words: Words) ->
 
 
 def word_indices(tokens: Sequence[str], words: Sequence[str] | None = None) -> list[int | None]:
-    """Which word each token belongs to, counted from 0: the one that its first character is in.
+    """Return the index of the word that each token belongs to: the word of its first character.
 
-    None for ``<eos>`` and its like. Tokens are looked for in the words one after another, in lower
-    case too; signs that they leave out, such as the quotes of ``basic_english``, are passed over.
+    Indices count from 0; special tokens such as ``<eos>`` have None. Tokens are searched in the words one after
+    another, also in lower case; characters that the tokenizer drops, such as the quotes of ``basic_english``,
+    are skipped.
 
     Args:
-        tokens: words, or SentencePiece's pieces, as a tokenizer gives them.
-        words: the words of the same text in the same letter case, however split; None for the words
-            that white space separates if the tokens are pieces, and for the tokens themselves if
-            not.
+        tokens: Words or SentencePiece pieces, as a tokenizer returns them.
+        words: The words of the same text, in the same case. None: words between white space if the tokens are
+            pieces, else the tokens themselves.
 
     Raises:
-        ValueError: the tokens do not spell the words; an ``<unk>`` spells none but itself.
+        ValueError: The tokens do not spell the words. An ``<unk>`` matches only itself.
     """
     given = _own_words(tokens) if words is None else words
     if not given:
@@ -193,19 +192,18 @@ def _own_words(tokens: Sequence[str]) -> list[str]:
 def merge_words(
     weights: npt.ArrayLike, source_words: Sequence[int | None], target_words: Sequence[int | None]
 ) -> Floats:
-    """Weights between words, from weights between tokens.
+    """Merge weights between tokens into weights between words.
 
-    The columns of a source word's tokens are summed, the rows of a target word's tokens averaged,
-    so that a row keeps its mass. Tokens without a word are left out, a word in which no token
-    begins has zeros.
+    The columns of a source word's tokens are summed, the rows of a target word's tokens averaged, so that the
+    sum of a row is kept. Tokens without a word are left out; a word in which no token begins has zeros.
 
     Args:
         weights: (target tokens, source tokens); further rows and columns are ignored.
-        source_words: the word of each source token, see `word_indices`.
-        target_words: the word of each target token.
+        source_words: The word index of each source token, see `word_indices`.
+        target_words: The word index of each target token.
 
     Returns:
-        (target words, source words).
+        Weights (target words, source words).
     """
     matrix = np.asarray(weights, dtype=np.float64)[: len(target_words), : len(source_words)]
     sums = _membership(target_words) @ matrix @ _membership(source_words).T
@@ -214,7 +212,7 @@ def merge_words(
 
 
 def _membership(words: Sequence[int | None]) -> Floats:
-    """(words, tokens): 1 where the token is part of the word."""
+    """Return a matrix (words, tokens): 1 where the token is part of the word."""
     numbers = np.array([-1 if word is None else word for word in words], dtype=np.int64)
     num_words = int(numbers.max(initial=-1)) + 1
     return (np.arange(num_words)[:, None] == numbers).astype(np.float64)

@@ -1,8 +1,7 @@
-"""Whether attention works, without any gold alignment: six measures of its weights.
+"""Attention statistics that need no gold alignment: entropy, peak, coverage, monotonicity.
 
-All are about the target words: the row of the target's ``<eos>`` and rows of padding do not count.
-Sums and counts are kept, so that means over a data set are exact and depend on neither padding nor
-batch size.
+The row of the target's ``<eos>`` and rows of padding do not count. Sums and counts are kept, so that means
+over a data set are exact and depend neither on padding nor on the batch size.
 """
 
 from dataclasses import dataclass, fields
@@ -14,29 +13,29 @@ Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 UNATTENDED = 0.1
-"""A source token with less weight than this, all target tokens together, counts as never attended.
+"""A source token whose weights sum to less than this counts as unattended.
 
-The sum is the coverage of Tu et al. (2016) and of the coverage penalty of Wu et al. (2016); it is 1
-for a token that is translated by one word. The bound is ours: a tenth of that.
+The sum is the coverage of Tu et al. (2016) and Wu et al. (2016); it is 1 for a token that is translated by one
+word. The threshold is ours.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class HealthSums:
-    """Sums over the target tokens of a batch, or of several.
+    """Sums of attention statistics over the target tokens of one or more batches.
 
     Attributes:
-        entropy: of each token's weights, divided by the logarithm of the source length (``<eos>``
-            included): 1 for uniform attention, 0 for attention to a single token.
-        padding_mass: weight on padding; anything but 0 is a defect.
-        end_mass: weight on the source's ``<eos>``.
-        peak: greatest weight.
-        num_tokens: target tokens.
-        num_unattended: source tokens, ``<eos>`` not counted, that get less than `UNATTENDED`.
-        num_source_tokens: source tokens, ``<eos>`` not counted.
-        num_forward: neighbouring target tokens of which the second's likeliest source token is not
-            before the first's.
-        num_neighbours: neighbouring target tokens, both of which attend to something.
+        entropy: Entropy of each token's weights, divided by the logarithm of the source length (with
+            ``<eos>``): 1 for uniform attention, 0 for attention to a single token.
+        padding_mass: Weight on padding; must be 0.
+        end_mass: Weight on the source's ``<eos>``.
+        peak: Maximum weight.
+        num_tokens: Number of target tokens.
+        num_unattended: Number of source tokens without ``<eos>`` whose sum is below `UNATTENDED`.
+        num_source_tokens: Number of source tokens without ``<eos>``.
+        num_forward: Number of pairs of neighbouring target tokens whose most attended source token does not
+            go back.
+        num_neighbours: Number of pairs of neighbouring target tokens that both have weights.
     """
 
     entropy: float = 0.0
@@ -54,7 +53,7 @@ class HealthSums:
         return HealthSums(**{name: getattr(self, name) + getattr(other, name) for name in names})
 
     def metrics(self) -> dict[str, float]:
-        """The means: unattended is a share of source tokens, monotonicity of neighbours."""
+        """Return the means by name; `unattended` is per source token, `monotonicity` per pair of neighbours."""
         num_tokens = max(self.num_tokens, 1)
         return {
             "entropy": self.entropy / num_tokens,
@@ -62,7 +61,7 @@ class HealthSums:
             "eos_mass": self.end_mass / num_tokens,
             "peak": self.peak / num_tokens,
             "unattended": self.num_unattended / max(self.num_source_tokens, 1),
-            # a sentence of one word goes nowhere, which is not backwards
+            # a sentence of one word does not go back
             "monotonicity": self.num_forward / self.num_neighbours if self.num_neighbours else 1.0,
         }
 
@@ -73,9 +72,9 @@ def health_sums(
     """Measure the attention of a batch.
 
     Args:
-        weights: attention weights (B, T, S), padding included.
-        source_lengths: tokens of each source sentence, ``<eos>`` included (B).
-        target_lengths: tokens of each target sentence, ``<eos>`` included (B).
+        weights: Attention weights (B, T, S), with padding.
+        source_lengths: Number of tokens of each source sentence, with ``<eos>`` (B).
+        target_lengths: Number of tokens of each target sentence, with ``<eos>`` (B).
     """
     array = np.asarray(weights, dtype=np.float64)
     source, target = np.asarray(source_lengths), np.asarray(target_lengths) - 1
@@ -101,7 +100,7 @@ def health_sums(
 
 
 def _normalised_entropy(weights: Floats, source_lengths: Integers) -> float:
-    """Sum of the entropies, each divided by the greatest there can be; 0 for a single token."""
+    """Return the sum of the entropies, each divided by its maximum; 0 for a single token."""
     logarithms = np.log(np.where(weights > 0, weights, 1.0))
     entropies = -(weights * logarithms).sum(axis=(1, 2))
     greatest = np.log(np.maximum(source_lengths, 2))

@@ -1,4 +1,4 @@
-"""BLEU (Papineni et al. 2002) by sacreBLEU (Post 2018), in tokens that suit the language."""
+"""BLEU (Papineni et al. 2002) by sacreBLEU (Post 2018), with the tokenizer for the language."""
 
 import sys
 from collections.abc import Sequence
@@ -20,15 +20,15 @@ def base_language(code: str) -> str:
 
 
 def bleu_metric(language: str, *, lowercase: bool = False, effective_order: bool = False) -> "BLEU":
-    """The metric with sacreBLEU's own tokens for a language: words of zh, ja and ko, else 13a.
+    """Return sacreBLEU's metric for a language: words for zh, ja and ko, else 13a tokens.
 
-    Characters where those need a package that is not here, which a line says once, and for further
-    languages that are written without spaces. The signature names the tokens.
+    Characters for other languages without spaces, and if the package for the words is missing, which prints a
+    warning once. The signature names the tokenizer.
 
     Args:
-        language: code of the target language.
-        lowercase: lower-case the text first.
-        effective_order: only the orders that a sentence is long enough for.
+        language: Code of the target language.
+        lowercase: Lower-case the text first.
+        effective_order: Use only the n-gram orders that a sentence is long enough for.
     """
     from sacrebleu.metrics.bleu import BLEU
 
@@ -38,7 +38,7 @@ def bleu_metric(language: str, *, lowercase: bool = False, effective_order: bool
 
 @cache
 def _tokens(language: str) -> dict[str, Any]:
-    """What to tell sacreBLEU: the language, or the tokens where its choice will not do."""
+    """Return the arguments of sacreBLEU's BLEU: the language, or a tokenizer."""
     from sacrebleu.metrics.bleu import BLEU
 
     told: dict[str, Any] = {"trg_lang": language}
@@ -52,26 +52,26 @@ def _tokens(language: str) -> dict[str, Any]:
 
 
 def cased_bleu(hypotheses: Sequence[str], references: Sequence[str], language: str) -> float:
-    """Cased BLEU of a corpus, 0 to 100.
+    """Return the cased corpus BLEU, 0 to 100.
 
     Raises:
-        ValueError: there are no translations, or their numbers differ.
+        ValueError: There are no translations, or their numbers differ.
     """
     require_pairs(hypotheses, references)
     return bleu_metric(language).corpus_score(hypotheses, [references]).score
 
 
 def sentence_bleu_score(hypothesis: str, reference: str, language: str) -> float:
-    """BLEU of one sentence, 0 to 100, smoothed, over the orders that its length allows."""
+    """Return the smoothed BLEU of one sentence, 0 to 100, over the n-gram orders that its length allows."""
     metric = bleu_metric(language, effective_order=True)
     return metric.sentence_score(hypothesis, [reference]).score
 
 
 def require_pairs(hypotheses: Sequence[str], references: Sequence[str]) -> None:
-    """Refuse what cannot be scored.
+    """Check that there is one reference for each translation.
 
     Raises:
-        ValueError: there are no translations, or their numbers differ.
+        ValueError: There are no translations, or their numbers differ.
     """
     if len(hypotheses) != len(references) or not references:
         raise ValueError(f"{len(hypotheses)} hypotheses for {len(references)} references")

@@ -1,4 +1,4 @@
-"""BLEU from counts of single sentences, which add up to those of any choice of them."""
+"""BLEU from statistics of single sentences, which can be summed over any subset."""
 
 from collections.abc import Sequence
 
@@ -8,19 +8,19 @@ from numpy.typing import NDArray
 from seq2seq.evaluation.bleu import bleu_metric, require_pairs
 
 NUM_STATISTICS = 10
-"""Of a sentence: its length, that of the reference, n-grams found in it and n-grams, n = 1 … 4."""
+"""Statistics of a sentence: length, reference length, matched n-grams and n-grams, n = 1 … 4."""
 
 
 def sentence_statistics(hypotheses: Sequence[str], references: Sequence[str], language: str) -> NDArray:
-    """The counts of each sentence, (sentences, `NUM_STATISTICS`), as sacreBLEU makes them.
+    """Return the statistics of each sentence (sentences, `NUM_STATISTICS`), as sacreBLEU counts them.
 
     Args:
-        hypotheses: the translations.
-        references: one for each.
-        language: code of their language, see `bleu_metric`.
+        hypotheses: The translations.
+        references: One reference for each.
+        language: Code of their language, see `bleu_metric`.
 
     Raises:
-        ValueError: there are none, or translations and references differ in number.
+        ValueError: There are none, or their numbers differ.
     """
     require_pairs(hypotheses, references)
     metric = bleu_metric(language, effective_order=True)
@@ -30,9 +30,9 @@ def sentence_statistics(hypotheses: Sequence[str], references: Sequence[str], la
 
 
 def bleu_of(statistics: NDArray) -> NDArray:
-    """BLEU, 0 to 100, of summed counts (…, `NUM_STATISTICS`).
+    """Return BLEU, 0 to 100, of summed statistics (…, `NUM_STATISTICS`).
 
-    Orders without any n-gram found are smoothed as in sacreBLEU: the k-th of them counts 1 / 2^k.
+    Orders without a matched n-gram are smoothed as in sacreBLEU: the k-th of them counts 1 / 2^k.
     """
     length, reference_length = statistics[..., 0], statistics[..., 1]
     found, total = statistics[..., 2:6], statistics[..., 6:10]

@@ -1,4 +1,4 @@
-"""Scores of sentences of a kind: by source length, by number of unknown words."""
+"""Scores of groups of sentences: by source length, by number of unknown words."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,14 +11,13 @@ MOST_UNKNOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """Sentences of a kind.
+    """A group of sentences and its scores.
 
     Attributes:
-        name: what they have in common.
-        num_sentences: how many there are.
-        bleu: cased BLEU of their translations as a corpus.
-        length_ratio: words of the translations for each word of the references; short
-            translations of long sentences show here.
+        name: Name of the group.
+        num_sentences: Number of sentences.
+        bleu: Cased corpus BLEU of their translations.
+        length_ratio: Words of the translations per word of the references.
     """
 
     name: str
@@ -30,7 +29,7 @@ class Bucket:
 def by_source_length(
     sources: Sequence[str], hypotheses: Sequence[str], references: Sequence[str], language: str
 ) -> list[Bucket]:
-    """Scores of sentences of 1 to 5 words, 6 to 10, and so on."""
+    """Return the scores of sentences with 1 to 5 words, 6 to 10, and so on."""
     places = [max(len(source.split()) - 1, 0) // LENGTH_STEP for source in sources]
     names = {p: f"{p * LENGTH_STEP + 1}-{(p + 1) * LENGTH_STEP}" for p in places}
     return _buckets(places, names, hypotheses, references, language)
@@ -39,7 +38,7 @@ def by_source_length(
 def by_unknown_words(
     num_unknown: Sequence[int], hypotheses: Sequence[str], references: Sequence[str], language: str
 ) -> list[Bucket]:
-    """Scores of sentences with 0, 1, 2, and 3 or more words that the vocabulary lacks."""
+    """Return the scores of sentences with 0, 1, 2, and 3 or more unknown words."""
     places = [min(number, MOST_UNKNOWN) for number in num_unknown]
     names = {p: str(p) if p < MOST_UNKNOWN else f"{MOST_UNKNOWN} or more" for p in places}
     return _buckets(places, names, hypotheses, references, language)
@@ -64,11 +63,11 @@ def _buckets(
 
 
 def bucket_table(title: str, buckets: Sequence[Bucket]) -> str:
-    """Buckets as a table for the terminal.
+    """Return buckets as a table for the terminal.
 
     Args:
-        title: what the sentences are sorted by.
-        buckets: the rows.
+        title: What the sentences are grouped by.
+        buckets: The rows.
     """
     rows = (f"{b.name:<26}{b.num_sentences:>12,}{b.bleu:>12.2f}{b.length_ratio:>12.2f}" for b in buckets)
     head = f"{title:<26}{'sentences':>12}{'BLEU':>12}{'length':>12}"

@@ -1,4 +1,4 @@
-"""The corpus report: what is odd about a corpus, to know before training on it."""
+"""The corpus report: checks of a corpus before training."""
 
 import unicodedata
 from collections import Counter
@@ -24,13 +24,13 @@ LETTERS = {
     "en": "", "fr": "àâæçéèêëîïôœùûüÿ", "de": "äöüß", "cs": "áčďéěíňóřšťúůýž", "es": "áéíñóúü",
     "it": "àéèìîòóù", "pt": "áâãàçéêíóôõú", "nl": "áéëïíóöúü",
 }  # fmt: skip
-"""Letters of a language besides a to z."""
+"""Letters of a language in addition to a to z."""
 
 FOLD, SHORT = 3, 8
-"""An outlier's side is so many times longer than usual, and its longer side has at least so many tokens."""
+"""An outlier's length ratio differs by this factor; its longer side has at least this many tokens."""
 
 EXAMPLES, MOST_COMMON, WIDTH = 3, 8, 60
-"""What is shown: pairs or batches, tokens or characters of each kind, and characters of a sentence."""
+"""Numbers shown: pairs or batches, tokens or characters of each kind, characters of a sentence."""
 
 
 def corpus_summary(data: "TranslationDataModule") -> str:
@@ -41,7 +41,7 @@ def corpus_summary(data: "TranslationDataModule") -> str:
 
 
 def corpus_report(data: "TranslationDataModule") -> str:
-    """Return what is odd about a corpus: lengths, unknown tokens, repetition, overlap, characters, batches."""
+    """Return the report: lengths, unknown tokens, repetition, overlap, unusual characters, batches."""
     tokenizers, order = (data.source_tokenizer, data.target_tokenizer), data.train_dataloader().order(0)
     return inspection_report(_splits(data), tokenizers=tokenizers, order=order)
 
@@ -112,7 +112,7 @@ def inspection_report(splits: Splits, *, tokenizers: tuple[Tokenizer, Tokenizer]
 
 
 def ratio_outliers(split: EncodedSplit) -> list[int]:
-    """Places of pairs whose ratio of lengths is off the median by more than `FOLD`, worst first."""
+    """Return indices of pairs whose length ratio differs from the median by more than `FOLD`, worst first."""
     sources, targets = split.source.lengths, split.target.lengths
     if not len(split):
         return []
@@ -129,7 +129,7 @@ def _shown(pair: SentencePair) -> str:
 
 
 def unknown_tokens(tokenizer: Tokenizer, sentences: Iterable[str]) -> Counter[str]:
-    """Count occurrences of what a vocabulary lacks."""
+    """Count the tokens that are not in the vocabulary."""
     return Counter(token for sentence in sentences for token in tokenizer.unknown(sentence))
 
 
@@ -159,7 +159,7 @@ def repetition(pairs: Sequence[SentencePair]) -> tuple[int, int]:
 
 
 def overlap(train: Sequence[SentencePair], other: Sequence[SentencePair]) -> tuple[int, int]:
-    """How many pairs of a split are training pairs, and how many have a training pair's source.
+    """Count the pairs of a split that are training pairs, and those whose source is in the training split.
 
     (But for case and punctuation, see `normalize`.)
     """
@@ -172,7 +172,7 @@ def overlap(train: Sequence[SentencePair], other: Sequence[SentencePair]) -> tup
 
 
 def unusual_characters(sentences: Iterable[str], language: str) -> Counter[str]:
-    """Count characters that text of a language does not usually hold.
+    """Count characters that are unusual in text of a language.
 
     Those are letters outside its alphabet, or, where `LETTERS` lacks the language, outside the script that most
     letters of the text are of; and signs that are seldom meant: controls, invisible marks, private and unassigned

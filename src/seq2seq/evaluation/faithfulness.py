@@ -1,12 +1,12 @@
-"""Whether a model's words depend on its attention: what is left of them with other weights.
+"""Faithfulness of attention: which predictions change when the attention weights are changed.
 
-A prediction, the likeliest token after some others, stays or does not when the weights of its step
-are others: Moradi, Kambhatla and Sarkar, "Interrogating the explanatory power of attention in
-neural machine translation", 2019, of the words of translations. Rank correlations with gradients
+A prediction is the most probable next token. It stays the same or changes when the weights of its step are
+replaced: Moradi, Kambhatla and Sarkar, "Interrogating the explanatory power of attention in
+neural machine translation", 2019, for translations. Rank correlations with gradients
 and with leaving out words are those of Jain and Wallace, "Attention is not explanation", 2019, who
-studied labels that classifiers give whole texts. What follows is disputed: that other weights give
-the same word does not say that these had no part in it (Wiegreffe and Pinter, "Attention is not not
-explanation", 2019); that they give another one does say that they had.
+studied classifiers. The interpretation is disputed: if other weights give the same word, the original weights
+may still have contributed (Wiegreffe and Pinter, "Attention is not not explanation", 2019); if they give
+another word, the original weights did contribute.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -18,14 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 CHANGES = {
-    "most_attended_erased": "stay: most attended erased",
-    "another_erased": "stay: another one erased",
-    "most_attended_alone": "stay: most attended alone",
-    "even": "stay: even weights",
-    "permuted": "stay: permuted weights",
-    "no_context": "stay: no context",
+    "most_attended_erased": "same: most attended removed",
+    "another_erased": "same: another one removed",
+    "most_attended_alone": "same: only most attended",
+    "even": "same: uniform weights",
+    "permuted": "same: permuted weights",
+    "no_context": "same: no context",
 }
-"""Other weights of a step, and their titles in a table."""
+"""Changes of the weights of a step, and their titles in a table."""
 
 AGREEMENTS = {
     "attention_gradient": "tau: attention, gradient",
@@ -37,12 +37,12 @@ AGREEMENTS = {
 
 @dataclass(frozen=True, slots=True)
 class Probed:
-    """A sentence whose translation was probed, ``<eos>`` left out.
+    """The results for the translation of one sentence, without ``<eos>``.
 
     Attributes:
-        words: of the translation, for each token that which it is part of.
-        stays: whether each prediction stays with other weights, a row for each of `CHANGES`.
-        agreement: see `rank_agreement`.
+        words: For each token of the translation, the word that it is part of.
+        stays: True where the prediction stays the same, a row for each of `CHANGES`.
+        agreement: See `rank_agreement`.
     """
 
     words: list[str]
@@ -51,9 +51,11 @@ class Probed:
 
 
 def kendall_tau(first: NDArray[np.floating], second: NDArray[np.floating]) -> float:
-    """Kendall's tau-b: the rank correlation, with s_ij = sign(x_i - x_j) of either
+    """Return Kendall's tau-b, a rank correlation.
 
-        sum of s_ij t_ij / sqrt(sum of s_ij^2 sum of t_ij^2);  NaN where all of one are equal
+        sum of s_ij t_ij / sqrt(sum of s_ij^2 sum of t_ij^2),  s_ij = sign(x_i - x_j), t_ij = sign(y_i - y_j)
+
+    NaN if all values of one side are equal.
 
     Kendall, "The treatment of ties in ranking problems", 1945.
     """
@@ -63,10 +65,10 @@ def kendall_tau(first: NDArray[np.floating], second: NDArray[np.floating]) -> fl
 
 
 def rank_agreement(*measures: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Kendall's tau of each two of `AGREEMENTS`, for each token (3, T).
+    """Return Kendall's tau of each pair of `AGREEMENTS`, for each token (3, T).
 
     Args:
-        measures: attention, gradient and leave-one-out, over the source words (T, W).
+        measures: Attention, gradient and leave-one-out, over the source words (T, W).
     """
     return np.array([
         [kendall_tau(*rows) for rows in zip(*each, strict=True)]
@@ -77,11 +79,11 @@ def rank_agreement(*measures: NDArray[np.floating]) -> NDArray[np.float64]:
 def faithfulness(
     probed: Sequence[Probed], is_function: Callable[[str], bool] | None
 ) -> dict[str, dict[str, float | None]]:
-    """Means over tokens, by name, of function words, of content words, and of all.
+    """Return means over tokens, by name: of function words, of content words, and of all words.
 
     Args:
-        probed: the sentences.
-        is_function: whether a word is a function word; None where nobody knows.
+        probed: The sentences.
+        is_function: Returns whether a word is a function word; None: all words are one group.
     """
     words = [word for each in probed for word in each.words]
     rows = np.concatenate([np.concatenate([each.stays, each.agreement]) for each in probed], axis=1)
@@ -93,14 +95,14 @@ def faithfulness(
 
 
 def _means(rows: NDArray[np.float64]) -> dict[str, float | None]:
-    """The number of tokens, and the means of what is a number."""
+    """Return the number of tokens, and the means of the finite values of each row."""
     known = (row[np.isfinite(row)] for row in rows)
     means = (float(row.mean()) if len(row) else None for row in known)
     return {"num_tokens": rows.shape[1], **dict(zip((*CHANGES, *AGREEMENTS), means, strict=True))}
 
 
 def faithfulness_table(found: Mapping[str, Mapping[str, Any]]) -> str:
-    """What `faithfulness` gives, for a terminal: per cent of the tokens, and tau."""
+    """Return the result of `faithfulness` as a table: percent of the tokens, and tau."""
     lines = ["".join([" " * 28, *(f"{group:>10}" for group in found)])]
     for name, title in ({"num_tokens": "tokens"} | CHANGES | AGREEMENTS).items():
         form = ",.0f" if name == "num_tokens" else ".1%" if name in CHANGES else ".2f"

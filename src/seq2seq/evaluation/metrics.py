@@ -1,6 +1,6 @@
-"""The metrics: scores of translations against references.
+"""Scores of translations against references.
 
-A metric of your own is a function as `Scorer`, named by `_target_` in ``module.metrics``.
+Your own metric is a function like `Scorer`, named by `_target_` in ``module.metrics``.
 """
 
 from collections import Counter
@@ -22,25 +22,24 @@ Direction = Literal["min", "max"]
 
 
 class Scorer(Protocol):
-    """A corpus score of detokenised text."""
+    """A corpus score of detokenized text."""
 
     def __call__(self, hypotheses: Texts, references: Texts, language: str, /) -> float:
-        """Score translations against one reference each; the last is the code of their language."""
+        """Score translations against one reference each; `language` is the code of their language."""
 
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """How good translations are.
+    """A metric of translations, or of the model.
 
     Attributes:
-        title: in tables.
-        score: of translations; None for what a validation measures of the model by itself.
-        direction: whether ``max`` or ``min`` is best.
-        is_quick: it is taken at every validation.
-        brief: its title in the last lines of a run, which leave out those without.
-        needs: what it has no meaning without: ``spaces`` between words, gold ``alignments``.
-        logged: where a validation logs what it measures of the model; empty for ``validation/`` and
-            its name, where every score is.
+        title: Title in tables.
+        score: Function of translations and references; None for metrics of the model, such as the loss.
+        direction: ``max`` or ``min``, whichever is better.
+        is_quick: Compute it at every validation.
+        brief: Title in the last lines of a run; empty: not shown there.
+        needs: What the metric requires: ``spaces`` between words, gold ``alignments``.
+        logged: Name in the logs of a metric of the model; empty: ``val/`` and the name of the metric.
     """
 
     title: str
@@ -59,21 +58,21 @@ class Metric:
 
 
 def metric(title: str, **options: Any) -> Callable[[Scorer], Metric]:
-    """A decorator that makes a metric of a function, with the other attributes of `Metric`."""
+    """Decorate a function to make a `Metric` of it; options are the other attributes."""
     return lambda score: Metric(title, score, **options)
 
 
 def _chrf(hypotheses: Texts, references: Texts, _: str) -> float:
-    """chrF2 (Popović 2015), the same for all languages."""
+    """Return chrF2 (Popović 2015), the same for all languages."""
     from sacrebleu.metrics.chrf import CHRF
 
     return CHRF().corpus_score(hypotheses, [references]).score
 
 
 def _ter(hypotheses: Texts, references: Texts, _: str) -> float:
-    """TER (Snover et al. 2006), lower-cased, in the words between spaces: sacreBLEU's own choice.
+    """Return TER (Snover et al. 2006) of lower-cased words between spaces, the default of sacreBLEU.
 
-    Edits, of which the shift of a phrase is one, for a hundred words of the references.
+    Edits, including shifts of phrases, per hundred words of the references.
     """
     from sacrebleu.metrics.ter import TER
 
@@ -81,14 +80,14 @@ def _ter(hypotheses: Texts, references: Texts, _: str) -> float:
 
 
 def _token_errors(hypotheses: Texts, references: Texts, language: str) -> float:
-    """Tokens of BLEU left out, put in or replaced, for a hundred of the references'."""
+    """Return deletions, insertions and substitutions of BLEU's tokens, per hundred reference tokens."""
     split = bleu_metric(language).tokenizer
     pairs = [(split(h).split(), split(r).split()) for h, r in zip(hypotheses, references, strict=True)]
     return 100 * sum(_edits(h, r) for h, r in pairs) / max(sum(len(r) for _, r in pairs), 1)
 
 
 def _edits(found: Sequence[str], wanted: Sequence[str]) -> int:
-    """Return the least number of tokens left out, put in or replaced (Levenshtein 1966)."""
+    """Return the edit distance: deletions, insertions and substitutions (Levenshtein 1966)."""
     row = list(range(len(wanted) + 1))
     for i, token in enumerate(found, start=1):
         before, row[0] = row[0], i
@@ -98,7 +97,7 @@ def _edits(found: Sequence[str], wanted: Sequence[str]) -> int:
 
 
 def _excess(texts: Texts, others: Texts, language: str, *, least: int) -> float:
-    """Tokens of BLEU beyond those of the other text, and beyond `least` of each, of a hundred."""
+    """Return the percentage of BLEU's tokens beyond their count in the other text, and beyond `least`."""
     split = bleu_metric(language).tokenizer
     counts = [[Counter(split(text).split()) for text in side] for side in (texts, others)]
     found = sum(
@@ -114,7 +113,7 @@ def _dropped(hypotheses: Texts, references: Texts, language: str) -> float:
 
 
 def _exact_matches(hypotheses: Texts, references: Texts, _: str) -> float:
-    """Translations that are the reference to the letter, of a hundred."""
+    """Return the percentage of translations that equal the reference."""
     return 100 * sum(map(str.__eq__, hypotheses, references)) / len(references)
 
 
@@ -133,18 +132,16 @@ def _moses_bleu(hypotheses: Texts, references: Texts, language: str, *, split_hy
 
 
 def moses_tokens(sentences: Texts, language: str, *, split_hyphens: bool) -> list[str]:
-    """Text as most published results on Multi30k and IWSLT were scored.
+    """Return lower-cased Moses tokens, joined by spaces, as in most published results on Multi30k and IWSLT.
 
-    Lower-cased, punctuation normalised, split by Moses's rules; tokens joined by spaces.
-
-    As nmtpytorch prepares Multi30k. Languages that Moses has no rules for are split by those of
+    Punctuation is normalized as nmtpytorch prepares Multi30k. Languages without Moses rules use those of
     English.
 
     Args:
-        sentences: ordinary text.
-        language: code of their language.
-        split_hyphens: whether hyphens between words are tokens of their own: nmtpytorch trains on
-            such tokens, and joins them again before it scores.
+        sentences: Ordinary text.
+        language: Code of their language.
+        split_hyphens: Make hyphens between words separate tokens. nmtpytorch trains on such tokens, and joins
+            them before scoring.
     """
     normalise, tokenise = _tools(language)
     return [
@@ -160,7 +157,7 @@ def moses_tokens(sentences: Texts, language: str, *, split_hyphens: bool) -> lis
 
 @cache
 def _tools(language: str) -> tuple[Any, Any]:
-    """Made once a language: they read files and compile many expressions."""
+    """Return the normalizer and tokenizer of a language; they are slow to build."""
     from sacremoses import MosesPunctNormalizer, MosesTokenizer
 
     return MosesPunctNormalizer(language), MosesTokenizer(language)
@@ -170,7 +167,7 @@ METRICS: dict[str, Metric] = {
     "loss": Metric("loss", None, "min", is_quick=True),
     "perplexity": Metric("perplexity", None, "min", is_quick=True),
     "accuracy": Metric("accuracy", None, is_quick=True),
-    "aer": Metric("AER", None, "min", is_quick=True, needs="alignments", logged="alignment/aer"),
+    "aer": Metric("AER", None, "min", is_quick=True, needs="alignments", logged="val_alignment/aer"),
     "bleu": Metric("BLEU", cased_bleu, is_quick=True, brief="BLEU"),
     "bleu_lowercase": Metric("BLEU, lower-cased", _lowercase_bleu, brief="lower-cased"),
     "bleu_moses": Metric(
@@ -186,7 +183,7 @@ METRICS: dict[str, Metric] = {
     "omission": Metric("omitted words", _dropped, "min"),
     "exact_match": Metric("exact match", _exact_matches, is_quick=True),
 }
-"""All metrics by name; scores are 0 to 100. Those in Moses's tokens are as published results."""
+"""All metrics by name; scores are 0 to 100."""
 
 
 def bleu_by_languages(hypotheses: Texts, references: Texts, languages: Texts) -> dict[str, float]:
@@ -213,14 +210,14 @@ def scores_of(
     only_quick: bool = False,
     others: Mapping[str, Scorer] | None = None,
 ) -> dict[str, float]:
-    """Return the scores of translations by name, as far as their language knows them.
+    """Return the scores of translations by name, those that their language allows.
 
     Args:
         hypotheses: The translations.
         references: One for each.
         language: Code of their language.
-        only_quick: Leave out what is not computed at every validation.
-        others: Scores besides those of `METRICS`, by name.
+        only_quick: Compute only the metrics of every validation.
+        others: Further scores by name.
 
     Raises:
         ValueError: There are none, or their numbers differ.

@@ -12,12 +12,12 @@ from seq2seq.evaluation.alignment import GoldAlignment, Links
 
 
 def format_links(links: Links) -> str:
-    """A line of links, in order, without its line end."""
+    """Return links as a sorted line, without the line end."""
     return " ".join(f"{source}-{target}" for source, target in sorted(links))
 
 
 def format_gold(gold: GoldAlignment) -> str:
-    """A line of sure (``i-j``) and possible (``i?j``) links."""
+    """Return a gold alignment as a line of sure (``i-j``) and possible (``i?j``) links."""
     return " ".join(
         f"{source}{'-' if (source, target) in gold.sure else '?'}{target}"
         for source, target in sorted(gold.possible)
@@ -25,7 +25,7 @@ def format_gold(gold: GoldAlignment) -> str:
 
 
 def parse_gold(line: str) -> GoldAlignment:
-    """Read a line; without marks of possible links all are sure.
+    """Read a line; links without a mark are sure.
 
     Raises:
         InputError: Something on the line is no link.
@@ -47,10 +47,10 @@ def _gold(every: Links, possible: Links) -> GoldAlignment:
 
 
 def require_within(gold: GoldAlignment, num_source: int, num_target: int, where: str) -> GoldAlignment:
-    """The alignment itself, if all its words exist.
+    """Return the alignment if all its words exist.
 
     Raises:
-        InputError: a link is of a word beyond the end of the sentence.
+        InputError: A link is of a word beyond the end of the sentence.
     """
     for source, target in sorted(gold.possible):
         if source >= num_source or target >= num_target:

@@ -1,4 +1,4 @@
-"""The score card: one way to score translations, for training and for the scripts alike."""
+"""Scores of translations, for training and for the commands."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,13 +14,13 @@ Texts = Sequence[str]
 
 @dataclass(frozen=True, slots=True)
 class ScoreCard:
-    """Corpus scores of detokenised text.
+    """Corpus scores of detokenized text.
 
     Attributes:
-        scores: by the names of `METRICS`.
-        bleu_signature: sacreBLEU's signature of ``bleu``.
-        num_sentences: how many were scored.
-        bleu_interval: see `interval_of`, at a level of 0.05; None where nobody asked.
+        scores: Scores by the names of `METRICS`.
+        bleu_signature: Signature of ``bleu`` by sacreBLEU.
+        num_sentences: Number of sentences.
+        bleu_interval: 95 % interval of BLEU, see `interval_of`; None if it was not computed.
     """
 
     scores: Mapping[str, float]
@@ -29,7 +29,7 @@ class ScoreCard:
     bleu_interval: tuple[float, float] | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """The scores by name, and what they are of."""
+        """Return the scores by name, with signature and number of sentences."""
         facts = {"bleu_signature": self.bleu_signature, "num_sentences": self.num_sentences}
         asked = {"bleu_interval": self.bleu_interval} if self.bleu_interval else {}
         return {**self.scores, **facts, **asked}
@@ -46,15 +46,15 @@ def score_card(
     """Score translations against one reference each.
 
     Args:
-        hypotheses: the translations.
-        references: one for each.
-        language: code of their language.
-        with_interval: whether to draw sentences for `ScoreCard.bleu_interval`.
-        metrics: further scores by name.
+        hypotheses: The translations.
+        references: One reference for each.
+        language: Code of their language.
+        with_interval: Compute `ScoreCard.bleu_interval`.
+        metrics: Further scores by name.
 
     Raises:
-        ValueError: there are none, or their numbers differ.
-        InputError: a metric of another package fails.
+        ValueError: There are none, or their numbers differ.
+        InputError: A metric of another package fails.
     """
     scores = scores_of(hypotheses, references, language, others=metrics)
     interval = None
@@ -64,17 +64,17 @@ def score_card(
 
 
 def bleu_signature(language: str) -> str:
-    """The signature of ``bleu`` by sacreBLEU, against one reference."""
+    """Return the signature of ``bleu`` by sacreBLEU, for one reference."""
     metric = bleu_metric(language)
     metric.corpus_score([""], [[""]])  # it counts references only then
     return str(metric.get_signature())
 
 
 def score_table(cards: dict[str, ScoreCard]) -> str:
-    """Score cards side by side, as a table for the terminal.
+    """Return score cards side by side, as a table for the terminal.
 
     Args:
-        cards: by the search that made the translations, all of one language.
+        cards: Score cards by name of the search, all of one language.
     """
     lines = ["".join([" " * 26, *(f"{name:>12}" for name in cards)])]
     first = next(iter(cards.values()))

@@ -1,31 +1,30 @@
-"""Is one setting better than another, or was it luck?
+"""Test whether one setting is better than another, over test sentences and over seeds.
 
-A setting is as good as what it scores in the mean over seeds and over test sentences. Two of them,
-b with m seeds and c with k, have translated the same sentences; d is the mean BLEU of c's seeds
-less that of b's. Were they equally good, d would still vary, for two kinds of luck:
+The quality of a setting is its mean score over seeds and over test sentences. Two settings, b with m seeds
+and c with k, have translated the same sentences; d is the mean BLEU of c minus that of b. If they are equally
+good, d still varies, for two reasons:
 
     Var d = S + (U_b + T_b) / m + (U_c + T_c) / k
 
-S is the luck with the sentences that the seeds of a setting share, U what each seed has of its own,
-T how seeds differ in their quality on all sentences there are. Paired bootstrap (Koehn 2004), with
-sentences drawn once for all seeds, gives d* of variance S + U_b / m + U_c / k: without T, it takes
-a lucky seed for a better setting. The variance s² of the scores of seeds estimates U + T (Welch
-1947): without S, it takes seeds that agree for certain ones. So V, the estimate of Var d, has a
-part of each, where U is the mean over the draws of the variance, between seeds, of a draw's change
-to their scores:
+S is the variance due to the sentences that is shared by the seeds of a setting, U the part of it that is
+specific to a seed, T the variance of the quality of seeds on all sentences. Paired bootstrap (Koehn 2004), with
+sentences drawn once for all seeds, gives d* with variance S + U_b / m + U_c / k; it ignores T, the variance
+between seeds. The variance s² of the scores of seeds estimates U + T (Welch 1947); it ignores S. So V, the
+estimate of Var d, combines both. U is the mean over the draws of the variance, between seeds, of the change
+of their scores by a draw:
 
     S = max(0, Var d* - U_b / m - U_c / k)
     V = S + s_b² / m + s_c² / k
     e* = (d* - mean d*) √(V / Var d*) √(v / χ²*)
     p = (1 + #{|e*| ≥ |d|}) / (number of draws + 1)
 
-The first root gives the draws the variance V. The second, with draws of χ² of v degrees of freedom,
-gives them the tails of Student's t, because V is uncertain where seeds are few: after Satterthwaite
-(1946) v = V² / (s_b⁴ / (m² (m - 1)) + s_c⁴ / (k² (k - 1))), S being known well. Where a setting has
-one seed nothing is known of T: e* = d* - mean d*, and p is of these models, not of the setting.
+The first root scales the draws to the variance V. The second, with draws of χ² with v degrees of freedom,
+gives them the tails of Student's t, because V is uncertain with few seeds: by Satterthwaite (1946)
+v = V² / (s_b⁴ / (m² (m - 1)) + s_c⁴ / (k² (k - 1))), where S counts as known. If a setting has one seed, T is
+unknown: then e* = d* - mean d*, and p is about these models, not about the setting.
 
-Two searches of the same models are paired: the differences of the m models are one sample, in which
-how good the models are cancels, Var d = S + (U + T) / m of these differences.
+Two searches of the same models are paired: the differences of the m models are one sample, in which the
+quality of the models cancels, Var d = S + (U + T) / m of these differences.
 `make calibration` measures how often p < 0.05 where nothing differs.
 """
 
@@ -39,25 +38,25 @@ from numpy.typing import NDArray
 from seq2seq.evaluation.bleu_statistics import bleu_of, sentence_statistics
 
 DRAWS_AT_LEVEL = 20
-"""Draws that a p at the level counts, so that it is not a matter of luck itself."""
+"""Minimum number of draws beyond the level, so that p itself is precise."""
 
 LEAST_DRAWS = 1000
 NOTHING = 1e-9
-"""A difference of BLEU that is rounding."""
+"""Differences of BLEU below this are rounding."""
 
 AT_ONCE = 1 << 18
-"""Sentences that are drawn at a time: what a processor's cache holds."""
+"""Number of sentences drawn at a time, which fits into a processor's cache."""
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two settings.
+    """The result of comparing two settings.
 
     Attributes:
-        difference: mean BLEU of the second less that of the first.
-        p: how likely luck alone makes so great a difference, either way.
-        interval: where the difference lies but for a share `level` of luck.
-        knows_seeds: whether both have several seeds; else p is of the two models only.
+        difference: Mean BLEU of the second minus that of the first.
+        p: Two-sided p-value of the difference.
+        interval: Confidence interval of the difference at 1 - `level`.
+        knows_seeds: True if both settings have several seeds; else p is about the two models only.
     """
 
     difference: float
@@ -66,47 +65,47 @@ class Comparison:
     knows_seeds: bool
 
     def words(self, level: float) -> str:
-        """What to believe."""
+        """Return the verdict as text, such as "significant (p = 0.012)"."""
         verdict = "significant" if self.p < level else "not significant"
         p = f"p = {self.p:.3f}" if self.p >= 0.0005 else "p < 0.001"
         return f"{verdict} ({p}{'' if self.knows_seeds else ', one seed'})"
 
 
 def statistics_of(translations: Sequence[Sequence[str]], references: Sequence[str], language: str) -> NDArray:
-    """The counts that `compare` wants of a setting, (seeds, sentences, `NUM_STATISTICS`).
+    """Return the statistics of a setting for `compare`, (seeds, sentences, `NUM_STATISTICS`).
 
     Args:
-        translations: of the test sentences, for each seed.
-        references: of the test sentences.
-        language: code of their language.
+        translations: Translations of the test sentences, for each seed.
+        references: References of the test sentences.
+        language: Code of their language.
 
     Raises:
-        ValueError: there are no seeds or sentences, or they differ in number.
+        ValueError: There are no seeds or sentences, or their numbers differ.
     """
     return np.stack([sentence_statistics(each, references, language) for each in translations])
 
 
 Score = Callable[[NDArray], NDArray]
-"""What sums of the counts of sentences, (…, counts), are worth, (…)."""
+"""A function from summed statistics of sentences, (…, statistics), to scores (…)."""
 
 
 def compare(
     first: NDArray, second: NDArray, level: float, *, score: Score = bleu_of, paired: bool = False
 ) -> Comparison:
-    """Compare two settings by BLEU, see above, or by another score of sums over sentences.
+    """Compare two settings by BLEU, or by another score of sums over sentences.
 
-    Of a number that is known for each seed only, not for each sentence, give one sentence: p is
-    then that of Welch's test.
+    The method is described at the top of this module. For a number per seed instead of per sentence, give one
+    sentence: p is then that of Welch's test.
 
     Args:
-        first: of one setting, as `statistics_of` gives it.
-        second: of the other, of the same sentences.
-        level: the p that will be called significant; the smaller, the more is drawn.
-        score: of sums.
-        paired: whether both are of the same models in the same order.
+        first: Statistics of one setting, from `statistics_of`.
+        second: Statistics of the other setting on the same sentences.
+        level: The significance level; the smaller, the more samples are drawn.
+        score: Maps sums of statistics to scores.
+        paired: True if both are of the same models in the same order.
 
     Raises:
-        ValueError: their sentences differ in number; paired, their models do.
+        ValueError: The numbers of sentences differ, or with `paired` the numbers of models.
     """
     generator = np.random.default_rng(1)
     num_draws = max(LEAST_DRAWS, ceil(DRAWS_AT_LEVEL / level))
@@ -128,14 +127,14 @@ def compare(
 
 
 def interval_of(statistics: NDArray, level: float) -> tuple[float, float]:
-    """Where the BLEU of one model lies but for a share `level` of other such test texts.
+    """Return the bootstrap confidence interval of the BLEU of one model.
 
-    Quantiles of BLEU on sentences that are drawn with replacement (Koehn 2004), by a fixed seed.
-    Nothing is in it of how other seeds of the same training would do.
+    Quantiles of BLEU on sentences drawn with replacement (Koehn 2004), with a fixed seed. The interval does not
+    include the variation between seeds of the training.
 
     Args:
-        statistics: of the sentences, as `sentence_statistics` gives them.
-        level: 0.05 for 95 of a hundred texts.
+        statistics: Statistics of the sentences, from `sentence_statistics`.
+        level: 0.05 for a 95 % interval.
     """
     drawn = _drawn_scores(statistics[None], LEAST_DRAWS, np.random.default_rng(1), bleu_of)
     low, high = np.quantile(drawn, [level / 2, 1 - level / 2]).tolist()
@@ -143,7 +142,7 @@ def interval_of(statistics: NDArray, level: float) -> tuple[float, float]:
 
 
 def _drawn_scores(statistics: NDArray, count: int, generator: np.random.Generator, score: Score) -> NDArray:
-    """The score of each model, (`count`, models), on sentences that are drawn with replacement."""
+    """Return the scores (`count`, models) on sentences drawn with replacement."""
     num_models, size, _ = statistics.shape
     by_sentence = statistics.transpose(1, 0, 2).reshape(size, -1)
     scores = []
@@ -158,14 +157,14 @@ def _drawn_scores(statistics: NDArray, count: int, generator: np.random.Generato
 
 
 def _own_luck(drawn: NDArray) -> float:
-    """U / m: variance that the own luck of the m seeds gives their mean, of scores (draws, m)."""
+    """Return U / m of scores (draws, m): the seed-specific part of the variance of their mean."""
     return float((drawn - drawn.mean(axis=0)).var(axis=1, ddof=1).mean() / drawn.shape[1])
 
 
 def _with_luck_of_seeds(
     luck: NDArray, shared: float, scores: Sequence[NDArray], generator: np.random.Generator
 ) -> NDArray:
-    """Draws of e*, from those of d* about their mean, S, and the scores of the seeds."""
+    """Return the draws of e*, from the centred draws of d*, S, and the scores of the seeds."""
     variances = [float(each.var(ddof=1)) / len(each) for each in scores]
     uncertain = sum(v**2 / (len(each) - 1) for v, each in zip(variances, scores, strict=True))
     variance = shared + sum(variances)
@@ -173,6 +172,6 @@ def _with_luck_of_seeds(
         return luck
     freedom = variance**2 / uncertain
     tails = np.sqrt(freedom / generator.chisquare(freedom, size=len(luck)))
-    if luck.std() < NOTHING:  # all sentences say the same
+    if luck.std() < NOTHING:  # all sentences are alike
         luck = generator.standard_normal(len(luck))
     return luck / luck.std() * variance**0.5 * tails

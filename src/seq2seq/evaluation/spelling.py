@@ -1,4 +1,4 @@
-"""Where tokens stand in a text, letter by letter, in UTF-8: a piece may be part of a sign."""
+"""Positions of tokens in a text, in bytes of UTF-8, because a piece may be part of a character."""
 
 import re
 from collections.abc import Sequence
@@ -7,11 +7,11 @@ from itertools import groupby
 from seq2seq.data.vocabulary import SPACE_MARK
 
 _BYTE = re.compile(r"<0x[0-9A-F]{2}>")
-"""A byte of a character that SentencePiece's vocabulary lacks."""
+"""A byte token of SentencePiece, for a character that is not in its vocabulary."""
 
 
 def said(tokens: Sequence[str]) -> list[bytes]:
-    """Tokens with their blanks; pieces such as <0xE2> are a byte each, of white space a blank."""
+    """Return the bytes of tokens, with spaces; byte tokens such as <0xE2> become one byte each."""
     found: list[bytes] = []
     for are_bytes, run in groupby(tokens, lambda token: _BYTE.fullmatch(token) is not None):
         if not are_bytes:
@@ -24,12 +24,12 @@ def said(tokens: Sequence[str]) -> list[bytes]:
 
 
 def letters(text: bytes) -> bytes:
-    """Text without its white space."""
+    """Return text without white space."""
     return as_bytes("".join(as_text(text).split()))
 
 
 def places(tokens: Sequence[bytes], text: bytes) -> list[int] | None:
-    """Where each token begins; None unless they are all of the text but for signs."""
+    """Return where each token begins; None if letters or digits of the text are in no token."""
     found, end = [], 0
     for token in tokens:
         place = text.find(token, end)
@@ -45,10 +45,10 @@ def _holds_letters(text: bytes) -> bool:
 
 
 def as_bytes(text: str) -> bytes:
-    """Text in UTF-8."""
+    """Encode text as UTF-8."""
     return text.encode(errors="surrogateescape")
 
 
 def as_text(text: bytes) -> str:
-    """The inverse of `as_bytes`, of parts of signs, too."""
+    """Decode UTF-8, also parts of characters; the inverse of `as_bytes`."""
     return text.decode(errors="surrogateescape")

@@ -32,7 +32,7 @@ MAX_CONFIG = 2**20
 SCALE = ".int8_scale"
 
 CLIPPED = np.linspace(1, 0.85, 16, dtype=np.float32)
-"""Shares of the greatest weight of a row; what is above becomes that."""
+"""Shares of the maximum weight of a row; what is above becomes that."""
 
 Matrix = np.ndarray[Any, Any]
 

@@ -1,4 +1,4 @@
-"""The page that translates: a model in int8 and the viewer around it, in one HTML file."""
+"""The interactive page: a model in int8 and its viewer in one HTML file."""
 
 import base64
 from dataclasses import asdict
@@ -32,20 +32,20 @@ SCORES = {
     "GaussianScore": "gaussian",
     "ScaledDotScore": "scaled_dot",
 }
-"""The scores that the page computes, by class."""
+"""Names in the page of the scores that it supports, by class."""
 
 
 def export_page(folder: str | Path, sentence: str) -> str:
-    """Return the page of the model of a run folder or a model folder.
+    """Return an HTML page with the model of a run folder or a model folder.
 
     Matrices are rounded by `int8_rows`. Vectors stay in float32.
 
     Args:
         folder: Of the run or the model.
-        sentence: What the page translates when it is opened.
+        sentence: The sentence that the page translates when it is opened.
 
     Raises:
-        InputError: There is no model, or one that the page does not compute.
+        InputError: There is no model, or the page does not support it.
     """
     model = page_model(folder)
     data = {"model": model, "sentence": sentence, "colours": colours()}
@@ -69,10 +69,10 @@ def page_model(folder: str | Path) -> dict[str, Any]:
 
 
 def _computed(model: Seq2Seq) -> dict[str, Any]:
-    """Return the choices that the page's network knows.
+    """Return the choices of the model that the page needs.
 
     Raises:
-        InputError: The model has others.
+        InputError: The page does not support the model.
     """
     encoder, decoder = model.encoder, model.decoder
     if type(decoder) is not BahdanauDecoder or type(encoder) is not GRUEncoder:

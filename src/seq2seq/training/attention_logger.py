@@ -170,7 +170,7 @@ class AttentionLogger(Callback):
                 shares = (1 - of_words.float().mean(dim=0)).tolist()
                 for logger in trainer.loggers:
                     values = zip(CAUSES, shares, strict=True)
-                    logger.log_metrics({f"attention/{name}": share for name, share in values}, step)
+                    logger.log_metrics({f"val_attention/{name}": share for name, share in values}, step)
 
     def _draw(
         self,

@@ -18,7 +18,7 @@ from seq2seq.errors import TrainingInterrupted
 
 
 class EpochLines(Callback):
-    """Print a line an epoch: losses, a score, speed, and the time that is left.
+    """Print one line per epoch: losses, a score, speed, and the remaining time.
 
     Args:
         score: Logged name of the score.
@@ -29,7 +29,7 @@ class EpochLines(Callback):
         self._started, self._first_step = 0.0, 0
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Measure time from here on."""
+        """Start the clock."""
         self._started, self._first_step = time.monotonic(), trainer.global_step
 
     def on_train_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
@@ -58,17 +58,17 @@ class EpochLines(Callback):
 
 
 class TranslationSamples(Callback):
-    """Log some validation sentences with reference and greedy translation as text, at every validation.
+    """Log validation sentences with reference and greedy translation as text, at every validation.
 
     Args:
-        sentences: The first so many of the validation split.
+        sentences: Number of sentences, from the start of the validation split.
     """
 
     def __init__(self, sentences: int = 8) -> None:
         self.sentences = sentences
 
     def on_validation_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Write a Markdown table where the logger shows text."""
+        """Write a Markdown table to loggers that show text."""
         data, found = trainer.datamodule, getattr(pl_module, "translations", {})
         if trainer.sanity_checking or trainer.fast_dev_run or not trainer.is_global_zero or data is None:
             return
@@ -87,9 +87,9 @@ class TranslationSamples(Callback):
 
 
 class ResumeState(Callback):
-    """Keep the states of the random number generators, which Lightning leaves out of checkpoints.
+    """Save the states of the random number generators in checkpoints, which Lightning does not.
 
-    They are set in `on_train_start`: Lightning draws random numbers between loading a checkpoint and the
+    They are restored in `on_train_start`: Lightning draws random numbers between loading a checkpoint and the
     first batch.
     """
 
@@ -110,11 +110,11 @@ class ResumeState(Callback):
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Keep the states for the start of training."""
+        """Store the states until training starts."""
         self._restored = state_dict
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Go on where the checkpoint was written; further processes begin their own."""
+        """Restore the states, in the main process only."""
         if self._restored is None or not trainer.is_global_zero:
             return
         torch.set_rng_state(self._restored["torch"].cpu())
@@ -128,9 +128,9 @@ class ResumeState(Callback):
 
 
 class PeriodicCheckpoint(ModelCheckpoint):
-    """Save within epochs, but not after the last batch of one.
+    """Save checkpoints within epochs, but not after the last batch of an epoch.
 
-    The validation that follows it is part of the epoch: a run that continued from there would leave it out.
+    The validation after the last batch is part of the epoch: a run that resumed there would skip it.
     """
 
     def on_train_batch_end(
@@ -144,7 +144,7 @@ class PeriodicCheckpoint(ModelCheckpoint):
 class StopOnSignal(Callback):
     """Finish the step, save ``last.ckpt`` and end training after SIGTERM or Ctrl-C.
 
-    A signal within a validation takes effect when that is done. A second one ends the program at once.
+    A signal during a validation takes effect after it. A second signal ends the program at once.
 
     Raises:
         TrainingInterrupted: After the checkpoint was saved.
@@ -157,7 +157,7 @@ class StopOnSignal(Callback):
         self._before: dict[int, Any] = {}
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Take the signals over, from Lightning too, which would leave without a checkpoint."""
+        """Install the signal handlers; those of Lightning would exit without a checkpoint."""
         if threading.current_thread() is threading.main_thread():
             self._received = None
             self._before = {each: signal.signal(each, self._receive) for each in self.SIGNALS}
@@ -172,7 +172,7 @@ class StopOnSignal(Callback):
     def on_train_batch_end(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        """Save and stop, unless the validation at the end of the epoch follows at once."""
+        """Save and stop, unless the epoch ends here and its validation follows."""
         if self._received is not None and not trainer.is_last_batch:
             self._stop(trainer)
 
@@ -191,13 +191,13 @@ class StopOnSignal(Callback):
         )
 
     def teardown(self, trainer: pl.Trainer, pl_module: pl.LightningModule, stage: str) -> None:
-        """Give the signals back."""
+        """Restore the signal handlers."""
         self._restore()
 
     def on_exception(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, exception: BaseException
     ) -> None:
-        """Give the signals back."""
+        """Restore the signal handlers."""
         self._restore()
 
     def _restore(self) -> None:
@@ -218,7 +218,7 @@ class EpochMean(WeightAveraging):
         self.start_epoch = start_epoch
 
     def should_update(self, step_idx: int | None = None, epoch_idx: int | None = None) -> bool:
-        """Return whether the weights enter the mean: at the ends of epochs."""
+        """Return whether to add the weights to the mean: at epoch ends."""
         return epoch_idx is not None and epoch_idx + 1 >= self.start_epoch
 
     def on_validation_epoch_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
@@ -233,10 +233,10 @@ class EpochMean(WeightAveraging):
             super().on_train_epoch_end(trainer, pl_module)
 
     def state_dict(self) -> dict[str, Any]:
-        """Add the epoch of the last update, which a continued run must not count twice."""
+        """Add the epoch of the last update, which a resumed run must not count twice."""
         return super().state_dict() | {"latest_update_epoch": self._latest_update_epoch}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Read it back."""
+        """Restore the epoch of the last update."""
         super().load_state_dict(state_dict)
         self._latest_update_epoch = state_dict["latest_update_epoch"]

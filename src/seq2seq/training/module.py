@@ -37,8 +37,8 @@ class TranslationModule(pl.LightningModule):
     Logs ``train/loss``, ``train/perplexity``, ``train/accuracy``, ``train/grad_norm`` and
     ``train/tokens_per_second`` every `log_every_n_steps` optimizer steps, and after each validation
     ``val/loss`` (unsmoothed, in nats a token), ``val/perplexity``, ``val/accuracy``, ``val/bleu`` and the other
-    quick scores of greedy translations, and measures of the attention, ``attention/…`` and, where there are
-    gold alignments, ``alignment/…``. Scores need a `TranslationDataModule`, whose tokenizers and references
+    quick scores of greedy translations, and measures of the attention, ``val_attention/…`` and, where
+    there are gold alignments, ``val_alignment/…``. Scores need a `TranslationDataModule`, whose tokenizers and references
     they are computed with.
 
     Args:
@@ -240,7 +240,10 @@ class TranslationModule(pl.LightningModule):
             settings = {"interval": "epoch", "frequency": frequency, "monitor": "val/loss"}
         else:
             settings = {"interval": "step"}
-        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": scheduler, **settings}}
+        return {
+            "optimizer": optimizer,
+            "lr_scheduler": {"scheduler": scheduler, "name": "train/lr", **settings},
+        }
 
     def total_steps(self) -> int:
         """Return the optimizer steps of the whole training.
@@ -348,8 +351,11 @@ class TranslationModule(pl.LightningModule):
             scores |= bleu_by_languages(texts, references, [pair.languages for pair in pairs])
             values |= {f"{prefix}/{name}": score for name, score in scores.items()}
         if health.num_tokens:
-            values |= {f"attention/{name}": value for name, value in health.metrics().items()}
+            values |= {f"{prefix}_attention/{name}": value for name, value in health.metrics().items()}
         if aligned.num_sure:
-            values |= {f"alignment/{name}": value for name, value in aligned.metrics().items()}
-            values["alignment/least_aer"] = least.error_rate
+            values |= {f"{prefix}_alignment/{name}": value for name, value in aligned.metrics().items()}
+            values[f"{prefix}_alignment/least_aer"] = least.error_rate
+        values["step"] = float(
+            self.trainer.global_step
+        )  # else Lightning adds `epoch`, the first plot of TensorBoard
         self.log_dict(values)

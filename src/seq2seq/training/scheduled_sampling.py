@@ -21,7 +21,7 @@ class ScheduledSampling:
     """The cross-entropy above as `objective` of a `TranslationModule`.
 
     Args:
-        probability: Greatest probability that a token is the decoder's own.
+        probability: Maximum probability that a token is the decoder's own.
         ramp_steps: Optimizer steps until then; 0: from the beginning.
     """
 

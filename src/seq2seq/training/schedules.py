@@ -1,4 +1,4 @@
-"""Learning-rate schedules by optimizer steps, and the average of the weights of all steps."""
+"""Learning-rate schedules, and the exponential moving average of the weights."""
 
 import math
 from collections.abc import Callable
@@ -12,15 +12,15 @@ from torch.optim.swa_utils import get_ema_multi_avg_fn
 def warmup_cosine(
     optimizer: Optimizer, total_steps: int, warmup_steps: int = 100, final_fraction: float = 0.01
 ) -> LambdaLR:
-    """Grow linearly, then follow a cosine down to a fraction of the greatest rate.
+    """Return a schedule with linear warmup and cosine decay to a fraction of the maximum rate.
 
     Loshchilov and Hutter, "SGDR: stochastic gradient descent with warm restarts", 2017, one period.
 
     Args:
-        optimizer: Its `lr` is the greatest rate.
-        total_steps: Optimizer steps of the whole training.
-        warmup_steps: Steps of linear growth.
-        final_fraction: Share of the greatest rate at the last step.
+        optimizer: Its `lr` is the maximum rate.
+        total_steps: Number of optimizer steps of the training.
+        warmup_steps: Number of steps of linear warmup.
+        final_fraction: Rate at the last step, as a share of the maximum.
     """
     decay_steps = max(total_steps - warmup_steps, 1)
 
@@ -34,22 +34,22 @@ def warmup_cosine(
 
 
 def warmup_constant(optimizer: Optimizer, warmup_steps: int = 0) -> LambdaLR:
-    """Grow linearly, then stay at the greatest rate.
+    """Return a schedule with linear warmup to a constant rate.
 
     Args:
-        optimizer: Its `lr` is the greatest rate.
-        warmup_steps: Steps of linear growth.
+        optimizer: Its `lr` is the maximum rate.
+        warmup_steps: Number of steps of linear warmup.
     """
     return LambdaLR(optimizer, lambda step: min((step + 1) / max(warmup_steps, 1), 1.0))
 
 
 def warmup_ema(decay: float = 0.999) -> Callable[[Any, Any, Any], None]:
-    """Return the rule of an exponential moving average whose first weights are soon forgotten.
+    """Return the update rule of an exponential moving average with a smaller decay at the start.
 
         average = d average + (1 - d) weights,  d = min(decay, (1 + n) / (10 + n)) at the n-th step
 
     Args:
-        decay: Share of the average that is kept at each step, in the long run.
+        decay: Maximum share of the average that is kept at each step.
 
     Returns:
         A `multi_avg_fn` of `torch.optim.swa_utils.AveragedModel`.

@@ -1,4 +1,4 @@
-"""Attention heatmaps by matplotlib: rows are target tokens, columns source tokens, dark is much weight."""
+"""Attention heatmaps by matplotlib: rows are target tokens, columns source tokens, dark cells large weights."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,11 +11,11 @@ from matplotlib.figure import Figure
 
 FORMATS = ".png", ".pdf", ".svg"
 CELL = 0.22
-"""Inches of a cell at least, so that labels of 7 points fit."""
+"""Minimum size of a cell in inches, so that labels of 7 points fit."""
 
 
 def short(token: str, most: int = 18) -> str:
-    """Return a token that fits its place, dollars of matplotlib's formulas escaped."""
+    """Shorten a token, and escape the dollar sign, which begins formulas in matplotlib."""
     return (token if len(token) <= most else f"{token[: most - 1]}…").replace("$", r"\$")
 
 
@@ -31,18 +31,18 @@ def draw(
     """Draw one matrix of weights into axes.
 
     Args:
-        axes: Of matplotlib; what they hold is removed.
-        weights: In 0..1 (target, source).
+        axes: Axes of matplotlib; they are cleared first.
+        weights: Weights in 0..1 (target, source).
         source_tokens: Labels of the columns.
         target_tokens: Labels of the rows.
-        title: A line at the top.
-        links: Gold links (source place, target place), drawn as open circles.
+        title: Title above the matrix.
+        links: Gold links (source index, target index), drawn as circles.
 
     Returns:
         The image, for a colour bar.
 
     Raises:
-        ValueError: Weights and labels disagree in number, there are none, or a weight is outside 0..1.
+        ValueError: The shape does not fit the labels or is empty, or a weight is outside 0..1.
     """
     matrix = np.asarray(weights, dtype=np.float64)
     if matrix.shape != (len(target_tokens), len(source_tokens)) or not matrix.size:
@@ -67,10 +67,10 @@ def draw(
 
 
 class AttentionFigure:
-    """One matplotlib figure that draws heatmap after heatmap, which is faster than a new one each time.
+    """A matplotlib figure that is reused for many heatmaps, which is faster than a new figure each time.
 
     Args:
-        dpi: Pixels of an inch.
+        dpi: Pixels per inch.
     """
 
     def __init__(self, dpi: int = 100) -> None:
@@ -85,7 +85,7 @@ class AttentionFigure:
         target_tokens: Sequence[str],
         **options: Any,
     ) -> Figure:
-        """Draw weights, see `draw`, and return the figure, which the next call draws over."""
+        """Draw weights as `draw` does, and return the figure; the next call reuses it."""
         width = max(1.2 + CELL * len(source_tokens), 3.5)  # 350 pixels: a card of TensorBoard's
         height = 1.4 + CELL * len(target_tokens)
         self.figure.set_size_inches(min(width, 40), min(height, 40))
@@ -104,12 +104,12 @@ def save_heatmap(
     *,
     dpi: int = 150,
 ) -> None:
-    """Write heatmaps above each other into a file, whose ending decides the format.
+    """Write heatmaps, one above the other, to a file; the suffix chooses the format.
 
     Args:
         path: Ends in .png, .pdf or .svg.
         panels: Title, weights, source tokens and target tokens of each.
-        dpi: Pixels of an inch, of a PNG.
+        dpi: Pixels per inch of a PNG.
 
     Raises:
         ValueError: Another ending, or weights that do not fit, see `draw`.

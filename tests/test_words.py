@@ -1,0 +1,58 @@
+"""Words that the table of docs/contributing/words.md replaces occur nowhere in what users read."""
+
+import re
+import tokenize
+
+from tests.conftest import ROOT
+
+PAGE = ROOT / "docs/contributing/words.md"
+TABLE = PAGE.read_text(encoding="utf-8").split("| --- | --- |")[1]
+WORDS = [re.sub("^an? ", "", row) for row in re.findall(r"^\| (.+?) \|", TABLE, re.MULTILINE)]
+PATTERN = re.compile(rf"\b(?:{'|'.join(WORDS)})s?\b", re.IGNORECASE)
+LATER = (
+    "attention",
+    "cli/compare.py",
+    "data",
+    "decoding",
+    "models",
+    "training/losses.py",
+    "training/module.py",
+    "training/attention_logger.py",
+)
+"""Of src/seq2seq: not rewritten yet."""
+
+
+def texts(path):
+    """Yield (line, text) of what is written for people: comments and strings of code, all lines of others."""
+    if path.suffix == ".py":
+        with path.open("rb") as file:
+            for token in tokenize.tokenize(file.readline):
+                if token.type in (tokenize.COMMENT, tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", -1)):
+                    yield token.start[0], token.string
+    else:
+        yield from enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
+
+
+def test_words_that_we_do_not_use_are_not_used():
+    files = [
+        ROOT / "README.md",
+        ROOT / "CONTRIBUTING.md",
+        ROOT / "mkdocs.yml",
+        ROOT / "Makefile",
+        ROOT / "train.py",
+    ]
+    files += [
+        *(ROOT / "docs").rglob("*.md"),
+        *(ROOT / "conf").rglob("*.yaml"),
+        *(ROOT / "scripts").glob("*.py"),
+    ]
+    files += (ROOT / "src/seq2seq").rglob("*.py")
+    later = tuple(str(ROOT / "src/seq2seq" / name) for name in LATER)
+    found = [
+        f"{path.relative_to(ROOT)}:{number}: {used[0]}"
+        for path in files
+        if path != PAGE and not str(path).startswith(later)
+        for number, text in texts(path)
+        if (used := PATTERN.search(text))
+    ]
+    assert not found, "\n".join(found)
