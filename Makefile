@@ -61,6 +61,14 @@ calibration: $(STAMP) ## how often seq2seq compare finds a difference where ther
 clusters: $(STAMP) ## sweeps by the launchers joblib and submitit (its local executor)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/program/test_launchers.py -m long $(ARGS)
 
+.PHONY: coverage
+coverage: $(STAMP) ## share of the lines of src that the fast tests run (ARGS likewise)
+	$(SUITE) -m "not long" --cov --cov-report=term:skip-covered $(ARGS)
+
+.PHONY: mutants
+mutants: $(STAMP) ## break 60 places of the numerics, one at a time, and see that a test fails
+	$(BIN)/python -m tests.mutants $(ARGS)
+
 .PHONY: browser
 browser: $(STAMP) ## drive the Attention tab in chromium
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable $(TAB) --editable '.[browser]'

@@ -16,8 +16,8 @@ ROOT = Path(__file__).parents[1]
 
 TINY = (
     "debug=fast",
-    "data.max_examples=64",
-    "data.batch_size=16",
+    "data.max_examples=32",
+    "data.batch_size=8",
     "decoding.beam_size=2",
     "callbacks.attention.heatmaps=1",
     "callbacks.attention.sentences=2",
@@ -79,15 +79,27 @@ class Program:
         return self.output.read_text(errors="replace")
 
 
+def import_what_programs_import():
+    """Load the libraries of a training into this process, which its forks then have."""
+    import torch.utils.tensorboard  # noqa: F401
+    from hydra import compose, initialize_config_dir
+    from hydra.core.global_hydra import GlobalHydra
+
+    import seq2seq.train
+    import seq2seq.training  # noqa: F401
+    from seq2seq.evaluation import scores_of
+    from seq2seq.visualization import heatmap  # noqa: F401
+
+    scores_of(["a"], ["a"], "fr")  # sacreBLEU and sacremoses, whose expressions take a second to compile
+    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+        compose("config")
+    GlobalHydra.instance().clear()
+
+
 @pytest.fixture(scope="session")
 def launch():
     """Start a program of the repository with arguments, in a folder; returns a `Program`."""
-    import lightning.pytorch  # noqa: F401 - for all forks
-    import matplotlib.figure  # noqa: F401
-    import torch.utils.tensorboard  # noqa: F401
-
-    import seq2seq.training  # noqa: F401
-
+    import_what_programs_import()
     folder = Path(tempfile.mkdtemp(prefix="programs "))
     numbers = iter(range(10**9))
 

@@ -4,7 +4,7 @@ import pytest
 import sacrebleu
 from sacremoses import MosesTokenizer
 
-from seq2seq.evaluation.bleu import _tokens, bleu_metric, cased_bleu, sentence_bleu_score
+from seq2seq.evaluation.bleu import bleu_metric, cased_bleu, sentence_bleu_score
 from seq2seq.evaluation.buckets import bucket_table, by_source_length, by_unknown_words
 from seq2seq.evaluation.metrics import METRICS, moses_tokens, scores_of
 from seq2seq.evaluation.score_card import score_card, score_table
@@ -150,7 +150,6 @@ def test_bleu_counts_the_tokens_that_sacrebleu_chooses_for_the_language(code):
 def test_words_that_need_a_missing_package_are_counted_as_characters_and_a_line_says_so(
     language, package, capsys
 ):
-    _tokens.cache_clear()
     scores = {cased_bleu(FOUND, WANTED, language) for _ in range(2)}
     signature = score_card(FOUND, WANTED, language=language).bleu_signature
     if find_spec(package) is not None:

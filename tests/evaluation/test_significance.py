@@ -2,6 +2,8 @@ import random
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sacrebleu.metrics.bleu import BLEU
 
 from seq2seq.evaluation.bleu_statistics import bleu_of, sentence_statistics
@@ -144,6 +146,28 @@ def test_the_same_translations_do_not_differ():
     comparison = compare(same, same, 0.05)
     assert (comparison.difference, comparison.p) == (0.0, 1.0)
     assert comparison.words(0.05) == "not significant (p = 1.000, one seed)"
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(1, 3), st.integers(1, 3), st.integers(2, 12), st.integers(0, 2**16))
+def test_settings_may_change_places(num_first, num_second, num_sentences, seed):
+    generator = np.random.default_rng(seed)
+    totals = generator.integers(4, 30, (num_first + num_second, num_sentences, 4)).astype(float)
+    found = np.floor(totals * generator.random(totals.shape))
+    lengths = np.repeat(totals[..., :1] + 3, 2, axis=-1)
+    statistics = np.concatenate([lengths, found, totals], axis=-1)
+    first, second = statistics[:num_first], statistics[num_first:]
+    one, other = compare(first, second, 0.05), compare(second, first, 0.05)
+    assert one.difference == pytest.approx(-other.difference, abs=1e-9)
+    assert one.p == pytest.approx(other.p, abs=0.05)
+    assert 0 < one.p <= 1
+    assert one.interval[0] <= one.interval[1]
+    assert one.knows_seeds == (min(num_first, num_second) > 1)
+
+
+def test_p_is_never_zero_however_great_the_difference():
+    draws = 1000
+    assert compare(of_scores([20.0]), of_scores([60.0]), 0.05).p == pytest.approx(1 / (draws + 1))
 
 
 def test_significance_stays_possible_however_many_comparisons_share_the_level():

@@ -1,29 +1,14 @@
-"""The commands on a trained run, and every choice of the configuration, as users type them."""
+"""The commands on a trained run, as users type them."""
 
-import gzip
 import json
 import re
 import shutil
 
 import pytest
 
-from tests.conftest import ROOT, TINY
+from tests.conftest import TINY
 
 SENTENCES = "I see it.\n\nThe cat doesn't like the red cars.\n"
-CHOICES = {
-    group: sorted(path.stem for path in (ROOT / "conf" / group).glob("*.yaml"))
-    for group in (
-        "attention",
-        "averaging",
-        "decoder",
-        "encoder",
-        "model",
-        "objective",
-        "optimizer",
-        "scheduler",
-        "tokenizer",
-    )
-}
 
 
 @pytest.fixture
@@ -31,98 +16,6 @@ def sentences(tmp_path):
     path = tmp_path / "sentences.txt"
     path.write_text(SENTENCES)
     return path
-
-
-@pytest.mark.parametrize(
-    ("group", "choice"),
-    [(group, choice) for group, choices in CHOICES.items() for choice in choices if choice != "huggingface"],
-)
-def test_every_choice_of_a_group_trains(group, choice, tmp_path, program):
-    more = {
-        "bpe": ["data.tokenizer.vocab_size=400"],
-        "unigram": ["data.tokenizer.vocab_size=400"],
-        "multihead": ["model.decoder.attention.heads=2"],
-    }.get(choice, [])
-    if group == "averaging" and choice == "ema":
-        more = ["ema_decay=0.9"]
-    tiny = [each for each in TINY if not (group == "scheduler" and each.startswith("scheduler."))]
-    done = program(*tiny, f"{group}={choice}", *more, cwd=tmp_path)
-    assert done.status == 0, done.text
-    scores = json.loads((tmp_path / "runs/baseline/debug_fast/metrics.json").read_text())
-    assert 0 <= scores["test"]["greedy"]["bleu"] <= 100
-
-
-@pytest.mark.parametrize("task", ["dates", "reverse", "numbers"])
-def test_tasks_train(task, tmp_path, program):
-    program(
-        *TINY, f"experiment={task}", "data.train_pairs=80", "data.validation_pairs=10", "data.test_pairs=10",
-        cwd=tmp_path, check=0,
-    )  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    "experiment",
-    [
-        "multi30k_en_de",
-        "multi30k_de_en",
-        "multi30k_en_fr",
-        "multi30k_multi",
-        "speedrun",
-        "multi30k_en_de recipe=multi30k_transformer",
-    ],
-)
-def test_experiments_on_multi30k_train(experiment, real_data, tmp_path, program):
-    tiny = [each for each in TINY if not each.startswith("callbacks")]
-    program(
-        *tiny, *f"experiment={experiment}".split(), f"data.root={real_data / 'multi30k'}", "data.tokenizer.vocab_size=300",
-        "callbacks.attention=null", cwd=tmp_path, timeout=300, check=0,
-    )  # fmt: skip
-
-
-@pytest.mark.parametrize("choice", [["data=tatoeba"], ["experiment=textbook"]])
-def test_tatoeba_trains(choice, real_data, tmp_path, program):
-    vocabulary = [] if "textbook" in choice[0] else ["data.tokenizer.vocab_size=300"]
-    tiny = [each for each in TINY if not each.startswith("scheduler") or "textbook" not in choice[0]]
-    program(
-        *tiny, *choice, *vocabulary, f"data.file={real_data / 'tatoeba/fra.txt'}",
-        cwd=tmp_path, timeout=300, check=0,
-    )  # fmt: skip
-
-
-def test_a_dataset_of_hugging_face_trains_from_a_local_folder(tmp_path, program):
-    pytest.importorskip("datasets")
-    for split, number in (("train", 60), ("validation", 8), ("test", 8)):
-        pairs = ({"translation": {"en": f"the {n} cat", "de": f"die {n} Katze"}} for n in range(number))
-        (tmp_path / f"{split}.jsonl").write_text("".join(f"{json.dumps(pair)}\n" for pair in pairs))
-    program(
-        *TINY, "data=hf", f"data.dataset={tmp_path}", "data.source_language=en", "data.target_language=de",
-        "tokenizer=whitespace", "callbacks.attention=null",
-        cwd=tmp_path, HF_HUB_OFFLINE="1", HF_HOME=str(tmp_path / "home"), check=0,
-    )  # fmt: skip
-
-
-@pytest.mark.parametrize("form", ["parallel", "tsv", "large"])
-def test_own_text_trains_whatever_the_ends_of_its_lines(tmp_path, program, form):
-    pairs = [(f"the {n} cat", f"die {n} Katze") for n in range(60)] + [("", "leer")]
-    sides = [
-        b"\xef\xbb\xbf" + "".join(f"{line}\r\n" for line in side).encode()
-        for side in zip(*pairs, strict=True)
-    ]
-    (tmp_path / "a.en").write_bytes(sides[0])
-    (tmp_path / "a.de.gz").write_bytes(gzip.compress(sides[1]))
-    (tmp_path / "a.tsv").write_text("".join(f"{source}\t{target}\tthird\n" for source, target in pairs))
-    files = ["data.train.source=a.en", "data.train.target=a.de.gz"]
-    held = ["data.validation.source=a.en", "data.validation.target=a.de.gz"]
-    keys = {"tsv": ["data.file=a.tsv", "data.validation_pairs=8", "data.test_pairs=8"], "large": [*files, *held],
-            "parallel": [*files, "data.validation.fraction=0.2"]}[form]  # fmt: skip
-    done = program(
-        *TINY, f"data={form}", *keys, "data.source_language=en", "data.target_language=de",
-        "tokenizer=words", "callbacks.attention=null", "name=own", cwd=tmp_path, check=0,
-    )  # fmt: skip
-    assert re.search(r"train +\d+ +1 blank", done.text), done.text
-    words = json.loads((tmp_path / "runs/baseline/own/tokenizers/source.json").read_text())["tokens"]
-    assert set(words) <= {"<unk>", "<pad>", "<bos>", "<eos>", "the", "cat", "die", "katze", "leer",
-                          *map(str, range(60))}  # fmt: skip
 
 
 def test_a_model_translates_a_line_for_a_line(tiny_run, sentences, tmp_path, program):

@@ -34,38 +34,32 @@ def finished(here, name="debug_fast", experiment="baseline"):
 @pytest.mark.parametrize(
     "overrides",
     [
-        ["optimizer=adamw", "+optimizer.betas=[0.9,0.98]"],
-        ["optimizer=sgd"],
-        ["scheduler._target_=mine.halving", "~scheduler.warmup_steps", "~scheduler.final_fraction"],
-        ["scheduler=plateau"],
-        ["+callbacks.mine._target_=mine.Shout", "+callbacks.mine.word=HEARD"],
-        ["logger.mine._target_=lightning.pytorch.loggers.CSVLogger", "+logger.mine.save_dir=logs"],
-        ["logger=csv"],
-        ["logger=[tensorboard,csv]"],
+        [
+            "scheduler._target_=mine.halving", "~scheduler.warmup_steps", "~scheduler.final_fraction",
+            "optimizer=adamw", "+optimizer.betas=[0.9,0.98]",
+        ],
+        [
+            "+callbacks.mine._target_=mine.Shout", "+callbacks.mine.word=HEARD", "logger=[tensorboard,csv]",
+            "+logger.mine._target_=lightning.pytorch.loggers.CSVLogger", "+logger.mine.save_dir=logs",
+        ],
         ["data._target_=mine.Letters"],
         ["data.tokenizer._target_=mine.Halves", "~data.tokenizer.rules"],
-        ["+trainer.limit_train_batches=2"],
-        ["trainer.accelerator=cpu"],
-        ["model=lstm"],
-        ["callbacks=early_stopping"],
-        ["averaging=epoch_mean"],
-        ["averaging=none"],
-        ["module.rdrop_alpha=1", "module.word_dropout=0.1", "module.label_smoothing=0.1"],
-        ["module.guided_alignment_weight=0.3"],
-        ["trainer.accumulate_grad_batches=2"],
-        ["trainer.precision=bf16-mixed"],
+        [
+            "module.rdrop_alpha=1", "module.word_dropout=0.1", "module.label_smoothing=0.1",
+            "+trainer.limit_train_batches=2", "trainer.accelerator=cpu", "trainer.accumulate_grad_batches=2",
+        ],
+        ["module.guided_alignment_weight=0.3", "trainer.precision=bf16-mixed"],
     ],
     ids=lambda overrides: overrides[0],
 )  # fmt: skip
 def test_a_choice_of_the_users_trains(here, program, overrides):
-    if overrides[0].startswith("logger.mine"):
-        overrides = [f"+{overrides[0]}", overrides[1]]
     scheduler = [] if any("scheduler" in each for each in overrides) else ["scheduler.warmup_steps=2"]
     tiny = [each for each in TINY if not each.startswith("scheduler")]
     done = program(*tiny, *scheduler, *overrides, cwd=here, check=0)
     assert finished(here)["val"]["greedy"]["num_sentences"] > 0
     if "mine.Shout" in str(overrides):
         assert "HEARD" in done.text
+        assert list((here / "logs").rglob("metrics.csv"))
 
 
 OWN = {
@@ -104,12 +98,6 @@ def test_a_part_of_the_users_trains_is_seen_searches_and_is_exported(here, progr
         str(run), "--trust-custom-code", "-o", "graphs", script="scripts/export_onnx.py", cwd=here, check=0
     )
     assert len(list((here / "graphs").glob("*.onnx"))) == 2
-
-
-def test_a_transformer_encoder_trains_in_place_of_a_recurrent_one(here, program):
-    program(*TINY, "encoder=transformer", "model.encoder.num_layers=1", cwd=here, check=0)
-    config = json.loads((here / "runs/baseline/debug_fast/model/config.json").read_text())
-    assert config["model"]["encoder"]["_target_"].endswith("TransformerEncoder")
 
 
 def test_fast_dev_run_leaves_no_run(here, program):
@@ -157,28 +145,16 @@ def test_help_shows_groups_keys_and_examples(here, program):
         assert expected in done.text
 
 
-def test_a_sweep_runs_each_job_in_the_folder_of_the_run_alone(here, program):
-    tiny = [each for each in TINY if each != "debug=fast"] + [
-        "trainer.max_epochs=1",
-        "model.encoder.hidden_size=8",
-    ]
-    line = [*tiny, "model.decoder.hidden_size=16", "seed=1,2"]
-    done = program("-m", *line, cwd=here, check=0, timeout=300)
-    assert len(list((here / "runs/baseline").glob("*/metrics.json"))) == 2
-    again = program(*line[:-1], "seed=2", cwd=here, check=0)
-    assert "is finished" in again.text
-    assert "done" in done.text
-
-
-def test_a_failed_job_does_not_end_the_others(here, program):
-    tiny = [each for each in TINY if each != "debug=fast"] + [
-        "trainer.max_epochs=1",
-        "model.decoder.hidden_size=16",
-    ]
-    done = program("-m", *tiny, "data.batch_size=16", "data.max_length=1,30", cwd=here, timeout=300)
+def test_a_sweep_runs_each_job_in_the_folder_of_the_run_alone_whatever_becomes_of_the_others(here, program):
+    tiny = [each for each in TINY if each != "debug=fast"] + ["trainer.max_epochs=1"]
+    line = [*tiny, "model.encoder.hidden_size=8", "model.decoder.hidden_size=16", "data.max_length=1,30"]
+    done = program("-m", *line, cwd=here, timeout=300)
     assert done.status not in (0, None)
-    assert len(list((here / "runs/baseline").glob("*/metrics.json"))) == 1
     assert "no training pair is left" in done.text
+    assert "done" in done.text
+    assert len(list((here / "runs/baseline").glob("*/metrics.json"))) == 1
+    again = program(*line[:-1], "data.max_length=30", cwd=here, check=0)
+    assert "is finished" in again.text
 
 
 def test_joblib_launches_a_sweep(here, program):

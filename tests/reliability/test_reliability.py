@@ -16,7 +16,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from tests.conftest import TINY
 
 RUN = (
-    "data.max_examples=160", "data.batch_size=16", "trainer.max_epochs=3", "model.embedding_size=16",
+    "data.max_examples=80", "data.batch_size=8", "trainer.max_epochs=3", "model.embedding_size=16",
     "model.encoder.hidden_size=16", "model.decoder.hidden_size=32", "model.decoder.readout_size=16",
     "decoding.beam_size=1", "scheduler.warmup_steps=5", "callbacks.periodic.every_n_train_steps=4",
     "trainer.log_every_n_steps=3", "callbacks.attention.every_n_steps=7", "callbacks.attention.heatmaps=1",
@@ -138,7 +138,7 @@ def test_a_killed_run_on_a_corpus_on_disk_continues_to_the_same_result(program, 
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "kill.py").write_text(KILL)
         for side, text in (("en", "the key {} is small"), ("fr", "la clef {} est petite")):
-            lines = [" ".join([text.format(number % 7)] * (number % 3 + 1)) + "\n" for number in range(160)]
+            lines = [" ".join([text.format(number % 7)] * (number % 3 + 1)) + "\n" for number in range(80)]
             (tmp_path / folder / f"text.{side}").write_text("".join(lines))
     run = [*RUN, "data=large", "data.source_language=en", "data.target_language=fr", "name=run",
            *(f"data.{split}.{side}=text.{end}" for split in ("train", "validation")

@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import math
 import re
 import subprocess
 import sys
@@ -12,7 +11,7 @@ import pytest
 
 from seq2seq.data.text import SentencePair
 from seq2seq.data.vocabulary import END_ID
-from seq2seq.decoding.search import _Search, search_from_options
+from seq2seq.decoding.search import search_from_options
 from seq2seq.errors import InputError
 from seq2seq.export.model_folder import SavedModel, load_model_folder, save_model_folder
 from seq2seq.export.translating_page import export_page
@@ -27,6 +26,7 @@ from tests.tensorboard_attention.translating import (
     matrix_of,
     rounded,
     steps_of,
+    tree_of,
 )
 
 COMPUTED = (
@@ -170,19 +170,10 @@ return levels.slice(1).map((nodes, step) => nodes.map(({ token, score, parent, f
 """
 
 
-def test_the_tree_is_what_the_beam_has_seen(model_of, pairs, monkeypatch):
+def test_the_tree_is_what_the_beam_has_seen(model_of, pairs):
     folder, sentence = model_of(**VARIANTS["from_zeros"]), pairs[5].source
     page = export_page(folder, "")
-    steps, plain = [], _Search._continuations
-
-    def recorded(search, *given):
-        scores, parents, tokens = plain(search, *given)
-        before = search._tokens[0]
-        chosen = zip(*(part[0].tolist() for part in (scores, parents, tokens)), strict=True)
-        steps.append([(t, s, int(before[p])) for s, p, t in chosen if s > -math.inf])
-        return scores, parents, tokens
-
-    monkeypatch.setattr(_Search, "_continuations", recorded)
+    steps = tree_of(rounded(folder, page), sentence, 4, load_model_folder(folder).limits)
     search = search_from_options(beam_size=4, length_penalty="average")
     [best] = rounded(folder, page).translate([sentence], search=search)
     levels = in_node(TREE, model=data_of(page)["model"], sentence=sentence)
@@ -219,10 +210,17 @@ def test_what_the_page_does_not_compute_is_refused_by_name(variant, model_of):
         export_page(folder, "")
 
 
-def assert_tokens_alike(codec, texts):
-    from seq2seq.export.translating_page import _described
+def codecs_in_a_page(codecs, folder):
+    """What a page holds of the tokenizers of a model."""
+    source, target = codecs
+    model = small_model(source_vocab_size=source.vocab_size, target_vocab_size=target.vocab_size).float()
+    save_model_folder(folder / "model", SavedModel(model, source, target, LengthLimits()))
+    held = data_of(export_page(folder / "model", ""))["model"]
+    return held["source"], held["target"]
 
-    found = in_node(TOKENISE, codec=_described(codec), texts=texts)
+
+def assert_tokens_alike(codec, held, texts):
+    found = in_node(TOKENISE, codec=held, texts=texts)
     for text, (ids, unknown, written) in zip(texts, found, strict=True):
         assert ids == codec.encode(text), text
         assert unknown == codec.unknown(text), text
@@ -234,7 +232,7 @@ def assert_tokens_alike(codec, texts):
     [("word", False), ("word", True), ("basic_english", True), ("character", False),
      ("whitespace", False), ("unigram", False), ("unigram", True), ("bpe", False)],
 )  # fmt: skip
-def test_text_becomes_the_same_tokens_and_text_again(name, lowercase, pairs):
+def test_text_becomes_the_same_tokens_and_text_again(name, lowercase, pairs, tmp_path):
     size = {"vocab_size": 420} if name in ("unigram", "bpe") else {}
     languages = ("en", "en" if name == "basic_english" else "fr")
     written = [*pairs, *(SentencePair(text, text) for text in HARD[2:8])]
@@ -246,24 +244,24 @@ def test_text_becomes_the_same_tokens_and_text_again(name, lowercase, pairs):
         truecase=lowercase,
         **size,
     )
-    for codec, side in zip(codecs, ("source", "target"), strict=True):
-        assert_tokens_alike(codec, [*HARD, *(getattr(pair, side) for pair in pairs[:20])])
+    held = codecs_in_a_page(codecs, tmp_path)
+    for codec, of_page, side in zip(codecs, held, ("source", "target"), strict=True):
+        assert_tokens_alike(codec, of_page, [*HARD, *(getattr(pair, side) for pair in pairs[:20])])
 
 
-def test_bytes_that_are_no_text_are_written_alike(pairs):
-    codec = tokenizers_of(pairs, tokenizer="unigram", vocab_size=420)[1]
+def test_bytes_that_are_no_text_are_written_alike(pairs, tmp_path):
+    codecs = tokenizers_of(pairs, tokenizer="unigram", vocab_size=420)
+    codec = codecs[1]
     generator = np.random.default_rng(1)
     rows = [generator.integers(0, 300, 12).tolist() for _ in range(60)]
     rows += [codec.encode("▁▁a") + codec.encode("€🙂")[:3], *([each] for each in range(300))]
-    from seq2seq.export.translating_page import _described
-
     body = "const codec = new Codec(given.codec); return given.rows.map((row) => codec.write(row));"
-    found = in_node(body, codec=_described(codec), rows=rows)
+    found = in_node(body, codec=codecs_in_a_page(codecs, tmp_path)[1], rows=rows)
     assert found == [codec.decode(row) for row in rows]
 
 
 @pytest.mark.parametrize("name", ["unigram", "bpe", "word"])
-def test_multi30k_becomes_the_same_tokens(name, real_data):
+def test_multi30k_becomes_the_same_tokens(name, real_data, tmp_path):
     lines = {}
     for side in ("de", "en"):
         with gzip.open(real_data / "multi30k" / f"train.{side}.gz", "rt", encoding="utf-8") as file:
@@ -278,8 +276,9 @@ def test_multi30k_becomes_the_same_tokens(name, real_data):
         truecase=True,
         **size,
     )
-    for codec, side in zip(codecs, ("de", "en"), strict=True):
-        assert_tokens_alike(codec, lines[side][-1000:])
+    held = codecs_in_a_page(codecs, tmp_path)
+    for codec, of_page, side in zip(codecs, held, ("de", "en"), strict=True):
+        assert_tokens_alike(codec, of_page, lines[side][-1000:])
 
 
 def test_the_page_is_small_and_asks_nobody(model_of):

@@ -113,3 +113,36 @@ def _advanced(decoder, embedded, context, states):
         new.append((1 - update) * candidate + update * state)
         parts = parts or {"reset": reset, "update": update, "candidate": candidate, "state": new[0]}
     return new, parts
+
+
+@torch.no_grad()
+def tree_of(translator, sentence, size, limits):
+    """Every continuation that a beam search by average log-probability chooses, step by step.
+
+    Returns:
+        For each step token, score and last token before it, the likeliest first.
+    """
+    model, tokenizer = translator._models[0], translator._source_tokenizer
+    ids = torch.tensor([[*tokenizer.encode(sentence), END_ID]])
+    lengths = torch.tensor([ids.shape[1]])
+    greatest = int(limits.greatest(lengths))
+    going, finished, levels = [((), 0.0)], [], []
+    while going:
+        found = []
+        for written, score in going:
+            read = torch.tensor([[BEGIN_ID, *written]])
+            features, _ = model(ids, lengths, torch.ones_like(ids, dtype=torch.bool), read)
+            logs = model.decoder.output(features[0, -1]).log_softmax(-1).tolist()
+            allowed = (t for t in range(len(logs)) if t not in (PADDING_ID, BEGIN_ID))
+            found += [(score + logs[token], written, token) for token in allowed]
+        chosen = sorted(found, reverse=True)[: size - len(finished)]
+        levels.append([(token, score, (BEGIN_ID, *written)[-1]) for score, written, token in chosen])
+        length = len(levels)
+        has_ended = [token == END_ID or length == greatest for *_, token in chosen]
+        finished += [each[0] / length for each, end in zip(chosen, has_ended, strict=True) if end]
+        going = [
+            ((*written, token), score)
+            for (score, written, token), end in zip(chosen, has_ended, strict=True)
+            if not end and score / greatest > max(finished, default=-float("inf"))
+        ]
+    return levels

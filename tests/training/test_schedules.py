@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.optim.swa_utils import AveragedModel
 
-from seq2seq.training import warmup_cosine, warmup_ema
+from seq2seq.training import warmup_constant, warmup_cosine, warmup_ema
 
 
 def test_the_average_of_weights_is_its_formula():
@@ -33,3 +33,13 @@ def test_the_rate_grows_and_follows_a_cosine(step, fraction):
         optimizer.step()
         schedule.step()
     assert math.isclose(optimizer.param_groups[0]["lr"], 2 * fraction, rel_tol=1e-9)
+
+
+def test_the_rate_grows_and_stays():
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=2.0)
+    schedule, rates = warmup_constant(optimizer, warmup_steps=4), []
+    for _ in range(6):
+        rates.append(optimizer.param_groups[0]["lr"])
+        optimizer.step()
+        schedule.step()
+    assert rates == pytest.approx([0.5, 1.0, 1.5, 2.0, 2.0, 2.0])

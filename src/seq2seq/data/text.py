@@ -66,7 +66,6 @@ class Splits:
 
 # --- files -------------------------------------------------------------------------------------------------
 
-
 OPENERS = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open}
 """How to open a compressed file, by its first bytes."""
 

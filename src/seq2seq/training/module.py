@@ -248,11 +248,13 @@ class TranslationModule(pl.LightningModule):
     def total_steps(self) -> int:
         """Return the optimizer steps of the whole training.
 
-        (`trainer.estimated_stepping_batches` would lose the place of the loader in a continued run.)
+        (With a data module `trainer.estimated_stepping_batches` would lose the loader's place in a continued run.)
         """
         trainer = self.trainer
         data = getattr(trainer, "datamodule", None)
-        batches = len(data.train_dataloader()) if data is not None else len(trainer.train_dataloader)
+        if data is None:  # loaders that were given to `Trainer.fit`, which only Lightning has yet
+            return int(trainer.estimated_stepping_batches)
+        batches = len(data.train_dataloader())
         if isinstance(trainer.limit_train_batches, int) and trainer.limit_train_batches > 0:
             batches = min(batches, trainer.limit_train_batches)
         elif isinstance(trainer.limit_train_batches, float):

@@ -1,0 +1,242 @@
+"""Break one place of the numerics at a time and see that a test fails: python -m tests.mutants [WORD …]
+
+Each mutant is a file, a text that stands in it exactly once, and what is put in its place, in a copy of the clone.
+The tests of the mutant's area run first, then all fast tests; with WORDs only mutants whose lines contain one. Exit
+status 1: over `ALLOWED` mutants pass all tests. 2: a text is no longer there, or the tests fail without any mutant.
+"""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+ALLOWED = 2
+WORKERS = 2
+LONGEST = 900
+"""Seconds of a run of tests, after which it counts as failed."""
+
+AREAS = {
+    "attention": ["tests/attention", "tests/oracles/test_attentions.py"],
+    "models": ["tests/models", "tests/oracles/test_models.py", "tests/golden"],
+    "decoding": ["tests/decoding", "tests/oracles/test_search.py", "tests/golden"],
+    "training": ["tests/training", "tests/reliability"],
+    "data": ["tests/data"],
+    "evaluation": ["tests/evaluation"],
+}
+"""Folder of src/seq2seq -> the tests that guard it most closely."""
+
+MUTANTS = {
+    "attention/masking.py": [
+        ("return positions < valid_lengths", "return positions <= valid_lengths"),
+        ("masked_fill(has_key, -torch.inf)", "masked_fill(has_key, -1e4)"),
+        ("precise = scores.to(torch.promote_types(scores.dtype, torch.float32))", "precise = scores"),
+        ("excess = ordered.cumsum(dim=-1) - 1", "excess = ordered.cumsum(dim=-1) - 0.9"),
+    ],
+    "attention/scores.py": [
+        ("(queries / math.sqrt(queries.shape[-1]))", "(queries / queries.shape[-1])"),
+        ("centre = queries.detach()", "centre = 0 * queries.detach()"),
+    ],
+    "attention/attention.py": [
+        ("past.step + 1, weights, past.total + weights", "past.step + 1, weights, weights"),
+        ("coverage = total / projected", "coverage = total * projected"),
+        ("past.step.unsqueeze(-1), length - 1)", "past.step.unsqueeze(-1), length)"),
+        ("(distance.abs() <= self.window)", "(distance.abs() < self.window)"),
+        ("energies + torch.randn_like(energies), past", "energies, past"),
+        ("(past.latest.cumsum(dim=-1) > 0)", "(past.latest > 0)"),
+        ("before = passed.cumsum(dim=-1) - passed", "before = passed.cumsum(dim=-1)"),
+    ],
+    "models/encoders.py": [
+        ("self.project(embedded) * math.sqrt(size)", "self.project(embedded)"),
+        ("states.sum(dim=1) / lengths.unsqueeze(1)", "states.mean(dim=1)"),
+        ("finals.append(state.transpose(0, 1)", "finals.append(state.flip(0).transpose(0, 1)"),
+    ],
+    "models/layers.py": [
+        ("return mask.mul_(2**16 / (2**16 - num_dropped))", "return mask"),
+        ("num_dropped = round(self.p * 2**16)", "num_dropped = round(self.p**2 * 2**16)"),
+        ("torch.sigmoid(forget_gate) * cell +", "torch.sigmoid(forget_gate + 1) * cell +"),
+        ("torch.tanh(self.projection(summary))", "self.projection(summary)"),
+        ("self.dropout(cell.output(new[-1]), mask)", "self.dropout(cell.output(states[0]), mask)"),
+    ],
+    "models/bahdanau.py": [
+        ("query = self.stack.top(states)  # (N, H)", "query = self.stack.top(states[:1])  # (N, H)"),
+    ],
+    "models/conditional.py": [
+        ("query = self.token_cell.output(first)", "query = self.stack.top(state[: len(self.stack)])"),
+    ],
+    "models/fast.py": [
+        ("through -= (through * weights).sum(dim=-1, keepdim=True)", "pass"),
+        ("torch.mul(of_candidate, gates[:, :size], out=of_state[:, 2 * size :])", "of_state[:, 2 * size :] = of_candidate"),
+        ("and not attention.dropout.p", "and True"),
+    ],
+    "models/seq2seq.py": [
+        ("states = states.gather(1, places.unsqueeze(2).expand_as(states))", "pass"),
+        ("std=embedding_size**-0.5", "std=1.0"),
+    ],
+    "decoding/search.py": [
+        ("scores / ((5 + lengths) / 6) ** self.alpha", "scores / ((6 + lengths) / 6) ** self.alpha"),
+        ("torch.stack(logs).logsumexp(dim=0) - math.log(len(logs))", "torch.stack(logs).mean(dim=0)"),
+        ("choices.index_put((present,), step.origins[rows, parents])", "choices.index_put((present,), parents)"),
+        ("attainable = self._penalty.apply(scores, greatest)", "attainable = ranks"),
+        ("num_free = self._size - self._finished.counts[self.sentences]", "num_free = self._size + 0 * self.sentences"),
+        ("(scores < scores[:, :1] - self._prune)", "(scores < scores[:, :1] - 2 * self._prune)"),
+        ("grouped.amax(dim=-1).topk(count)", "grouped.mean(dim=-1).topk(count)"),
+        ("scaled.masked_fill(scaled < least", "scaled.masked_fill(scaled <= least"),
+        ("(number + 1 < greatest[sentences])", "(number < greatest[sentences])"),
+    ],
+    "decoding/interventions.py": [
+        ("return left / total.masked_fill(total == 0, 1)", "return left"),
+    ],
+    "training/losses.py": [
+        ("of_weight -= smoothing / len(weight) * sum_features", "of_weight -= smoothing * sum_features"),
+        ("smoothed.sum() + divergence / 2 * apart", "smoothed.sum() + divergence * apart"),
+        ("cells += [(row, at, 1 / len(linked))", "cells += [(row, at, 1.0)"),
+    ],
+    "training/module.py": [
+        ("loss = objective / num_tokens", "loss = objective / len(batch)"),
+        ("self._sums = self._sums.to(self.device) + sums.stacked()", "self._sums = sums.stacked()"),
+        ("bound = math.inf if gradient_clip_val is None else gradient_clip_val", "bound = math.inf"),
+        ("math.ceil(batches / trainer.accumulate_grad_batches)", "batches"),
+    ],
+    "training/schedules.py": [
+        ("(step + 1) / max(warmup_steps, 1)", "step / max(warmup_steps, 1)"),
+    ],
+    "training/callbacks.py": [
+        ('torch.set_rng_state(self._restored["torch"].cpu())', "pass"),
+        ("epoch_idx + 1 >= self.start_epoch", "epoch_idx >= self.start_epoch"),
+        ("if not trainer.is_last_batch:\n            super()", "if True:\n            super()"),
+    ],
+    "training/checkpoint.py": [
+        ("os.replace(path, previous(path))", "pass"),
+    ],
+    "data/batching.py": [
+        ("np.random.default_rng((seed, epoch))", "np.random.default_rng((seed, 0))"),
+        ('np.searchsorted(padded, size.tokens, "right")', 'np.searchsorted(padded, size.tokens, "left")'),
+        ("self._num_yielded, self._resume = self._resume[1] if", "self._num_yielded, self._resume = 0 if"),
+    ],
+    "evaluation/metrics.py": [
+        ("before + (token != other)", "before + 2 * (token != other)"),
+    ],
+    "evaluation/bleu_statistics.py": [
+        ("0.5 ** np.cumsum(found == 0, axis=-1)", "0.5"),
+    ],
+    "evaluation/alignment.py": [
+        ("(self.num_found_sure + self.num_found_possible) / total", "2 * self.num_found_sure / total"),
+        ("return sums / np.maximum(sizes, 1)", "return sums"),
+    ],
+    "evaluation/significance.py": [
+        ("max(0.0, float(luck.var()) - sum(", "max(0.0, float(luck.var()) - 0 * sum("),
+        ("(1 + int(as_great)) / (num_draws + 1)", "int(as_great) / num_draws"),
+    ],
+    "evaluation/faithfulness.py": [
+        ("np.sqrt((one**2).sum() * (other**2).sum())", "(one**2).sum()"),
+    ],
+}  # fmt: skip
+"""File in src/seq2seq -> texts in it and what is put in their places."""
+
+
+def copy_of_clone(folder: Path) -> Path:
+    """Copy what git knows and does not ignore."""
+    listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    names = subprocess.run(listed, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    for name in filter(None, names.split("\0")):
+        if (ROOT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, folder / name)
+    return folder
+
+
+def tests_pass(folder: Path, tests: list[str]) -> bool:
+    """Run fast tests in a copy up to the first failure, in a fork of this process; a long time is a failure."""
+    sys.stdout.flush()
+    pid = os.fork()
+    if not pid:
+        code = 99
+        try:
+            os.chdir(folder)
+            output = os.open(folder / ".output", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+            os.dup2(output, 1)
+            os.dup2(output, 2)
+            sys.path[:0] = [str(folder), str(folder / "src")]
+            os.environ["PYTHONPATH"] = str(folder / "src")
+            sys.modules.pop("tests", None)
+            signal.alarm(LONGEST)
+            options = ["-W", "ignore::pytest.PytestAssertRewriteWarning", "-p", "no:cacheprovider"]
+            code = pytest.main(["-x", "-q", "-m", "not long", *options, *tests])
+            sys.stdout.flush()
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(code)
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    if code not in (0, 1, -signal.SIGALRM):
+        raise RuntimeError(f"pytest did not run: {(folder / '.output').read_text()[-3000:]}")
+    return code == 0
+
+
+def is_found(folder: Path, name: str, old: str, new: str) -> bool:
+    """Put one mutant into a copy, run the tests, take it out again and say what became of it."""
+    path = folder / "src/seq2seq" / name
+    whole = path.read_text()
+    path.write_text(whole.replace(old, new))
+    found = not tests_pass(folder, AREAS[name.split("/", maxsplit=1)[0]]) or not tests_pass(folder, ["tests"])
+    path.write_text(whole)
+    print(f"{'found    ' if found else 'NOT FOUND'} {name}: {old!r} -> {new!r}", flush=True)
+    return found
+
+
+def main() -> None:
+    """Try every mutant and print what becomes of it."""
+    words, chosen = sys.argv[1:], []
+    for name, places in MUTANTS.items():
+        text = (ROOT / "src/seq2seq" / name).read_text()
+        for old, new in places:
+            if text.count(old) != 1:
+                print(f"error: src/seq2seq/{name} has {text.count(old)} times: {old}", file=sys.stderr)
+                sys.exit(2)
+            if not words or any(word in f"{name} {old}" for word in words):
+                chosen.append((name, old, new))
+    started = time.monotonic()
+    os.environ["OMP_NUM_THREADS"] = "1"
+    for library in (
+        "torch",
+        "lightning.pytorch",
+        "hypothesis",
+        "sacrebleu",
+        "scipy.stats",
+        "matplotlib.figure",
+    ):
+        import_module(library)  # for all forks; nothing of this program
+    with tempfile.TemporaryDirectory(prefix="mutants") as temporary:
+        folders = [copy_of_clone(Path(temporary) / str(number)) for number in range(WORKERS)]
+        areas = {test for name, *_ in chosen for test in AREAS[name.split("/")[0]]}
+        if not tests_pass(folders[0], sorted(areas)):
+            print((folders[0] / ".output").read_text()[-3000:], file=sys.stderr)
+            print("error: these tests fail without any mutant", file=sys.stderr)
+            sys.exit(2)
+        workers = []
+        for number, folder in enumerate(folders):
+            pid = os.fork()
+            if not pid:
+                try:
+                    os._exit(sum(not is_found(folder, *mutant) for mutant in chosen[number::WORKERS]))
+                except BaseException:
+                    traceback.print_exc()
+                    os._exit(len(MUTANTS) * 10)
+            workers.append(pid)
+        missed = sum(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in workers)
+    seconds = time.monotonic() - started
+    print(f"{len(chosen) - missed} of {len(chosen)} mutants found in {seconds:.0f} s")
+    sys.exit(missed > ALLOWED)
+
+
+if __name__ == "__main__":
+    main()

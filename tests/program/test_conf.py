@@ -1,0 +1,155 @@
+"""Every file of conf trains a tiny model, or composes where this machine lacks what it needs."""
+
+import gzip
+import json
+import re
+
+import pytest
+
+from tests.conftest import ROOT, TINY
+from tests.small import built_in_pairs
+
+SUBWORDS = ["data.tokenizer.vocab_size=400", "data.max_examples=64"]
+JOINT = ["data.tokenizer.vocab_size=300", "decoding.max_ratio=1"]
+TINY_TASK = ["data.train_pairs=80", "data.validation_pairs=10", "data.test_pairs=10"]
+TINY_EPOCH = ["trainer.max_epochs=1", "trainer.check_val_every_n_epoch=1"]
+
+TRAINED = [
+    ["attention=additive", "encoder=gru", "decoder=bahdanau", "model=gru", "optimizer=adam",
+     "scheduler=warmup_cosine", "trainer=default", "device=auto", "callbacks=default", "averaging=none",
+     "logger=tensorboard", "paths=default", "tokenizer=words", "recipe=small", "data=grammar", "experiment=baseline"],
+    ["attention=average", "optimizer=sgd", "scheduler=constant", "~scheduler.warmup_steps", "device=cpu"],
+    ["attention=bilinear", "optimizer=adamw", "averaging=ema", "ema_decay=0.9"],
+    ["attention=coverage", "averaging=epoch_mean", "tokenizer=whitespace"],
+    ["attention=dot", "decoder=luong", "tokenizer=bpe", *SUBWORDS],
+    ["attention=gaussian", "decoder=conditional", "tokenizer=unigram", *SUBWORDS],
+    ["attention=local_m", "tokenizer=characters", "decoding.max_ratio=1", "logger=csv"],
+    ["attention=local_p", "scheduler=plateau", "callbacks=early_stopping"],
+    ["attention=monotonic", "logger=none"],
+    ["attention=multihead", "model.decoder.attention.heads=2", "model=lstm"],
+    ["attention=scaled_dot", "encoder=transformer", "model.encoder.heads=2"],
+    ["decoder=context", "encoder=lstm"],
+    ["decoder=plain", "tokenizer=huggingface", "data.tokenizer.file=tokenizer.json"],
+    ["recipe=standard", *JOINT, *TINY_EPOCH],
+    ["recipe=textbook"],
+    ["recipe=multi30k", *JOINT, "trainer.max_epochs=1"],
+    ["objective=minimum_risk"],
+    ["objective=scheduled_sampling"],
+    ["debug=overfit", *TINY_EPOCH],
+    ["debug=profile", "trainer.max_steps=2"],
+    ["data=tasks", "experiment=dates", *TINY_TASK],
+    ["experiment=reverse", *TINY_TASK],
+    ["experiment=numbers", *TINY_TASK],
+]  # fmt: skip
+"""Command lines, each with the files of conf that it chooses; files of several groups share a training."""
+
+REAL = [
+    *([f"experiment={name}", "data=multi30k", *JOINT, "callbacks.attention=null"]
+      for name in ("multi30k_en_de", "multi30k_de_en", "multi30k_en_fr", "speedrun")),
+    ["experiment=multi30k_en_de", "data=multi30k", "recipe=multi30k_transformer", *JOINT, "callbacks.attention=null"],
+    ["experiment=multi30k_multi", "data=multi", *JOINT, "callbacks.attention=null"],
+    ["data=tatoeba", *JOINT],
+    ["experiment=textbook"],
+]  # fmt: skip
+"""The same on real corpora."""
+
+COMPOSED = ["device=gpu", "device=mps", "device=ddp", "logger=mlflow", "logger=wandb"]
+"""What needs hardware or packages that are not here."""
+
+ELSEWHERE = {
+    "debug=fast", "hydra/help=seq2seq",  # in every command line here
+    "data=hf", "data=parallel", "data=tsv", "data=large",  # below
+}  # fmt: skip
+
+
+def tiny(line):
+    """`TINY`, less what the choices of a line do away with."""
+    debug = any(each.startswith("debug=") for each in line)
+    lacks = [*(["scheduler"] if "scheduler=" in str(line) or "textbook" in str(line) else []),
+             *(["debug"] if debug else []), *(["callbacks."] if "callbacks.attention=null" in line else [])]  # fmt: skip
+    return [each for each in TINY if not each.startswith(tuple(lacks))]
+
+
+def test_every_file_of_conf_is_in_a_command_line_of_this_module():
+    lines = [word for line in (*TRAINED, *REAL) for word in line]
+    for path in (ROOT / "conf").rglob("*/*.yaml"):
+        choice = f"{path.parent.relative_to(ROOT / 'conf').as_posix()}={path.stem}"
+        assert choice in {*lines, *COMPOSED, *ELSEWHERE}, f"no test here chooses {choice}"
+
+
+def scores_of_the_run(folder):
+    (found,) = (folder / "runs").rglob("metrics.json")
+    return json.loads(found.read_text())
+
+
+@pytest.mark.parametrize("line", TRAINED, ids=lambda line: line[0])
+def test_every_choice_trains(line, tmp_path, program):
+    if "tokenizer=huggingface" in line:
+        tokenizers = pytest.importorskip("tokenizers")
+        texts = [text for pair in built_in_pairs(64) for text in (pair.source, pair.target)]
+        bpe = tokenizers.Tokenizer(tokenizers.models.BPE(unk_token="<unk>"))
+        bpe.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+        trainer = tokenizers.trainers.BpeTrainer(
+            special_tokens=["<unk>"], vocab_size=300, show_progress=False
+        )
+        bpe.train_from_iterator(texts, trainer)
+        bpe.save(str(tmp_path / "tokenizer.json"))
+    program(*tiny(line), *line, cwd=tmp_path, check=0)
+    metrics = scores_of_the_run(tmp_path)
+    assert metrics["finished"]
+    assert 0 <= metrics["test"]["greedy"]["bleu"] <= 100
+    assert metrics["test"]["beam"]["num_sentences"] > 0
+
+
+@pytest.mark.parametrize("line", REAL, ids=lambda line: " ".join(line[:3:2]))
+def test_every_choice_of_a_real_corpus_trains(line, real_data, tmp_path, program):
+    where = "data.file=" + str(real_data / "tatoeba/fra.txt")
+    if "data=multi" in str(line):
+        where = f"data.root={real_data / 'multi30k'}"
+    program(*tiny(line), *line, where, cwd=tmp_path, timeout=300, check=0)
+    assert scores_of_the_run(tmp_path)["finished"]
+
+
+@pytest.mark.parametrize("choice", COMPOSED)
+def test_what_is_not_here_composes(choice, tmp_path, program):
+    done = program("--cfg", "job", "--resolve", choice, cwd=tmp_path, check=0)
+    expected = {"gpu": "accelerator: gpu", "mps": "accelerator: mps", "ddp": "strategy: ddp",
+                "mlflow": "MLFlowLogger", "wandb": "WandbLogger"}  # fmt: skip
+    assert expected[choice.partition("=")[2]] in done.text
+
+
+def test_a_dataset_of_hugging_face_trains_from_a_local_folder(tmp_path, program):
+    pytest.importorskip("datasets")
+    for split, number in (("train", 60), ("validation", 8), ("test", 8)):
+        pairs = ({"translation": {"en": f"the {n} cat", "de": f"die {n} Katze"}} for n in range(number))
+        (tmp_path / f"{split}.jsonl").write_text("".join(f"{json.dumps(pair)}\n" for pair in pairs))
+    program(
+        *TINY, "data=hf", f"data.dataset={tmp_path}", "data.source_language=en", "data.target_language=de",
+        "tokenizer=whitespace", "callbacks.attention=null",
+        cwd=tmp_path, HF_HUB_OFFLINE="1", HF_HOME=str(tmp_path / "home"), check=0,
+    )  # fmt: skip
+    assert scores_of_the_run(tmp_path)["test"]["greedy"]["num_sentences"] == 8
+
+
+@pytest.mark.parametrize("form", ["parallel", "tsv", "large"])
+def test_own_text_trains_whatever_the_ends_of_its_lines(tmp_path, program, form):
+    pairs = [(f"the {n} cat", f"die {n} Katze") for n in range(60)] + [("", "leer")]
+    sides = [
+        b"\xef\xbb\xbf" + "".join(f"{line}\r\n" for line in side).encode()
+        for side in zip(*pairs, strict=True)
+    ]
+    (tmp_path / "a.en").write_bytes(sides[0])
+    (tmp_path / "a.de.gz").write_bytes(gzip.compress(sides[1]))
+    (tmp_path / "a.tsv").write_text("".join(f"{source}\t{target}\tthird\n" for source, target in pairs))
+    files = ["data.train.source=a.en", "data.train.target=a.de.gz"]
+    held = ["data.validation.source=a.en", "data.validation.target=a.de.gz"]
+    keys = {"tsv": ["data.file=a.tsv", "data.validation_pairs=8", "data.test_pairs=8"], "large": [*files, *held],
+            "parallel": [*files, "data.validation.fraction=0.2"]}[form]  # fmt: skip
+    done = program(
+        *TINY, f"data={form}", *keys, "data.source_language=en", "data.target_language=de",
+        "data.max_examples=64", "tokenizer=words", "callbacks.attention=null", "name=own", cwd=tmp_path, check=0,
+    )  # fmt: skip
+    assert re.search(r"train +\d+ +1 blank", done.text), done.text
+    words = json.loads((tmp_path / "runs/baseline/own/tokenizers/source.json").read_text())["tokens"]
+    assert set(words) <= {"<unk>", "<pad>", "<bos>", "<eos>", "the", "cat", "die", "katze", "leer",
+                          *map(str, range(60))}  # fmt: skip

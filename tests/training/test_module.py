@@ -1,0 +1,109 @@
+"""The Lightning module against a plain loop, and the mean of epochs against the weights themselves."""
+
+import copy
+from functools import partial
+
+import lightning.pytorch as pl
+import pytest
+import torch
+from torch.nn.functional import cross_entropy
+from torch.utils.data import DataLoader
+
+from seq2seq.data.batch import Batch, EncodedSplit, Sentences
+from seq2seq.training import EpochMean, TranslationModule, warmup_constant
+from tests.small import model_of
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:You defined a `validation_step`", "ignore:The number of training batches"
+)
+TRAINER = {
+    "accelerator": "cpu", "logger": False, "enable_progress_bar": False, "enable_model_summary": False,
+    "enable_checkpointing": False, "num_sanity_val_steps": 0, "limit_val_batches": 0,
+}  # fmt: skip
+SENTENCES = Sentences.from_lists([[4 + (i * j) % 7 for j in range(1 + i % 5)] for i in range(15)])
+BATCHES = [Batch.from_split(EncodedSplit([], SENTENCES, SENTENCES), range(i, i + 3)) for i in range(0, 15, 3)]
+"""Five batches of three pairs, whose lengths differ."""
+
+
+class Data(pl.LightningDataModule):
+    """The batches as a data module."""
+
+    def train_dataloader(self):
+        return DataLoader(BATCHES, batch_size=None)
+
+
+class Logged(pl.Callback):
+    """Keeps what is logged, and the weights at the ends of epochs."""
+
+    def __init__(self):
+        self.losses, self.weights = [], []
+
+    def on_train_batch_end(self, trainer, module, *_):
+        if "train/loss" in trainer.callback_metrics:
+            self.losses.append(float(trainer.callback_metrics["train/loss"]))
+
+    def on_train_epoch_end(self, trainer, module):
+        self.weights.append([each.detach().clone() for each in module.parameters()])
+
+
+def losses_of(model, batch):
+    source = batch.source
+    features, _ = model(source.ids, source.lengths, source.is_token, batch.target_input)
+    is_token = batch.target_is_token
+    logits = model.decoder.output(features[is_token])
+    return cross_entropy(logits, batch.target_output[is_token], reduction="none")
+
+
+@pytest.mark.parametrize("clip", [None, 0.05])
+def test_a_training_is_the_plain_loop_over_means_of_tokens_with_clipped_gradients(clip):
+    model = model_of().float().train()
+    plain, logged = copy.deepcopy(model), Logged()
+    module = TranslationModule(model, partial(torch.optim.SGD, lr=0.5))
+    trainer = pl.Trainer(
+        **TRAINER, max_epochs=1, callbacks=[logged], gradient_clip_val=clip, log_every_n_steps=2
+    )
+    trainer.fit(module, Data())
+    optimizer, sums = torch.optim.SGD(plain.parameters(), lr=0.5), []
+    for batch in BATCHES:
+        losses = losses_of(plain, batch)
+        optimizer.zero_grad()
+        losses.mean().backward()
+        if clip is not None:
+            torch.nn.utils.clip_grad_norm_(plain.parameters(), clip)
+        optimizer.step()
+        sums.append(losses.detach())
+    for found, expected in zip(module.model.parameters(), plain.parameters(), strict=True):
+        torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-6)
+    pairs = [torch.cat(sums[:2]).mean(), torch.cat(sums[2:4]).mean()]
+    assert logged.losses == pytest.approx([float(pairs[0])] * 2 + [float(pairs[1])] * 2, rel=1e-5)
+
+
+@pytest.mark.parametrize("given", [Data(), Data().train_dataloader()], ids=["module", "loader"])
+@pytest.mark.parametrize(
+    ("options", "steps"),
+    [({}, 15), ({"accumulate_grad_batches": 2}, 9), ({"max_steps": 7}, 7), ({"limit_train_batches": 2}, 6),
+     ({"limit_train_batches": 0.6}, 9)],
+)  # fmt: skip
+def test_a_schedule_is_told_the_optimizer_steps_that_follow(options, steps, given):
+    told, done = [], []
+
+    def schedule(optimizer, total_steps):
+        told.append(total_steps)
+        return warmup_constant(optimizer)
+
+    module = TranslationModule(model_of().float().train(), scheduler=schedule)
+    module.on_train_end = lambda: done.append(module.trainer.global_step)
+    pl.Trainer(**TRAINER, max_epochs=3, **options).fit(module, given)
+    assert told == done == [steps]
+
+
+@pytest.mark.parametrize("start", [1, 3])
+def test_the_mean_of_epochs_begins_with_the_epoch_that_is_named(start):
+    logged = Logged()
+    module = TranslationModule(model_of().float().train(), partial(torch.optim.SGD, lr=0.5))
+    pl.Trainer(**TRAINER, max_epochs=4, callbacks=[EpochMean(start), logged]).fit(
+        module, DataLoader(BATCHES, batch_size=None)
+    )
+    for place, found in enumerate(module.parameters()):
+        expected = torch.stack([weights[place] for weights in logged.weights[start - 1 :]]).mean(0)
+        torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-6)
