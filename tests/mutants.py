@@ -26,7 +26,7 @@ LONGEST = 900
 
 AREAS = {
     "attention": ["tests/attention", "tests/oracles/test_attentions.py"],
-    "models": ["tests/models", "tests/oracles/test_models.py", "tests/golden"],
+    "models": ["tests/models", "tests/oracles/test_models.py", "tests/oracles/test_fast.py", "tests/golden"],
     "decoding": ["tests/decoding", "tests/oracles/test_search.py", "tests/golden"],
     "training": ["tests/training", "tests/reliability"],
     "data": ["tests/data"],

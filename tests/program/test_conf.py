@@ -53,8 +53,11 @@ REAL = [
 ]  # fmt: skip
 """The same on real corpora."""
 
-COMPOSED = ["device=gpu", "device=mps", "device=ddp", "logger=mlflow", "logger=wandb"]
-"""What needs hardware or packages that are not here."""
+COMPOSED = {
+    "device=gpu": "accelerator: gpu", "device=mps": "accelerator: mps", "device=ddp": "strategy: ddp",
+    "logger=mlflow": "MLFlowLogger", "logger=wandb": "WandbLogger", "hparams_search=example": "interval(0.001, 0.01)",
+}  # fmt: skip
+"""What needs hardware or packages that are not here, or a sweep; and text that it brings."""
 
 ELSEWHERE = {
     "debug=fast", "hydra/help=seq2seq",  # in every command line here
@@ -112,10 +115,7 @@ def test_every_choice_of_a_real_corpus_trains(line, real_data, tmp_path, program
 
 @pytest.mark.parametrize("choice", COMPOSED)
 def test_what_is_not_here_composes(choice, tmp_path, program):
-    done = program("--cfg", "job", "--resolve", choice, cwd=tmp_path, check=0)
-    expected = {"gpu": "accelerator: gpu", "mps": "accelerator: mps", "ddp": "strategy: ddp",
-                "mlflow": "MLFlowLogger", "wandb": "WandbLogger"}  # fmt: skip
-    assert expected[choice.partition("=")[2]] in done.text
+    assert COMPOSED[choice] in program("--cfg", "all", choice, cwd=tmp_path, check=0).text
 
 
 def test_a_dataset_of_hugging_face_trains_from_a_local_folder(tmp_path, program):

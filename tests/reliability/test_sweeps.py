@@ -115,7 +115,7 @@ def test_a_sweep_that_is_killed_ends_every_job_once(program, kind, tmp_path):
         assert starts < 5 * KILLS
         with (tmp_path / "said.txt").open("w") as said:
             sweep = subprocess.Popen(command, cwd=killed, stdout=said, stderr=subprocess.STDOUT)
-        wait, end = draw.uniform(0.01, 0.1) * seconds, None
+        wait, end = draw.uniform(0, 0.06) * seconds, None
         while sum(kills.values()) < KILLS and sweep.poll() is None:
             time.sleep(0.01)
             if end is None and "job 1/" in (tmp_path / "said.txt").read_text():
@@ -126,7 +126,7 @@ def test_a_sweep_that_is_killed_ends_every_job_once(program, kind, tmp_path):
             if jobs and draw.random() < 0.5:  # the sweep goes on with the other jobs, and ends with an error
                 os.kill(draw.choice(jobs), signal.SIGKILL)
                 kills["job"] += 1
-                end = time.monotonic() + draw.uniform(0.01, 0.1) * seconds
+                end = time.monotonic() + draw.uniform(0, 0.06) * seconds
             else:
                 sweep.kill()
                 kills["sweep"] += 1
