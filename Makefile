@@ -62,7 +62,7 @@ clusters: $(STAMP) ## sweeps by the launchers joblib and submitit (its local exe
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/program/test_launchers.py -m long $(ARGS)
 
 .PHONY: coverage
-coverage: $(STAMP) ## share of the lines of src that the fast tests run (ARGS likewise)
+coverage: $(STAMP) ## share of the lines of src that the fast tests run (ARGS as for test)
 	$(SUITE) -m "not long" --cov --cov-report=term:skip-covered $(ARGS)
 
 .PHONY: mutants
