@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -92,7 +93,11 @@ def script_lines():
             for line in block.replace("\\\n", " ").splitlines():
                 found = re.match(r"python scripts/(\w+)\.py (.*)", line.split("  #")[0].strip())
                 if (
-                    found and "FOLDER" not in line and "--steps" not in line
+                    found
+                    and "FOLDER" not in line
+                    and "--steps" not in line
+                    and " --to " not in line
+                    and "--baseline" not in line  # runs of several settings: tests/program/test_compare.py
                 ):  # GIFs: tests/program/test_commands.py
                     yield pytest.param(*found.groups(), id=f"{page.name}:{found[1]} {found[2][:50]}")
 
@@ -110,7 +115,8 @@ def desk(tiny_run, tmp_path_factory):
     for name in ("RUN", "RUN1", "RUN2", "RUN3", "RUN4", "BOTH", "EN_FR", "FR_EN", "runs/a", "runs/b",
                  "runs/baseline/default", "runs/baseline/mine"):  # fmt: skip
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).symlink_to(tiny_run, target_is_directory=True)
+        shutil.copytree(tiny_run, folder / name)
+    shutil.copytree(ROOT / "data/samples", folder / "data/samples")
     (folder / "docs/images").mkdir(parents=True)
     return folder
 

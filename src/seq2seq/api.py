@@ -153,7 +153,10 @@ def load(folder: str | Path, *, trust_custom_code: bool = False) -> Run:
     """
     found = Run(folder, trust_custom_code=trust_custom_code)
     if not found.folder.is_dir():
-        raise InputError(f"{folder}: there is no such folder; give a run folder or a model folder")
+        raise InputError(
+            f"{folder}: there is no such folder; give a run folder, a model folder, or one of "
+            + ", ".join(SHIPPED)
+        )
     if not ((found.folder / "config.json").is_file() or (found.folder / "model" / "config.json").is_file()):
         raise InputError(
             f"{folder} holds no model: give a run folder, a model folder, or one of {', '.join(SHIPPED)}"

@@ -29,7 +29,7 @@ def series(folder):
     """Every scalar but the speed: tag -> (step, value); and the steps of records, texts and images."""
     events = EventAccumulator(str(folder), size_guidance={"scalars": 0, "tensors": 0, "images": 0})
     events.Reload()
-    tags = [tag for tag in events.Tags()["scalars"] if "second" not in tag and not tag.startswith("lr")]
+    tags = [tag for tag in events.Tags()["scalars"] if "second" not in tag]
     found = {tag: [(each.step, each.value) for each in events.Scalars(tag)] for tag in tags}
     # sets: this reader of TensorBoard's purges scalars and images that were written again, not tensors
     steps = {f"record {tag}": {each.step for each in events.Tensors(tag)} for tag in events.Tags()["tensors"]}

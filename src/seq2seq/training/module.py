@@ -34,7 +34,7 @@ from seq2seq.training.losses import (
 class TranslationModule(pl.LightningModule):
     """Trains a `Seq2Seq` on batches of `seq2seq.data.Batch`.
 
-    Logs ``train/loss``, ``train/perplexity``, ``train/accuracy``, ``train/grad_norm`` and
+    Logs ``train/loss``, ``train/perplexity``, ``train/accuracy``, ``train/lr``, ``train/grad_norm`` and
     ``train/tokens_per_second`` every `log_every_n_steps` optimizer steps, and after each validation
     ``val/loss`` (unsmoothed, in nats a token), ``val/perplexity``, ``val/accuracy``, ``val/bleu`` and the other
     quick scores of greedy translations, and measures of the attention, ``val_attention/…`` and, where
@@ -203,6 +203,7 @@ class TranslationModule(pl.LightningModule):
         values["train/tokens_per_second"] = float(self._sums[2]) / readings / max(seconds, 1e-9)
         if self._grad_norm is not None:
             values["train/grad_norm"] = self._grad_norm
+        values["train/lr"] = self.trainer.optimizers[0].param_groups[0]["lr"]
         values["step"] = self.trainer.global_step + 1  # Lightning would count from 0
         self.log_dict({name: torch.as_tensor(float(value)) for name, value in values.items()})
         self._sums, self._since = torch.zeros(3, dtype=torch.float64), time.perf_counter()
@@ -242,7 +243,7 @@ class TranslationModule(pl.LightningModule):
             settings = {"interval": "step"}
         return {
             "optimizer": optimizer,
-            "lr_scheduler": {"scheduler": scheduler, "name": "train/lr", **settings},
+            "lr_scheduler": {"scheduler": scheduler, **settings},
         }
 
     def total_steps(self) -> int:
