@@ -237,7 +237,7 @@ def test_everything_is_reached_by_keys(open_tab, data):
     expect(tab.locator(".weights")).to_have_count(0)
 
 
-def test_a_link_opens_the_same_view_again(open_tab, open_page):
+def test_a_link_opens_the_same_view_again(open_tab, open_page, data):
     page, tab = open_tab(run="seed_1")
     tab.get_by_label("sentence", exact=True).select_option("attention/2")
     tab.get_by_role("radio", name="ribbons").click()
@@ -245,6 +245,9 @@ def test_a_link_opens_the_same_view_again(open_tab, open_page):
     tab.get_by_label("beside", exact=True).select_option("seed_2")
     expect(tab.locator("figure")).to_have_count(3)
     tab.locator(".time:not(.beside) input[type=range]").press("Home")
+    first = data["seed_1", TAG]["frames"][0]["step"]  # steps are loaded when they are asked for
+    expect(tab.locator("figcaption").nth(0)).to_contain_text(f"seed_1step {first},")
+    expect(tab.locator("figcaption").nth(1)).to_contain_text(f"seed_2step {first},")
     captions = tab.locator("figcaption").all_text_contents()
     assert "#attention&p.attention.run=seed_1" in page.url
     again = tab_of(open_page(page.url))
