@@ -142,8 +142,7 @@ class GRULayer:
     def __init__(
         self, initial: Tensor, weight: Tensor, bias: Tensor, steps: Steps, dtype: torch.dtype
     ) -> None:
-        self._steps = steps
-        self._initial = initial.to(torch.promote_types(initial.dtype, torch.float32))
+        self._steps, self._initial = steps, initial.to(torch.promote_types(initial.dtype, torch.float32))
         self.weight, self._bias = weight.to(dtype), bias.to(dtype)
         num_tokens, size = steps.starts[-1], initial.shape[1]
         self.operands = self.weight.new_empty(num_tokens, size)
@@ -280,11 +279,8 @@ def decode(
         decoder.context_gates.weight, query_weight, score_weight, initial,
         *decoder.stack.cells[0].state_gates.parameters(),
     )  # fmt: skip
-    features = (
-        tops
-        if decoder.readout is None
-        else decoder.readout(tops, decoder.readout.context(contexts), embedded)
-    )
+    readout = decoder.readout
+    features = tops if readout is None else readout(tops, readout.context(contexts), embedded)
     return decoder.output_dropout(steps.unpack(features), of_features), steps.unpack(weights)
 
 
