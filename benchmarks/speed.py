@@ -126,7 +126,8 @@ def serve(name: str, size: str, numbers: str) -> None:
         for batch in batches:
             optimizer.zero_grad()
             with torch.autocast("cpu", torch.bfloat16, enabled=numbers == "bf16"):
-                sums = loss(forward(batch), batch, s["smoothing"])
+                sums = loss(forward(batch), model.decoder.output, batch.target_output, batch.target_is_token,
+                            label_smoothing=s["smoothing"])  # fmt: skip
             (sums.smoothed / sums.num_tokens).backward()
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
@@ -176,16 +177,12 @@ def new(s, *, fast):
         targets = batch.target_input, batch.target_lengths
         return (teacher_forcing(model, source, *targets) if fast else model(*source, *targets))[0]
 
-    def loss(features, batch, smoothing):
-        return token_cross_entropy(features, model.decoder.output, batch.target_output, batch.target_is_token,
-                                   label_smoothing=smoothing)  # fmt: skip
-
     def search(source, size):
         if size == 1:
             return greedy_search(model, source, limits=limits)
         return beam_search(model, source, size=size, penalty=LengthPenalty("average"), limits=limits)
 
-    return model, batch_of, forward, loss, search
+    return model, batch_of, forward, token_cross_entropy, search
 
 
 def old(s, *, fast):
@@ -222,16 +219,12 @@ def old(s, *, fast):
         targets = batch.target_input, batch.target_lengths
         return model(source.ids, source.lengths, source.is_token, *targets).features
 
-    def loss(features, batch, smoothing):
-        return token_cross_entropy(features, model.decoder.output, batch.target_output, batch.target_is_token,
-                                   label_smoothing=smoothing)  # fmt: skip
-
     def search(source, size):
         if size == 1:
             return greedy_search(model, source, bounds=bounds)
         return beam_search(model, source, size=size, penalty=LengthPenalty("average"), bounds=bounds)
 
-    return model, batch_of, forward, loss, search
+    return model, batch_of, forward, token_cross_entropy, search
 
 
 if __name__ == "__main__":
