@@ -9,7 +9,7 @@ from seq2seq.data.text import SentencePair
 from seq2seq.data.vocabulary import BEGIN_ID, END_ID
 from seq2seq.decoding.aligner import word_attention
 from seq2seq.decoding.forced import force_decode, force_translate
-from seq2seq.decoding.search import greedy_search
+from seq2seq.decoding.greedy import greedy_search
 from seq2seq.decoding.translator import EMPTY
 from seq2seq.evaluation.alignment import argmax_links
 from tests.decoding.test_translator import exported_model

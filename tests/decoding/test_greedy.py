@@ -3,7 +3,7 @@ import torch
 
 from seq2seq.data.batch import SourceBatch
 from seq2seq.data.vocabulary import BEGIN_ID, END_ID, PADDING_ID
-from seq2seq.decoding.search import greedy_search
+from seq2seq.decoding.greedy import greedy_search
 from seq2seq.models.limits import DEFAULT_LIMITS
 from tests.small import model_of
 

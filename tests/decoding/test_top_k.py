@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from seq2seq.decoding.search import place_of_top, top_k
+from seq2seq.decoding.stepper import place_of_top, top_k
 
 
 @pytest.mark.parametrize("size", [5, 64, 448, 449, 1000])

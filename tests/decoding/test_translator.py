@@ -207,7 +207,7 @@ def test_a_device_that_is_not_there_is_refused(folder):
 
 
 def test_a_precision_that_is_none_is_refused(folder):
-    with pytest.raises(InputError, match="no precision 'fp8': choose fp32 or bf16"):
+    with pytest.raises(InputError, match="no precision 'fp8': choose fp32, bf16 or int8"):
         Translator.load(folder, precision="fp8")
 
 

@@ -5,7 +5,7 @@ import torch
 
 from seq2seq.data.batch import SourceBatch
 from seq2seq.data.text import SentencePair
-from seq2seq.decoding.search import greedy_search
+from seq2seq.decoding.greedy import greedy_search
 from seq2seq.errors import InputError
 from seq2seq.export.model_folder import SavedModel, save_model_folder
 from seq2seq.export.onnx import export_onnx

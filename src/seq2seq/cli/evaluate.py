@@ -25,7 +25,7 @@ def main(arguments: Sequence[str]) -> None:
     add("--source", type=Path, required=True, metavar="FILE", help="source text, plain or compressed")
     add("--reference", type=Path, required=True, metavar="FILE", help="its translation")
     add("--device", default="cpu", help="cpu, cuda or mps (default: cpu)")
-    add("--precision", default="fp32", help="fp32 or bf16 (default: fp32)")
+    add("--precision", default="fp32", help="fp32, bf16 or int8 (default: fp32)")
     add("--beam-size", type=int, default=5, metavar="K", help="hypotheses; 1: greedy alone (default: 5)")
     add("--length-penalty", default="average", help="none, average or gnmt (default: average)")
     add("--alpha", type=float, default=0.6, help="exponent of the gnmt penalty (default: 0.6)")

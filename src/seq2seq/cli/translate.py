@@ -49,7 +49,7 @@ def main(arguments: Sequence[str]) -> None:
     add("--replace-unk", action="store_true", help="replace <unk> by the most attended source word")
     add("--json", action="store_true", help="print one JSON object per line: tokens, score, attention, …")
     add("--device", default="cpu", help="cpu, cuda or mps (default: cpu)")
-    add("--precision", default="fp32", help="fp32 or bf16 (default: fp32)")
+    add("--precision", default="fp32", help="fp32, bf16 or int8 (default: fp32)")
     add("--max-tokens", type=int, default=4096, metavar="N", help="maximum padded tokens in a batch")
     add(
         "--buffer-size", type=int, default=2048, metavar="N", help="lines read and sorted by length at a time"

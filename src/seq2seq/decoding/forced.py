@@ -13,7 +13,7 @@ from seq2seq.data.batch import Batch, EncodedSplit, Sentences, SourceBatch
 from seq2seq.data.batching import BatchSize, sorted_order
 from seq2seq.data.text import SentencePair
 from seq2seq.data.vocabulary import BEGIN_ID, END
-from seq2seq.decoding.search import Hypothesis, Models
+from seq2seq.decoding.stepper import Hypothesis, Models
 from seq2seq.decoding.translation import EMPTY, Translation
 from seq2seq.export.model_folder import SavedModel, load_attending
 from seq2seq.models.seq2seq import Seq2Seq

@@ -15,7 +15,9 @@ from seq2seq.data.text import target_tag
 from seq2seq.data.tokenizers import SentencePieceTokenizer, Tokenizer
 from seq2seq.data.vocabulary import END, SPACE_MARK, UNKNOWN, UNKNOWN_ID
 from seq2seq.decoding.forced import with_heads
-from seq2seq.decoding.search import GREEDY, LONGEST, Hypothesis, Search, cut, run_search
+from seq2seq.decoding.int8 import quantized
+from seq2seq.decoding.search import GREEDY, LONGEST, Search, cut, run_search
+from seq2seq.decoding.stepper import Hypothesis
 from seq2seq.decoding.translation import EMPTY, Translation
 from seq2seq.errors import InputError
 from seq2seq.evaluation.alignment import argmax_links
@@ -28,8 +30,8 @@ WINDOW = 2048
 class Translator:
     """Translates text with a trained model, or with several whose probabilities are averaged.
 
-    The first has the bound of lengths. `precision` is the format of the matrix products, ``fp32`` or
-    ``bf16``; scores, states and attention are in float32 whatever it is. `to` is the code of the
+    The first has the bound of lengths. `precision` is the format of the matrix products, ``fp32``, ``bf16``
+    or ``int8`` (of the decoder, see `quantized`); scores, states and attention are in float32. `to` is the code of the
     language that a model of several translates into.
 
     Raises:
@@ -49,14 +51,18 @@ class Translator:
         for place, member in enumerate(exported[1:], start=2):
             _require_same_tokens("source", place, first.source_tokenizer, member.source_tokenizer)
             _require_same_tokens("target", place, first.target_tokenizer, member.target_tokenizer)
+        if precision not in ("fp32", "bf16", "int8"):
+            raise InputError(f"there is no precision {precision!r}: choose fp32, bf16 or int8")
+        if precision == "int8" and device.type != "cpu":
+            raise InputError("precision int8 is for device cpu: choose bf16 or fp32")
         self._models = [member.model.to(device).eval() for member in exported]
+        if precision == "int8":
+            self._models = [quantized(model) for model in self._models]
         self._source_tokenizer, self._target_tokenizer = first.source_tokenizer, first.target_tokenizer
         self._bounds = first.limits
         self._device = device
         self._batch_size = batch_size
-        if precision not in ("fp32", "bf16"):
-            raise InputError(f"no precision {precision!r}: choose fp32 or bf16")
-        self._is_mixed = precision == "bf16"
+        self.precision = precision
         self._to = to
         if to is not None and not {target_tag(to), SPACE_MARK + target_tag(to)} & {
             *self._source_tokenizer.vocabulary
@@ -88,11 +94,6 @@ class Translator:
             precision=precision,
             to=to,
         )
-
-    @property
-    def precision(self) -> str:
-        """Format of the matrix products, ``bf16`` or ``fp32``, whoever has chosen it."""
-        return "bf16" if self._is_mixed else "fp32"
 
     @property
     def target_language(self) -> str:
@@ -162,7 +163,7 @@ class Translator:
         translations: list[list[Translation]] = [[EMPTY]] * len(sentences)
         for indices in self._batches(sentences, encoded):
             source = SourceBatch.from_sentences([encoded[i] for i in indices]).to(self._device)
-            with torch.autocast(self._device.type, torch.bfloat16, enabled=self._is_mixed):
+            with torch.autocast(self._device.type, torch.bfloat16, enabled=self.precision == "bf16"):
                 found = run_search(
                     self._models,
                     source,

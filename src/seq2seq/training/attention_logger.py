@@ -12,8 +12,9 @@ from seq2seq.data.batch import Batch, EncodedSplit, Sentences
 from seq2seq.data.text import SentencePair, split_words
 from seq2seq.data.vocabulary import END, END_ID, UNKNOWN
 from seq2seq.decoding.forced import force_decode, with_heads
+from seq2seq.decoding.greedy import greedy_search
 from seq2seq.decoding.interventions import attentions_of, tokens_that_stay
-from seq2seq.decoding.search import Hypothesis, greedy_search
+from seq2seq.decoding.stepper import Hypothesis
 from seq2seq.errors import InputError
 from seq2seq.evaluation.alignment import word_indices
 from seq2seq.evaluation.bleu import sentence_bleu_score

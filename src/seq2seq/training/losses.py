@@ -16,7 +16,7 @@ from seq2seq.data.batch import Batch, EncodedSplit, SourceBatch
 from seq2seq.data.text import split_words
 from seq2seq.data.tokenizers import Tokenizer
 from seq2seq.data.vocabulary import SPECIALS, UNKNOWN_ID
-from seq2seq.decoding.search import place_of_top
+from seq2seq.decoding.stepper import place_of_top
 from seq2seq.evaluation.alignment import GoldAlignment, word_indices
 
 CHUNK_ROWS = 512

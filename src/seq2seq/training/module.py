@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.optim import Adam, Optimizer
 
 from seq2seq.data.batch import Batch
-from seq2seq.decoding.search import greedy_search
+from seq2seq.decoding.greedy import greedy_search
 from seq2seq.errors import InputError, TrainingFailed
 from seq2seq.evaluation.alignment import AlignmentCounts, argmax_links, best_links, merge_words
 from seq2seq.evaluation.attention_health import HealthSums, health_sums
