@@ -212,10 +212,11 @@ def test_a_precision_that_is_none_is_refused(folder):
 
 
 @pytest.mark.parametrize("beam", [1, 3])
-def test_bfloat16_products_leave_scores_and_attention_in_float32_and_near(folder, beam):
+@pytest.mark.parametrize("precision", ["bf16", "int8"])
+def test_rounded_products_leave_scores_and_attention_in_float32_and_near(folder, beam, precision):
     options = {"beam_size": beam, "prefixes": ["b c", "d", "e f"]}
     exact = Translator.load(folder, precision="fp32").translate(TEXT, **options)
-    rounded = Translator.load(folder, precision="bf16").translate(TEXT, **options)
+    rounded = Translator.load(folder, precision=precision).translate(TEXT, **options)
     assert [t.score for t in rounded] != [t.score for t in exact]
     for one, other in zip(rounded, exact, strict=True):
         assert one.weights.dtype == torch.float32

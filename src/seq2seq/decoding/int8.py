@@ -4,6 +4,7 @@ A weight is rounded to 8 bits with one scale for each output, when the model is 
 with one scale for all of them, when it is computed ("dynamic quantization"). Sums are exact, results float32.
 """
 
+import warnings
 from copy import deepcopy
 
 import torch
@@ -21,7 +22,9 @@ class Int8Linear(nn.Linear):
         weight = layer.weight.detach().float()
         scales = (weight.abs().amax(dim=1) / 127).clamp(min=torch.finfo(torch.float32).tiny).double()
         zeros = torch.zeros(len(weight), dtype=torch.long)
-        rounded = torch.quantize_per_channel(weight, scales, zeros, 0, torch.qint8)
+        with warnings.catch_warnings():  # PyTorch will move these products to the package torchao
+            warnings.filterwarnings("ignore", message="torch.quantize_per", category=UserWarning)
+            rounded = torch.quantize_per_channel(weight, scales, zeros, 0, torch.qint8)
         quantized, engine = torch.backends.quantized, torch.backends.quantized.engine
         try:
             if "onednn" in quantized.supported_engines:
