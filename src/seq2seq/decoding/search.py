@@ -287,7 +287,7 @@ class _Search:
     ) -> None:
         self._size, self._num_best, self._penalty = size, num_best, penalty
         self._prune = math.inf if prune is None else prune
-        self._stepper, self._trace = Stepper(models, source), Trace(source.lengths)
+        self._stepper, self._trace = Stepper(models, source, size), Trace(source.lengths)
         self._prefixes = _Prefixes(prefixes, source.ids.device)
         self._least = limits.least(source.lengths)
         self._greatest = torch.maximum(limits.greatest(source.lengths), self._prefixes.lengths + 1)

@@ -83,16 +83,22 @@ class Stepper:
 
     Each sentence (N) has the same number of hypotheses (W), which share its memory: nothing of the source
     is repeated. The members of an ensemble are averaged, in their probabilities and in their attention.
+
+    Args:
+        models: A model, or the members of an ensemble.
+        source: The sentences.
+        width: Maximum number of hypotheses of a sentence.
     """
 
-    def __init__(self, models: Models, source: SourceBatch) -> None:
+    def __init__(self, models: Models, source: SourceBatch, width: int = 1) -> None:
         self._members = [models] if isinstance(models, Seq2Seq) else list(models)
         arguments = (source.ids, source.lengths, source.is_token)
         memories = [model.encode(*arguments) for model in self._members]
         self._states, self._memories = [], []
         for model, memory in zip(self._members, memories, strict=True):
             self._states.append(model.decoder.initial_state(memory))
-            self._memories.append(model.decoder.for_search(memory))
+            # projecting the memory costs as much as projecting the contexts of one hypothesis
+            self._memories.append(model.decoder.for_search(memory) if width > 1 else memory)
         # Weights are converted once, and logits have places of their own: new memory costs more than the softmax.
         device, self._outputs = source.ids.device, []
         mixed = torch.get_autocast_dtype(device.type) if torch.is_autocast_enabled(device.type) else None

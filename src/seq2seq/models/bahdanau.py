@@ -14,7 +14,6 @@ from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import linear
 
 from seq2seq.attention.attention import Attention, Memory
 from seq2seq.models.decoder import Decoder, masked
@@ -112,10 +111,10 @@ class BahdanauDecoder(Decoder):
         """
         if type(self.attention) is not Attention:
             return memory
-        weights = [self.context_gates.weight] + (
-            [] if self.readout is None else [self.readout.context.weight]
-        )
-        return replace(memory, states=linear(memory.states, torch.cat(weights)), projected=True)
+        projected = [self.context_gates(memory.states)]
+        if self.readout is not None:
+            projected.append(self.readout.context(memory.states))
+        return replace(memory, states=torch.cat(projected, dim=-1), projected=True)
 
     def forward(
         self, target_input: Tensor, memory: Memory, target_lengths: Tensor | None = None

@@ -9,6 +9,11 @@ from torch.nn import functional as F  # noqa: N812 - its usual name
 State = tuple[Tensor, ...]
 
 
+def tanh(inputs: Tensor) -> Tensor:
+    """Return the tanh of the inputs as 2 sigmoid(2 x) - 1, several times as fast on a CPU as `torch.tanh`."""
+    return torch.sigmoid(2 * inputs).mul(2).sub(1)
+
+
 class GRUCell(nn.Module):
     """A gated recurrent unit (Cho et al. 2014), in the form of `torch.nn.GRUCell`:
 
@@ -35,12 +40,12 @@ class GRUCell(nn.Module):
 
     def forward(self, gates: Tensor, state: Tensor) -> Tensor:
         """Return the state after a step, from x (N, 3 H) and the state before."""
-        input_r, input_z, input_n = gates.to(state.dtype).chunk(3, dim=-1)
-        state_r, state_z, state_n = self.state_gates(state).to(state.dtype).chunk(3, dim=-1)
-        reset = torch.sigmoid(input_r + state_r)
-        update = torch.sigmoid(input_z + state_z)
-        candidate = torch.tanh(input_n + reset * state_n)
-        return candidate + update * (state - candidate)
+        sizes = [2 * self.hidden_size, self.hidden_size]
+        input_rz, input_n = gates.to(state.dtype).split(sizes, dim=-1)
+        state_rz, state_n = self.state_gates(state).to(state.dtype).split(sizes, dim=-1)
+        reset, update = torch.sigmoid(input_rz + state_rz).chunk(2, dim=-1)
+        candidate = tanh(input_n + reset * state_n)
+        return torch.lerp(candidate, state, update)
 
     def output(self, state: Tensor) -> Tensor:
         """Return what the layer above reads of a state: h itself."""
@@ -219,7 +224,7 @@ class DeepOutput(nn.Module):
 
     def forward(self, state: Tensor, of_context: Tensor, embedded: Tensor) -> Tensor:
         """Return features (…, R) of state (…, H), W_c c (…, R), which is ``context(c)``, and token (…, E)."""
-        return torch.tanh(self.state(state) + of_context + self.embedded(embedded))
+        return tanh(self.state(state) + of_context + self.embedded(embedded))
 
 
 def output_layer(features: int, embedding: nn.Embedding, *, tied: bool) -> nn.Linear:
