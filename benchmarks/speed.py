@@ -3,7 +3,8 @@
 Times of one thread by its own clock, on batches of random tokens with the lengths of Multi30k (13 ± 4), sorted by
 length as the data module sorts them. With a clone of commit 2fbdffe, the program before version 0.3, both programs
 take turns, each in a process of its own, and the table has medians of the ratios of turns. Without one, `module.fast`
-is compared with the model's own `forward` and `step`. The limit is the time of the matrix products alone.
+is compared with the model's own `forward` and `step`. int8 is for searches; the other program, which has no int8,
+then computes in bf16.
 """
 
 import argparse
@@ -13,6 +14,7 @@ import statistics
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 SIZES = {
@@ -48,9 +50,9 @@ def main() -> None:
         f"| size | numbers | what | fast, a second | {other[0]} | ratio | peak memory, MB |\n|---|---|---|---|---|---|---|"
     )
     for size in SIZES:
-        for numbers in ("fp32", "bf16"):
+        for numbers in ("fp32", "bf16", "int8"):
             workers = {name: start(name, folder, size, numbers) for name, folder in (("fast", here), other)}
-            for kind in KINDS:
+            for kind in KINDS[numbers == "int8" :]:
                 times: dict[str, list[list[float]]] = {name: [] for name in workers}
                 for _ in range(options.rounds):
                     for name, worker in workers.items():
@@ -112,6 +114,18 @@ def serve(name: str, size: str, numbers: str) -> None:
         for at in chosen
     ]  # fmt: skip
     model, batch_of, forward, loss, search = (old if name == "2fbdffe" else new)(s, fast=name == "fast")
+    if numbers == "int8" and name == "fast":
+        from seq2seq.decoding.int8 import quantized
+
+        search = partial(search, quantized(model.eval()))
+    else:
+        search = partial(search, model)
+    mixed = partial(
+        torch.autocast,
+        "cpu",
+        torch.bfloat16,
+        enabled=numbers == "bf16" or (numbers == "int8" and name == "2fbdffe"),
+    )
     batches = [batch_of(*pair) for pair in tokens]
     optimizer = torch.optim.Adam(model.parameters(), fused=True)
     num_tokens = sum(len(sentence) + 1 for _, side in tokens for sentence in side)
@@ -119,13 +133,13 @@ def serve(name: str, size: str, numbers: str) -> None:
     def work(kind: str) -> int:
         model.train(kind == "step")
         if kind != "step":
-            with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16, enabled=numbers == "bf16"):
+            with torch.inference_mode(), mixed():
                 for batch in batches[: NUM_BATCHES // 2]:
                     search(batch.source, 1 if kind == "greedy" else BEAM)
             return NUM_BATCHES // 2 * s["batch"]
         for batch in batches:
             optimizer.zero_grad()
-            with torch.autocast("cpu", torch.bfloat16, enabled=numbers == "bf16"):
+            with mixed():
                 sums = loss(forward(batch), model.decoder.output, batch.target_output, batch.target_is_token,
                             label_smoothing=s["smoothing"])  # fmt: skip
             (sums.smoothed / sums.num_tokens).backward()
@@ -147,8 +161,6 @@ def serve(name: str, size: str, numbers: str) -> None:
 
 def new(s, *, fast):
     """Return the model of this program, and how it makes batches, computes, and searches."""
-    from functools import partial
-
     from seq2seq.attention import AdditiveScore, Attention
     from seq2seq.data import Batch, EncodedSplit
     from seq2seq.data.batch import Sentences
@@ -177,7 +189,7 @@ def new(s, *, fast):
         targets = batch.target_input, batch.target_lengths
         return (teacher_forcing(model, source, *targets) if fast else model(*source, *targets))[0]
 
-    def search(source, size):
+    def search(model, source, size):
         if size == 1:
             return greedy_search(model, source, limits=limits)
         return beam_search(model, source, size=size, penalty=LengthPenalty("average"), limits=limits)
@@ -189,7 +201,6 @@ def old(s, *, fast):
     """Return the same of commit 2fbdffe."""
     del fast
     from seq2seq.decoding.beam import beam_search
-    from seq2seq.decoding.greedy import greedy_search
     from seq2seq.decoding.lengths import LengthBounds, LengthPenalty
     from seq2seq.model.build import build_seq2seq
     from seq2seq.model.spec import ModelSpec
@@ -197,6 +208,8 @@ def old(s, *, fast):
     from seq2seq.text.corpus import SentencePair
     from seq2seq.text.store import EncodedSplit, TokenStore
     from seq2seq.training.loss import token_cross_entropy
+
+    from seq2seq.decoding.greedy import greedy_search
 
     spec = ModelSpec(
         source_vocabulary_size=s["vocabulary"], target_vocabulary_size=s["vocabulary"], padding_id=1,
@@ -219,7 +232,7 @@ def old(s, *, fast):
         targets = batch.target_input, batch.target_lengths
         return model(source.ids, source.lengths, source.is_token, *targets).features
 
-    def search(source, size):
+    def search(model, source, size):
         if size == 1:
             return greedy_search(model, source, bounds=bounds)
         return beam_search(model, source, size=size, penalty=LengthPenalty("average"), bounds=bounds)
