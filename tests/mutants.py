@@ -47,6 +47,8 @@ MUTANTS = {
     ],
     "attention/attention.py": [
         ("past.step + 1, weights, past.total + weights", "past.step + 1, weights, weights"),
+    ],
+    "attention/kinds.py": [
         ("coverage = total / projected", "coverage = total * projected"),
         ("past.step.unsqueeze(-1), length - 1)", "past.step.unsqueeze(-1), length)"),
         ("(distance.abs() <= self.window)", "(distance.abs() < self.window)"),

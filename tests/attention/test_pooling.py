@@ -5,14 +5,14 @@ from hypothesis import strategies as st
 from torch import nn
 from torch.autograd import gradcheck
 
-from seq2seq.attention.pooling import AttentionPooling, AveragePooling
-from seq2seq.attention.scores import (
+from seq2seq.attention import (
     AdditiveScore,
     BilinearScore,
     DotScore,
     GaussianScore,
     ScaledDotScore,
 )
+from seq2seq.attention.pooling import AttentionPooling, AveragePooling
 
 SIZE = 4
 FACTORIES = {

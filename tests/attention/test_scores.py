@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.autograd import gradcheck
 
-from seq2seq.attention.scores import (
+from seq2seq.attention import (
     AdditiveScore,
     BilinearScore,
     DotScore,

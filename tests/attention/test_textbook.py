@@ -4,9 +4,9 @@ import pytest
 import torch
 from torch import nn
 
+from seq2seq.attention import AdditiveScore, DotScore, GaussianScore, ScaledDotScore
 from seq2seq.attention.masking import masked_softmax
 from seq2seq.attention.pooling import AttentionPooling
-from seq2seq.attention.scores import AdditiveScore, DotScore, GaussianScore, ScaledDotScore
 
 
 @pytest.mark.parametrize(

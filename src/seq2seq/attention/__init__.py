@@ -7,18 +7,15 @@
 """
 
 from seq2seq.attention.attention import (
+    AdditiveScore,
     Attention,
-    CoverageScore,
-    LocalAlignment,
     Memory,
-    MonotonicAlignment,
-    MultiHeadAttention,
     Past,
 )
+from seq2seq.attention.kinds import CoverageScore, LocalAlignment, MonotonicAlignment, MultiHeadAttention
 from seq2seq.attention.masking import attention_weights, length_mask, masked_softmax, sparsemax
 from seq2seq.attention.pooling import AttentionPooling, AveragePooling
 from seq2seq.attention.scores import (
-    AdditiveScore,
     BilinearScore,
     ConstantScore,
     DotScore,

@@ -12,44 +12,6 @@ import torch
 from torch import Tensor, nn
 
 
-class AdditiveScore(nn.Module):
-    """Score of a small network with one hidden layer, without biases.
-
-        a(q, k) = w_v^T tanh(W_q q + W_k k),  W_q (A, q), W_k (A, k), w_v (A)
-
-    Bahdanau, Cho and Bengio, "Neural machine translation by jointly learning to align and
-    translate", 2015. Queries and keys may differ in size. Costs B Q K A tanh besides the projections.
-
-    Args:
-        query_size: Size of a query.
-        key_size: Size of a key.
-        hidden_size: Size A of the hidden layer.
-    """
-
-    needs_equal_sizes = False
-
-    def __init__(self, query_size: int, key_size: int, hidden_size: int = 128) -> None:
-        super().__init__()
-        self.query_projection = nn.Linear(query_size, hidden_size, bias=False)
-        self.key_projection = nn.Linear(key_size, hidden_size, bias=False)
-        bound = 1 / math.sqrt(hidden_size)
-        self.score_weight = nn.Parameter(torch.empty(hidden_size).uniform_(-bound, bound))
-
-    def project_keys(self, keys: Tensor) -> Tensor:
-        """Return W_k k (B, K, A)."""
-        return self.key_projection(keys)
-
-    def forward(self, queries: Tensor, keys: Tensor, projected_keys: Tensor | None = None) -> Tensor:
-        """Return the scores (B, Q, K); `projected_keys` is what `project_keys(keys)` returned."""
-        projected = self.project_keys(keys) if projected_keys is None else projected_keys
-        # tanh(x) = 2 sigmoid(2 x) - 1, which is several times as fast on a CPU; a query at a time fits into its caches
-        queries, keys, weight = 2 * self.query_projection(queries), 2 * projected, 2 * self.score_weight
-        scores = [
-            (query.unsqueeze(1) + keys).sigmoid_() @ weight for query in queries.unbind(dim=1)
-        ]  # (B, K)
-        return torch.stack(scores, dim=1) - self.score_weight.sum()
-
-
 class EqualSizesScore(nn.Module):
     """A score of queries and keys of one size, with nothing to project."""
 

@@ -28,8 +28,8 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import linear
 
-from seq2seq.attention.attention import Attention, Memory
-from seq2seq.attention.scores import AdditiveScore, BilinearScore, DotScore, ScaledDotScore
+from seq2seq.attention.attention import AdditiveScore, Attention, Memory
+from seq2seq.attention.scores import BilinearScore, DotScore, ScaledDotScore
 from seq2seq.models.bahdanau import BahdanauDecoder
 from seq2seq.models.encoders import GRUEncoder
 from seq2seq.models.layers import GRUCell

@@ -1,0 +1,215 @@
+"""Other kinds of attention: coverage, local, monotonic, several heads.
+
+`CoverageScore` knows what was attended to before, `LocalAlignment` and `MonotonicAlignment` take the place of the
+softmax, `MultiHeadAttention` runs several attentions side by side. Shapes as in `seq2seq.attention.attention`.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import logsigmoid
+
+from seq2seq.attention.attention import AdditiveScore, Memory, Past, State, at_least_float32
+from seq2seq.attention.masking import NORMALIZERS, attention_weights
+
+
+class CoverageScore(nn.Module):
+    """An additive score that knows how much of each source token has been translated.
+
+        a_tj = w^T tanh(W_q q_t + W_k k_j + v C_tj)
+        C_tj = (w_1j + ... + w_{t-1,j}) / F_j,  F_j = N sigmoid(u^T k_j)
+
+    Tu, Lu, Liu, Liu and Li, "Modeling coverage for neural machine translation", 2016: their linguistic
+    coverage. F_j is the fertility of token j, the number of target words that it makes, at most N = 2.
+
+    Args:
+        query_size: Size of a query.
+        key_size: Size of a key.
+        hidden_size: Size A of the hidden layer.
+        max_fertility: N.
+    """
+
+    needs_equal_sizes, needs_total = False, True
+
+    def __init__(
+        self, query_size: int, key_size: int, hidden_size: int = 128, max_fertility: float = 2.0
+    ) -> None:
+        super().__init__()
+        self.max_fertility = max_fertility
+        self.score = AdditiveScore(query_size, key_size, hidden_size)
+        bound = hidden_size**-0.5
+        self.coverage_weight = nn.Parameter(torch.empty(hidden_size).uniform_(-bound, bound))
+        self.fertility = nn.Linear(key_size, 1, bias=False)
+
+    def project_keys(self, keys: Tensor) -> Tensor:
+        """Return W_k k and, in a last column, F (B, S, A + 1)."""
+        fertility = self.max_fertility * at_least_float32(self.fertility(keys)).sigmoid()
+        return torch.cat([self.score.project_keys(keys), fertility], dim=-1)
+
+    def forward(
+        self, queries: Tensor, keys: Tensor, projected_keys: Tensor | None = None, *, total: Tensor
+    ) -> Tensor:
+        """Return the scores (B, K, S); `total` is the sum of the weights of the steps before (B, K, S)."""
+        projected = self.project_keys(keys) if projected_keys is None else projected_keys
+        coverage = total / projected[..., -1].unsqueeze(1)
+        covered = coverage.unsqueeze(-1) * self.coverage_weight  # (B, K, S, A)
+        own = (projected[..., :-1].unsqueeze(1) + covered).flatten(0, 1)  # keys of each hypothesis
+        return self.score(queries.flatten(0, 1).unsqueeze(1), own, own).view_as(total)
+
+
+class LocalAlignment(nn.Module):
+    """Weights within a window of D tokens on either side of a place p_t: local attention.
+
+        monotonic (local-m):   p_t = t, from 0 on
+        predictive (local-p):  p_t = S sigmoid(v^T tanh(W q_t)),  and - (j - p_t)^2 / (2 s^2) is added to
+                               the scores
+        w_t = normalised scores of the real j with |j - p_t| <= D
+
+    with S the number of real source tokens and s = D / 2. Luong, Pham and Manning, "Effective approaches
+    to attention-based neural machine translation", 2015. Two differences to the paper: past the end of
+    the source the window of local-m stays at the last token, so that it is never empty; and the Gaussian
+    is part of the scores, so that the weights of local-p sum to one.
+
+    Args:
+        query_size: Size of a query, and of the layer that predicts the place.
+        normalizer: ``softmax`` or ``sparsemax``.
+        window: D, tokens on either side, at least 1.
+        predictive: Whether the query says where the window is (local-p).
+    """
+
+    def __init__(
+        self, query_size: int, normalizer: str = "softmax", *, window: int = 5, predictive: bool = False
+    ) -> None:
+        super().__init__()
+        if window < 1:
+            raise ValueError(f"window={window}: a window has at least 1 token on either side")
+        self.normalizer, self.window = NORMALIZERS[normalizer], window
+        self.place = None
+        if predictive:
+            self.place = nn.Sequential(
+                nn.Linear(query_size, query_size, bias=False),
+                nn.Tanh(),
+                nn.Linear(query_size, 1, bias=False),
+            )
+
+    def forward(self, scores: Tensor, queries: Tensor, is_token: Tensor, past: Past) -> Tensor:
+        """Return the weights (B, K, S) of scores (B, K, S), queries (B, K, Q) and mask (B, 1, S)."""
+        length = is_token.sum(dim=-1, keepdim=True)
+        places = torch.arange(scores.shape[-1], dtype=scores.dtype, device=scores.device)
+        if self.place is None:
+            distance = places - torch.minimum(past.step.unsqueeze(-1), length - 1)
+        else:
+            distance = places - length * at_least_float32(self.place(queries)).sigmoid()
+            scores = scores - 2 * (distance / self.window).square()
+        is_near = is_token & (distance.abs() <= self.window)
+        return attention_weights(scores, mask=is_near, normalizer=self.normalizer)
+
+
+class MonotonicAlignment(nn.Module):
+    """Weights that go over the source from left to right and never back.
+
+    Step t begins at the token of the step before. Token by token is chosen with probability p_tj, and
+    the first that is chosen is attended to, alone:
+
+        p_tj = sigmoid(a_tj + r + noise),  w_tj = p_tj sum over i <= j of w_{t-1,i} P_tij
+        P_tij = (1 - p_ti) ... (1 - p_{t,j-1}),  w_0 all on the first token
+
+    with r learned. In training these expected weights are used, and normal noise (standard deviation 1)
+    teaches the scores to be decided; otherwise a token is chosen where a_tj + r > 0, and a weight is one
+    or zero. Where no token that is left is chosen, weights and context are zero, now and at all later
+    steps. Raffel, Luong, Liu, Weiss and Eck, "Online and linear-time attention by enforcing monotonic
+    alignments", 2017.
+
+    Args:
+        query_size: Unused; every alignment is made with it.
+        normalizer: Unused, likewise.
+        first_offset: First value of r: with -1 three tokens of four are passed over at first.
+    """
+
+    def __init__(self, query_size: int, normalizer: str = "softmax", *, first_offset: float = -1.0) -> None:
+        super().__init__()
+        self.offset = nn.Parameter(torch.tensor(first_offset))
+
+    def forward(self, scores: Tensor, queries: Tensor, is_token: Tensor, past: Past) -> Tensor:
+        """Return expected weights (B, K, S) in training, a single one otherwise."""
+        energies = scores + self.offset
+        if self.training:
+            return expected_weights(energies + torch.randn_like(energies), past.latest, is_token)
+        is_open = (energies > 0) & is_token & (past.latest.cumsum(dim=-1) > 0)
+        return (is_open & (is_open.long().cumsum(dim=-1) == 1)).to(scores.dtype)
+
+
+def expected_weights(energies: Tensor, latest: Tensor, is_token: Tensor) -> Tensor:
+    """Return w_t of `MonotonicAlignment` from the logits of p_t and from w_{t-1}, all (B, K, S).
+
+    P_tij is the exponential of a difference of sums of logarithms, for each pair (i, j) by itself: nothing
+    is divided by a product that may be zero, at the price of S^2 numbers a step.
+    """
+    passed = logsigmoid(-energies).masked_fill(~is_token, 0.0)
+    before = passed.cumsum(dim=-1) - passed
+    between = before.unsqueeze(-2) - before.unsqueeze(-1)
+    is_later = torch.ones_like(between, dtype=torch.bool).triu()
+    products = between.masked_fill(~is_later, -torch.inf).exp()
+    reached = (latest.unsqueeze(-1) * products).sum(dim=-2)
+    return (energies.sigmoid() * reached).masked_fill(~is_token, 0.0)
+
+
+class MultiHeadAttention(nn.Module):
+    """Several attentions beside each other, each with its own view of query, keys and values.
+
+        c = [V_1 c_1; ...; V_h c_h],  w = (w_1 + ... + w_h) / h,
+        c_i and w_i: context and weights of attention i with the query Q_i q and the keys K_i m
+
+    Q_i (Q / h, Q), K_i (Q / h, M), V_i (M / h, M). Vaswani et al., "Attention is all you need", 2017.
+    (Their last matrix is left out: whatever reads the context begins with one.) The weights of each head
+    are the last tensor of the state (N, h, S).
+
+    Args:
+        query_size: Size Q of a query.
+        memory_size: Size M of the encoder's states.
+        heads: h, at most either size.
+        attention: Makes the attention of a head, called with `query_size` and `memory_size`.
+    """
+
+    def __init__(
+        self, query_size: int, memory_size: int, *, heads: int = 4, attention: Callable[..., nn.Module]
+    ) -> None:
+        super().__init__()
+        if not 1 <= heads <= min(query_size, memory_size):
+            raise ValueError(
+                f"heads={heads} share {query_size} numbers of the query and {memory_size} of the memory: "
+                "lower it"
+            )
+        size = query_size // heads
+        shares = [len(share) for share in torch.arange(memory_size).tensor_split(heads)]
+        self.heads = nn.ModuleList(attention(query_size=size, memory_size=size) for _ in range(heads))
+        self.queries = nn.ModuleList(nn.Linear(query_size, size, bias=False) for _ in range(heads))
+        self.keys = nn.ModuleList(nn.Linear(memory_size, size, bias=False) for _ in range(heads))
+        self.values = nn.ModuleList(nn.Linear(memory_size, share, bias=False) for share in shares)
+
+    def remember(self, states: Tensor) -> Tensor:
+        """Return what the heads need of their keys (B, S, h, …)."""
+        pairs = zip(self.heads, self.keys, strict=True)
+        return torch.stack([head.remember(project(states)) for head, project in pairs], dim=2)
+
+    def initial_state(self, memory: Memory) -> State:
+        """Return those of the heads, one after the other, and weights of zero (B, h, S)."""
+        weights = at_least_float32(torch.zeros_like(memory.states[..., 0]))
+        every = weights.unsqueeze(1).repeat(1, len(self.heads), 1)
+        return (*(part for head in self.heads for part in head.initial_state(memory)), every)
+
+    def forward(self, query: Tensor, memory: Memory, state: State) -> tuple[Tensor, Tensor, State]:
+        """Attend, see `Attention.forward`; the weights are the mean of all heads."""
+        size = (len(state) - 1) // len(self.heads)
+        found: list[Any] = []
+        for place, (head, keys) in enumerate(zip(self.heads, memory.keys.unbind(2), strict=True)):
+            of_head = state[place * size : (place + 1) * size]
+            found.append(head(self.queries[place](query), replace(memory, keys=keys), of_head))
+        contexts, weights, states = zip(*found, strict=True)
+        pairs = zip(self.values, contexts, strict=True)
+        context = torch.cat([project(each) for project, each in pairs], dim=-1)
+        every = torch.stack(weights, dim=1)
+        return context, every.mean(dim=1), (*(part for each in states for part in each), every)
