@@ -56,10 +56,9 @@ MUTANTS = {
         ("(past.latest.cumsum(dim=-1) > 0)", "(past.latest > 0)"),
         ("before = passed.cumsum(dim=-1) - passed", "before = passed.cumsum(dim=-1)"),
     ],
-    "models/encoders.py": [
+    "models/transformer.py": [
         ("self.project(embedded) * math.sqrt(size)", "self.project(embedded)"),
         ("states.sum(dim=1) / lengths.unsqueeze(1)", "states.mean(dim=1)"),
-        ("finals.append(state.transpose(0, 1)", "finals.append(state.flip(0).transpose(0, 1)"),
     ],
     "models/layers.py": [
         ("return mask.mul_(2**16 / (2**16 - num_dropped))", "return mask"),
@@ -79,9 +78,12 @@ MUTANTS = {
         ("torch.mul(of_candidate, gates[:, :size], out=of_state[:, 2 * size :])", "of_state[:, 2 * size :] = of_candidate"),
         ("and not attention.dropout.p", "and True"),
     ],
+    "models/build.py": [
+        ("std=embedding_size**-0.5", "std=1.0"),
+    ],
     "models/seq2seq.py": [
         ("states = states.gather(1, places.unsqueeze(2).expand_as(states))", "pass"),
-        ("std=embedding_size**-0.5", "std=1.0"),
+        ("finals.append(state.transpose(0, 1)", "finals.append(state.flip(0).transpose(0, 1)"),
     ],
     "decoding/search.py": [
         ("scores / ((5 + lengths) / 6) ** self.alpha", "scores / ((6 + lengths) / 6) ** self.alpha"),

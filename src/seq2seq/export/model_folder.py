@@ -22,8 +22,9 @@ from torch.overrides import TorchFunctionMode
 
 from seq2seq.data.tokenizers import Tokenizer
 from seq2seq.errors import InputError
+from seq2seq.models.build import build_model
 from seq2seq.models.limits import DEFAULT_LIMITS, LengthLimits
-from seq2seq.models.seq2seq import Seq2Seq, build_model
+from seq2seq.models.seq2seq import Seq2Seq
 from seq2seq.shipped import SHIPPED, model_path
 
 FORMAT_VERSION = 1

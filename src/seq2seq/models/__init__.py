@@ -1,13 +1,14 @@
 """Encoders, decoders, and the model that joins them; a decoder is a file."""
 
 from seq2seq.models.bahdanau import BahdanauDecoder
+from seq2seq.models.build import build_model
 from seq2seq.models.conditional import ConditionalDecoder
 from seq2seq.models.context import ContextDecoder
 from seq2seq.models.decoder import Decoder
-from seq2seq.models.encoders import Encoder, GRUEncoder, LSTMEncoder, TransformerEncoder
 from seq2seq.models.luong import LuongDecoder
 from seq2seq.models.plain import PlainDecoder
-from seq2seq.models.seq2seq import Seq2Seq, build_model
+from seq2seq.models.seq2seq import Encoder, GRUEncoder, LSTMEncoder, Seq2Seq
+from seq2seq.models.transformer import TransformerEncoder
 
 __all__ = [
     "BahdanauDecoder", "ConditionalDecoder", "ContextDecoder", "Decoder", "Encoder", "GRUEncoder",

@@ -31,9 +31,8 @@ from torch.nn.functional import linear
 from seq2seq.attention.attention import AdditiveScore, Attention, Memory
 from seq2seq.attention.scores import BilinearScore, DotScore, ScaledDotScore
 from seq2seq.models.bahdanau import BahdanauDecoder
-from seq2seq.models.encoders import GRUEncoder
 from seq2seq.models.layers import GRUCell
-from seq2seq.models.seq2seq import Seq2Seq
+from seq2seq.models.seq2seq import GRUEncoder, Seq2Seq
 
 BOUND = 40.0
 """Queries and keys of an additive score beyond it, far where tanh is 1, count as it: exp(2 x) is within float32."""

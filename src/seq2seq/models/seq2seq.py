@@ -1,29 +1,21 @@
-"""The translation model: source embedding, encoder and decoder.
+"""The translation model, which joins an encoder and a decoder, and its recurrent encoders.
+
+Encoders map embedded source tokens to a vector for each of them, and one for the sentence: the bidirectional GRU
+of Cho et al. 2014 and Bahdanau et al. 2015, and an LSTM (Hochreiter and Schmidhuber 1997).
 
 Letters in the shapes of this program: B batch, S source length, T target length, E embedding, H hidden, M
 memory (encoder state) size, F summary size, A attention size, L layers, V vocabulary, K beam, R features
 before the output layer, N = B K rows of a search.
 """
 
-import inspect
-from collections.abc import Callable, Mapping
-from functools import partial
-from importlib import import_module
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from seq2seq import attention as attention_package
 from seq2seq.attention.attention import Memory
-from seq2seq.errors import InputError
-from seq2seq.models.vectors import load_vectors
-
-Factory = Callable[..., nn.Module] | Mapping[str, Any]
-"""Makes a part of the model: a class or `functools.partial`, or its description with `_target_`."""
-
-MAX_SIZE = 2**24
-"""Bound of every number in a model's description, against sizes that no memory holds."""
+from seq2seq.models.layers import Dropout
 
 
 class Seq2Seq(nn.Module):
@@ -31,7 +23,7 @@ class Seq2Seq(nn.Module):
 
     Args:
         source_embedding: Of the source tokens (V, E).
-        encoder: See `seq2seq.models.encoders.Encoder`.
+        encoder: See `Encoder`.
         decoder: See `seq2seq.models.decoder.Decoder`; it holds the target embedding.
         reverse_source: Whether the encoder reads each source from its last token, ``<eos>``, to its first
             (Sutskever et al. 2014). The memory's order is that of the source all the same.
@@ -96,154 +88,98 @@ class Seq2Seq(nn.Module):
         return self.decoder.output.weight.device
 
 
-def build_model(
-    *,
-    encoder: Factory,
-    decoder: Factory,
-    source_vocab_size: int,
-    target_vocab_size: int,
-    padding_id: int = 1,
-    embedding_size: int = 128,
-    tie_embeddings: str = "none",
-    reverse_source: bool = False,
-    source_vectors: str | None = None,
-    target_vectors: str | None = None,
-    source_tokens: list[str] | None = None,
-    target_tokens: list[str] | None = None,
-    trust_custom_code: bool = False,
-) -> Seq2Seq:
-    """Build a model with fresh parameters.
+class Encoder(nn.Module):
+    """From embedded source tokens to states and a summary.
+
+    An encoder of your own is called with ``input_size`` besides its own arguments, and has the attributes
+    below.
+
+    Attributes:
+        output_size: Size M of a state.
+        summary_size: Size F of a summary.
+    """
+
+    output_size: int
+    summary_size: int
+
+    def forward(self, embedded: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+        """Encode.
+
+        Args:
+            embedded: Source tokens (B, S, E).
+            lengths: Real tokens of each sentence (B,), at least 1.
+
+        Returns:
+            States (B, S, M), zero on padding, and summaries (B, F), from which decoders start.
+        """
+        raise NotImplementedError
+
+
+class GRUEncoder(Encoder):
+    """A GRU over the source; the summary is the final states of all layers, directions joined.
+
+    Padding changes neither states nor summaries.
 
     Args:
-        encoder: Called with `input_size`.
-        decoder: Called with `embedding`, `memory_size`, `summary_size` and `tie_output`.
-        source_vocab_size: Number of source tokens.
-        target_vocab_size: Number of target tokens V.
-        padding_id: Id of the padding token, on both sides.
-        embedding_size: Size E of both embeddings.
-        tie_embeddings: ``none``; ``output``: the target embedding is the output layer; ``all``: the source
-            embedding too, which needs one vocabulary for both languages.
-        reverse_source: See `Seq2Seq`.
-        source_vectors: File of pretrained vectors of source tokens, see `load_vectors`.
-        target_vectors: The same for target tokens.
-        source_tokens: The source tokens by id, for `source_vectors`.
-        target_tokens: The target tokens by id, for `target_vectors`.
-        trust_custom_code: Whether a description may name classes from outside of this program, whose
-            modules are then imported.
-
-    Raises:
-        InputError: Sizes or choices do not go together, or a class is unknown or not trusted.
+        input_size: Size E of an embedded token.
+        hidden_size: Size H of one direction.
+        num_layers: Layers above each other.
+        bidirectional: Read in both directions and join their outputs: M = 2 H.
+        dropout: Between layers, and of embedded tokens and outputs where these have none of their own.
+        embedding_dropout: Of embedded tokens; None: `dropout`.
+        output_dropout: Of the states; None: `dropout`.
+        variational_dropout: Drop the same elements of all tokens of a sentence.
     """
-    if tie_embeddings not in ("none", "output", "all"):
-        raise InputError(f"model.tie_embeddings={tie_embeddings}: choose one of none, output, all")
-    if tie_embeddings == "all" and source_vocab_size != target_vocab_size:
-        raise InputError(
-            "model.tie_embeddings=all needs one vocabulary for both languages: set data.joint_vocabulary=true"
+
+    recurrent_class: type[nn.GRU] | type[nn.LSTM] = nn.GRU
+
+    def __init__(
+        self,
+        input_size: int,
+        *,
+        hidden_size: int = 128,
+        num_layers: int = 1,
+        bidirectional: bool = True,
+        dropout: float = 0.0,
+        embedding_dropout: float | None = None,
+        output_dropout: float | None = None,
+        variational_dropout: bool = False,
+    ) -> None:
+        super().__init__()
+        self.output_size = hidden_size * (2 if bidirectional else 1)
+        states_of_layer = 2 if self.recurrent_class is nn.LSTM else 1  # [h; c] or h
+        self.summary_size = num_layers * states_of_layer * self.output_size
+        self.embedding_dropout = Dropout(
+            dropout if embedding_dropout is None else embedding_dropout, variational=variational_dropout
         )
-    config = {
-        "encoder": described(encoder), "decoder": described(decoder), "source_vocab_size": source_vocab_size,
-        "target_vocab_size": target_vocab_size, "padding_id": padding_id, "embedding_size": embedding_size,
-        "tie_embeddings": tie_embeddings, "reverse_source": reverse_source,
-    }  # fmt: skip
-    _check_sizes(config)
-
-    def embedding(size: int) -> nn.Embedding:
-        made = nn.Embedding(size, embedding_size, padding_idx=padding_id)
-        if tie_embeddings != "none":  # as the output layer, unit variance would give logits of size sqrt(E)
-            nn.init.normal_(made.weight, std=embedding_size**-0.5)
-            made.weight.data[padding_id].zero_()
-        return made
-
-    target_embedding = embedding(target_vocab_size)
-    source_embedding = target_embedding if tie_embeddings == "all" else embedding(source_vocab_size)
-    try:
-        made_encoder = factory(encoder, trust_custom_code=trust_custom_code)(input_size=embedding_size)
-        for name in ("output_size", "summary_size"):
-            if not isinstance(getattr(made_encoder, name, None), int):
-                raise InputError(f"model.encoder: {type(made_encoder).__name__} has no attribute {name}")
-        made_decoder = factory(decoder, trust_custom_code=trust_custom_code)(
-            embedding=target_embedding,
-            memory_size=made_encoder.output_size,
-            summary_size=made_encoder.summary_size,
-            tie_output=tie_embeddings != "none",
+        self.dropout = Dropout(dropout, variational=variational_dropout)
+        self.output_dropout = Dropout(
+            dropout if output_dropout is None else output_dropout, variational=variational_dropout
         )
-    except ValueError as error:
-        raise InputError(f"model: {error}") from error
-    for path, tokens, made in (
-        (source_vectors, source_tokens, source_embedding),
-        (target_vectors, target_tokens, target_embedding),
-    ):
-        if path is not None:
-            load_vectors(path, tokens or [], made)
-    model = Seq2Seq(source_embedding, made_encoder, made_decoder, reverse_source=reverse_source)
-    model.config = config
-    return model
-
-
-def described(part: Any) -> Any:
-    """Return a class, a partial or plain data as plain data with `_target_`."""
-    if isinstance(part, Mapping):
-        return {str(key): described(value) for key, value in part.items() if key != "_partial_"}
-    if isinstance(part, partial):
-        if part.args:
-            raise InputError(f"{part.func.__name__}: give its arguments by name")
-        return {"_target_": described(part.func)["_target_"], **described(part.keywords)}
-    if inspect.isclass(part) or inspect.isfunction(part):
-        return {"_target_": f"{part.__module__}.{part.__qualname__}"}
-    if isinstance(part, list | tuple):
-        return [described(each) for each in part]
-    return part
-
-
-def factory(part: Factory, *, trust_custom_code: bool = False) -> Callable[..., nn.Module]:
-    """Return what makes a part: itself if it can be called, else that of its description.
-
-    Raises:
-        InputError: The description names no class, or one from outside of this program without
-            `trust_custom_code`.
-    """
-    if not isinstance(part, Mapping):
-        return part
-    target = part.get("_target_")
-    module, _, name = str(target).rpartition(".")
-    ours = module.startswith(("seq2seq.models", "seq2seq.attention"))
-    if ours:
-        from seq2seq import models
-
-        found = getattr(models, name, None) or getattr(attention_package, name, None)
-    elif trust_custom_code:
-        try:
-            found = getattr(import_module(module), name, None)
-        except (ImportError, ValueError) as error:
-            raise InputError(f"{target}: {error}") from error
-    else:
-        raise InputError(
-            f"the model names {target!s:.100}, which is not part of this program: load it with "
-            "trust_custom_code=True if you trust where it is from"
+        sizes = [input_size] + [self.output_size] * (num_layers - 1)
+        self.layers = nn.ModuleList(
+            self.recurrent_class(size, hidden_size, batch_first=True, bidirectional=bidirectional)
+            for size in sizes
         )
-    if not inspect.isclass(found):
-        raise InputError(f"the model names {target!s:.100}, which is no class of a model's parts")
-    arguments = {
-        key: factory(value, trust_custom_code=trust_custom_code)
-        if isinstance(value, Mapping) and "_target_" in value
-        else value
-        for key, value in part.items()
-        if key not in ("_target_", "_partial_")
-    }
-    unknown = arguments.keys() - inspect.signature(found).parameters.keys()
-    if unknown and ours:
-        raise InputError(f"{target}: there is no argument {sorted(unknown)[0]}")
-    return partial(found, **arguments)
+
+    def forward(self, embedded: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+        """Encode, see `Encoder.forward`."""
+        outputs, finals = embedded, []
+        drops = [self.embedding_dropout] + [self.dropout] * (len(self.layers) - 1)
+        for layer, drop in zip(self.layers, drops, strict=True):
+            inputs = drop(outputs, drop.mask_like(outputs[:, :1]))
+            packed = pack_padded_sequence(inputs, lengths.cpu(), batch_first=True, enforce_sorted=False)
+            packed, final = layer(packed)
+            outputs, _ = pad_packed_sequence(packed, batch_first=True, total_length=embedded.shape[1])
+            for state in final if isinstance(final, tuple) else (final,):  # (directions, B, H)
+                finals.append(state.transpose(0, 1).flatten(1))
+        return (
+            self.output_dropout(outputs, self.output_dropout.mask_like(outputs[:, :1])),
+            torch.cat(finals, dim=-1),
+        )
 
 
-def _check_sizes(config: Any, key: str = "model") -> None:
-    """Refuse numbers that no model has.
+class LSTMEncoder(GRUEncoder):
+    """The same with an LSTM; the summary is [h; c] of all layers."""
 
-    Raises:
-        InputError: Naming the key.
-    """
-    if isinstance(config, Mapping):
-        for name, value in config.items():
-            _check_sizes(value, f"{key}.{name}")
-    elif isinstance(config, int) and not isinstance(config, bool) and not 0 <= config <= MAX_SIZE:
-        raise InputError(f"{key}={config}: a number from 0 to {MAX_SIZE:,} is needed")
+    recurrent_class = nn.LSTM

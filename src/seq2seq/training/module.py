@@ -18,8 +18,9 @@ from seq2seq.evaluation.alignment import AlignmentCounts, argmax_links, best_lin
 from seq2seq.evaluation.attention_health import HealthSums, health_sums
 from seq2seq.evaluation.metrics import Scorer, bleu_by_languages, scores_of
 from seq2seq.models import fast as fast_path
+from seq2seq.models.build import build_model
 from seq2seq.models.limits import LengthLimits
-from seq2seq.models.seq2seq import Seq2Seq, build_model
+from seq2seq.models.seq2seq import Seq2Seq
 from seq2seq.training.losses import (
     AlignedPair,
     GuidedAlignment,

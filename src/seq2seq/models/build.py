@@ -1,0 +1,173 @@
+"""Build a model from its description, as a configuration, a checkpoint or a model folder holds it."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from functools import partial
+from importlib import import_module
+from typing import Any
+
+from torch import nn
+
+from seq2seq import attention as attention_package
+from seq2seq.errors import InputError
+from seq2seq.models.seq2seq import Seq2Seq
+from seq2seq.models.vectors import load_vectors
+
+Factory = Callable[..., nn.Module] | Mapping[str, Any]
+"""Makes a part of the model: a class or `functools.partial`, or its description with `_target_`."""
+
+MAX_SIZE = 2**24
+"""Bound of every number in a model's description, against sizes that no memory holds."""
+
+
+def build_model(
+    *,
+    encoder: Factory,
+    decoder: Factory,
+    source_vocab_size: int,
+    target_vocab_size: int,
+    padding_id: int = 1,
+    embedding_size: int = 128,
+    tie_embeddings: str = "none",
+    reverse_source: bool = False,
+    source_vectors: str | None = None,
+    target_vectors: str | None = None,
+    source_tokens: list[str] | None = None,
+    target_tokens: list[str] | None = None,
+    trust_custom_code: bool = False,
+) -> Seq2Seq:
+    """Build a model with fresh parameters.
+
+    Args:
+        encoder: Called with `input_size`.
+        decoder: Called with `embedding`, `memory_size`, `summary_size` and `tie_output`.
+        source_vocab_size: Number of source tokens.
+        target_vocab_size: Number of target tokens V.
+        padding_id: Id of the padding token, on both sides.
+        embedding_size: Size E of both embeddings.
+        tie_embeddings: ``none``; ``output``: the target embedding is the output layer; ``all``: the source
+            embedding too, which needs one vocabulary for both languages.
+        reverse_source: See `Seq2Seq`.
+        source_vectors: File of pretrained vectors of source tokens, see `load_vectors`.
+        target_vectors: The same for target tokens.
+        source_tokens: The source tokens by id, for `source_vectors`.
+        target_tokens: The target tokens by id, for `target_vectors`.
+        trust_custom_code: Whether a description may name classes from outside of this program, whose
+            modules are then imported.
+
+    Raises:
+        InputError: Sizes or choices do not go together, or a class is unknown or not trusted.
+    """
+    if tie_embeddings not in ("none", "output", "all"):
+        raise InputError(f"model.tie_embeddings={tie_embeddings}: choose one of none, output, all")
+    if tie_embeddings == "all" and source_vocab_size != target_vocab_size:
+        raise InputError(
+            "model.tie_embeddings=all needs one vocabulary for both languages: set data.joint_vocabulary=true"
+        )
+    config = {
+        "encoder": described(encoder), "decoder": described(decoder), "source_vocab_size": source_vocab_size,
+        "target_vocab_size": target_vocab_size, "padding_id": padding_id, "embedding_size": embedding_size,
+        "tie_embeddings": tie_embeddings, "reverse_source": reverse_source,
+    }  # fmt: skip
+    _check_sizes(config)
+
+    def embedding(size: int) -> nn.Embedding:
+        made = nn.Embedding(size, embedding_size, padding_idx=padding_id)
+        if tie_embeddings != "none":  # as the output layer, unit variance would give logits of size sqrt(E)
+            nn.init.normal_(made.weight, std=embedding_size**-0.5)
+            made.weight.data[padding_id].zero_()
+        return made
+
+    target_embedding = embedding(target_vocab_size)
+    source_embedding = target_embedding if tie_embeddings == "all" else embedding(source_vocab_size)
+    try:
+        made_encoder = factory(encoder, trust_custom_code=trust_custom_code)(input_size=embedding_size)
+        for name in ("output_size", "summary_size"):
+            if not isinstance(getattr(made_encoder, name, None), int):
+                raise InputError(f"model.encoder: {type(made_encoder).__name__} has no attribute {name}")
+        made_decoder = factory(decoder, trust_custom_code=trust_custom_code)(
+            embedding=target_embedding,
+            memory_size=made_encoder.output_size,
+            summary_size=made_encoder.summary_size,
+            tie_output=tie_embeddings != "none",
+        )
+    except ValueError as error:
+        raise InputError(f"model: {error}") from error
+    for path, tokens, made in (
+        (source_vectors, source_tokens, source_embedding),
+        (target_vectors, target_tokens, target_embedding),
+    ):
+        if path is not None:
+            load_vectors(path, tokens or [], made)
+    model = Seq2Seq(source_embedding, made_encoder, made_decoder, reverse_source=reverse_source)
+    model.config = config
+    return model
+
+
+def described(part: Any) -> Any:
+    """Return a class, a partial or plain data as plain data with `_target_`."""
+    if isinstance(part, Mapping):
+        return {str(key): described(value) for key, value in part.items() if key != "_partial_"}
+    if isinstance(part, partial):
+        if part.args:
+            raise InputError(f"{part.func.__name__}: give its arguments by name")
+        return {"_target_": described(part.func)["_target_"], **described(part.keywords)}
+    if inspect.isclass(part) or inspect.isfunction(part):
+        return {"_target_": f"{part.__module__}.{part.__qualname__}"}
+    if isinstance(part, list | tuple):
+        return [described(each) for each in part]
+    return part
+
+
+def factory(part: Factory, *, trust_custom_code: bool = False) -> Callable[..., nn.Module]:
+    """Return what makes a part: itself if it can be called, else that of its description.
+
+    Raises:
+        InputError: The description names no class, or one from outside of this program without
+            `trust_custom_code`.
+    """
+    if not isinstance(part, Mapping):
+        return part
+    target = part.get("_target_")
+    module, _, name = str(target).rpartition(".")
+    ours = module.startswith(("seq2seq.models", "seq2seq.attention"))
+    if ours:
+        from seq2seq import models
+
+        found = getattr(models, name, None) or getattr(attention_package, name, None)
+    elif trust_custom_code:
+        try:
+            found = getattr(import_module(module), name, None)
+        except (ImportError, ValueError) as error:
+            raise InputError(f"{target}: {error}") from error
+    else:
+        raise InputError(
+            f"the model names {target!s:.100}, which is not part of this program: load it with "
+            "trust_custom_code=True if you trust where it is from"
+        )
+    if not inspect.isclass(found):
+        raise InputError(f"the model names {target!s:.100}, which is no class of a model's parts")
+    arguments = {
+        key: factory(value, trust_custom_code=trust_custom_code)
+        if isinstance(value, Mapping) and "_target_" in value
+        else value
+        for key, value in part.items()
+        if key not in ("_target_", "_partial_")
+    }
+    unknown = arguments.keys() - inspect.signature(found).parameters.keys()
+    if unknown and ours:
+        raise InputError(f"{target}: there is no argument {sorted(unknown)[0]}")
+    return partial(found, **arguments)
+
+
+def _check_sizes(config: Any, key: str = "model") -> None:
+    """Refuse numbers that no model has.
+
+    Raises:
+        InputError: Naming the key.
+    """
+    if isinstance(config, Mapping):
+        for name, value in config.items():
+            _check_sizes(value, f"{key}.{name}")
+    elif isinstance(config, int) and not isinstance(config, bool) and not 0 <= config <= MAX_SIZE:
+        raise InputError(f"{key}={config}: a number from 0 to {MAX_SIZE:,} is needed")

@@ -1,0 +1,66 @@
+"""The encoder of the Transformer (Vaswani et al. 2017), for any of the decoders."""
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from seq2seq.attention.masking import length_mask
+from seq2seq.models.layers import Dropout
+from seq2seq.models.seq2seq import Encoder
+
+
+class TransformerEncoder(Encoder):
+    """The encoder of the Transformer, layer normalisation first; the summary is the mean of the states.
+
+    Positions are sinusoidal: PE(p, 2i) = sin(p / 10000^(2i / d)), PE(p, 2i + 1) = cos of the same. Vaswani
+    et al., "Attention is all you need", 2017.
+
+    Args:
+        input_size: Size E of an embedded token.
+        hidden_size: Size of all layers, a multiple of `heads`; None: E. Where it differs from E, embedded tokens
+            are projected to it.
+        num_layers: Layers above each other.
+        heads: Heads of the self-attention.
+        feedforward_size: Hidden size of the feed-forward network of a layer; None: four times the size.
+        dropout: Within the layers.
+        embedding_dropout: Of embedded tokens with their positions; None: as `dropout`.
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int | None = None,
+        *,
+        num_layers: int = 3,
+        heads: int = 4,
+        feedforward_size: int | None = None,
+        dropout: float = 0.1,
+        embedding_dropout: float | None = None,
+    ) -> None:
+        super().__init__()
+        size = hidden_size or input_size
+        if size % heads:
+            raise ValueError(f"heads={heads} must divide hidden_size={size}")
+        self.output_size = self.summary_size = size
+        self.project = nn.Linear(input_size, size) if size != input_size else nn.Identity()
+        self.embedding_dropout = Dropout(dropout if embedding_dropout is None else embedding_dropout)
+        layer = nn.TransformerEncoderLayer(
+            size, heads, feedforward_size or 4 * size, dropout, batch_first=True, norm_first=True
+        )
+        self.layers = nn.TransformerEncoder(
+            layer, num_layers, norm=nn.LayerNorm(size), enable_nested_tensor=False
+        )
+
+    def forward(self, embedded: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+        """Encode, see `Encoder.forward`."""
+        length, size = embedded.shape[1], self.output_size
+        rates = torch.exp(torch.arange(0, size, 2, device=embedded.device) * (-math.log(10_000) / size))
+        angles = torch.arange(length, device=embedded.device).unsqueeze(1) * rates
+        positions = torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)[:, :size]
+        projected = self.project(embedded) * math.sqrt(size)
+        inputs = self.embedding_dropout(projected + positions.to(projected.dtype))
+        is_token = length_mask(lengths, length)
+        states = self.layers(inputs, src_key_padding_mask=~is_token)
+        states = states.masked_fill(~is_token.unsqueeze(-1), 0)
+        return states, states.sum(dim=1) / lengths.unsqueeze(1)
