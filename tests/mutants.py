@@ -99,10 +99,14 @@ MUTANTS = {
     "decoding/interventions.py": [
         ("return left / total.masked_fill(total == 0, 1)", "return left"),
     ],
-    "training/losses.py": [
+    "training/chunked_cross_entropy.py": [
         ("of_weight -= smoothing / len(weight) * sum_features", "of_weight -= smoothing * sum_features"),
-        ("smoothed.sum() + divergence / 2 * apart", "smoothed.sum() + divergence * apart"),
+    ],
+    "training/guided_alignment.py": [
         ("cells += [(row, at, 1 / len(linked))", "cells += [(row, at, 1.0)"),
+    ],
+    "training/losses.py": [
+        ("smoothed.sum() + divergence / 2 * apart", "smoothed.sum() + divergence * apart"),
     ],
     "training/module.py": [
         ("loss = objective / num_tokens", "loss = objective / len(batch)"),

@@ -7,7 +7,7 @@ import torch
 
 from seq2seq.data import PairsCorpus, SentencePair
 from seq2seq.data.batch import Batch
-from seq2seq.training.losses import GuidedAlignment
+from seq2seq.training.guided_alignment import GuidedAlignment
 
 PAIRS = [
     SentencePair("a dog sees cats", "un chien voit", ((0, 0), (1, 1), (2, 1), (3, 1)), ((2, 1),)),

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 from torch.nn.functional import cross_entropy
 
-from seq2seq.training import losses
+from seq2seq.training import chunked_cross_entropy
 from seq2seq.training.losses import metrics_of, token_cross_entropy
 
 
@@ -24,7 +24,7 @@ def sums_of(example, label_smoothing=0.0):
 
 @pytest.fixture(params=[1, 3, 256], ids=lambda rows: f"{rows}-rows-at-a-time")
 def chunk_rows(request, monkeypatch):
-    monkeypatch.setattr(losses, "CHUNK_ROWS", request.param)
+    monkeypatch.setattr(chunked_cross_entropy, "CHUNK_ROWS", request.param)
 
 
 @pytest.mark.usefixtures("chunk_rows")
@@ -72,7 +72,7 @@ def test_one_token_of_the_vocabulary_is_right_also_where_bfloat16_makes_ties():
 
 
 def test_no_tensor_holds_all_logits(monkeypatch):
-    monkeypatch.setattr(losses, "CHUNK_ROWS", 2)
+    monkeypatch.setattr(chunked_cross_entropy, "CHUNK_ROWS", 2)
     features, output = torch.randn(1, 40, 4, requires_grad=True), nn.Linear(4, 1000)
     is_token = torch.ones(1, 40, dtype=torch.bool)
     with torch.profiler.profile(profile_memory=True) as profile:

@@ -3,7 +3,7 @@ import torch
 from seq2seq.data.batch import Batch, EncodedSplit, Sentences
 from seq2seq.data.text import SentencePair
 from seq2seq.data.vocabulary import UNKNOWN_ID
-from seq2seq.training.losses import drop_words
+from seq2seq.training.regularization import drop_words
 
 LENGTHS = [100, 400, 300]
 

@@ -21,15 +21,9 @@ from seq2seq.models import fast as fast_path
 from seq2seq.models.build import build_model
 from seq2seq.models.limits import LengthLimits
 from seq2seq.models.seq2seq import Seq2Seq
-from seq2seq.training.losses import (
-    AlignedPair,
-    GuidedAlignment,
-    LossSums,
-    drop_words,
-    metrics_of,
-    token_cross_entropy,
-    twice,
-)
+from seq2seq.training.guided_alignment import AlignedPair, GuidedAlignment
+from seq2seq.training.losses import LossSums, metrics_of, token_cross_entropy
+from seq2seq.training.regularization import drop_words, twice
 
 
 class TranslationModule(pl.LightningModule):
