@@ -112,9 +112,9 @@ MUTANTS = {
         ("loss = objective / num_tokens", "loss = objective / len(batch)"),
         ("self._sums = self._sums.to(self.device) + sums.stacked()", "self._sums = sums.stacked()"),
         ("bound = math.inf if gradient_clip_val is None else gradient_clip_val", "bound = math.inf"),
-        ("math.ceil(batches / trainer.accumulate_grad_batches)", "batches"),
     ],
     "training/schedules.py": [
+        ("math.ceil(batches / trainer.accumulate_grad_batches)", "batches"),
         ("(step + 1) / max(warmup_steps, 1)", "step / max(warmup_steps, 1)"),
     ],
     "training/callbacks.py": [

@@ -15,6 +15,7 @@ import torch
 from lightning.pytorch.callbacks import Callback, ModelCheckpoint, WeightAveraging
 
 from seq2seq.errors import TrainingInterrupted
+from seq2seq.training.schedules import total_steps
 
 
 class EpochLines(Callback):
@@ -48,12 +49,10 @@ class EpochLines(Callback):
             parts.append(f"{self.score.rpartition('/')[2].upper()} {values[self.score]:.1f}")
         if "train/tokens_per_second" in values:
             parts.append(f"{values['train/tokens_per_second']:,.0f} tokens/s")
-        total = getattr(pl_module, "total_steps", None)
-        if total is not None:
-            done = max(trainer.global_step - self._first_step, 1)
-            left = max(total() - trainer.global_step, 0)
-            seconds = round((time.monotonic() - self._started) / done * left)
-            parts.append(f"{seconds // 60}:{seconds % 60:02d} left")
+        done = max(trainer.global_step - self._first_step, 1)
+        left = max(total_steps(trainer) - trainer.global_step, 0)
+        seconds = round((time.monotonic() - self._started) / done * left)
+        parts.append(f"{seconds // 60}:{seconds % 60:02d} left")
         print("  ".join(parts), flush=True)
 
 

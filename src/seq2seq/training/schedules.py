@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import lightning.pytorch as pl
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LambdaLR
 from torch.optim.swa_utils import get_ema_multi_avg_fn
@@ -60,3 +61,22 @@ def warmup_ema(decay: float = 0.999) -> Callable[[Any, Any, Any], None]:
         get_ema_multi_avg_fn(min(decay, (1 + number) / (10 + number)))(averages, weights, num_averaged)
 
     return update
+
+
+def total_steps(trainer: pl.Trainer) -> int:
+    """Return the optimizer steps of the whole training.
+
+    (With a data module `trainer.estimated_stepping_batches` would lose the loader's place in a continued run.)
+    """
+    data = getattr(trainer, "datamodule", None)
+    if data is None:  # loaders that were given to `Trainer.fit`, which only Lightning has yet
+        return int(trainer.estimated_stepping_batches)
+    batches = len(data.train_dataloader())
+    if isinstance(trainer.limit_train_batches, int) and trainer.limit_train_batches > 0:
+        batches = min(batches, trainer.limit_train_batches)
+    elif isinstance(trainer.limit_train_batches, float):
+        batches = max(1, int(batches * trainer.limit_train_batches))
+    steps = math.ceil(batches / trainer.accumulate_grad_batches) * (trainer.max_epochs or 1)
+    if trainer.max_epochs == -1:
+        steps = trainer.max_steps
+    return steps if trainer.max_steps < 0 else min(steps, trainer.max_steps)
