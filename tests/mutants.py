@@ -133,7 +133,7 @@ MUTANTS = {
     "evaluation/metrics.py": [
         ("before + (token != other)", "before + 2 * (token != other)"),
     ],
-    "evaluation/bleu_statistics.py": [
+    "evaluation/bleu.py": [
         ("0.5 ** np.cumsum(found == 0, axis=-1)", "0.5"),
     ],
     "evaluation/alignment.py": [

@@ -42,7 +42,7 @@ from numpy.typing import NDArray
 from seq2seq.cli.compare import LEVEL, Run, counts_of, find_runs
 from seq2seq.cli.messages import exit_with_one_line
 from seq2seq.errors import InputError
-from seq2seq.evaluation.bleu_statistics import NUM_STATISTICS, bleu_of
+from seq2seq.evaluation.bleu import NUM_STATISTICS, bleu_of
 from seq2seq.evaluation.significance import compare, statistics_of
 from seq2seq.run_folder import metric_of, write_json
 

@@ -5,9 +5,14 @@ import sacrebleu
 from sacremoses import MosesTokenizer
 
 from seq2seq.evaluation.bleu import bleu_metric, cased_bleu, sentence_bleu_score
-from seq2seq.evaluation.buckets import bucket_table, by_source_length, by_unknown_words
 from seq2seq.evaluation.metrics import METRICS, moses_tokens, scores_of
-from seq2seq.evaluation.score_card import score_card, score_table
+from seq2seq.evaluation.score_card import (
+    bucket_table,
+    by_source_length,
+    by_unknown_words,
+    score_card,
+    score_table,
+)
 
 REFERENCES = ["The cat sat on the mat.", "A dog runs in the park today."]
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sacrebleu.metrics.bleu import BLEU
 
-from seq2seq.evaluation.bleu_statistics import bleu_of, sentence_statistics
+from seq2seq.evaluation.bleu import bleu_of, sentence_statistics
 from seq2seq.evaluation.significance import compare, interval_of, statistics_of
 from tests.calibration import share_significant, the_same_models
 

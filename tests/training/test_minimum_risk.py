@@ -9,7 +9,7 @@ import torch
 from seq2seq.data.batch import Batch, EncodedSplit, Sentences
 from seq2seq.data.text import SentencePair
 from seq2seq.data.vocabulary import BEGIN_ID, END_ID, PADDING_ID
-from seq2seq.evaluation.sentence_bleu import smoothed_sentence_bleu
+from seq2seq.evaluation.bleu import smoothed_sentence_bleu
 from seq2seq.training import MinimumRisk, TranslationModule
 from seq2seq.training.minimum_risk import sample_translations
 from tests.small import model_of

@@ -63,9 +63,14 @@ def only_real(
     A query without a real key gets zeros, so that whatever is made of its scores is a number. The
     mask is None where every key is real. Arguments and errors are those of `masked_softmax`.
     """
-    real = _real_keys(scores, valid_lengths, mask)
-    if real is None:
+    if valid_lengths is not None:
+        if mask is not None:
+            raise ValueError("give valid_lengths or mask, not both")
+        rows = valid_lengths.unsqueeze(1) if valid_lengths.ndim == 1 else valid_lengths
+        mask = length_mask(rows, scores.shape[-1])
+    if mask is None:
         return scores, None
+    real = mask.expand_as(scores)
     has_key = real.any(dim=-1, keepdim=True)
     fill = torch.zeros_like(has_key, dtype=scores.dtype).masked_fill(has_key, -torch.inf)
     return torch.where(real, scores, fill), real
@@ -85,16 +90,6 @@ def attention_weights(
     """
     precise = scores.to(torch.promote_types(scores.dtype, torch.float32))
     return normalizer(precise, valid_lengths, mask=mask)
-
-
-def _real_keys(scores: Tensor, valid_lengths: Tensor | None, mask: Tensor | None) -> Tensor | None:
-    """The mask of the real keys, broadcast to the scores; None where every key is real."""
-    if valid_lengths is None:
-        return None if mask is None else mask.expand_as(scores)
-    if mask is not None:
-        raise ValueError("give valid_lengths or mask, not both")
-    rows = valid_lengths.unsqueeze(1) if valid_lengths.ndim == 1 else valid_lengths
-    return length_mask(rows, scores.shape[-1]).expand_as(scores)
 
 
 def sparsemax(

@@ -64,18 +64,10 @@ class AttentionPooling(nn.Module):
         Raises:
             ValueError: both `valid_lengths` and `mask` are given, or sizes do not go together.
         """
-        weights = attention_weights(
-            self._scores(queries, keys, projected_keys),
-            valid_lengths,
-            mask=mask,
-            normalizer=self._normalizer,
-        )
+        projects = hasattr(self.score, "project_keys")
+        scores = self.score(queries, keys, projected_keys) if projects else self.score(queries, keys)
+        weights = attention_weights(scores, valid_lengths, mask=mask, normalizer=self._normalizer)
         return self.dropout(weights.to(values.dtype)) @ values, weights
-
-    def _scores(self, queries: Tensor, keys: Tensor, projected_keys: Tensor | None) -> Tensor:
-        if hasattr(self.score, "project_keys"):
-            return self.score(queries, keys, projected_keys)
-        return self.score(queries, keys)
 
 
 class AveragePooling(AttentionPooling):

@@ -24,12 +24,14 @@ from seq2seq.evaluation.alignment import (
     Symmetrisation,
     argmax_links,
     best_links,
+    format_links,
     links_between,
+    read_pharaoh,
+    require_within,
     reversed_links,
     symmetrised,
     threshold_links,
 )
-from seq2seq.evaluation.pharaoh import format_links, read_pharaoh, require_within
 from seq2seq.shipped import model_path
 
 if TYPE_CHECKING:

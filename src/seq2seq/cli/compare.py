@@ -176,7 +176,7 @@ def counts_of(runs: Sequence[Run], metric: str) -> tuple[NDArray, Callable[[NDAr
         runs: On the same text.
         metric: Such as ``test/bleu`` or ``val/beam/exact_match``; None is returned for other scores.
     """
-    from seq2seq.evaluation.bleu_statistics import bleu_of
+    from seq2seq.evaluation.bleu import bleu_of
 
     split, *search, name = metric.split("/")
     found = f"{split}.{search[0] if search else 'greedy'}"
@@ -190,7 +190,7 @@ def counts_of(runs: Sequence[Run], metric: str) -> tuple[NDArray, Callable[[NDAr
 
 @cache
 def _counts(run: Run, found: str, reference: str, name: str) -> NDArray:
-    from seq2seq.evaluation.bleu_statistics import sentence_statistics
+    from seq2seq.evaluation.bleu import sentence_statistics
 
     hypotheses, references = run.lines(found), run.lines(reference)
     if name == "bleu":

@@ -50,8 +50,7 @@ def _evaluate(options: argparse.Namespace) -> None:
     from seq2seq.decoding.scoring import as_metrics, score_searches
     from seq2seq.decoding.search import search_from_options
     from seq2seq.decoding.translator import Translator
-    from seq2seq.evaluation.buckets import bucket_table, by_source_length, by_unknown_words
-    from seq2seq.evaluation.score_card import score_table
+    from seq2seq.evaluation.score_card import bucket_table, by_source_length, by_unknown_words, score_table
 
     search = search_from_options(
         beam_size=options.beam_size,

@@ -3,16 +3,20 @@
 Weights have a row for each target token and a column for each source token. Links are (source word index, target word index) pairs, counted from 0.
 """
 
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import astuple, dataclass
 from enum import Enum
+from itertools import groupby
 from operator import add
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from seq2seq.data.text import read_links
 from seq2seq.data.vocabulary import BEGIN, END, PADDING, SPACE_MARK
-from seq2seq.evaluation.spelling import as_bytes, as_text, letters, places, said
+from seq2seq.errors import InputError
 
 Links = frozenset[tuple[int, int]]
 Words = Collection[int]
@@ -20,6 +24,9 @@ Floats = npt.NDArray[np.float64]
 
 UNWORDED = frozenset({BEGIN, END, PADDING})
 """Tokens that are part of no word. (``<unk>`` stands for a word.)"""
+
+_BYTE = re.compile(r"<0x[0-9A-F]{2}>")
+"""A byte token of SentencePiece, for a character that is not in its vocabulary."""
 
 
 class Symmetrisation(Enum):
@@ -189,6 +196,53 @@ def _own_words(tokens: Sequence[str]) -> list[str]:
     return as_text(b"".join(said(kept))).split()
 
 
+# --- positions of tokens in a text, in bytes of UTF-8, because a piece may be part of a character ---
+
+
+def said(tokens: Sequence[str]) -> list[bytes]:
+    """Return the bytes of tokens, with spaces; byte tokens such as <0xE2> become one byte each."""
+    found: list[bytes] = []
+    for are_bytes, run in groupby(tokens, lambda token: _BYTE.fullmatch(token) is not None):
+        if not are_bytes:
+            found += (as_bytes(token.replace(SPACE_MARK, " ")) for token in run)
+            continue
+        for sign in as_text(bytes(int(token[3:5], 16) for token in run)):
+            parts = [bytes([byte]) for byte in as_bytes(sign)]
+            found += [b" "] + [b""] * (len(parts) - 1) if sign.isspace() else parts
+    return found
+
+
+def letters(text: bytes) -> bytes:
+    """Return text without white space."""
+    return as_bytes("".join(as_text(text).split()))
+
+
+def places(tokens: Sequence[bytes], text: bytes) -> list[int] | None:
+    """Return where each token begins; None if letters or digits of the text are in no token."""
+    found, end = [], 0
+    for token in tokens:
+        place = text.find(token, end)
+        if place < 0 or _holds_letters(text[end:place]):
+            return None
+        found.append(place)
+        end = place + len(token)
+    return None if _holds_letters(text[end:]) else found
+
+
+def _holds_letters(text: bytes) -> bool:
+    return any(map(str.isalnum, text.decode(errors="ignore")))
+
+
+def as_bytes(text: str) -> bytes:
+    """Encode text as UTF-8."""
+    return text.encode(errors="surrogateescape")
+
+
+def as_text(text: bytes) -> str:
+    """Decode UTF-8, also parts of characters; the inverse of `as_bytes`."""
+    return text.decode(errors="surrogateescape")
+
+
 def merge_words(
     weights: npt.ArrayLike, source_words: Sequence[int | None], target_words: Sequence[int | None]
 ) -> Floats:
@@ -216,3 +270,35 @@ def _membership(words: Sequence[int | None]) -> Floats:
     numbers = np.array([-1 if word is None else word for word in words], dtype=np.int64)
     num_words = int(numbers.max(initial=-1)) + 1
     return (np.arange(num_words)[:, None] == numbers).astype(np.float64)
+
+
+# --- the Pharaoh format: a line for each sentence pair, with links i-j, or i?j and ipj where only possible ---
+
+
+def format_links(links: Links) -> str:
+    """Return links as a sorted line, without the line end."""
+    return " ".join(f"{source}-{target}" for source, target in sorted(links))
+
+
+def read_pharaoh(path: Path) -> list[GoldAlignment]:
+    """Read a file of alignments, plain or compressed.
+
+    Raises:
+        InputError: The file cannot be read, or a line holds something else.
+    """
+    return [GoldAlignment.from_links(*links) for links in read_links(path)]
+
+
+def require_within(gold: GoldAlignment, num_source: int, num_target: int, where: str) -> GoldAlignment:
+    """Return the alignment if all its words exist.
+
+    Raises:
+        InputError: A link is of a word beyond the end of the sentence.
+    """
+    for source, target in sorted(gold.possible):
+        if source >= num_source or target >= num_target:
+            raise InputError(
+                f"{where}: link {source}-{target} is outside the sentence pair of {num_source} and "
+                f"{num_target} words: count words from 0, and split the text as the model does"
+            )
+    return gold

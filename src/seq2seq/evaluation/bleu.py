@@ -1,9 +1,14 @@
 """BLEU (Papineni et al. 2002) by sacreBLEU (Post 2018), with the tokenizer for the language."""
 
+import math
 import sys
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Hashable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.bleu import BLEU
@@ -12,6 +17,10 @@ CHARACTERS = {"tokenize": "char"}
 
 UNSPACED = frozenset({"zh", "ja", "th", "lo", "km", "my"})
 """Languages that are written without spaces between words."""
+
+
+NUM_STATISTICS = 10
+"""Statistics of a sentence: length, reference length, matched n-grams and n-grams, n = 1 … 4."""
 
 
 def base_language(code: str) -> str:
@@ -75,3 +84,66 @@ def require_pairs(hypotheses: Sequence[str], references: Sequence[str]) -> None:
     """
     if len(hypotheses) != len(references) or not references:
         raise ValueError(f"{len(hypotheses)} hypotheses for {len(references)} references")
+
+
+def sentence_statistics(hypotheses: Sequence[str], references: Sequence[str], language: str) -> NDArray:
+    """Return the statistics of each sentence (sentences, `NUM_STATISTICS`), as sacreBLEU counts them.
+
+    Args:
+        hypotheses: The translations.
+        references: One reference for each.
+        language: Code of their language, see `bleu_metric`.
+
+    Raises:
+        ValueError: There are none, or their numbers differ.
+    """
+    require_pairs(hypotheses, references)
+    metric = bleu_metric(language, effective_order=True)
+    scores = (metric.sentence_score(h, [r]) for h, r in zip(hypotheses, references, strict=True))
+    rows = [(each.sys_len, each.ref_len, *each.counts, *each.totals) for each in scores]
+    return np.array(rows, dtype=np.float64)
+
+
+def bleu_of(statistics: NDArray) -> NDArray:
+    """Return BLEU, 0 to 100, of summed statistics (…, `NUM_STATISTICS`).
+
+    Orders without a matched n-gram are smoothed as in sacreBLEU: the k-th of them counts 1 / 2^k.
+    """
+    length, reference_length = statistics[..., 0], statistics[..., 1]
+    found, total = statistics[..., 2:6], statistics[..., 6:10]
+    smoothed = np.where(found == 0, 0.5 ** np.cumsum(found == 0, axis=-1), found)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        precision = np.exp(np.log(smoothed / total).mean(axis=-1))
+        brevity = np.exp(np.minimum(0.0, 1 - reference_length / length))
+        scored = 100 * brevity * precision
+    is_scored = (total > 0).all(axis=-1) & found.any(axis=-1)
+    return np.where(is_scored, scored, 0.0)
+
+
+def smoothed_sentence_bleu(
+    hypothesis: Sequence[Hashable], reference: Sequence[Hashable], *, max_order: int = 4
+) -> float:
+    """Score one translation from 0 to 1 by BLEU+1 (Lin and Och 2004).
+
+        exp(min(0, 1 - len(reference) / len(hypothesis))) * (prod_n p_n) ^ (1 / k),  n = 1..k
+
+    p_n is the share of the hypothesis's n-grams that the reference holds, each counted at most as often as
+    there; for n > 1 one is added to both counts, so that a sentence without a common n-gram has a score.
+
+    Args:
+        hypothesis: tokens of the translation, of any kind.
+        reference: tokens of the reference.
+        max_order: k.
+    """
+    if not hypothesis:
+        return 0.0
+    product = 1.0
+    for order in range(1, max_order + 1):
+        ngrams, added = _ngrams(hypothesis, order), int(order > 1)
+        common = (ngrams & _ngrams(reference, order)).total()
+        product *= (common + added) / (ngrams.total() + added)
+    return math.exp(min(0.0, 1 - len(reference) / len(hypothesis))) * product ** (1 / max_order)
+
+
+def _ngrams(tokens: Sequence[Hashable], order: int) -> Counter[tuple[Hashable, ...]]:
+    return Counter(tuple(tokens[start : start + order]) for start in range(len(tokens) - order + 1))

@@ -4,7 +4,7 @@ Your own metric is a function like `Scorer`, named by `_target_` in ``module.met
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, Literal, Protocol, get_args
@@ -55,11 +55,6 @@ class Metric:
             raise ValueError(f"the direction of {self.title} is {self.direction!r}, not min or max")
         if self.logged and self.score is not None:
             raise ValueError(f"{self.title} is logged by its own name: leave out {self.logged!r}")
-
-
-def metric(title: str, **options: Any) -> Callable[[Scorer], Metric]:
-    """Decorate a function to make a `Metric` of it; options are the other attributes."""
-    return lambda score: Metric(title, score, **options)
 
 
 def _chrf(hypotheses: Texts, references: Texts, _: str) -> float:

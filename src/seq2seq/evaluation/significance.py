@@ -35,7 +35,7 @@ from math import ceil
 import numpy as np
 from numpy.typing import NDArray
 
-from seq2seq.evaluation.bleu_statistics import bleu_of, sentence_statistics
+from seq2seq.evaluation.bleu import bleu_of, sentence_statistics
 
 DRAWS_AT_LEVEL = 20
 """Minimum number of draws beyond the level, so that p itself is precise."""

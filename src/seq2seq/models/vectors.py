@@ -11,10 +11,8 @@ from pathlib import Path
 import torch
 from torch import nn
 
+from seq2seq.data.vocabulary import SPACE_MARK
 from seq2seq.errors import InputError
-
-SPACE_MARK = "\N{LOWER ONE EIGHTH BLOCK}"
-"""How SentencePiece writes a space; the first piece of every word begins with it."""
 
 
 def load_vectors(path: str | Path, tokens: Sequence[str], embedding: nn.Embedding) -> int:

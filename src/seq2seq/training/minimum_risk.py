@@ -25,7 +25,7 @@ from seq2seq.data.batch import Batch
 from seq2seq.data.vocabulary import BEGIN_ID, END_ID, PADDING_ID
 from seq2seq.decoding.search import Sampling, draw
 from seq2seq.decoding.stepper import forbid
-from seq2seq.evaluation.sentence_bleu import smoothed_sentence_bleu
+from seq2seq.evaluation.bleu import smoothed_sentence_bleu
 from seq2seq.models import fast as fast_path
 from seq2seq.models.seq2seq import Seq2Seq
 from seq2seq.training.losses import LossSums
