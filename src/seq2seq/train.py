@@ -66,11 +66,11 @@ def run(config: DictConfig, run_dir: str | Path | None = None) -> float | None:
     import torch
     from lightning.pytorch.utilities import rank_zero_only
 
+    from seq2seq.data.corpus_report import corpus_summary
     from seq2seq.data.vocabulary import PADDING_ID
     from seq2seq.decoding.scoring import as_metrics, score_searches
     from seq2seq.decoding.search import search_from_options
     from seq2seq.decoding.translator import Translator
-    from seq2seq.evaluation.corpus_report import corpus_summary
     from seq2seq.export.model_folder import SavedModel, load_model_folder, save_model_folder
     from seq2seq.models.limits import LengthLimits
     from seq2seq.training.checkpoint import read_checkpoint

@@ -12,9 +12,9 @@ from seq2seq.data.batching import (
     shuffled_order,
     sorted_order,
 )
+from seq2seq.data.corpus_report import padding_share
 from seq2seq.data.text import SentencePair
 from seq2seq.data.vocabulary import BEGIN_ID, END_ID, PADDING_ID
-from seq2seq.evaluation.corpus_report import padding_share
 
 LENGTHS = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), min_size=1, max_size=80)
 

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from seq2seq.data import LargeText, ParallelText, SentencePieceTokenizer
+from seq2seq.data.corpus_report import corpus_report
 from seq2seq.errors import InputError
-from seq2seq.evaluation.corpus_report import corpus_report
 
 PAIRS = [(f"key {n} {'is small ' * (n % 5)}.", f"clef {n} {'est petite ' * (n % 4)}.") for n in range(300)]
 PAIRS[7] = ("", "vide")

@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 from seq2seq.data import PairsCorpus
-from seq2seq.data.text import SentencePair
-from seq2seq.evaluation.corpus_report import (
+from seq2seq.data.corpus_report import (
     inspection_report,
     overlap,
     ratio_outliers,
@@ -11,6 +10,7 @@ from seq2seq.evaluation.corpus_report import (
     unknown_tokens,
     unusual_characters,
 )
+from seq2seq.data.text import SentencePair
 from tests.small import tokenizers_of
 
 USUAL = [SentencePair("a b c d e f", "u v w x y z")] * 8
