@@ -85,16 +85,20 @@ MUTANTS = {
         ("states = states.gather(1, places.unsqueeze(2).expand_as(states))", "pass"),
         ("finals.append(state.transpose(0, 1)", "finals.append(state.flip(0).transpose(0, 1)"),
     ],
+    "decoding/stepper.py": [
+        ("torch.stack(logs).logsumexp(dim=0) - math.log(len(logs))", "torch.stack(logs).mean(dim=0)"),
+        ("grouped.amax(dim=-1).topk(count)", "grouped.mean(dim=-1).topk(count)"),
+    ],
+    "decoding/greedy.py": [
+        ("(step + 1 < maximum[here])", "(step < maximum[here])"),
+    ],
     "decoding/search.py": [
         ("scores / ((5 + lengths) / 6) ** self.alpha", "scores / ((6 + lengths) / 6) ** self.alpha"),
-        ("torch.stack(logs).logsumexp(dim=0) - math.log(len(logs))", "torch.stack(logs).mean(dim=0)"),
         ("choices.index_put((present,), step.origins[rows, parents])", "choices.index_put((present,), parents)"),
         ("attainable = self._penalty.apply(scores, greatest)", "attainable = ranks"),
         ("num_free = self._size - self._finished.counts[self.sentences]", "num_free = self._size + 0 * self.sentences"),
         ("(scores < scores[:, :1] - self._prune)", "(scores < scores[:, :1] - 2 * self._prune)"),
-        ("grouped.amax(dim=-1).topk(count)", "grouped.mean(dim=-1).topk(count)"),
         ("scaled.masked_fill(scaled < least", "scaled.masked_fill(scaled <= least"),
-        ("(number + 1 < greatest[sentences])", "(number < greatest[sentences])"),
     ],
     "decoding/interventions.py": [
         ("return left / total.masked_fill(total == 0, 1)", "return left"),
