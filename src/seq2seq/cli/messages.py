@@ -46,7 +46,8 @@ OLD_KEYS = {
     "optim.weight_decay": "optimizer.weight_decay",
     "optim.warmup_steps": "scheduler.warmup_steps",
     "optim.schedule": "scheduler=…",
-    "optim.final_fraction": "scheduler.final_fraction",
+    "optim.final_fraction": "scheduler.min_lr_ratio",
+    "scheduler.final_fraction": "scheduler.min_lr_ratio",
     "optim.label_smoothing": "module.label_smoothing",
     "optim.word_dropout": "module.word_dropout",
     "optim.r_drop": "module.rdrop_alpha",
@@ -86,13 +87,22 @@ OLD_KEYS = {
     "data.validation_links": "data.validation_alignments",
     "data.limit": "data.max_examples",
     "decoding.beam": "decoding.beam_size",
+    "decoding.alpha": "decoding.length_penalty_alpha",
     "tensorboard.heatmaps": "callbacks.attention.heatmaps",
     "tensorboard.draw_every": "callbacks.attention.every_n_steps",
     "tensorboard.panel": "callbacks.attention.sentences",
     "sweep.jobs": "hydra.launcher.n_jobs",
     "sweep.dry_run": "--cfg job",
+    "--alpha": "--length-penalty-alpha",
+    "--batch-tokens": "--max-tokens",
+    "--beam": "--beam-size",
+    "--min-length": "--min-ratio",
+    "--max-length": "--max-ratio",
+    "--prune": "--beam-threshold",
+    "--replace-unknown": "--replace-unk",
+    "--window": "--buffer-size",
 }
-"""Key or group of version 0.2 -> what replaces it. The documentation has the same table."""
+"""Earlier key, group or option -> what replaces it. The documentation has the same table."""
 
 
 @contextmanager
@@ -152,7 +162,7 @@ def message_of(error: BaseException) -> str | None:
         if unknown := re.search(r"Could not override '([^'@]+)", str(error)):
             key = unknown[1]
             if key in OLD_KEYS:
-                return f"{key}: this key of version 0.2 is now {OLD_KEYS[key]}"
+                return f"{key}: this key is now {OLD_KEYS[key]}"
             nearest = nearest_name(key, known_keys())
             hint = f"did you mean {nearest}? " if nearest else ""
             return f"{key}: no such key; {hint}To add a new key, write +{key}=…"
