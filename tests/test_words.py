@@ -11,9 +11,7 @@ WORDS = [re.sub("^an? ", "", row) for row in re.findall(r"^\| (.+?) \|", TABLE, 
 PATTERN = re.compile(rf"\b(?:{'|'.join(WORDS)})s?\b", re.IGNORECASE)
 LATER = (
     "attention",
-    "cli/compare.py",
-    "data",
-    "decoding",
+    "decoding/search.py",
     "models",
     "training/losses.py",
     "training/module.py",

@@ -173,6 +173,7 @@ def test_an_option_that_hydra_does_not_have_is_named(here, program):
 
 COMMANDS = {
     "no such run": ("translate", ["runs/none"], r"runs/none.*(no such|does not exist)"),
+    "misspelt name": ("translate", ["grammar-en-fn"], r"no such folder; did you mean grammar-en-fr\?"),
     "no such file": ("translate", ["RUN", "--input", "no.en"], r"no\.en"),
     "a folder": ("translate", ["RUN", "--input", "folder"], r"folder"),
     "latin-1": ("translate", ["RUN", "--input", "latin.en"], r"latin\.en.*UTF-8"),
@@ -185,6 +186,11 @@ COMMANDS = {
         r"device 'cuda'.*PyTorch finds no such device.*choose cpu",
     ),
     "input is output": ("translate", ["RUN", "--input", "a.en", "-o", "a.en"], r"a\.en is an input"),
+    "full disk": (
+        "translate",
+        ["RUN", "--input", "a.en", "-o", "/dev/full"],
+        r"No space left.*free some space",
+    ),
     "missing folder of output": (
         "translate",
         ["RUN", "--input", "a.en", "-o", "no/b.fr"],

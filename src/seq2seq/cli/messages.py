@@ -6,6 +6,7 @@ Any other exception is a defect and keeps its traceback. ``HYDRA_FULL_ERROR=1`` 
 """
 
 import difflib
+import errno
 import inspect
 import os
 import re
@@ -206,6 +207,8 @@ def message_of(error: BaseException) -> str | None:
         size = re.search(r"allocate (\d+) bytes|allocate ([\d.]+ \wiB)", str(error))
         wanted = "" if size is None else f" for {size[2] or f'{int(size[1]) / 1e9:,.1f} GB'}"
         return f"there is not enough memory{wanted}: lower data.batch_size, data.max_tokens or the sizes of the model"
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
+        return f"{f'{error.filename}: ' if error.filename else ''}{error.strerror}: free some space, or write elsewhere"
     if isinstance(error, FileNotFoundError | NotADirectoryError | IsADirectoryError | PermissionError):
         return f"{error.filename}: {error.strerror}" if error.filename else None
     return None
