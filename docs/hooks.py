@@ -171,16 +171,16 @@ def commands_page():
 
 
 def old_keys_page():
-    """Return the table of the keys of version 0.2."""
+    """Return the table of the keys of earlier versions."""
     from seq2seq.cli.messages import OLD_KEYS
 
     lines = [
         "# Old keys",
         "",
-        "Keys of version 0.2 and what replaces them. The program prints the same hint.",
+        "Keys and options of earlier versions and what replaces them. The program prints the same hint.",
         "",
     ]
-    lines += ["| version 0.2 | now |", "| --- | --- |"]
+    lines += ["| before | now |", "| --- | --- |"]
     lines += [f"| `{old}` | `{new}` |" for old, new in OLD_KEYS.items()]
     lines += [
         "",

@@ -1,5 +1,6 @@
 """Words that the table of docs/contributing/words.md replaces occur nowhere in what users read."""
 
+import json
 import re
 import tokenize
 
@@ -11,9 +12,7 @@ WORDS = [re.sub("^an? ", "", row) for row in re.findall(r"^\| (.+?) \|", TABLE, 
 PATTERN = re.compile(rf"\b(?:{'|'.join(WORDS)})s?\b", re.IGNORECASE)
 LATER = (
     "attention",
-    "cli/compare.py",
-    "data",
-    "decoding",
+    "decoding/search.py",
     "models",
     "training/losses.py",
     "training/module.py",
@@ -23,12 +22,15 @@ LATER = (
 
 
 def texts(path):
-    """Yield (line, text) of what is written for people: comments and strings of code, all lines of others."""
+    """Yield (line, text) of comments and strings of Python, sources of notebook cells, and all lines of other files."""
     if path.suffix == ".py":
         with path.open("rb") as file:
             for token in tokenize.tokenize(file.readline):
                 if token.type in (tokenize.COMMENT, tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", -1)):
                     yield token.start[0], token.string
+    elif path.suffix == ".ipynb":
+        for number, cell in enumerate(json.loads(path.read_text(encoding="utf-8"))["cells"]):
+            yield number, "".join(cell["source"])
     else:
         yield from enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
 
@@ -46,7 +48,8 @@ def test_words_that_we_do_not_use_are_not_used():
         *(ROOT / "conf").rglob("*.yaml"),
         *(ROOT / "scripts").glob("*.py"),
     ]
-    files += (ROOT / "src/seq2seq").rglob("*.py")
+    files += [*(ROOT / "src").rglob("*.py"), *(ROOT / "src").rglob("*.js"), *(ROOT / "src").rglob("*.md")]
+    files += (ROOT / "notebooks").glob("*.ipynb")
     later = tuple(str(ROOT / "src/seq2seq" / name) for name in LATER)
     found = [
         f"{path.relative_to(ROOT)}:{number}: {used[0]}"

@@ -92,7 +92,9 @@ def save_pretrained(
     save_model_folder(folder, load_model_folder(run), precision=precision)
     decoding = config["decoding"]
     search = search_from_options(
-        beam_size=decoding["beam_size"], length_penalty=decoding["length_penalty"], alpha=decoding["alpha"]
+        beam_size=decoding["beam_size"],
+        length_penalty=decoding["length_penalty"],
+        length_penalty_alpha=decoding.get("length_penalty_alpha", decoding.get("alpha", 0.6)),
     )
     found = as_metrics(score_searches(Translator.load(folder), pairs, search))
     overrides = run / ".hydra" / "overrides.yaml"

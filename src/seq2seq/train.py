@@ -175,7 +175,7 @@ def run(config: DictConfig, run_dir: str | Path | None = None) -> float | None:
         search = search_from_options(
             beam_size=config.decoding.beam_size,
             length_penalty=config.decoding.length_penalty,
-            alpha=config.decoding.alpha,
+            length_penalty_alpha=config.decoding.length_penalty_alpha,
         )
         for split, encoded in (("val", data.validation), ("test", data.test)):
             if encoded is None:

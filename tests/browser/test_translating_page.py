@@ -91,7 +91,7 @@ def test_what_is_typed_is_translated_with_its_attention(open_page, address, tran
 def test_hostile_words_stay_text_and_the_link_keeps_them(open_page, address):
     page = open_page(address)
     page.get_by_label("sentence to translate").fill(f"{HOSTILE[1]} the cat")
-    expect(page.locator(".asks .message")).to_contain_text("The model does not know")
+    expect(page.locator(".asks .message")).to_contain_text("Unknown to the model")
     assert page.locator("img").count() == 0
     again = open_page(page.url)
     expect(again.get_by_label("sentence to translate")).to_have_value(f"{HOSTILE[1]} the cat")
@@ -138,16 +138,16 @@ def test_weights_that_are_set_change_what_is_said_as_in_python(open_page, addres
     buttons = {
         f"attend only to this: {alone.source_tokens[place]}": np.eye(length)[place],
         f"do not attend to this: {alone.source_tokens[place]}": erased / erased.sum(),
-        "make even": np.full(length, 1 / length),
+        "uniform weights": np.full(length, 1 / length),
     }
     for name, weights in buttons.items():
-        as_it_was = page.get_by_role("button", name="as it was")
-        if as_it_was.is_enabled():
-            as_it_was.click()
+        original = page.get_by_role("button", name="original weights")
+        if original.is_enabled():
+            original.click()
         page.get_by_role("button", name=name, exact=True).click()
         given = {2: weights.astype(np.float32).tolist()}
         steps = steps_of(translator, FIRST, prefix, given, count=60)
-        expect(page.locator("figcaption b").first).to_have_text("as asked")
+        expect(page.locator("figcaption b").first).to_have_text("changed")
         assert_likely(page, steps[2], tokens)
         assert words_of(page)[:60] == [tokens[step["token"]] for step in steps]
         np.testing.assert_allclose(shown_weights(page), weights, atol=1e-3)
@@ -181,7 +181,7 @@ def test_a_word_that_is_set_is_kept_and_the_rest_goes_on(open_page, address, tra
     assert_shows(page, expected)
     page.get_by_label("another word").fill(HOSTILE[1])
     page.keyboard.press("Enter")
-    expect(page.locator(".asks .message")).to_contain_text("The vocabulary lacks")
+    expect(page.locator(".asks .message")).to_contain_text("Not in the vocabulary")
 
 
 def test_a_step_under_the_glass_is_the_decoder_number_by_number(open_page, address, translator, screenshot):
@@ -210,7 +210,7 @@ def test_the_tree_shows_every_step_of_the_beam(open_page, address, translator, s
     page = open_page(address)
     page.get_by_role("radio", name="beam").click()
     choose(page, 3)
-    page.get_by_text("The tree of the search").click()
+    page.get_by_text("Search tree").click()
     [best] = translator.translate([FIRST], search=BEAM)
     path = page.locator(".tree .node[data-best]")
     expect(path).to_have_count(len(best.target_tokens) + 1)
@@ -263,8 +263,8 @@ def test_in_the_tab_the_model_of_a_run_translates_what_is_typed(trained, open_pa
         [expected] = translator.translate([SENTENCES[2]])
         expect(tab.locator(".said")).to_have_text(expected.text)
         assert page.url == before
-        expect(tab.get_by_role("button", name="what it was like in training")).to_be_hidden()
-        tab.get_by_role("button", name="back to what was recorded").click()
+        expect(tab.get_by_role("button", name="recorded steps of the training")).to_be_hidden()
+        tab.get_by_role("button", name="back to the records").click()
         expect(tab.locator(".said")).to_have_count(0)
         assert labels(tab, "row") == recorded
 
@@ -280,7 +280,7 @@ def test_in_the_tab_a_recorded_sentence_leads_to_its_earlier_steps(trained, open
         line = tab.get_by_label("sentence for the model of this run")
         line.fill(" ".join(view["sources"][0][:-1]))
         line.press("Enter")
-        tab.get_by_role("button", name="what it was like in training").click(timeout=60_000)
+        tab.get_by_role("button", name="recorded steps of the training").click(timeout=60_000)
         expect(tab.locator("figcaption")).to_contain_text("attention/0, teacher-forced")
         assert labels(tab, "column") == list(view["sources"][0])
         steps = [frame["step"] for frame in view["frames"]]

@@ -128,7 +128,7 @@ def test_a_larger_beam_with_one_step_less_greed_scores_at_least_as_high_here(mod
 
 
 def test_lengths_stay_within_their_bounds(model):
-    for bias, expected in ((1e9, "least"), (-1e9, "greatest")):
+    for bias, expected in ((1e9, "minimum"), (-1e9, "maximum")):
         model.decoder.output.bias.data[END_ID] = bias
         limits = LengthLimits(min_ratio=0.7, max_ratio=1.5, max_extra=1)
         beams = searched(model, SENTENCES, limits=limits, num_best=1)

@@ -64,7 +64,7 @@ def test_every_token_is_the_likeliest_and_never_padding_or_begin(model):
 def test_a_hypothesis_ends_at_eos_or_at_its_own_bound(model):
     model.decoder.output.bias.data[END_ID] = -1e9
     for sentence, hypothesis in zip(SENTENCES, translated(model, SENTENCES), strict=True):
-        (bound,) = DEFAULT_LIMITS.greatest(torch.tensor([len(sentence) + 1])).tolist()
+        (bound,) = DEFAULT_LIMITS.maximum(torch.tensor([len(sentence) + 1])).tolist()
         assert len(hypothesis.ids) == len(hypothesis.weights) == bound
         assert hypothesis.weights.shape[1] == len(sentence) + 1
     model.decoder.output.bias.data[END_ID] = 1e9

@@ -31,10 +31,10 @@ def test_penalties_that_do_not_exist_are_refused(values, message):
 def test_bounds_are_relative_to_the_source_and_the_least_is_never_above_the_greatest():
     lengths = torch.tensor([1, 4, 9])
     limits = LengthLimits(min_ratio=0.5, max_ratio=1.5, max_extra=2)
-    assert limits.least(lengths).tolist() == [0, 2, 4]
-    assert limits.greatest(lengths).tolist() == [3, 8, 15]
-    assert LengthLimits(min_ratio=9.0).least(lengths).tolist() == [9, 18, 28]
-    assert LengthLimits(max_ratio=0.0, max_extra=0).greatest(lengths).tolist() == [1, 1, 1]
+    assert limits.minimum(lengths).tolist() == [0, 2, 4]
+    assert limits.maximum(lengths).tolist() == [3, 8, 15]
+    assert LengthLimits(min_ratio=9.0).minimum(lengths).tolist() == [9, 18, 28]
+    assert LengthLimits(max_ratio=0.0, max_extra=0).maximum(lengths).tolist() == [1, 1, 1]
 
 
 @pytest.mark.parametrize("values", [{"max_ratio": float("nan")}, {"max_extra": -1}])
@@ -102,7 +102,7 @@ def test_references_fit_under_the_bound_of_every_pair_of_tokenizers(multi30k):
         num_over = limits.num_over(lengths_of(sources), lengths_of(references))
         assert num_over <= 0.001 * len(references), (name, target_name)
         # who knows the references by heart says as much of them as may be said, <eos> at the end
-        greatest = limits.greatest(torch.tensor(lengths_of(sources)) + 1).tolist()
+        greatest = limits.maximum(torch.tensor(lengths_of(sources)) + 1).tolist()
         known = list(zip(references, greatest, strict=True))[:60]
         said = [codec.decode(reference[: bound - 1]) for reference, bound in known]
         wanted = [codec.decode(reference) for reference, _ in known]

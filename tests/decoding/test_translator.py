@@ -202,7 +202,7 @@ def test_options_that_do_not_go_together_are_refused(options, message):
 
 
 def test_a_device_that_is_not_there_is_refused(folder):
-    with pytest.raises(InputError, match="device 'xpu:7' is not here"):
+    with pytest.raises(InputError, match="device 'xpu:7': PyTorch finds no such device"):
         Translator.load(folder, device="xpu:7")
 
 

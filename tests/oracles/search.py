@@ -22,12 +22,12 @@ class Rules:
     prefix: list = field(default_factory=list)
     prune: float | None = None
 
-    def greatest(self, source_length):
+    def maximum(self, source_length):
         """Most tokens, the end among them."""
         free = max(1, math.floor(self.max_ratio * source_length) + self.max_extra)
         return max(free, len(self.prefix) + 1)
 
-    def least(self, source_length):
+    def minimum(self, source_length):
         """Fewest tokens."""
         free = max(1, math.floor(self.max_ratio * source_length) + self.max_extra)
         return min(math.floor(self.min_ratio * source_length), free)
@@ -41,7 +41,7 @@ class Rules:
         """Whether a token may be the one that makes a hypothesis that long."""
         if length <= len(self.prefix):
             return token == self.prefix[length - 1]
-        too_early = token == END and length < self.least(source_length)
+        too_early = token == END and length < self.minimum(source_length)
         return token not in (PADDING, BEGIN) and not too_early
 
 
@@ -61,11 +61,11 @@ def beam(members, sentence, rules):
     memories = [member.encode(sentence) for member in members]
     states = [member.start(memory) for member, memory in zip(members, memories, strict=True)]
     live, finished = [Hypothesis((), 0.0, [], states)], []
-    for length in range(1, rules.greatest(len(sentence)) + 1):
+    for length in range(1, rules.maximum(len(sentence)) + 1):
         grown = [new for old in live for new in _grown(members, memories, old, rules)]
         grown.sort(key=lambda hypothesis: -hypothesis.score)
         chosen = grown[: rules.size - len(finished)]
-        is_last = length == rules.greatest(len(sentence))
+        is_last = length == rules.maximum(len(sentence))
         finished += [each for each in chosen if each.ids[-1] == END or is_last]
         live = [
             each

@@ -77,7 +77,7 @@ def test_scores_of_runs_alone_are_compared_by_welchs_test(tmp_path):
     scores = {name: row["scores"] for name, row in rows.items()}
     expected = ttest_ind(scores["kind=good"], scores["kind=bad"], equal_var=False).pvalue
     assert rows["kind=good"]["p"] == pytest.approx(expected)
-    assert rows["kind=good"]["luck of"] == "seeds"
+    assert rows["kind=good"]["basis"] == "seeds"
     assert "p" not in rows["kind=bad"]
 
 

@@ -35,7 +35,7 @@ def finished(here, name="debug_fast", experiment="baseline"):
     "overrides",
     [
         [
-            "scheduler._target_=mine.halving", "~scheduler.warmup_steps", "~scheduler.final_fraction",
+            "scheduler._target_=mine.halving", "~scheduler.warmup_steps", "~scheduler.min_lr_ratio",
             "optimizer=adamw", "+optimizer.betas=[0.9,0.98]",
         ],
         [

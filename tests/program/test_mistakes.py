@@ -60,6 +60,7 @@ TRAIN = {
     "folder is a file": (["paths.runs_dir=a.en"], r"a\.en"),
     "old section": (["optim=adam"], r"optim\b.*optimizer"),
     "old batch size": (["trainer.batch_sentences=3"], r"trainer\.batch_sentences.*data\.batch_size"),
+    "old length penalty": (["decoding.alpha=1"], r"decoding\.alpha.*decoding\.length_penalty_alpha"),
     "old query": (["model.query=state_and_token"], r"model\.query.*model\.decoder\.query_with_embedding"),
     "no such attention": (["attention=cosine"], r"attention=cosine.*additive.*score\._target_"),
     "no such model": (["model=transformer"], r"model=transformer.*gru, lstm"),
@@ -172,6 +173,7 @@ def test_an_option_that_hydra_does_not_have_is_named(here, program):
 
 COMMANDS = {
     "no such run": ("translate", ["runs/none"], r"runs/none.*(no such|does not exist)"),
+    "misspelt name": ("translate", ["grammar-en-fn"], r"no such folder; did you mean grammar-en-fr\?"),
     "no such file": ("translate", ["RUN", "--input", "no.en"], r"no\.en"),
     "a folder": ("translate", ["RUN", "--input", "folder"], r"folder"),
     "latin-1": ("translate", ["RUN", "--input", "latin.en"], r"latin\.en.*UTF-8"),
@@ -184,6 +186,11 @@ COMMANDS = {
         r"device 'cuda'.*PyTorch finds no such device.*choose cpu",
     ),
     "input is output": ("translate", ["RUN", "--input", "a.en", "-o", "a.en"], r"a\.en is an input"),
+    "full disk": (
+        "translate",
+        ["RUN", "--input", "a.en", "-o", "/dev/full"],
+        r"No space left.*free some space",
+    ),
     "missing folder of output": (
         "translate",
         ["RUN", "--input", "a.en", "-o", "no/b.fr"],
@@ -195,6 +202,7 @@ COMMANDS = {
         r"temperature",
     ),
     "unquoted sentence": ("plot", ["RUN", "--sentence", "the", "cats"], r"unrecognized arguments: cats"),
+    "old option": ("translate", ["RUN", "--alpha", "1"], r"--alpha is now --length-penalty-alpha"),
     "no such record": ("plot", ["RUN", "--steps", "nothing", "-o", "p.gif"], r"nothing.*attention/0/forced"),
     "no links": (
         "align",
@@ -267,7 +275,7 @@ def test_mistakes_from_python_are_one_short_exception(tmp_path, monkeypatch):
 def test_every_old_key_is_replaced_by_one_that_exists():
     from seq2seq.cli.messages import OLD_KEYS, known_keys
 
-    known = {*known_keys(), "scheduler.final_fraction", "callbacks.periodic.every_n_train_steps"}
+    known = {*known_keys(), "scheduler.min_lr_ratio", "callbacks.periodic.every_n_train_steps"}
     for old, new in OLD_KEYS.items():
         for key in re.findall(r"[a-z_]+(?:\.[a-z_]+)+|^\w+(?==)|^\w+$", new):
             assert key in known or key.startswith("hydra."), f"{old}: {new}"

@@ -50,11 +50,11 @@ OTHERS = {
 SEARCHES = (
     {"beam_size": 1},
     {"beam_size": 5, "length_penalty": "average"},
-    {"beam_size": 3, "length_penalty": "gnmt", "alpha": 0.8},
+    {"beam_size": 3, "length_penalty": "gnmt", "length_penalty_alpha": 0.8},
 )
 TRANSLATE = """
 const translator = new Translator(given.model);
-return given.sentences.map((sentence) => given.searches.map(({ beam_size: beam, length_penalty, alpha }) => {
+return given.sentences.map((sentence) => given.searches.map(({ beam_size: beam, length_penalty, length_penalty_alpha: alpha }) => {
   const read = translator.read(sentence);
   const found = translator.translate(read, { beam, penalty: length_penalty ?? "none", alpha });
   const { text, target, source, score } = found;

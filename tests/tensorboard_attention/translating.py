@@ -129,7 +129,7 @@ def tree_of(translator, sentence, size, limits):
     model, tokenizer = translator._models[0], translator._source_tokenizer
     ids = torch.tensor([[*tokenizer.encode(sentence), END_ID]])
     lengths = torch.tensor([ids.shape[1]])
-    greatest = int(limits.greatest(lengths))
+    greatest = int(limits.maximum(lengths))
     going, finished, levels = [((), 0.0)], [], []
     while going:
         found = []

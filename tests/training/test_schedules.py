@@ -28,7 +28,7 @@ def test_the_average_of_weights_is_its_formula():
 )
 def test_the_rate_grows_and_follows_a_cosine(step, fraction):
     optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=2.0)
-    schedule = warmup_cosine(optimizer, total_steps=110, warmup_steps=10, final_fraction=0.01)
+    schedule = warmup_cosine(optimizer, total_steps=110, warmup_steps=10, min_lr_ratio=0.01)
     for _ in range(step):
         optimizer.step()
         schedule.step()

@@ -1,10 +1,10 @@
 """Compare finished runs: ``seq2seq compare runs/baseline``
 
-Groups the runs into settings by everything but the seed, and compares each setting with the best one, or with
-``--baseline``. For BLEU and exact match, p and interval count both kinds of luck: which seeds were trained and
-which sentences were tested (`seq2seq.evaluation.significance`). Other scores are known for each run only: then it
-is Welch's test over seeds. p is corrected for the number of comparisons by Holm's method; against the best, which
-the scores have chosen, these are all pairs. Writes comparison.csv and comparison.png.
+Groups runs that differ only in the seed into settings, and compares each setting with the best one, or with
+``--baseline``. For BLEU and exact match, p and the interval include the variation of seeds and of test sentences
+(`seq2seq.evaluation.significance`); for other scores Welch's t-test over seeds is used. p is corrected for the number
+of comparisons by Holm's method; against the best setting, which was selected by the scores, this is the number of all
+pairs. Writes comparison.csv and comparison.png.
 """
 
 import csv
@@ -32,7 +32,7 @@ NOT_COMPARED = (
     "logger.", "callbacks.attention.", "callbacks.samples.", "callbacks.epoch_lines.", "callbacks.periodic.",
     "data.root", "trainer.default_root_dir", "trainer.enable_", "trainer.log_every", "trainer.profiler",
 )  # fmt: skip
-"""Keys, or their beginnings, that set no runs apart."""
+"""Keys, or their prefixes, that do not distinguish settings."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,10 +40,10 @@ class Run:
     """A finished run.
 
     Attributes:
-        folder: Where it is.
-        config: Its values by dotted key.
-        metrics: Its metrics.json.
-        overrides: Those that started it, by key.
+        folder: The run folder.
+        config: The configuration by dotted key.
+        metrics: The content of metrics.json.
+        overrides: The overrides of the command line, by key.
     """
 
     folder: Path
@@ -53,18 +53,18 @@ class Run:
 
     @property
     def seed(self) -> Any:
-        """The seed."""
+        """The seed of the training."""
         return self.config.get("seed")
 
     def values(self) -> dict[str, Any]:
-        """Return what decides its setting."""
+        """Return the part of the configuration that defines the setting."""
         return {k: v for k, v in self.config.items() if not f"{k}.".startswith(NOT_COMPARED)}
 
     def lines(self, name: str) -> list[str]:
         """Return the lines of a file of predictions, such as ``test.greedy``.
 
         Raises:
-            InputError: It has none.
+            InputError: There is no such file.
         """
         path = self.folder / "predictions" / f"{name}.txt"
         if not path.is_file():
@@ -74,11 +74,11 @@ class Run:
 
 @dataclass(frozen=True)
 class Setting:
-    """Runs that differ in their seeds only.
+    """Runs that differ only in the seed.
 
     Attributes:
-        label: What sets it apart from the others.
-        runs: Ordered by seed.
+        label: The values that distinguish it from the other settings.
+        runs: The runs, ordered by seed.
     """
 
     label: str
@@ -86,7 +86,7 @@ class Setting:
 
 
 def find_runs(paths: Sequence[Path]) -> tuple[list[Run], list[str]]:
-    """Return the finished runs in folders, and why others are left out.
+    """Return the finished runs in folders, and the reasons for skipping others.
 
     Raises:
         InputError: A path is no folder, or there is no finished run.
@@ -110,9 +110,7 @@ def find_runs(paths: Sequence[Path]) -> tuple[list[Run], list[str]]:
             except Exception as error:
                 left_out.append(f"{folder} cannot be read ({str(error).splitlines()[0]:.80})")
                 continue
-            place = str(
-                config.get("paths.run_dir")
-            )  # values that hold the run's own folder set nothing apart
+            place = str(config.get("paths.run_dir"))  # the run's own folder does not distinguish it
             config = {k: v.replace(place, "") if isinstance(v, str) else v for k, v in config.items()}
             typed = folder / ".hydra" / "overrides.yaml"
             given = OmegaConf.to_container(OmegaConf.load(typed)) if typed.is_file() else []
@@ -140,7 +138,7 @@ def _flat(node: Any, prefix: str = "") -> dict[str, Any]:
 
 
 def settings_of(runs: Sequence[Run]) -> list[Setting]:
-    """Group runs by everything but the seed, and name each group by what was typed, or else by its values."""
+    """Group runs by everything but the seed; label each group by its overrides, or else by its values."""
     groups: dict[str, list[Run]] = {}
     for run in runs:
         groups.setdefault(repr(sorted(run.values().items())), []).append(run)
@@ -156,25 +154,25 @@ def settings_of(runs: Sequence[Run]) -> list[Setting]:
 
 
 def _labels(values: Sequence[dict[str, Any]]) -> list[str]:
-    """Name dictionaries by the first of their keys that tell them apart."""
+    """Return a label for each dictionary, made of the first keys that distinguish them."""
     chosen: list[str] = []
 
-    def told(keys: Sequence[str]) -> list[str]:
+    def labelled(keys: Sequence[str]) -> list[str]:
         parts = [[f"{key.rpartition('.')[2]}={each[key]}" for key in keys if key in each] for each in values]
         return [" ".join(part) or "default" for part in parts]
 
     for key in dict.fromkeys(key for each in values for key in each):
-        if len(set(told([*chosen, key]))) > len(set(told(chosen))):
+        if len(set(labelled([*chosen, key]))) > len(set(labelled(chosen))):
             chosen.append(key)
-    return told(chosen) if chosen else ["all runs"] * len(values)
+    return labelled(chosen) if chosen else ["all runs"] * len(values)
 
 
 def counts_of(runs: Sequence[Run], metric: str) -> tuple[NDArray, Callable[[NDArray], NDArray]] | None:
     """Return the counts of every test sentence (runs, sentences, counts), and the score of their sums.
 
     Args:
-        runs: On the same text.
-        metric: Such as ``test/bleu`` or ``val/beam/exact_match``; None is returned for other scores.
+        runs: Runs that were tested on the same text.
+        metric: A metric such as ``test/bleu`` or ``val/beam/exact_match``. For other scores the result is None.
     """
     from seq2seq.evaluation.bleu import bleu_of
 
@@ -200,13 +198,13 @@ def _counts(run: Run, found: str, reference: str, name: str) -> NDArray:
 
 @dataclass(frozen=True)
 class Difference:
-    """A setting less another one.
+    """The difference of two settings.
 
     Attributes:
-        mean: Of the scores.
-        interval: Where it lies but for a share of luck of the level it was computed at.
-        p: Of so great a difference by luck alone; None where it is not known, of one seed without sentences.
-        basis: What the luck is of.
+        mean: Difference of the mean scores.
+        interval: Confidence interval of the difference, at the level that `difference` was called with.
+        p: Probability of a difference at least this large if there is no true one; None if it cannot be computed.
+        basis: The variation that is included: ``seeds``, ``sentences``, ``seeds and sentences``, or nothing.
     """
 
     mean: float
@@ -216,10 +214,10 @@ class Difference:
 
 
 def difference(one: Setting, other: Setting, metric: str, level: float) -> Difference:
-    """Compare two settings, see the top.
+    """Compare two settings; the description of this module names the tests.
 
     Raises:
-        InputError: They were tested on different sentences.
+        InputError: The settings were tested on different sentences.
     """
     from scipy.stats import ttest_ind
 
@@ -248,7 +246,7 @@ def difference(one: Setting, other: Setting, metric: str, level: float) -> Diffe
 
 
 def holm(p: Sequence[float]) -> list[float]:
-    """Return p corrected for their number (Holm 1979): the k-th smallest of m times m - k + 1, never falling."""
+    """Return m corrected p-values (Holm 1979): the k-th smallest times m - k + 1, made non-decreasing."""
     order = np.argsort(p)
     rising = np.maximum.accumulate(np.sort(p) * np.arange(len(p), 0, -1))
     corrected = np.empty(len(p))
@@ -257,7 +255,7 @@ def holm(p: Sequence[float]) -> list[float]:
 
 
 def compared(settings: Sequence[Setting], metric: str, baseline: str | None = None) -> list[dict[str, Any]]:
-    """Return a row for each setting, best first: its scores, and its difference to the best or the baseline."""
+    """Return one row per setting, best first: its scores, and the difference from the best or the baseline."""
     from seq2seq.evaluation.metrics import METRICS
 
     name = metric.rpartition("/")[2]
@@ -284,13 +282,13 @@ def compared(settings: Sequence[Setting], metric: str, baseline: str | None = No
         if pair in found:
             low, high = found[pair].interval
             row |= {"difference": found[pair].mean, "low": low, "high": high, "p": found[pair].p,
-                    "p_holm": corrected.get(pair), "luck of": found[pair].basis}  # fmt: skip
+                    "p_holm": corrected.get(pair), "basis": found[pair].basis}  # fmt: skip
         rows.append(row | {"scores": values, "seeds": [run.seed for run in setting.runs]})
     return rows
 
 
 def draw(rows: Sequence[dict[str, Any]], metric: str, path: Path) -> None:
-    """Draw the scores of every run, and the differences with their intervals."""
+    """Draw the scores of all runs, and the differences with their intervals."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -312,7 +310,7 @@ def draw(rows: Sequence[dict[str, Any]], metric: str, path: Path) -> None:
 
 
 def table(rows: Sequence[dict[str, Any]]) -> str:
-    """Return the rows in columns for a terminal."""
+    """Return the rows as a table for a terminal."""
     lines = [["setting", "runs", "mean ± sd", "difference", "interval", "p (Holm)", ""]]
     for row in rows:
         spread = f"{row['mean']:.2f}" + ("" if row["sd"] is None else f" ± {row['sd']:.2f}")
@@ -323,7 +321,7 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
             line[4] = f"{row['low']:+.2f} to {row['high']:+.2f}" if p is not None else ""
             line[5] = "unknown" if p is None else f"{p:.3f}" if p >= 0.0005 else "< 0.001"
             line[6] = "" if p is None else "significant" if p < LEVEL else "not significant"
-            line[6] += ", one seed" if row["luck of"] == "sentences" else ""
+            line[6] += ", one seed" if row["basis"] == "sentences" else ""
         lines.append(line)
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(
@@ -332,20 +330,20 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Compare and print."""
+    """Print the comparison and write its files."""
     parser = parser_of("compare", __doc__)
     add = parser.add_argument
-    add("runs", type=Path, nargs="+", help="run folders, or folders of them")
+    add("runs", type=Path, nargs="+", help="run folders, or folders that contain them")
     add("--metric", default="test/bleu", help="test/bleu (the default), val/chrf, test/beam/bleu, …")
     add("--baseline", metavar="SETTING", help="compare with this setting, as the table names it")
-    add("--output", type=Path, metavar="DIR", help="where to write (default: the first of the folders)")
+    add("--output", type=Path, metavar="DIR", help="folder to write to (default: the first of the folders)")
     options = parser.parse_args(list(arguments))
     with exit_with_one_line():
         runs, left_out = find_runs(options.runs)
         settings = settings_of(runs)
         rows = compared(settings, options.metric, options.baseline)
         print(f"{options.metric} of {len(runs)} runs\n\n{table(rows)}\n")
-        print("intervals hold together at 95 %; one seed: of these models, not of the setting")
+        print("intervals hold jointly at 95 %; one seed: about these models, not about the setting")
         for reason in left_out:
             print(f"left out: {reason}")
         folder = options.output or options.runs[0]

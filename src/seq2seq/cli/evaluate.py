@@ -28,7 +28,9 @@ def main(arguments: Sequence[str]) -> None:
     add("--precision", default="fp32", help="fp32, bf16 or int8 (default: fp32)")
     add("--beam-size", type=int, default=5, metavar="K", help="hypotheses; 1: greedy alone (default: 5)")
     add("--length-penalty", default="average", help="none, average or gnmt (default: average)")
-    add("--alpha", type=float, default=0.6, help="exponent of the gnmt penalty (default: 0.6)")
+    add(
+        "--length-penalty-alpha", type=float, default=0.6, metavar="A", help="exponent of gnmt (default: 0.6)"
+    )
     add("--max-ratio", type=float, metavar="R", help="maximum target tokens per source token, plus 10")
     add(
         "--beam-threshold",
@@ -55,7 +57,7 @@ def _evaluate(options: argparse.Namespace) -> None:
     search = search_from_options(
         beam_size=options.beam_size,
         length_penalty=options.length_penalty,
-        alpha=options.alpha,
+        length_penalty_alpha=options.length_penalty_alpha,
         max_length=options.max_ratio,
         prune=options.beam_threshold,
     )

@@ -6,6 +6,7 @@ import importlib
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
 COMMANDS = {
     "train": ("seq2seq.cli.train", "train a model: keys and groups of the configuration"),
@@ -53,9 +54,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return module.main(given[1:]) or 0
 
 
+class Parser(argparse.ArgumentParser):
+    """A parser that names what replaces an option of an earlier version."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print the usage and the message, and exit with status 2."""
+        from seq2seq.cli.messages import OLD_KEYS
+
+        old = [word for word in message.split() if word in OLD_KEYS]
+        super().error(f"{message}; {old[0]} is now {OLD_KEYS[old[0]]}" if old else message)
+
+
 def parser_of(name: str, description: str) -> argparse.ArgumentParser:
     """Return the parser of a command."""
-    return argparse.ArgumentParser(
+    return Parser(
         prog=f"seq2seq {name}", description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
 

@@ -6,6 +6,7 @@ Any other exception is a defect and keeps its traceback. ``HYDRA_FULL_ERROR=1`` 
 """
 
 import difflib
+import errno
 import inspect
 import os
 import re
@@ -46,7 +47,8 @@ OLD_KEYS = {
     "optim.weight_decay": "optimizer.weight_decay",
     "optim.warmup_steps": "scheduler.warmup_steps",
     "optim.schedule": "scheduler=…",
-    "optim.final_fraction": "scheduler.final_fraction",
+    "optim.final_fraction": "scheduler.min_lr_ratio",
+    "scheduler.final_fraction": "scheduler.min_lr_ratio",
     "optim.label_smoothing": "module.label_smoothing",
     "optim.word_dropout": "module.word_dropout",
     "optim.r_drop": "module.rdrop_alpha",
@@ -86,13 +88,22 @@ OLD_KEYS = {
     "data.validation_links": "data.validation_alignments",
     "data.limit": "data.max_examples",
     "decoding.beam": "decoding.beam_size",
+    "decoding.alpha": "decoding.length_penalty_alpha",
     "tensorboard.heatmaps": "callbacks.attention.heatmaps",
     "tensorboard.draw_every": "callbacks.attention.every_n_steps",
     "tensorboard.panel": "callbacks.attention.sentences",
     "sweep.jobs": "hydra.launcher.n_jobs",
     "sweep.dry_run": "--cfg job",
+    "--alpha": "--length-penalty-alpha",
+    "--batch-tokens": "--max-tokens",
+    "--beam": "--beam-size",
+    "--min-length": "--min-ratio",
+    "--max-length": "--max-ratio",
+    "--prune": "--beam-threshold",
+    "--replace-unknown": "--replace-unk",
+    "--window": "--buffer-size",
 }
-"""Key or group of version 0.2 -> what replaces it. The documentation has the same table."""
+"""Earlier key, group or option -> what replaces it. The documentation has the same table."""
 
 
 @contextmanager
@@ -152,7 +163,7 @@ def message_of(error: BaseException) -> str | None:
         if unknown := re.search(r"Could not override '([^'@]+)", str(error)):
             key = unknown[1]
             if key in OLD_KEYS:
-                return f"{key}: this key of version 0.2 is now {OLD_KEYS[key]}"
+                return f"{key}: this key is now {OLD_KEYS[key]}"
             nearest = nearest_name(key, known_keys())
             hint = f"did you mean {nearest}? " if nearest else ""
             return f"{key}: no such key; {hint}To add a new key, write +{key}=…"
@@ -196,6 +207,8 @@ def message_of(error: BaseException) -> str | None:
         size = re.search(r"allocate (\d+) bytes|allocate ([\d.]+ \wiB)", str(error))
         wanted = "" if size is None else f" for {size[2] or f'{int(size[1]) / 1e9:,.1f} GB'}"
         return f"there is not enough memory{wanted}: lower data.batch_size, data.max_tokens or the sizes of the model"
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
+        return f"{f'{error.filename}: ' if error.filename else ''}{error.strerror}: free some space, or write elsewhere"
     if isinstance(error, FileNotFoundError | NotADirectoryError | IsADirectoryError | PermissionError):
         return f"{error.filename}: {error.strerror}" if error.filename else None
     return None

@@ -32,7 +32,9 @@ def main(arguments: Sequence[str]) -> None:
         help="print N translations of each line, at most the beam size",
     )
     add("--length-penalty", default="average", help="none, average or gnmt (default: average)")
-    add("--alpha", type=float, default=0.6, help="exponent of the gnmt penalty (default: 0.6)")
+    add(
+        "--length-penalty-alpha", type=float, default=0.6, metavar="A", help="exponent of gnmt (default: 0.6)"
+    )
     add("--min-ratio", type=float, default=0.0, metavar="R", help="minimum target tokens per source token")
     add("--max-ratio", type=float, metavar="R", help="maximum, plus 10 tokens (default: the model's)")
     add(
@@ -83,7 +85,7 @@ def _translate(options: argparse.Namespace) -> None:
         beam_size=1 if options.sample else options.beam_size,
         num_best=options.n_best,
         length_penalty=options.length_penalty,
-        alpha=options.alpha,
+        length_penalty_alpha=options.length_penalty_alpha,
         min_length=options.min_ratio,
         max_length=options.max_ratio,
         prune=options.beam_threshold,

@@ -55,8 +55,8 @@ class EncodedSplit:
         pairs: The pairs as text.
         source: Token ids of the source sentences, without special tokens.
         target: Token ids of the target sentences, without special tokens.
-        num_blank: Pairs that were left out because a side is blank.
-        num_long: Pairs that were left out because a side is over the bound of lengths.
+        num_blank: Number of pairs that were left out because a side is blank.
+        num_long: Number of pairs that were left out because a side is longer than the limit.
     """
 
     pairs: Sequence[SentencePair]
@@ -74,8 +74,8 @@ class SourceBatch:
     """Source sentences: tokens, then ``<eos>``, then padding.
 
     Attributes:
-        ids: token ids (B, S).
-        lengths: real tokens of each sentence, ``<eos>`` included (B).
+        ids: Token ids (B, S).
+        lengths: Number of real tokens of each sentence, ``<eos>`` included (B).
     """
 
     ids: Tensor
@@ -83,7 +83,7 @@ class SourceBatch:
 
     @classmethod
     def from_sentences(cls, sentences: Sequence[Ids]) -> "SourceBatch":
-        """Pad sentences of ids."""
+        """Return a batch of padded sentences."""
         lengths = torch.tensor([len(sentence) + 1 for sentence in sentences])
         return cls(_padded(sentences, first=(), last=(END_ID,)), lengths)
 
@@ -102,11 +102,11 @@ class Batch:
     """Sentence pairs for teacher forcing.
 
     Attributes:
-        source: the source sentences.
+        source: The source sentences.
         target_input: ``<bos>`` and the target tokens (B, T).
-        target_output: the target tokens and ``<eos>`` (B, T).
-        target_lengths: real tokens of either (B).
-        sentence_ids: place of each pair in its split (B).
+        target_output: The target tokens and ``<eos>`` (B, T).
+        target_lengths: Number of real tokens of both (B).
+        sentence_ids: Index of each pair in its split (B).
     """
 
     source: SourceBatch
@@ -117,7 +117,7 @@ class Batch:
 
     @classmethod
     def from_split(cls, split: EncodedSplit, sentence_ids: Sequence[int]) -> "Batch":
-        """The batch of some sentences of a split."""
+        """Return the batch of some sentences of a split."""
         sources, targets = ([side[place] for place in sentence_ids] for side in (split.source, split.target))
         return cls(
             source=SourceBatch.from_sentences(sources),
@@ -147,7 +147,7 @@ def _padded(
     first: tuple[int, ...],
     last: tuple[int, ...],
 ) -> Tensor:
-    """Sentences between `first` and `last`, filled up with padding to one length."""
+    """Return sentences between `first` and `last`, padded to the same length."""
     width = max(len(sentence) for sentence in sentences) + len(first) + len(last)
     padded = np.full((len(sentences), width), PADDING_ID, dtype=np.int64)
     for row, sentence in zip(padded, sentences, strict=True):

@@ -1,4 +1,4 @@
-"""Batches of sentences of like length, their order, and the loader that knows its place in it."""
+"""Batches of sentences of similar length, their order, and a loader that can resume within an epoch."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,17 +12,17 @@ from seq2seq.data.batch import Batch, EncodedSplit
 Lengths = NDArray[np.integer]
 
 Order = Sequence[NDArray[np.int32]]
-"""Batches in the order they are used, each the places of its sentences in the split."""
+"""Batches in the order of use, each an array of indices of its sentences in the split."""
 
 
 @dataclass(frozen=True, slots=True)
 class BatchSize:
-    """Bound of a batch.
+    """Maximum size of a batch.
 
     Attributes:
-        sentences: Greatest number of sentences; None for no bound.
-        tokens: Greatest padded size, sentences x (longest source + longest target), special tokens included;
-            None for no bound. A single pair over it is a batch of its own.
+        sentences: Maximum number of sentences; None for no limit.
+        tokens: Maximum padded size, sentences x (longest source + longest target), special tokens included;
+            None for no limit. A single pair above the limit is a batch by itself.
     """
 
     sentences: int | None
@@ -38,10 +38,10 @@ def shuffled_order(
     epoch: int,
     num_shares: int = 1,
 ) -> Order:
-    """Return batches of sentences of like length, in random order.
+    """Return batches of sentences of similar length, in random order.
 
-    The same arguments give the same order on every machine, which exact resuming stands on. Sentences of equal
-    lengths change places each epoch. With `num_shares` a batch is so many times as large, see `share`.
+    The same arguments give the same order on every machine; exact resuming depends on this. Sentences of equal
+    lengths are shuffled in each epoch. With `num_shares` a batch is that many times as large, see `share`.
     """
     generator = np.random.default_rng((seed, epoch))
     sentences = np.arange(len(source_lengths), dtype=np.int32)
@@ -56,15 +56,15 @@ def shuffled_order(
 def sorted_order(
     source_lengths: Lengths, target_lengths: Lengths, size: BatchSize, num_shares: int = 1
 ) -> Order:
-    """Return batches of sentences of like length, the shortest first: for validation and translation."""
+    """Return batches of sentences of similar length, the shortest first: for validation and translation."""
     sentences = np.lexsort((source_lengths, target_lengths)).astype(np.int32)
     return _cut(sentences, source_lengths, target_lengths, size, num_shares)
 
 
 def share(order: Order, rank: int, num_shares: int) -> Order:
-    """Return one process's share of every batch: sentences of the same lengths as those of the others.
+    """Return one process's share of every batch; all shares have sentences of similar lengths.
 
-    Shares are disjoint and together the batch; none is empty if the batches were cut for so many shares.
+    Shares are disjoint and their union is the batch. None is empty if the batches were made with `num_shares`.
     """
     return [batch[rank::num_shares] for batch in order]
 
@@ -76,9 +76,9 @@ def _cut(
     size: BatchSize,
     num_shares: int,
 ) -> list[NDArray[np.int32]]:
-    """Cut sorted sentences into batches: each takes the next ones as long as its shares stay within the bound.
+    """Cut sorted sentences into batches: each takes the next sentences while its shares stay within the limit.
 
-    No share is empty: a last batch of fewer sentences than shares joins the one before.
+    No share is empty: if the last batch has fewer sentences than shares, it is merged with the previous one.
     """
     end, starts = len(sentences), [0]
     if not end:
@@ -105,10 +105,10 @@ def _cut(
 
 
 class BatchLoader:
-    """The batches of one epoch after another.
+    """A loader of the batches of the current epoch.
 
     Lightning saves and restores `state_dict` in its checkpoints. The order is computed at the first batch,
-    not in `__iter__`, because Lightning calls that before it restores the epoch.
+    not in `__iter__`, because Lightning calls `__iter__` before it restores the epoch.
 
     Args:
         split: Returns the sentences of an epoch.
@@ -139,9 +139,9 @@ class BatchLoader:
             yield Batch.from_split(split, order[place].tolist())
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the current epoch, and how many of its batches have been yielded."""
+        """Return the current epoch and the number of its batches that were yielded."""
         return {"epoch": self._epoch(), "num_yielded": self._num_yielded}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Begin the next iteration after the batches yielded, if it is of the same epoch."""
+        """Start the next iteration after the yielded batches, if the epoch is the same."""
         self._resume = state["epoch"], state["num_yielded"]

@@ -1,4 +1,4 @@
-"""The corpora: own text, tab-separated files, Multi30k, Tatoeba, Hugging Face datasets, the built-in one."""
+"""Corpora: text files, tab-separated files, Multi30k, Tatoeba, Hugging Face datasets, the built-in corpus."""
 
 from collections.abc import Mapping, Sequence
 from itertools import chain
@@ -22,17 +22,17 @@ from seq2seq.errors import InputError
 
 _FOLDERS = Path(__file__).parent / "grammar", Path(__file__).parents[3] / "data" / "grammar"
 GRAMMAR = next((path for path in _FOLDERS if path.is_dir()), _FOLDERS[0])
-"""The folder of the built-in corpus: inside the package where it is installed, else in the clone."""
+"""The folder of the built-in corpus: inside the installed package, else in the clone."""
 
 
 class PairsCorpus(TranslationDataModule):
-    """Sentence pairs that are given in Python.
+    """Sentence pairs that are given as Python objects.
 
     Args:
         train: (source, target) sentences or `SentencePair`.
         validation: The same, or None with `fraction`.
         test: The same; None for no test split.
-        **options: Those of `TranslationDataModule`.
+        **options: Arguments of `TranslationDataModule`.
     """
 
     def __init__(
@@ -61,10 +61,10 @@ class ParallelText(TranslationDataModule):
     Plain text, .gz, .bz2 or .xz, UTF-8. A source file of tab-separated pairs needs no target file.
 
     Args:
-        train: Files ``source`` and ``target``; patterns such as ``*.en`` name several.
+        train: Files ``source`` and ``target``; patterns such as ``*.en`` match several files.
         validation: The same, or ``fraction``: the share of the training pairs to hold out.
-        test: The same; without, the validation split is scored at the end.
-        **options: Those of `TranslationDataModule`.
+        test: The same; without it, the validation split is scored at the end.
+        **options: Arguments of `TranslationDataModule`.
     """
 
     def __init__(
@@ -102,10 +102,10 @@ class ParallelText(TranslationDataModule):
         return read_parallel(*self.checked_files(split))
 
     def checked_files(self, split: str) -> tuple[str, str]:
-        """Return the source and target files of a split, which two patterns may name.
+        """Return the source and target files, or patterns, of a split.
 
         Raises:
-            InputError: One is missing, both are the same, or the source holds both languages.
+            InputError: One is missing, both are the same, or the source file has both languages.
         """
         key, source, target = f"data.{split}", *map(self.files[split].get, ("source", "target"))
         for side, path in (("source", source), ("target", target)):
@@ -128,12 +128,12 @@ class TabSeparatedText(TranslationDataModule):
     """A file with source and target in its first two columns, such as Tatoeba's ``fra.txt``.
 
     Args:
-        file: The file; .gz, or the zip archive as served.
-        train_pairs: Training pairs; None: all that are not held out.
-        validation_pairs: Pairs; no source sentence is in two splits, but for case and punctuation.
-        test_pairs: Pairs; 0: none.
-        in_order: Training, validation and test pairs in the order of the file, not at random.
-        **options: Those of `TranslationDataModule`.
+        file: The file, plain, compressed or in a zip archive.
+        train_pairs: Number of training pairs; None: all that are not held out.
+        validation_pairs: Number of validation pairs. Splits share no source sentence (see `normalize`).
+        test_pairs: Number of test pairs; 0 for none.
+        in_order: Take training, validation and test pairs in the order of the file, not at random.
+        **options: Arguments of `TranslationDataModule`.
     """
 
     def __init__(
@@ -175,13 +175,13 @@ class TabSeparatedText(TranslationDataModule):
 
 
 class GrammarCorpus(TranslationDataModule):
-    """The built-in English-French corpus, made by ``data/grammar/generate.py``, with gold alignments.
+    """The built-in English-French corpus of ``data/grammar/generate.py``, with gold alignments.
 
     Args:
         file: Tab-separated columns: split, source, target, alignment in Pharaoh format; None: the file that
             comes with the program.
-        train_pairs: The first so many training pairs; None: all.
-        **options: Those of `TranslationDataModule`.
+        train_pairs: Number of training pairs, from the start; None: all.
+        **options: Arguments of `TranslationDataModule`.
     """
 
     def __init__(self, *, file: str | None = None, train_pairs: int | None = None, **options: Any) -> None:
@@ -202,15 +202,15 @@ class GrammarCorpus(TranslationDataModule):
 
 
 class TaskCorpus(TranslationDataModule):
-    """Small tasks whose right answer is known: dates, reversed symbols, numbers in words.
+    """Toy tasks with a known answer: dates, reversed symbols, numbers in words.
 
     Args:
         task: ``dates``, ``reverse`` or ``numbers``.
-        train_pairs: Pairs; no answer is in two splits.
-        validation_pairs: Pairs.
-        test_pairs: Pairs.
-        task_seed: Of what is drawn.
-        **options: Those of `TranslationDataModule`.
+        train_pairs: Number of training pairs; no answer is in two splits.
+        validation_pairs: Number of validation pairs.
+        test_pairs: Number of test pairs.
+        task_seed: Seed of the pairs.
+        **options: Arguments of `TranslationDataModule`.
     """
 
     def __init__(
@@ -228,7 +228,7 @@ class TaskCorpus(TranslationDataModule):
         self.sizes = {"train": train_pairs, "validation": validation_pairs, "test": test_pairs}
 
     def read(self) -> Splits:
-        """Make the pairs."""
+        """Return the generated pairs."""
         options = self.task_seed, self.target_language
         return Splits(*(task_pairs(self.task, split, size, *options) for split, size in self.sizes.items()))
 
@@ -247,10 +247,10 @@ class Multi30k(TranslationDataModule):
 
     Args:
         root: Folder of the files, compressed or not.
-        download: Fetch the files that the folder lacks.
-        address: Where from.
+        download: Fetch files that are missing in the folder.
+        address: URL of the files.
         test_set: ``flickr_2016``, ``flickr_2017`` or ``coco_2017``.
-        **options: Those of `TranslationDataModule`.
+        **options: Arguments of `TranslationDataModule`.
     """
 
     def __init__(
@@ -281,7 +281,7 @@ class Multi30k(TranslationDataModule):
             raise InputError(f"data.source_language and data.target_language are both {languages[0]}")
 
     def prepare_data(self) -> None:
-        """Download the files that are missing, and check them."""
+        """Download missing files and check them."""
         for path in chain(*self._paths()):
             if path.exists():
                 continue
@@ -296,7 +296,7 @@ class Multi30k(TranslationDataModule):
                 ) from error
 
     def _paths(self) -> list[list[Path]]:
-        """Return the two files of each split: decompressed where that is all there is, else compressed."""
+        """Return the two files of each split: decompressed if only those exist, else compressed."""
 
         def path(name: str) -> Path:
             plain, packed = self.root / name, self.root / f"{name}.gz"
@@ -316,13 +316,13 @@ class HuggingFaceCorpus(TranslationDataModule):
 
     Args:
         dataset: Name on the hub; or a folder with ``train.jsonl``, ``validation.jsonl`` and so on.
-        subset: Configuration of the dataset; None: its only one.
+        subset: Configuration of the dataset; None: the only one.
         revision: Commit, tag or branch on the hub; None: the newest.
-        column: Holds ``{"en": …, "de": …}``; None: each language is a column.
+        column: Column with ``{"en": …, "de": …}``; None: each language is a column.
         train_split: Name of the training split.
-        validation_split: Name of the validation split; not read with `fraction`.
-        test_split: Name of the test split; None: none.
-        **options: Those of `TranslationDataModule`.
+        validation_split: Name of the validation split; not used with `fraction`.
+        test_split: Name of the test split; None for no test split.
+        **options: Arguments of `TranslationDataModule`.
     """
 
     def __init__(
@@ -391,7 +391,7 @@ class HuggingFaceCorpus(TranslationDataModule):
 
 
 def _is_tab_separated(path: str) -> bool:
-    """Return whether every line of a file has a tab; False for a pattern or a file that is missing."""
+    """Return whether every line of a file has a tab; False for a pattern or a missing file."""
     if not Path(path).is_file():
         return False
     lines = stream_lines(path)

@@ -1,6 +1,6 @@
-"""The data module: reads a corpus, fits tokenizers, encodes, and makes batches.
+"""The data module: reads a corpus, fits tokenizers, encodes text, and makes batches.
 
-A corpus is a subclass that implements `read`, chosen by `_target_` in the configuration.
+A corpus is a subclass that implements `read`; `_target_` in the configuration selects it.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ from seq2seq.data.tokenizers import SentencePieceTokenizer, Tokenizer, WordToken
 from seq2seq.errors import InputError
 
 MAX_TRANSLATED = 1000
-"""Tokens of a validation or test sentence that are read."""
+"""Maximum number of tokens of a validation or test sentence; longer sentences are cut."""
 
 Factory = Callable[..., Tokenizer]
 
@@ -28,28 +28,28 @@ class TranslationDataModule(pl.LightningDataModule):
     """Batches of sentence pairs for training, validation and test.
 
     Args:
-        tokenizer: Makes the tokenizer of a language, called with `language`.
-        target_tokenizer: The same of the target; None: `tokenizer`.
-        joint_vocabulary: One vocabulary for both languages.
-        source_language: Code of the language, such as ``en``; ``und`` where there is none.
-        target_language: The same of the target.
-        batch_size: Sentence pairs in a batch at most; None for no bound.
-        max_tokens: Padded source and target tokens in a batch at most; None for no bound. A single pair over
-            it is a batch of its own.
-        max_length: Tokens of a side; longer training pairs are left out. None for no bound.
-        truncate: Cut the sentences of longer pairs in place of leaving them out.
+        tokenizer: Returns the tokenizer of a language; called with `language`.
+        target_tokenizer: The same for the target; None: `tokenizer`.
+        joint_vocabulary: Use one vocabulary for both languages.
+        source_language: Language code such as ``en``; ``und`` if there is none.
+        target_language: The same for the target.
+        batch_size: Maximum number of sentence pairs in a batch; None for no limit.
+        max_tokens: Maximum number of padded source and target tokens in a batch; None for no limit. A single
+            pair above the limit is a batch by itself.
+        max_length: Maximum number of tokens of a side; longer training pairs are left out. None for no limit.
+        truncate: Cut the sentences of longer pairs instead of leaving them out.
         fraction: Share of the training pairs to hold out for validation; None: `read` returns validation pairs.
-        split_seed: Decides which pairs are held out.
+        split_seed: Seed that decides which pairs are held out.
         max_examples: Use only the first pairs of each split.
-        both_directions: Train on every pair the other way round as well (needs `joint_vocabulary`).
+        both_directions: Also train on every pair with source and target swapped (needs `joint_vocabulary`).
         overfit: Validate and test on the training pairs.
-        alignments: Pharaoh file, a line for each training pair, for guided alignment; None: the corpus's own.
-        validation_alignments: The same of the validation pairs: gold that attention is compared with.
-        seed: Of the order of the batches.
+        alignments: Pharaoh file, one line per training pair, for guided alignment; None: those of the corpus.
+        validation_alignments: The same for the validation pairs: gold alignments to compare attention with.
+        seed: Seed of the order of the batches.
 
     Attributes:
-        source_tokenizer: Set before `setup` to use one that is fitted already, like `target_tokenizer`.
-        train: The training split, encoded; `validation` and `test` likewise, `test` None if there is none.
+        source_tokenizer: Set it before `setup` to use a fitted tokenizer; the same for `target_tokenizer`.
+        train: The encoded training split; also `validation` and `test`. `test` is None if there is none.
     """
 
     def __init__(
@@ -99,11 +99,11 @@ class TranslationDataModule(pl.LightningDataModule):
         self.test: EncodedSplit | None = None
 
     def read(self) -> Splits:
-        """Return the sentence pairs of the corpus: what a subclass implements."""
+        """Return the sentence pairs of the corpus. Subclasses implement this method."""
         raise NotImplementedError(f"{type(self).__name__} needs a method read() that returns Splits")
 
     def read_once(self) -> Splits:
-        """Return what `read` gave, shortened and extended as the options say; reads at the first call."""
+        """Return the result of `read`, modified by the options; the corpus is read at the first call."""
         if self.splits is not None:
             return self.splits
         splits = self.read()
@@ -134,10 +134,10 @@ class TranslationDataModule(pl.LightningDataModule):
         return len(self.read_once().train) * (2 if self.both_directions else 1)
 
     def setup(self, stage: str | None = None) -> None:
-        """Read the corpus, fit the tokenizers that are not set, and encode all splits; once.
+        """Read the corpus, fit the tokenizers that are not set, and encode all splits; only at the first call.
 
         Raises:
-            InputError: A file is wrong, options do not go together, or no pair is left.
+            InputError: A file is invalid, options cannot be combined, or no pair is left.
         """
         if self.train is not None:
             return
@@ -156,7 +156,7 @@ class TranslationDataModule(pl.LightningDataModule):
             )
 
     def encode_train(self, pairs: Sequence[SentencePair]) -> EncodedSplit:
-        """Turn the training pairs into ids, in both directions where that is asked for."""
+        """Return the encoded training pairs, in both directions if `both_directions` is set."""
         turned = [pair.reversed() for pair in pairs] if self.both_directions else []
         return self.encode([*pairs, *turned], self.max_length, truncate=self.truncate)
 
@@ -182,7 +182,7 @@ class TranslationDataModule(pl.LightningDataModule):
     def encode(
         self, pairs: Sequence[SentencePair], max_length: int | None, *, truncate: bool
     ) -> EncodedSplit:
-        """Turn pairs into ids; blank pairs, and those over `max_length` unless cut, are left out."""
+        """Return encoded pairs, without blank ones and without those above `max_length` that are not cut."""
         filled = [pair for pair in pairs if pair.source.strip() and pair.target.strip()]
         cut = max_length if truncate else None
         sources = [ids[:cut] for ids in self.source_tokenizer.encode_all([pair.source for pair in filled])]
@@ -203,7 +203,7 @@ class TranslationDataModule(pl.LightningDataModule):
     # --- batches ---
 
     def train_dataloader(self) -> BatchLoader:
-        """Return batches whose order is a function of seed and epoch; each process has its share."""
+        """Return batches in an order that depends only on seed and epoch; each process has its share."""
         lengths = self.train.source.lengths, self.train.target.lengths
         size = BatchSize(self.batch_size, self.max_tokens)
         rank, processes = self._share()
@@ -220,7 +220,7 @@ class TranslationDataModule(pl.LightningDataModule):
         return self._held_out(self.validation)
 
     def test_dataloader(self) -> BatchLoader:
-        """Return batches of the test split, or of the validation split where there is none."""
+        """Return batches of the test split, or of the validation split if there is none."""
         return self._held_out(self.test or self.validation)
 
     def _held_out(self, split: EncodedSplit) -> BatchLoader:
@@ -235,7 +235,7 @@ class TranslationDataModule(pl.LightningDataModule):
         return (self.trainer.global_rank, self.trainer.world_size) if self.trainer else (0, 1)
 
     def _of_epoch(self, epoch: int) -> EncodedSplit:
-        """Return the training split; with subword sampling every epoch splits words anew."""
+        """Return the training split; with subword sampling, words are split differently in each epoch."""
         sampled = {
             side: _Sampled(self, epoch, side)
             for side in ("source", "target")
@@ -251,13 +251,13 @@ class TranslationDataModule(pl.LightningDataModule):
         self.target_tokenizer.save(folder, "target")
 
     def load_tokenizers(self, folder: Path) -> None:
-        """Read what `save_tokenizers` wrote, in place of fitting."""
+        """Read the files of `save_tokenizers` instead of fitting."""
         self.source_tokenizer = Tokenizer.load(folder, "source", trust_custom_code=True)
         self.target_tokenizer = Tokenizer.load(folder, "target", trust_custom_code=True)
 
 
 class _Sampled:
-    """One side of the training split in one epoch, each sentence split at random when it is read."""
+    """One side of the training split in one epoch; each sentence is split at random when it is read."""
 
     def __init__(self, data: TranslationDataModule, epoch: int, side: str) -> None:
         self._usual, self._data, self._side = getattr(data.train, side), data, side

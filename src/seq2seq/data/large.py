@@ -1,4 +1,4 @@
-"""Parallel files larger than memory: tokenised once into Arrow files, which `datasets` maps into memory."""
+"""Parallel files larger than memory: tokenized once into Arrow files that `datasets` maps into memory."""
 
 import copy
 from bisect import bisect
@@ -20,23 +20,23 @@ from seq2seq.data.tokenizers import Tokenizer
 from seq2seq.errors import InputError
 
 CHUNK = 20_000
-"""Pairs that are tokenised at a time."""
+"""Number of pairs that are tokenized together."""
 
 
 class LargeText(ParallelText):
-    """Files of two languages that do not fit into memory, read as `ParallelText` reads them.
+    """Files of two languages that do not fit into memory, in the formats of `ParallelText`.
 
-    Memory holds 20 bytes a pair; the tokens are mapped from disk. The tokenised corpus is kept in `cache` and used
-    again as long as files, tokenizers and options are the same.
+    It needs 20 bytes of memory per pair; the tokens are mapped from disk. The tokenized corpus is kept in `cache`
+    and reused while files, tokenizers and options are the same.
 
     Args:
-        train: Files ``source`` and ``target``; patterns such as ``*.en`` name several.
+        train: Files ``source`` and ``target``; patterns such as ``*.en`` match several files.
         validation: Files ``source`` and ``target``.
-        test: The same; without, the validation split is scored at the end.
-        cache: Folder of the tokenised corpus.
-        fit_pairs: Pairs that tokenizers are fitted on, taken at equal distances.
-        num_processes: Processes that tokenise.
-        **options: Those of `TranslationDataModule`.
+        test: The same; without it, the validation split is scored at the end.
+        cache: Folder of the tokenized corpus.
+        fit_pairs: Number of pairs for fitting the tokenizers, taken at equal intervals.
+        num_processes: Number of tokenizing processes.
+        **options: Arguments of `TranslationDataModule`.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class LargeText(ParallelText):
 
     @cached_property
     def _counts(self) -> tuple[int, int]:
-        """Pairs in the files, and how many of them are blank on a side."""
+        """Number of pairs in the files, and number of pairs with a blank side."""
         filled = Counter(bool(source.strip() and target.strip()) for source, target in self._stream())
         return filled.total(), filled[False]
 
@@ -91,7 +91,7 @@ class LargeText(ParallelText):
         return self._counts[0] * (2 if self.both_directions else 1)
 
     def encode_train(self, pairs: Sequence[SentencePair]) -> EncodedSplit:
-        """Tokenise the files into `cache`, or find there what an earlier start left."""
+        """Tokenize the files into `cache`, or use the files that are there."""
         del pairs  # a sample
         try:
             import datasets
@@ -105,7 +105,7 @@ class LargeText(ParallelText):
         borders = [self._counts[0] * number // processes for number in range(processes + 1)]
         worker = copy.copy(self)
         worker.splits = worker.trainer = None  # not to be copied into each process
-        # what decides what the tokenised corpus holds
+        # everything that the tokenized corpus depends on
         tokenizers = [
             [type(each).__qualname__, each.arguments, each.vocabulary]
             for each in (self.source_tokenizer, self.target_tokenizer)
@@ -129,7 +129,7 @@ class LargeText(ParallelText):
                 raise
             empty = self.encode([], None, truncate=False)  # `setup` says so
             return replace(empty, num_blank=num_blank, num_long=self.num_pairs - num_blank)
-        self.splits = replace(self.splits, train=[])  # the sample has served its purpose
+        self.splits = replace(self.splits, train=[])  # the sample is not needed any more
         sides = [MappedSentences(rows.data.column(name)) for name in ("source", "target")]
         return EncodedSplit(
             DecodedPairs(sides, (self.source_tokenizer, self.target_tokenizer)),
@@ -148,10 +148,10 @@ class LargeText(ParallelText):
 
 
 class MappedSentences:
-    """Token ids of a side of the training split; in memory are the lengths of the sentences alone.
+    """Token ids of one side of the training split; only the sentence lengths are in memory.
 
     Args:
-        column: The column of lists of an Arrow table, mapped from disk; its chunks are viewed, not copied.
+        column: A column of lists of an Arrow table, mapped from disk; its chunks are not copied.
     """
 
     def __init__(self, column: Any) -> None:
@@ -176,7 +176,7 @@ class MappedSentences:
 
 
 class DecodedPairs(Sequence[SentencePair]):
-    """The text of the training split, made of its tokens: what a word vocabulary lacks is ``<unk>``."""
+    """The text of the training split, decoded from its tokens; unknown words are ``<unk>``."""
 
     def __init__(self, sides: Sequence[MappedSentences], tokenizers: Sequence[Tokenizer]) -> None:
         self._sides, self._tokenizers = sides, tokenizers

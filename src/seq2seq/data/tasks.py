@@ -1,4 +1,4 @@
-"""Small tasks whose right answer is known: dates, reversed symbols, numbers in words."""
+"""Toy tasks with a known answer: dates, reversed symbols, numbers in words."""
 
 import random
 import zlib
@@ -26,7 +26,7 @@ WAYS = (
     "{day}.{number}.{year}",
     "{day} {month:.3} {year}",
 )
-"""Ways to write a date; in digits alone the day comes first."""
+"""Formats of a date; in the one of digits only, the day is first."""
 
 SYMBOLS = "abcdefghijklmnopqrstuvwxyz"
 LONGEST = 12
@@ -34,11 +34,11 @@ LONGEST = 12
 MOST_DIGITS = 6
 
 TEST_SHARE, VALIDATION_SHARE = 6, 3
-"""Per cent of all answers that only the test and the validation split hold."""
+"""Percentages of all answers that are reserved for the test and the validation split."""
 
 
 def dates(draw: random.Random, _: str) -> SentencePair:
-    """Return a date in words or digits, and by ISO 8601."""
+    """Return a date in one of the formats, and in ISO 8601."""
     day = FIRST + timedelta(draw.randrange(NUM_DAYS))
     parts = {
         "day": day.day,
@@ -52,14 +52,14 @@ def dates(draw: random.Random, _: str) -> SentencePair:
 
 
 def reverse(draw: random.Random, _: str) -> SentencePair:
-    """Return symbols, and the same from the last to the first, with their links."""
+    """Return symbols, and the same symbols in reverse order, with their links."""
     symbols = draw.choices(SYMBOLS, k=draw.randint(1, LONGEST))
     links = tuple((place, len(symbols) - 1 - place) for place in range(len(symbols)))
     return SentencePair(" ".join(symbols), " ".join(symbols[::-1]), links)
 
 
 def numbers(draw: random.Random, language: str) -> SentencePair:
-    """Return a number in digits, and in words of a language without commas."""
+    """Return a number in digits, and in words of a language, without commas."""
     number = draw.randrange(10 ** draw.randint(1, MOST_DIGITS))
     return SentencePair(str(number), num2words(number, lang=language).replace(",", ""))
 
@@ -68,17 +68,17 @@ TASKS = {"dates": dates, "reverse": reverse, "numbers": numbers}
 
 
 def task_pairs(task: str, split: str, count: int, seed: int, language: str) -> list[SentencePair]:
-    """Return distinct pairs of a split; no answer of a split is one of another split.
+    """Return distinct pairs of a split; no answer occurs in two splits.
 
     Args:
         task: ``dates``, ``reverse`` or ``numbers``.
         split: ``train``, ``validation`` or ``test``.
         count: Number of pairs.
-        seed: Of what is drawn.
-        language: Of the target of numbers, one that the package num2words has.
+        seed: Seed of the random pairs.
+        language: Target language of the task numbers; the package num2words must support it.
 
     Raises:
-        InputError: There is no such task or language, or it has fewer pairs.
+        InputError: There is no such task or language, or `count` is too large.
     """
     if task not in TASKS:
         raise InputError(f"data.task={task}: choose one of {', '.join(TASKS)}")

@@ -1,4 +1,4 @@
-"""Sentence pairs as text: reading files, splitting and joining words, held-out pairs, alignments."""
+"""Sentence pairs as text: files, words, held-out pairs, alignments."""
 
 import bz2
 import contextlib
@@ -33,10 +33,10 @@ class SentencePair:
     Attributes:
         source: The source sentence.
         target: Its translation.
-        alignment: Links of their words as `split_words` finds them, those that are only possible included;
-            None where not known.
+        alignment: Links between the words that `split_words` returns, possible links included; None if
+            unknown.
         possible: The links that are possible, not sure (Och and Ney 2003).
-        languages: Codes such as ``en-de``, where a corpus has several pairs of languages.
+        languages: Language codes such as ``en-de``, if a corpus has several language pairs.
     """
 
     source: str
@@ -46,7 +46,7 @@ class SentencePair:
     languages: str = ""
 
     def reversed(self) -> "SentencePair":
-        """Return the pair the other way round, with its links."""
+        """Return the pair with source and target swapped, and its links."""
 
         def turned(links: Links) -> Links:
             return tuple(sorted((j, i) for i, j in links))
@@ -67,11 +67,11 @@ class Splits:
 # --- files -------------------------------------------------------------------------------------------------
 
 OPENERS = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open}
-"""How to open a compressed file, by its first bytes."""
+"""Functions that open compressed files, by the first bytes of a file."""
 
 
 def open_text(path: str | Path) -> IO[bytes]:
-    """Open a file to read its bytes, decompressed, whatever its name; of a zip archive the one text file."""
+    """Open a file, decompressed according to its content; of a zip archive, open its only text file."""
     with open(path, "rb") as file:
         start = file.read(6)
     if start.startswith(b"PK\x03\x04"):
@@ -87,14 +87,14 @@ def open_text(path: str | Path) -> IO[bytes]:
 def stream_lines(path: str | Path | None) -> Iterator[str]:
     r"""Yield the lines of a UTF-8 text file of any length, plain or compressed.
 
-    A line ends at ``\n`` only (a carriage return before it is dropped), so that characters such as U+2028
-    stay inside their sentence. A byte order mark is dropped.
+    Only ``\n`` ends a line (a carriage return before it is dropped), so characters such as U+2028 stay inside
+    their sentence. A byte order mark is dropped.
 
     Args:
-        path: The file; None: standard input.
+        path: The file; None for standard input.
 
     Raises:
-        InputError: It is missing, a folder, damaged, or not UTF-8.
+        InputError: The file is missing, a folder, damaged, or not UTF-8.
     """
     name = "standard input" if path is None else str(path)
     try:
@@ -122,7 +122,7 @@ def read_lines(path: str | Path) -> list[str]:
     """Read the lines of a text file, see `stream_lines`.
 
     Raises:
-        InputError: The file cannot be read, or it is empty.
+        InputError: The file cannot be read or is empty.
     """
     lines = list(stream_lines(path))
     if not any(line.strip() for line in lines):
@@ -131,10 +131,10 @@ def read_lines(path: str | Path) -> list[str]:
 
 
 def parallel_files(source: str | Path, target: str | Path) -> list[list[str]]:
-    """Return the files that two patterns name, in the order of their names.
+    """Return the files that match two patterns, ordered by name.
 
     Raises:
-        InputError: One names more than the other.
+        InputError: The patterns match different numbers of files.
     """
     sides = [sorted(glob.glob(str(path))) or [str(path)] for path in (source, target)]
     if len(sides[0]) != len(sides[1]):
@@ -146,7 +146,7 @@ def parallel_files(source: str | Path, target: str | Path) -> list[list[str]]:
 
 
 def read_parallel(source: str | Path, target: str | Path) -> list[SentencePair]:
-    """Read two files whose lines are each other's translations; patterns such as ``*.en`` name several.
+    """Read parallel files: line n of one translates line n of the other; ``*.en`` matches several files.
 
     Raises:
         InputError: A file cannot be read, or the two differ in their number of lines.
@@ -182,28 +182,28 @@ def read_tab_separated(path: str | Path) -> list[SentencePair]:
 # --- words -------------------------------------------------------------------------------------------------
 
 WORD = re.compile(r"\w+(?:-\w+)*['’]?|[^\w\s]")
-"""A word with its hyphens and an apostrophe at its end ("l'", "est-ce"), or one other sign."""
+"""A word with its hyphens and a final apostrophe ("l'", "est-ce"), or one other character."""
 
 CLOSING = re.compile(r" ([.,;:!?…)\]}%»])")
 OPENING = re.compile(r"([(\[{«]) ")
 APOSTROPHE = re.compile(r"(?<=\w)(['’]) ")
 ENGLISH_APOSTROPHE = re.compile(r"(?i)(?:(?<=\bo)|(?<=\w)(?=['’] (?:s|t|d|m|ll|re|ve)\b))(['’]) ")
-"""The apostrophes that English writes without a space after them: o'clock, don't, it's."""
+"""Apostrophes that are not followed by a space in English: o'clock, don't, it's."""
 SPACED_APOSTROPHE = re.compile(r"(?<=\w) (?=')")
 FRENCH_CLOSING = re.compile(r" ?([;:!?»])")
 FRENCH_OPENING = re.compile(r"(«) ?")
 
 
 def split_words(text: str) -> list[str]:
-    """Return the words and punctuation signs of a sentence."""
+    """Return the words and punctuation marks of a sentence."""
     return WORD.findall(text)
 
 
 def join_words(words: Sequence[str], language: str) -> str:
-    """Join words by spaces, punctuation by the rules of the language.
+    """Join words with spaces, and punctuation by the rules of the language.
 
-    French sets a space before ``? ! : ;`` and inside ``« »``; English has a space after the apostrophe of
-    ``the dogs' house`` and none in ``it's``.
+    French has a space before ``? ! : ;`` and inside ``« »``; English has a space after the apostrophe of
+    ``the dogs' house`` but not in ``it's``.
     """
     text = OPENING.sub(r"\1", CLOSING.sub(r"\1", " ".join(words)))
     text = (ENGLISH_APOSTROPHE if language == "en" else APOSTROPHE).sub(r"\1", text)
@@ -213,12 +213,12 @@ def join_words(words: Sequence[str], language: str) -> str:
 
 
 def join_basic_english(words: Sequence[str]) -> str:
-    """Join tokens of ``basic_english``, which sets every apostrophe apart, to English text."""
+    """Join tokens of ``basic_english``, where every apostrophe is a token, to English text."""
     return join_words(SPACED_APOSTROPHE.sub("", " ".join(words)).split(" "), "en")
 
 
 def normalize(sentence: str) -> str:
-    """Return a sentence without case, punctuation, spaces and controls; sentences that agree in this are one."""
+    """Return a sentence in lower case without punctuation, spaces and control characters, to compare sources."""
     return regex.sub(r"[\p{P}\p{Z}\p{C}]+", "", sentence.casefold()) or sentence
 
 
@@ -231,10 +231,10 @@ NAMES = {
 
 
 def require_language_code(key: str, code: str) -> None:
-    """Refuse what is no language code, such as a language's name.
+    """Check that a value is a language code, not the name of a language.
 
     Raises:
-        InputError: Naming the key, with the code that is meant.
+        InputError: It is no language code; the message names the key and the likely code.
     """
     if not re.fullmatch(r"[a-z]{2,3}([-_][A-Za-z0-9]+)*", code):
         meant = NAMES.get(code.lower()) or next(
@@ -245,9 +245,9 @@ def require_language_code(key: str, code: str) -> None:
 
 
 def target_tag(language: str) -> str:
-    """Return the word before a source sentence that names the language to translate into, such as ``xxde``.
+    """Return the first word of a source sentence, which names the target language, such as ``xxde``.
 
-    Ha, Niehues and Waibel 2016, and Johnson et al. 2017. Letters alone: every tokenizer keeps them together.
+    Ha, Niehues and Waibel 2016, and Johnson et al. 2017. It has only letters, so no tokenizer splits it.
     """
     return "xx" + re.sub(r"[^a-z]", "", language.lower())
 
@@ -258,7 +258,7 @@ def target_tag(language: str) -> str:
 def in_file_order(pairs: Sequence[SentencePair], sizes: Sequence[int]) -> list[list[SentencePair]]:
     """Return consecutive splits of the given sizes.
 
-    A later split leaves out pairs whose source sentence is in an earlier one, see `normalize`.
+    A split leaves out pairs whose source sentence is in an earlier split, compared by `normalize`.
 
     Raises:
         InputError: There are too few pairs.
@@ -281,9 +281,9 @@ def in_file_order(pairs: Sequence[SentencePair], sizes: Sequence[int]) -> list[l
 def hold_out(
     pairs: Sequence[SentencePair], count: int, seed: int
 ) -> tuple[list[SentencePair], list[SentencePair]]:
-    """Split pairs at random into (the rest, `count` of them or a few more).
+    """Split pairs at random into two lists; the second has `count` pairs or a few more.
 
-    All pairs of one source sentence, see `normalize`, go to the same side. Each side gets one at least.
+    All pairs with the same source sentence, compared by `normalize`, are in the same list. No list is empty.
 
     Raises:
         InputError: There are too few different source sentences.
@@ -314,12 +314,12 @@ LINK = re.compile(r"([0-9]{1,6})([-?p])([0-9]{1,6})")
 
 
 def parse_links(line: str) -> tuple[Links, Links]:
-    """Read a line of links: ``i-j`` is sure, ``i?j`` or ``ipj`` possible; returns (all, possible).
+    """Return (all links, possible links) of a line: ``i-j`` is sure, ``i?j`` or ``ipj`` possible.
 
-    A link that is written both ways is sure.
+    A link that is written in both forms is sure.
 
     Raises:
-        InputError: Something on the line is no link.
+        InputError: The line contains something that is not a link.
     """
     every, sure = set(), set()
     for item in line.split():
@@ -337,7 +337,7 @@ def read_links(path: str | Path) -> list[tuple[Links, Links]]:
     """Read a file of alignments, see `parse_links`.
 
     Raises:
-        InputError: The file cannot be read, or something in it is no link.
+        InputError: The file cannot be read, or contains something that is not a link.
     """
     found = []
     for number, line in enumerate(read_lines(path), start=1):
@@ -351,18 +351,18 @@ def read_links(path: str | Path) -> list[tuple[Links, Links]]:
 def with_alignments(
     pairs: Sequence[SentencePair], path: str | Path, key: str, *, exactly: bool
 ) -> list[SentencePair]:
-    """Return pairs with the links of a Pharaoh file, a line for each.
+    """Return pairs with the links of a Pharaoh file, which has one line per pair.
 
-    The file links words between white space; they become links of the words that `split_words` finds.
+    The file links words separated by white space. They are converted to links of the words of `split_words`.
 
     Args:
         pairs: The pairs.
         path: The file.
-        key: The configuration key that names it, for messages.
+        key: The configuration key of the file, for messages.
         exactly: Whether more lines than pairs are an error.
 
     Raises:
-        InputError: The file is wrong, or not of these pairs.
+        InputError: The file is invalid, or does not belong to these pairs.
     """
     lines = read_links(path)
     if len(lines) < len(pairs) or (exactly and len(lines) > len(pairs)):
@@ -395,7 +395,7 @@ def with_alignments(
 
 
 def _parts(words: Sequence[str]) -> list[dict[int, bool]]:
-    """Return the numbers of the words that `split_words` finds in each; False of punctuation."""
+    """Return, for each word, the indices of its parts by `split_words`, with False for punctuation."""
     parts = [[part[0].isalnum() for part in split_words(word)] for word in words]
     ends = accumulate(map(len, parts), initial=0)
     return [dict(enumerate(each, start)) for each, start in zip(parts, ends, strict=False)]

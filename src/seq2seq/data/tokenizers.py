@@ -1,6 +1,6 @@
-"""Tokenizers: text to ids and back, each with the vocabulary that it was fitted with.
+"""Tokenizers: text to token ids and back, each with its vocabulary.
 
-A tokenizer of your own is a subclass of `Tokenizer` with `split` and `join`, named by `_target_`.
+Your own tokenizer is a subclass of `Tokenizer` with `split` and `join`, named by `_target_`.
 """
 
 import copy
@@ -38,28 +38,28 @@ from seq2seq.errors import InputError
 from seq2seq.sizes import vocabulary_size
 
 MAX_TOKENS, MAX_FILE = 500_000, 64 * 2**20
-"""Bounds of a vocabulary that is read from a file: tokens, and bytes of the file."""
+"""Limits of a vocabulary that is read from a file: tokens, and bytes of the file."""
 
 
 class Tokenizer(ABC):
-    """Turns the text of one language into token ids and back.
+    """Converts the text of one language to token ids and back.
 
     Args:
         language: Code of the language, such as ``en``.
         lowercase: Lower-case the text first.
-        truecase: Give translations the capital letters that are usual in training (lower-cased text only).
-        min_frequency: Rarer tokens become ``<unk>``.
-        vocab_size: Greatest number of tokens, the four special ones included; None for no bound.
+        truecase: Restore the most frequent case of each word in translations (only with `lowercase`).
+        min_frequency: Tokens that are less frequent become ``<unk>``.
+        vocab_size: Maximum number of tokens, the four special tokens included; None for no limit.
 
     Attributes:
-        vocabulary: The tokens by id, the special ones first.
-        arguments: What the constructor was called with.
+        vocabulary: The tokens by id, the special tokens first.
+        arguments: The arguments of the constructor.
     """
 
     arguments: dict[str, Any]
 
     def __new__(cls, **arguments: Any) -> "Tokenizer":
-        """Keep the constructor's arguments for `save`."""
+        """Store the constructor's arguments for `save`."""
         made = super().__new__(cls)
         made.arguments = arguments
         return made
@@ -85,13 +85,13 @@ class Tokenizer(ABC):
 
     @abstractmethod
     def join(self, tokens: Sequence[str]) -> str:
-        """Return ordinary text of tokens, the inverse of `split` as far as it keeps what is needed."""
+        """Return the text of tokens: the inverse of `split`, as far as `split` keeps the information."""
 
     def set_vocabulary(self, tokens: Sequence[str]) -> None:
-        """Use these tokens, the special ones first.
+        """Set the vocabulary, which begins with the special tokens.
 
         Raises:
-            InputError: The special tokens are missing, a token is there twice, or there are too many.
+            InputError: The special tokens are missing, a token is repeated, or there are too many tokens.
         """
         if tuple(tokens[: len(SPECIALS)]) != SPECIALS:
             raise InputError(f"a vocabulary begins with {', '.join(SPECIALS)}")
@@ -103,7 +103,7 @@ class Tokenizer(ABC):
             raise InputError("a vocabulary holds each token once")
 
     def fit(self, texts: Iterable[str]) -> None:
-        """Make the vocabulary: the most frequent tokens of some sentences."""
+        """Set the vocabulary to the most frequent tokens of some sentences."""
         from torchtext.vocab import Vocab
 
         counts = Counter(token for text in texts for token in self.tokens(text))
@@ -118,7 +118,7 @@ class Tokenizer(ABC):
         return other
 
     def learn_case(self, texts: Iterable[str]) -> None:
-        """Learn how words are written inside of sentences (truecasing, Lita et al. 2003, without context)."""
+        """Learn the case of words from their occurrences inside sentences (Lita et al. 2003, without context)."""
         counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
         num_capitals = num_starts = 0
         for text in texts:
@@ -137,11 +137,11 @@ class Tokenizer(ABC):
         return len(self.vocabulary)
 
     def tokens(self, text: str) -> list[str]:
-        """Return the tokens of a sentence, lower-cased first where that is asked for."""
+        """Return the tokens of a sentence, lower-cased first if `lowercase` is set."""
         return self.split(text.lower() if self.lowercase else text)
 
     def ids(self, tokens: Iterable[str]) -> list[int]:
-        """Return the ids of tokens; a token that the vocabulary lacks becomes ``<unk>``."""
+        """Return the ids of tokens; a token that is not in the vocabulary becomes ``<unk>``."""
         return [self._ids.get(token, UNKNOWN_ID) for token in tokens]
 
     def words(self, ids: Iterable[int]) -> list[str]:
@@ -151,7 +151,7 @@ class Tokenizer(ABC):
     def encode(self, text: str) -> list[int]:
         """Return the token ids of a sentence, without ``<bos>`` and ``<eos>``.
 
-        A special token that is written in the text is a word like any other, and unknown.
+        A special token that is written in the text is an unknown word.
         """
         return [index if index >= len(SPECIALS) else UNKNOWN_ID for index in self.ids(self.tokens(text))]
 
@@ -160,16 +160,16 @@ class Tokenizer(ABC):
         return [self.encode(text) for text in texts]
 
     def unknown(self, text: str) -> list[str]:
-        """Return the tokens of a sentence that the vocabulary lacks."""
+        """Return the tokens of a sentence that are not in the vocabulary."""
         tokens = self.tokens(text)
         return [token for token, index in zip(tokens, self.ids(tokens), strict=True) if index < len(SPECIALS)]
 
     def decode(self, ids: Iterable[int]) -> str:
-        """Return the text of token ids, one line; special tokens except ``<unk>`` are left out."""
+        """Return the text of token ids as one line, without special tokens except ``<unk>``."""
         return self.text(self.words(i for i in ids if i >= len(SPECIALS) or i == UNKNOWN_ID))
 
     def text(self, tokens: Sequence[str]) -> str:
-        """Return the text of tokens, one line, with capital letters where they are restored."""
+        """Return the text of tokens as one line, with the case restored if `truecase` is set."""
         text = self.join(tokens).replace("\n", " ")  # subwords spell rare characters in bytes
         if not self.truecase:
             return text
@@ -193,14 +193,14 @@ class Tokenizer(ABC):
         (folder / f"{side}.json").write_text(text + "\n", encoding="utf-8")
 
     def read_model(self, folder: Path, side: str) -> None:
-        """Read what else `save` wrote; nothing in the base class."""
+        """Read further files that `save` wrote; the base class has none."""
 
     @staticmethod
     def load(folder: Path, side: str, *, trust_custom_code: bool = False) -> "Tokenizer":
-        """Read what `save` wrote. Only classes of this program are made, unless others are trusted.
+        """Read the files of `save`. Other classes than those of this program need `trust_custom_code`.
 
         Raises:
-            InputError: A file is missing or is not what it should be.
+            InputError: A file is missing or invalid.
         """
         path = folder / f"{side}.json"
         try:
@@ -233,15 +233,15 @@ class Tokenizer(ABC):
 
 
 class WordTokenizer(Tokenizer):
-    """Words and punctuation, by one of several sets of rules.
+    """Words and punctuation marks, by one of several sets of rules.
 
     Args:
-        rules: ``word``: words with their hyphens, punctuation apart; ``basic_english``: that of torchtext,
-            lower-cased English; ``moses``: the Moses tokenizer of the language (sacremoses).
-        **options: Those of `Tokenizer`.
+        rules: ``word``: words with their hyphens, and punctuation marks; ``basic_english``: the tokenizer of
+            torchtext, for lower-cased English; ``moses``: the Moses tokenizer of the language (sacremoses).
+        **options: Arguments of `Tokenizer`.
 
     Raises:
-        InputError: The rules do not know the language.
+        InputError: The rules do not support the language.
     """
 
     def __init__(self, *, rules: str = "word", **options: Any) -> None:
@@ -273,7 +273,7 @@ class WordTokenizer(Tokenizer):
             raise InputError(f"data.tokenizer.rules={rules}: choose word, basic_english or moses")
 
     def split(self, text: str) -> list[str]:
-        """Return words and signs."""
+        """Return words and punctuation marks."""
         return self._split(text)
 
     def join(self, tokens: Sequence[str]) -> str:
@@ -294,28 +294,28 @@ class CharacterTokenizer(Tokenizer):
 
 
 class WhitespaceTokenizer(Tokenizer):
-    """What is between white space: text that is split already."""
+    """Tokens separated by white space, for text that is already tokenized."""
 
     def split(self, text: str) -> list[str]:
-        """Return what is between white space."""
+        """Return the tokens between white space."""
         return text.split()
 
     def join(self, tokens: Sequence[str]) -> str:
-        """Join by spaces."""
+        """Join tokens with spaces."""
         return " ".join(tokens)
 
 
 class SentencePieceTokenizer(Tokenizer):
     """Subwords of SentencePiece. ``join(split(text)) == text`` for every sentence.
 
-    Characters that the training text lacks are spelt in bytes, so there are no unknown tokens.
+    Characters that are not in the training text are encoded as bytes, so there are no unknown tokens.
 
     Args:
         model_type: ``unigram`` (Kudo 2018) or ``bpe`` (Sennrich et al. 2016).
-        sampling: Exponent alpha of subword regularisation with a unigram model: in every epoch each word is
-            split in one of its 64 most probable ways, with probabilities raised to alpha (Kudo 2018); None:
-            always the most probable way.
-        **options: Those of `Tokenizer`; `vocab_size` None follows the number of sentences.
+        sampling: Exponent alpha of subword regularization with a unigram model: in every epoch each word gets
+            one of its 64 most probable segmentations, drawn with probabilities raised to alpha (Kudo 2018);
+            None: always the most probable one.
+        **options: Arguments of `Tokenizer`; if `vocab_size` is None, it follows the number of sentences.
     """
 
     def __init__(self, *, model_type: str = "bpe", sampling: float | None = None, **options: Any) -> None:
@@ -331,7 +331,7 @@ class SentencePieceTokenizer(Tokenizer):
         """Train a SentencePiece model on some sentences.
 
         Raises:
-            InputError: SentencePiece refuses the size for this text.
+            InputError: SentencePiece does not accept the vocabulary size for this text.
         """
         texts = list(texts)
         size = self.max_vocab_size or vocabulary_size(len(texts))
@@ -368,7 +368,7 @@ class SentencePieceTokenizer(Tokenizer):
         return self.model.encode(text, out_type=str)
 
     def join(self, tokens: Sequence[str]) -> str:
-        """Put pieces together again, exactly."""
+        """Join pieces to the exact text."""
         return self.model.decode_pieces(list(tokens))
 
     def encode_all(self, texts: Sequence[str]) -> list[list[int]]:
@@ -377,14 +377,14 @@ class SentencePieceTokenizer(Tokenizer):
         return self.model.encode(lowered, out_type=int, num_threads=1)
 
     def unknown(self, text: str) -> list[str]:
-        """Return the characters that no piece holds, so that they are spelt in bytes."""
+        """Return the characters that are encoded as bytes because no piece contains them."""
         pieces = self.model.encode(text.lower() if self.lowercase else text, return_type="proto").pieces
         return [each.surface for each in pieces if each.surface and self.model.is_byte(each.id)]
 
     def sample(self, text: str, seed: int) -> list[int]:
-        """Return ids of a sentence split at random, a function of text and seed alone.
+        """Return the ids of a sentence that is split at random; the result depends only on text and seed.
 
-        (SentencePiece's own sampling cannot be repeated in another process, whatever its seed.)
+        (SentencePiece's own sampling cannot be repeated in another process, even with a seed.)
         """
         draw = Random(seed).random
         pieces, start, found = self.tokens(text), 0, []
@@ -415,7 +415,7 @@ class SentencePieceTokenizer(Tokenizer):
 
 @lru_cache(maxsize=1 << 17)
 def _ways(model: Any, word: tuple[str, ...], alpha: float) -> tuple[list[list[str]], list[float]]:
-    """Return the most probable ways to split a word, and the sums of their probabilities up to each."""
+    """Return the most probable segmentations of a word, and their cumulative probabilities."""
     surface = "".join(word)
     found = model.nbest_encode(surface[1:], nbest_size=64, return_type="proto").nbests
     ways = [[piece.piece for piece in way.pieces] for way in found]
@@ -428,8 +428,8 @@ class HuggingFaceTokenizer(Tokenizer):
     """A tokenizer of the package `tokenizers`, read from a ``tokenizer.json``; its ids are shifted by four.
 
     Args:
-        file: The file, as `tokenizers.Tokenizer.save` writes it.
-        **options: Those of `Tokenizer`.
+        file: A file that `tokenizers.Tokenizer.save` wrote.
+        **options: Arguments of `Tokenizer`.
     """
 
     def __init__(self, *, file: str | None = None, **options: Any) -> None:
@@ -447,7 +447,7 @@ class HuggingFaceTokenizer(Tokenizer):
         self._tokenizer = tokenizers.Tokenizer.from_str(content)
 
     def fit(self, texts: Iterable[str]) -> None:
-        """Take the vocabulary of the file."""
+        """Use the vocabulary of the file."""
         if self._tokenizer is None:
             raise InputError("data.tokenizer.file is needed: a tokenizer.json")
         by_id = sorted(self._tokenizer.get_vocab().items(), key=lambda item: item[1])

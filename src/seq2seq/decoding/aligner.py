@@ -1,4 +1,4 @@
-"""Sentence pairs in, attention between their words out."""
+"""Attention between the words of sentence pairs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,9 +19,9 @@ class WordAttention:
     """Attention between words.
 
     Attributes:
-        weights: (target words, source words); nothing by nothing where a side is blank.
-        source_words: numbers of the source words that have tokens of their own.
-        target_words: those of the target words.
+        weights: Weights (target words, source words); (0, 0) if a side is blank.
+        source_words: Indices of the source words in which a token begins.
+        target_words: The same for the target words.
     """
 
     weights: Floats
@@ -32,13 +32,13 @@ class WordAttention:
 def word_attention(
     model_path: Path, pairs: Sequence[SentencePair], *, device: str, max_tokens: int
 ) -> list[WordAttention]:
-    """Attention of a model between the words of given translations.
+    """Return the attention of a model between the words of given translations.
 
-    Words are what white space separates, however the model splits text; ``<eos>`` is left out.
+    Words are separated by white space, independent of the model's tokenizer; ``<eos>`` is left out.
 
     Raises:
-        InputError: there is no model of this program with attention, or no such device, or its
-            tokens do not spell the words.
+        InputError: There is no model with attention, there is no such device, or the tokens do not spell the
+            words.
     """
     exported = load_attending(model_path)
     forced = force_translate(
@@ -58,10 +58,10 @@ def word_attention(
 
 
 def token_words(tokenizer: Tokenizer, text: str, words: Sequence[str]) -> list[int | None]:
-    """The word of each token of a sentence, see `word_indices`; ``<eos>`` is not among them.
+    """Return the word index of each token of a sentence, without ``<eos>``; see `word_indices`.
 
     Raises:
-        InputError: the tokens do not spell the words.
+        InputError: The tokens do not spell the words.
     """
     try:
         return word_indices(tokenizer.tokens(text), words)

@@ -1,4 +1,4 @@
-"""Forced decoding: score and attention of a translation that is given, and the weights of every head."""
+"""Forced decoding: score and attention of a given translation, and the weights of every head."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,10 +21,10 @@ from seq2seq.models.seq2seq import Seq2Seq
 
 @torch.no_grad()
 def force_decode(model: Seq2Seq, batch: Batch) -> list[Hypothesis]:
-    """The targets of a batch as hypotheses, by one teacher-forced pass.
+    """Return the targets of a batch as hypotheses, by one teacher-forced pass.
 
-    ids are the target tokens and ``<eos>``, score their natural log-probability given the source,
-    weights the attention at each of them: what a search that finds this translation returns.
+    A hypothesis has the target tokens and ``<eos>``, their natural log-probability given the source, and the
+    attention at each of them: the result of a search that finds this translation.
     """
     source, is_token = batch.source, batch.target_is_token
     features, weights = model(
@@ -60,9 +60,9 @@ def force_translate(
     device: torch.device,
     batch_size: BatchSize,
 ) -> list[Translation]:
-    """Given translations with their scores and attention, in order.
+    """Return given translations with their scores and attention, in the given order.
 
-    Where a side is blank there is nothing to score, and the translation is `EMPTY`.
+    If a side of a pair is blank, the translation is `EMPTY`.
     """
     model = exported.model.to(device).eval()
     filled = [place for place, pair in enumerate(pairs) if pair.source.strip() and pair.target.strip()]
@@ -92,10 +92,10 @@ def force_translate(
 def with_heads(
     models: Models, source: SourceBatch, found: Sequence[Sequence[Hypothesis]]
 ) -> list[list[Hypothesis]]:
-    """What a search found of each sentence of a batch, with the weights of every head.
+    """Return the hypotheses of each sentence of a batch, with the weights of every head.
 
-    They come of one more pass, which is forced to write it. Of several models, and of a model
-    without several heads, it stays as it is.
+    One more pass with forced decoding computes them. Hypotheses of an ensemble, and of a model without
+    several heads, are returned unchanged.
     """
     first, *others = [models] if isinstance(models, Seq2Seq) else models
     attention = getattr(first.decoder, "attention", None)
@@ -125,7 +125,7 @@ def _every_head(model: Seq2Seq, source: SourceBatch, written: Sequence[tuple[int
 def force_pairs(
     folder: str | Path, pairs: Sequence[SentencePair], *, trust_custom_code: bool = False
 ) -> list[Translation]:
-    """Return given translations with their scores and attention, by the model of a folder."""
+    """Return given translations with their scores and attention, computed by the model of a folder."""
     size = BatchSize(sentences=None, tokens=4096)
     saved = load_attending(folder, trust_custom_code=trust_custom_code)
     return force_translate(saved, pairs, device=torch.device("cpu"), batch_size=size)

@@ -38,7 +38,7 @@ def follow_choices(
     of the batch.
     """
     stepper, size = Stepper(models, source), len(source.lengths)
-    minimum, maximum = limits.least(source.lengths), limits.greatest(source.lengths)
+    minimum, maximum = limits.minimum(source.lengths), limits.maximum(source.lengths)
     sentences = torch.arange(size, device=source.ids.device)  # those of the rows of tokens and states (N,)
     tokens = torch.full_like(sentences, BEGIN_ID)
     running = torch.ones_like(tokens, dtype=torch.bool)  # rows that have not ended

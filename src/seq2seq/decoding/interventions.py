@@ -1,4 +1,4 @@
-"""What a model says where the attention weights of a step are others than its own."""
+"""Predictions of a model when the attention weights of a step are changed."""
 
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
@@ -18,26 +18,26 @@ from seq2seq.models.seq2seq import Seq2Seq
 
 
 def attentions_of(decoder: Decoder) -> list[Attention]:
-    """The attentions of this program that a decoder is made of, a head for each."""
+    """Return the `Attention` modules of a decoder, one for each head."""
     modules = decoder.modules() if isinstance(decoder, nn.Module) else ()
     return [each for each in modules if isinstance(each, Attention)]
 
 
 @contextmanager
 def changed_weights(decoder: Decoder, change: Callable[[Tensor], Tensor]) -> Iterator[None]:
-    """Inside it, the steps of a decoder look elsewhere; outside of training only.
+    """Change the attention weights of a decoder's steps inside a `with` block; only in evaluation mode.
 
-        c = sum over j of change(w)_j m_j,  w: (B, K, S),  of each head where there are several
+        c = sum over j of change(w)_j m_j,  w: (B, K, S),  for each head
 
-    Weights that a step returns, and those that its attention remembers, are its own all the same.
+    Only the context changes: a step returns the original weights, and its state keeps them.
 
     Raises:
-        InputError: the decoder has no attention of this program.
+        InputError: The decoder has no attention of this program.
     """
     found = attentions_of(decoder)
     if not found:
         raise InputError("weights are changed in attentions of this program only: it has none")
-    # dropout is where weights become others for the mean alone
+    # dropout is the place where only the weights of the mean change
     hooks = [each.dropout.register_forward_hook(lambda _, w, __: change(w[0])) for each in found]
     try:
         yield
@@ -47,13 +47,13 @@ def changed_weights(decoder: Decoder, change: Callable[[Tensor], Tensor]) -> Ite
 
 
 def other_weights(weights: Tensor, looked: Tensor, order: Tensor, is_token: Tensor) -> dict[str, Tensor]:
-    """By the names of `CHANGES`.
+    """Return the changed weights by the names of `CHANGES`.
 
     Args:
-        weights: of a step, and of a head of several (B, S).
-        looked: the mean of all heads (B, S), whose maximum is erased or kept in each of them.
-        order: of the source tokens, drawn at random (B, S). It permutes the weights, and the first
-            token in it that is not the maximum is the other one.
+        weights: Weights of a step, of one head (B, S).
+        looked: Mean of all heads (B, S); its maximum is erased or kept in every head.
+        order: Random permutation of the source tokens (B, S). It permutes the weights, and its first token
+            that is not the maximum is the other token.
         is_token: True on real tokens (B, S).
     """
     most, first, second = looked.argmax(dim=1, keepdim=True), order[:, :1], order[:, 1:2]
@@ -69,7 +69,7 @@ def other_weights(weights: Tensor, looked: Tensor, order: Tensor, is_token: Tens
 
 
 def _erased(weights: Tensor, token: Tensor) -> Tensor:
-    """Without a token, and normalised again; zeros where nothing is left."""
+    """Return weights without a token, normalized again; zeros if no weight is left."""
     left = weights.scatter(1, token, 0)
     total = left.sum(dim=1, keepdim=True)
     return left / total.masked_fill(total == 0, 1)
@@ -79,21 +79,21 @@ def _erased(weights: Tensor, token: Tensor) -> Tensor:
 def tokens_that_stay(
     model: Seq2Seq, batch: Batch, *, seed: int, changes: Collection[str] = tuple(CHANGES)
 ) -> tuple[Tensor, Tensor]:
-    """Whether the likeliest token after each prefix of the targets is that with other weights, too.
+    """Return whether the most probable token after each target prefix stays the same with changed weights.
 
-    Weights are others in that one step: the state before it is what it was.
+    The weights of one step are changed; the state before this step is the original one.
 
     Args:
-        model: outside of training.
-        batch: sentence pairs; what is said of padding means nothing.
-        seed: decides what is drawn, with the number of a pair in its split.
-        changes: names of others (C).
+        model: The model in evaluation mode.
+        batch: Sentence pairs; values at padding have no meaning.
+        seed: Seed of the random choices, together with the index of a pair in its split.
+        changes: C names of `CHANGES`.
 
     Returns:
-        That, and the attention weights.
+        True where the token stays (B, C, T), and the attention weights (B, T, S).
 
     Raises:
-        InputError: the decoder has no attention of this program.
+        InputError: The decoder has no attention of this program.
     """
     decoder, source = model.decoder, batch.source
     memory = model.encode(source.ids, source.lengths, source.is_token)
@@ -118,7 +118,7 @@ def tokens_that_stay(
 
 
 def _orders(batch: Batch, seed: int) -> NDArray[np.int64]:
-    """A random order of the real source tokens of each pair for each step (B, T, S)."""
+    """Return a random permutation of the real source tokens for each pair and step (B, T, S)."""
     num_steps, size = batch.target_input.shape[1], batch.source.ids.shape[1]
     orders = np.tile(np.arange(size), (len(batch), num_steps, 1))
     sides = batch.sentence_ids, batch.source.lengths, batch.target_lengths

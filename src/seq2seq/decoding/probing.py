@@ -1,4 +1,4 @@
-"""Probes the attention of a model while it writes its own greedy translations."""
+"""Probe the attention of a model along its own greedy translations."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -21,18 +21,18 @@ from seq2seq.export.model_folder import SavedModel
 from seq2seq.models.seq2seq import Seq2Seq
 
 LONGEST = 100
-"""Tokens of a sentence that is probed: time grows with their third power."""
+"""Maximum number of tokens of a probed sentence; the time grows with its third power."""
 
 BATCH_SIZE = BatchSize(sentences=None, tokens=2048)
 
 
 def probe(exported: SavedModel, sentences: Sequence[str], *, seed: int, device: torch.device) -> list[Probed]:
-    """Probe the greedy translations of sentences.
+    """Return the measures of `Probed` for the greedy translations of sentences.
 
-    Those without a token, or with over `LONGEST`, on either side are left out.
+    Pairs with an empty side, or with a side of more than `LONGEST` tokens, are left out.
 
     Raises:
-        InputError: the decoder has no attention of this program, or no sentence is left.
+        InputError: The decoder has no attention of this program, or no sentence is left.
     """
     translator = Translator(exported, device=device, batch_size=BATCH_SIZE)
     encode, ids_of = exported.source_tokenizer.encode, exported.target_tokenizer.ids
@@ -58,7 +58,7 @@ def probe(exported: SavedModel, sentences: Sequence[str], *, seed: int, device: 
 
 
 def _words(tokenizer: Tokenizer, ids: Sequence[int]) -> list[str]:
-    """The word that each token is part of; the token itself where tokens do not spell words."""
+    """Return the word that contains each token; the token itself if tokens do not spell words."""
     tokens, words = tokenizer.words(ids), split_words(tokenizer.decode(ids))
     try:
         places = word_indices(tokens, words)
@@ -68,16 +68,16 @@ def _words(tokenizer: Tokenizer, ids: Sequence[int]) -> list[str]:
 
 
 def importance(model: Seq2Seq, pair: Batch) -> tuple[Tensor, Tensor]:
-    """How much each source word matters to each likeliest token (T, W), ``<eos>`` left out.
+    """Return two measures of the importance of each source word for each predicted token (T, W), without ``<eos>``.
 
-    With y_t the likeliest token, e_j the embedding of source word j, p_t probabilities: gradient
-    times input, and leave-one-out, a word taken out of the text, the rest encoded anew:
+    With y_t the most probable token, e_j the embedding of source word j, and p_t the probabilities: gradient
+    times input, and leave-one-out (the sentence is encoded again without the word):
 
         |e_j . d log p_t(y_t) / d e_j|,  1/2 sum over y of |p_t(y) - p_t(y given no word j)|
 
     Args:
-        model: outside of training.
-        pair: a batch of one pair.
+        model: The model in evaluation mode.
+        pair: A batch of one pair.
     """
     ids, height = pair.source.ids, int(pair.target_lengths) - 1
     rest = ~torch.eye(ids.shape[1], dtype=torch.bool, device=ids.device)
@@ -91,12 +91,12 @@ def importance(model: Seq2Seq, pair: Batch) -> tuple[Tensor, Tensor]:
 
 
 def _gradient(model: Seq2Seq, pair: Batch) -> Tensor:
-    """Of all steps at once (T, S): each has a source, with embeddings, of its own."""
+    """Return gradient times input of all steps (T, S); each step has its own copy of the source embeddings."""
     table, num_steps = model.source_embedding.weight.detach(), pair.target_input.shape[1]
     own = table[pair.source.ids[0]].repeat(num_steps, 1).requires_grad_()
     ids = torch.arange(len(own), device=own.device).view(num_steps, -1) + len(table)
     weights = {"source_embedding.weight": torch.cat([table, own])}
-    # the GPU's own library goes back in training only
+    # cuDNN computes gradients of a GRU in training mode only
     with torch.enable_grad(), torch.backends.cudnn.flags(enabled=False):
         features = _features(model, ids, pair, weights).diagonal().T
         said = _log_probabilities(model, features).amax(dim=1).sum()
@@ -107,7 +107,7 @@ def _gradient(model: Seq2Seq, pair: Batch) -> Tensor:
 def _features(
     model: Seq2Seq, ids: Tensor, pair: Batch, weights: Mapping[str, Tensor] = MappingProxyType({})
 ) -> Tensor:
-    """Of the target of a pair after each of some sources (N, T, R)."""
+    """Return the features of the target of a pair for each of N sources (N, T, R)."""
     lengths, is_token = torch.full_like(ids[:, 0], ids.shape[1]), torch.ones_like(ids).bool()
     arguments = ids, lengths, is_token, pair.target_input.expand(len(ids), -1)
     features, _ = functional_call(model, dict(weights), arguments, tie_weights=False)

@@ -1,4 +1,4 @@
-"""Translate a test set and score it, greedily and by beam search: for training and the scripts."""
+"""Translate a test set with greedy and beam search, and score the translations."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,7 +21,7 @@ class Scored:
 
     @property
     def texts(self) -> list[str]:
-        """The translations as text."""
+        """The text of each translation."""
         return [translation.text for translation in self.translations]
 
 
@@ -33,17 +33,17 @@ def score_searches(
     with_interval: bool = False,
     metrics: Mapping[str, Scorer] | None = None,
 ) -> dict[str, Scored]:
-    """Score greedy translations, and those of `search` where it is another search.
+    """Score the translations of greedy search, and of `search` if it is a beam search.
 
     Args:
-        translator: the model.
-        pairs: the test set.
-        search: the other search.
-        with_interval: see `score_card`.
-        metrics: see `score_card`.
+        translator: The model.
+        pairs: The test set.
+        search: The second search.
+        with_interval: See `score_card`.
+        metrics: See `score_card`.
 
     Returns:
-        By name: ``greedy``, then for example ``beam 5``.
+        Scores by the name of the search: ``greedy``, then for example ``beam 5``.
     """
     searches = {"greedy": GREEDY}
     if search.beam_size > 1:
@@ -61,5 +61,5 @@ def score_searches(
 
 
 def as_metrics(scored: dict[str, Scored]) -> dict[str, Any]:
-    """Return scores as JSON can hold them, by search: ``greedy`` and ``beam``."""
+    """Return the scores as JSON values by search, ``greedy`` and ``beam``."""
     return {name.split()[0]: each.card.as_dict() for name, each in scored.items()}

@@ -166,7 +166,7 @@ def sample_search(
     The random numbers of a sentence are a function of its number, the seed and the step alone, so
     that the sentences beside it do not matter.
     """
-    num_steps = int(limits.greatest(source.lengths).max())
+    num_steps = int(limits.maximum(source.lengths).max())
     drawn = [np.random.default_rng((sampling.seed, n)).random(num_steps) for n in numbers]
     uniform = torch.tensor(np.stack(drawn), dtype=torch.float32, device=source.ids.device)
 
@@ -289,8 +289,8 @@ class _Search:
         self._prune = math.inf if prune is None else prune
         self._stepper, self._trace = Stepper(models, source, size), Trace(source.lengths)
         self._prefixes = _Prefixes(prefixes, source.ids.device)
-        self._least = limits.least(source.lengths)
-        self._greatest = torch.maximum(limits.greatest(source.lengths), self._prefixes.lengths + 1)
+        self._least = limits.minimum(source.lengths)
+        self._greatest = torch.maximum(limits.maximum(source.lengths), self._prefixes.lengths + 1)
         self._step = 0
         self.sentences = torch.arange(len(source.lengths), device=source.ids.device)
         self._tokens = torch.full_like(self.sentences, BEGIN_ID).unsqueeze(1)
@@ -443,7 +443,7 @@ GREEDY = Search()
 def search_from_options(
     *,
     length_penalty: str = "none",
-    alpha: float = 0.6,
+    length_penalty_alpha: float = 0.6,
     sampling: Mapping[str, Any] | None = None,
     **values: Any,
 ) -> Search:
@@ -453,7 +453,7 @@ def search_from_options(
         InputError: a value is out of range, or two do not go together.
     """
     try:
-        penalty = LengthPenalty(length_penalty, alpha)
+        penalty = LengthPenalty(length_penalty, length_penalty_alpha)
         drawn = None if sampling is None else Sampling(**sampling)
         return Search(penalty=penalty, sampling=drawn, **values)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""A translated sentence, and how much was unknown in many."""
+"""A translated sentence, and the count of unknown tokens in many sentences."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -18,15 +18,15 @@ class Translation:
     """A translated sentence.
 
     Attributes:
-        text: the translation.
-        source_tokens: tokens of the source, ``<eos>`` included: the columns of `weights`.
-        target_tokens: tokens of the translation, ``<eos>`` included: the rows of `weights`.
-        score: natural log-probability of the target tokens.
-        weights: attention probabilities; without entries where they were not asked for
-            and of a model without attention.
-        heads: attention probabilities of each of several heads (heads, target, source); None where
-            there is one, or attention was not asked for.
-        unknown: what the model does not know of the source, see `Tokenizer.unknown`.
+        text: The translation.
+        source_tokens: Tokens of the source, ``<eos>`` included: the columns of `weights`.
+        target_tokens: Tokens of the translation, ``<eos>`` included: the rows of `weights`.
+        score: Natural log-probability of the target tokens.
+        weights: Attention weights (target, source); empty if they were not requested, or if the model has no
+            attention.
+        heads: Weights of each head (heads, target, source); None if there is one head, or if attention was
+            not requested.
+        unknown: Unknown tokens of the source, see `Tokenizer.unknown`.
     """
 
     text: str
@@ -38,9 +38,9 @@ class Translation:
     heads: Tensor | None = None
 
     def alignment(self) -> list[tuple[int, int]]:
-        """(source, target) places: each target token with the source token it attends to most.
+        """Return (source, target) indices: each target token with its most attended source token.
 
-        ``<eos>`` is left out on both sides, and so is a token that attends to nothing else.
+        ``<eos>`` is left out on both sides; a token that attends only to ``<eos>`` has no link.
         """
         if not self.weights.numel():
             return []
@@ -49,16 +49,16 @@ class Translation:
         return [link for link in in_order if self.target_tokens[link[1]] != END]
 
     def marked_source(self) -> tuple[str, ...]:
-        """The source tokens; an unknown word is itself in brackets instead of ``<unk>``."""
+        """Return the source tokens, with each ``<unk>`` replaced by the unknown word in brackets."""
         words = iter(self.unknown)
         return tuple(f"[{next(words, t)}]" if t == UNKNOWN else t for t in self.source_tokens)
 
     def unknown_note(self) -> str:
-        """A line for a person who reads the translation; blank where everything is known."""
+        """Return a line that names the unknown tokens; an empty text if there is none."""
         return f"[unknown to the model: {', '.join(self.unknown)}]" if self.unknown else ""
 
     def as_dict(self) -> dict[str, Any]:
-        """What JSON can hold of it; attention with four digits."""
+        """Return the translation as JSON values; weights are rounded to four digits."""
         every = self.heads.double().round(decimals=4) if self.heads is not None else None
         return {
             "translation": self.text,
@@ -76,18 +76,18 @@ EMPTY = Translation("", (), (), 0.0, torch.zeros(0, 0))
 """The translation of a blank line."""
 
 MOST_NAMED = 10_000
-"""Different unknown tokens that are counted each by itself: any number of lines may have them."""
+"""Maximum number of different unknown tokens that are counted one by one."""
 
 
 class UnknownCount:
-    """How much was unknown in the lines of a text."""
+    """Count of the unknown tokens in the lines of a text."""
 
     def __init__(self) -> None:
         self._by_token: Counter[str] = Counter()
         self._num_tokens = self._num_lines = self._num_with = 0
 
     def add(self, translations: Iterable[Translation]) -> None:
-        """Count a line for each."""
+        """Count the unknown tokens of each translated line."""
         for unknown in (translation.unknown for translation in translations):
             self._num_lines += 1
             self._num_with += bool(unknown)
@@ -97,7 +97,7 @@ class UnknownCount:
             self._by_token.update(t for t in unknown if t not in new)
 
     def warnings(self) -> list[str]:
-        """A line that says it; none where everything is known."""
+        """Return a line with the counts; an empty list if there are no unknown tokens."""
         if not self._num_tokens:
             return []
         where = f"in {self._num_with:,} of {self._num_lines:,} lines"

@@ -1,4 +1,4 @@
-"""Text in, translations with scores and attention out."""
+"""Translate text with one or several models."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -24,19 +24,23 @@ from seq2seq.evaluation.alignment import argmax_links
 from seq2seq.export.model_folder import SavedModel, load_model_folder
 
 WINDOW = 2048
-"""Sentences that are read ahead and sorted by length before they are cut into batches."""
+"""Number of sentences that are read and sorted by length before they are divided into batches."""
 
 
 class Translator:
-    """Translates text with a trained model, or with several whose probabilities are averaged.
+    """Translates text with a model, or with an ensemble whose probabilities are averaged.
 
-    The first has the bound of lengths. `precision` is the format of the matrix products, ``fp32``, ``bf16``
-    or ``int8`` (of the decoder, see `quantized`); scores, states and attention are in float32. `to` is the code of the
-    language that a model of several translates into.
+    Args:
+        *exported: The models; the first one sets the length limits.
+        device: Device of the models.
+        batch_size: Maximum size of a batch.
+        precision: Format of the matrix products: ``fp32``, ``bf16``, or ``int8`` (of the decoder, see
+            `quantized`); scores, states and attention are float32.
+        to: Code of the target language, for a model of several languages.
 
     Raises:
-        InputError: the members differ in their vocabularies, there is no such precision, or the model
-            was not trained to translate into the language.
+        InputError: The models have different vocabularies, there is no such precision, or the model was not
+            trained to translate into the language.
     """
 
     def __init__(
@@ -68,7 +72,7 @@ class Translator:
             *self._source_tokenizer.vocabulary
         }:
             raise InputError(
-                f"the model does not translate into {to!r}: no word {target_tag(to)} is in its vocabulary"
+                f"the model does not translate into {to!r}: {target_tag(to)} is not in its vocabulary"
             )
 
     @classmethod
@@ -81,11 +85,11 @@ class Translator:
         to: str | None = None,
         trust_custom_code: bool = False,
     ) -> "Translator":
-        """Load a model folder or a run folder, or several of one vocabulary as an ensemble.
+        """Load a model folder or a run folder, or several with the same vocabulary as an ensemble.
 
         Raises:
-            InputError: there is no model of this program, no such device, or the models do not
-                go together.
+            InputError: There is no model of this program, there is no such device, or the models cannot be
+                combined.
         """
         return cls(
             *(load_model_folder(path, trust_custom_code=trust_custom_code) for path in paths),
@@ -97,7 +101,7 @@ class Translator:
 
     @property
     def target_language(self) -> str:
-        """Code of the language that is translated into."""
+        """Code of the target language."""
         return self._to or self._target_tokenizer.language
 
     def translate(
@@ -110,9 +114,9 @@ class Translator:
         replace_unk: bool = False,
         return_attention: bool = True,
     ) -> list[Translation]:
-        """The best translation of each sentence, as `translate_n_best` finds it.
+        """Return the best translation of each sentence; see `translate_n_best`.
 
-        `beam_size` is the width of the beam, instead of that of `search`.
+        `beam_size` replaces the beam size of `search`.
         """
         found = self.translate_n_best(
             sentences,
@@ -135,27 +139,28 @@ class Translator:
         first_number: int = 0,
         return_attention: bool = True,
     ) -> list[list[Translation]]:
-        """The `search.num_best` best translations of each sentence, the best first.
+        """Return the `search.num_best` best translations of each sentence, the best first.
 
-        A blank sentence gives a blank translation.
+        The translation of a blank sentence is blank.
 
         Args:
-            sentences: text to translate.
-            search: how to search.
-            prefixes: text that each translation has to begin with, blank for none.
-            replace_unk: put the source word with the greatest attention in the place of each
-                ``<unk>`` (vocabularies of words only).
-            first_number: number of the first sentence, from which its random numbers are made.
-            return_attention: whether the translations hold their attention weights; without
-                them they need less memory.
+            sentences: Text to translate.
+            search: The search.
+            prefixes: Prefix of each translation; blank for none.
+            replace_unk: Replace each ``<unk>`` by the most attended source word (only for vocabularies of words).
+            first_number: Number of the first sentence, which seeds its random numbers.
+            return_attention: Whether the translations have attention weights; without them they need less
+                memory.
 
         Raises:
-            InputError: unknown words cannot be replaced in subwords, or without attention.
+            InputError: `replace_unk` is set for a model with subwords or without attention.
         """
         if replace_unk and isinstance(self._target_tokenizer, SentencePieceTokenizer):
-            raise InputError("unknown words exist in vocabularies of words only, not of subwords")
+            raise InputError(
+                "--replace-unk needs a vocabulary of words: a model with subwords has no unknown words"
+            )
         if replace_unk and not any(model.decoder.attends for model in self._models):
-            raise InputError("unknown words are replaced by attention, which this model has not")
+            raise InputError("--replace-unk needs a model with attention")
         if self._to is not None:
             sentences = [f"{target_tag(self._to)} {each}" if each.strip() else each for each in sentences]
         encoded = [cut(self._source_tokenizer.encode(sentence)) for sentence in sentences]
@@ -178,13 +183,13 @@ class Translator:
                 text = sentences[index] if replace_unk else ""
                 made = [self._translation(encoded[index], text, each) for each in hypotheses]
                 facts: dict[str, Any] = {"unknown": tuple(self.unknown_tokens(sentences[index]))}
-                if not return_attention:  # of a window of long lines, it would fill the memory
+                if not return_attention:  # the weights of many long lines would fill the memory
                     facts["weights"] = EMPTY.weights
                 translations[index] = [replace(each, **facts) for each in made]
         return translations
 
     def _batches(self, sentences: Sequence[str], encoded: list[list[int]]) -> list[list[int]]:
-        """Indices of the sentences that are not blank, those of like length together."""
+        """Return the indices of the sentences that are not blank, grouped by length."""
         filled = np.array(
             [index for index, sentence in enumerate(sentences) if sentence.strip()], dtype=np.int64
         )
@@ -202,7 +207,7 @@ class Translator:
         window: int = WINDOW,
         first_number: int = 0,
     ) -> Iterator[tuple[list[str], list[list[Translation]]]]:
-        """Translate an endless input in order: windows of lines with their translations."""
+        """Translate any number of lines in order; yield windows of lines with their translations."""
         iterator = iter(lines)
         while read := list(islice(iterator, window)):
             yield (
@@ -218,11 +223,11 @@ class Translator:
             first_number += len(read)
 
     def unknown_tokens(self, sentence: str) -> list[str]:
-        """What the model does not know of a source sentence, see `Tokenizer.unknown`."""
+        """Return the unknown tokens of a source sentence, see `Tokenizer.unknown`."""
         return self._source_tokenizer.unknown(sentence)
 
     def _translation(self, source_ids: list[int], source: str, hypothesis: Hypothesis) -> Translation:
-        """A hypothesis as text; with the source's text, words of it stand in for the unknown."""
+        """Return a hypothesis as a translation; if `source` is given, its words replace ``<unk>``."""
         tokens = self._target_tokenizer.words(hypothesis.ids)
         text = self._target_tokenizer.decode(hypothesis.ids)
         if source and UNKNOWN_ID in hypothesis.ids:
@@ -240,7 +245,7 @@ class Translator:
 
 
 def _with_source_words(tokens: list[str], source_words: list[str], hypothesis: Hypothesis) -> list[str]:
-    """Each ``<unk>`` replaced by the source word, ``<eos>`` not being one, that it attends to."""
+    """Return the tokens with each ``<unk>`` replaced by its most attended source word (not ``<eos>``)."""
     links = argmax_links(hypothesis.weights[:, : len(source_words)])
     nearest = {row: source_words[place] for place, row in links}
     return [nearest.get(row, token) if token == UNKNOWN else token for row, token in enumerate(tokens)]
@@ -255,14 +260,14 @@ def _require_same_tokens(side: str, place: int, first: Tokenizer, other: Tokeniz
 
 
 def device_named(name: str) -> torch.device:
-    """Return the device of a name.
+    """Return the device with a name.
 
     Raises:
-        InputError: There is none.
+        InputError: There is no such device.
     """
     try:
         return torch.empty(0, device=name).device
     except (RuntimeError, AssertionError) as error:
         raise InputError(
-            f"device {name!r} is not here: PyTorch finds no such device on this machine; choose cpu"
+            f"device {name!r}: PyTorch finds no such device on this machine; choose cpu"
         ) from error

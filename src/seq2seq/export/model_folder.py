@@ -7,6 +7,7 @@ Weights are in float32, in bfloat16, or as int8: a matrix W is then stored as NA
 NAME.int8_scale, a scale s for each row, W = s q; vectors are in float32. A model is float32 when it is loaded.
 """
 
+import difflib
 import json
 import os
 import shutil
@@ -111,9 +112,11 @@ def load_model_folder(path: str | Path, *, trust_custom_code: bool = False) -> S
                 f"{path} was written by version 0.2, which this version cannot read: train again"
             )
         if not path.exists():
+            known = [*SHIPPED, *(str(each) for each in path.parent.glob("*/"))]
+            nearest = difflib.get_close_matches(str(path), known, n=1)
             raise InputError(
-                f"{path}: there is no such folder; give a run folder, a model folder, or one of the models that "
-                f"come along: {', '.join(SHIPPED)}"
+                f"{path}: there is no such folder; {f'did you mean {nearest[0]}? ' if nearest else ''}give a run folder, "
+                f"a model folder, or the name of a shipped model: {', '.join(SHIPPED)}"
             )
         raise InputError(f"{path} holds no config.json: give a run folder or its model/ folder")
     try:

@@ -55,14 +55,14 @@ class LengthLimits:
     def num_over(self, source_lengths: NDArray[np.integer], target_lengths: NDArray[np.integer]) -> int:
         """How many translations are longer than they may be; lengths as in `fitted`."""
         sources = torch.from_numpy(source_lengths.astype(np.int64)) + 1
-        return int((target_lengths + 1 > self.greatest(sources).numpy()).sum())
+        return int((target_lengths + 1 > self.maximum(sources).numpy()).sum())
 
-    def least(self, source_lengths: Tensor) -> Tensor:
+    def minimum(self, source_lengths: Tensor) -> Tensor:
         """Least length of each translation; never above the greatest."""
         least = (self.min_ratio * source_lengths).long()
-        return torch.minimum(least, self.greatest(source_lengths))
+        return torch.minimum(least, self.maximum(source_lengths))
 
-    def greatest(self, source_lengths: Tensor) -> Tensor:
+    def maximum(self, source_lengths: Tensor) -> Tensor:
         """Greatest length of each translation."""
         return ((self.max_ratio * source_lengths).long() + self.max_extra).clamp(min=1)
 

@@ -11,7 +11,7 @@ from torch.optim.swa_utils import get_ema_multi_avg_fn
 
 
 def warmup_cosine(
-    optimizer: Optimizer, total_steps: int, warmup_steps: int = 100, final_fraction: float = 0.01
+    optimizer: Optimizer, total_steps: int, warmup_steps: int = 100, min_lr_ratio: float = 0.01
 ) -> LambdaLR:
     """Return a schedule with linear warmup and cosine decay to a fraction of the maximum rate.
 
@@ -21,7 +21,7 @@ def warmup_cosine(
         optimizer: Its `lr` is the maximum rate.
         total_steps: Number of optimizer steps of the training.
         warmup_steps: Number of steps of linear warmup.
-        final_fraction: Rate at the last step, as a share of the maximum.
+        min_lr_ratio: Rate at the last step, as a share of the maximum.
     """
     decay_steps = max(total_steps - warmup_steps, 1)
 
@@ -29,7 +29,7 @@ def warmup_cosine(
         if step < warmup_steps:
             return (step + 1) / warmup_steps
         progress = min((step - warmup_steps) / decay_steps, 1.0)
-        return final_fraction + (1 - final_fraction) * 0.5 * (1 + math.cos(math.pi * progress))
+        return min_lr_ratio + (1 - min_lr_ratio) * 0.5 * (1 + math.cos(math.pi * progress))
 
     return LambdaLR(optimizer, fraction)
 

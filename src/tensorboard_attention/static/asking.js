@@ -52,8 +52,8 @@ class AskPanel {
     this.typed = make("input", { type: "text", placeholder: "another word", "aria-label": "another word", autocomplete: "off" });
     const form = make("form", { onsubmit: (event) => this.submit(event) }, this.typed, make("button", { type: "submit" }, "use this word"));
     this.places = make("ol", { class: "places" });
-    this.even = make("button", { type: "button", onclick: () => act.weights(even(this.question.made.weights)) }, "make even");
-    this.back = make("button", { type: "button", onclick: act.nothing }, "as it was");
+    this.even = make("button", { type: "button", onclick: () => act.weights(even(this.question.made.weights)) }, "uniform weights");
+    this.back = make("button", { type: "button", onclick: act.nothing }, "original weights");
     const says = make("section", {}, make("h3", {}, "Most probable words at this position"), this.likely, form);
     const looks = make("section", {}, make("h3", {}, "Attention weights at this position: change them to change the translation"), this.places, make("div", { class: "choices" }, this.even, this.back));
     this.node = make("div", { class: "panel", hidden: true }, this.title, make("div", { class: "two" }, says, looks));
@@ -144,7 +144,7 @@ function glassParts({ row, made, tokens, translation, memory, network }, focused
   const additive = spec.score === "additive";
   return [
     make("p", { class: "hint" }, "Every vector in full: open its line. j runs over the source tokens; choose one in the table to see its key."),
-    line("word before", `e = embedding of ${before}`, made.embedded),
+    line("previous word", `e = embedding of ${before}`, made.embedded),
     line("query", withToken ? "q = [sₜ₋₁; e]" : "q = sₜ₋₁", made.query),
     additive ? line("projected query", "q′ = W q", made.projectedQuery) : null,
     line(`key of ${source}`, additive ? "k′ⱼ = U mⱼ" : "k′ⱼ of mⱼ", memory.projected[place]),
@@ -162,7 +162,7 @@ function gateLines({ before, reset, update, candidate, state }, layer, count, li
   const name = (text) => (count > 1 ? `${text}, layer ${layer + 1}` : text);
   const input = layer ? "s of the layer below" : "e, c";
   return [
-    line(name("state before"), "sₜ₋₁", before),
+    line(name("previous state"), "sₜ₋₁", before),
     line(name("reset gate"), `r = σ(W [${input}] + U sₜ₋₁ + b)`, reset),
     line(name("update gate"), `z = σ(W [${input}] + U sₜ₋₁ + b)`, update),
     line(name("candidate"), `n = tanh(W [${input}] + b + r · (U sₜ₋₁ + d))`, candidate),
@@ -186,8 +186,8 @@ function strip(vector, theme) {
 }
 
 function weightTable({ scores, weights }, source, chosen, choose, formula) {
-  const greatest = Math.max(...scores);
-  const powers = Array.from(scores, (score) => Math.exp(score - greatest));
+  const maximum = Math.max(...scores);
+  const powers = Array.from(scores, (score) => Math.exp(score - maximum));
   const total = powers.reduce((sum, power) => sum + power, 0);
   const isGiven = powers.some((power, place) => Math.abs(power / total - weights[place]) > 1e-9);
   const heads = ["token j", formula, "eᵃʲ⁻ᵐᵃˣ", "softmax", isGiven ? "wⱼ, as set" : "wⱼ", ""];
@@ -206,8 +206,8 @@ const LONGEST = 13;
 
 const FATES = {
   ended: "ended",
-  hopeless: "cut: cannot come first any more",
-  crowded: "cut: better ones took its place",
+  hopeless: "pruned: cannot become the best",
+  crowded: "pruned: others ranked higher",
   "went on": "",
 };
 
@@ -243,13 +243,13 @@ function box(node, { x, y }, { isBest, rank, text }, theme) {
   const frame = { x, y, width: WIDTH, height: HEIGHT, rx: 6, fill: theme.paper, stroke: isBest ? theme.accent : theme.grey, "stroke-width": isBest ? 2 : 1, "stroke-dasharray": isCut ? "4 3" : null };
   const line = (down, size, fill, content) => draw("text", { x: x + 8, y: y + down, "font-size": size, fill, "unicode-bidi": "isolate" }, content);
   const score = rank === undefined ? formatNumber(node.score, 2) : `■ ${formatNumber(node.score, 2)} → ${formatNumber(rank, 3)}`;
-  const title = draw("title", {}, `${text}, log-probability ${formatNumber(node.score, 4)}${FATES[fate] && `; ${FATES[fate]}`}${rank === undefined ? "" : `; over the length penalty ${formatNumber(rank, 4)}`}`);
+  const title = draw("title", {}, `${text}, log-probability ${formatNumber(node.score, 4)}${FATES[fate] && `; ${FATES[fate]}`}${rank === undefined ? "" : `; divided by the length penalty ${formatNumber(rank, 4)}`}`);
   return draw("g", { class: `node ${fate.replace(" ", "-")}`, "data-best": isBest, opacity: isCut ? 0.75 : 1 }, title, draw("rect", frame), line(14, 12.5, theme.ink, short), line(28, 10.5, theme.grey, isCut ? `✂ ${score}` : score));
 }
 
 // ---- The page: a line to type into, its translation, and the viewer below
 
-const [ALONE, ASKED] = ["the model alone", "as asked"];
+const [ALONE, ASKED] = ["original", "changed"];
 const BEAMS = { greedy: 1, beam: 5 };
 const ALPHA = 0.6; // of the penalty gnmt
 
@@ -286,8 +286,8 @@ export class TranslatingPage {
       nothing: () => this.ask((question) => question.nothing()),
     });
     this.glass = make("details", { class: "more", ontoggle: () => this.showMore() }, make("summary", {}, "Details of the decoder step"), make("div", {}));
-    this.tree = make("details", { class: "more", ontoggle: () => this.showMore() }, make("summary", {}, "The tree of the search"), make("div", {}));
-    const size = `${(this.translator.network.numParameters / 1e6).toFixed(1)} million weights in this page; nothing leaves it`;
+    this.tree = make("details", { class: "more", ontoggle: () => this.showMore() }, make("summary", {}, "Search tree"), make("div", {}));
+    const size = `${(this.translator.network.numParameters / 1e6).toFixed(1)} million weights in this page; it makes no network requests`;
     const sides = make("div", { class: "sides" }, make("label", {}, make("span", {}, model.source.language), this.line), make("div", {}, make("span", {}, model.target.language), this.said));
     const head = make("div", { class: "head" }, make("h1", {}, this.data.title), make("span", {}, size), make("span", { class: "space" }), this.penalty.node);
     root.append(make("div", { class: "translating" }, make("section", { class: "attention asks" }, head, sides, this.warning, this.words, this.alone, this.panel.node), this.below, make("section", { class: "attention" }, this.glass, this.tree)));
@@ -328,12 +328,12 @@ export class TranslatingPage {
   askText(text) {
     const { ids, unknown } = this.translator.target.read(text);
     if (!ids.includes(UNKNOWN_ID)) return this.ask((question) => question.words(ids));
-    return this.warn(`The vocabulary lacks ${unknown.join(", ")}.`);
+    return this.warn(`Not in the vocabulary: ${unknown.join(", ")}.`);
   }
 
   warn(more = "") {
     const { unknown = [], numLeft = 0 } = this.sentence ?? {};
-    const parts = [more, unknown.length ? `The model does not know ${unknown.join(", ")}.` : "", numLeft ? `The last ${numLeft} tokens are left out.` : ""];
+    const parts = [more, unknown.length ? `Unknown to the model: ${unknown.join(", ")}.` : "", numLeft ? `The last ${numLeft} tokens are left out.` : ""];
     this.warning.textContent = parts.join(" ");
     this.warning.hidden = !parts.some(Boolean);
   }
@@ -412,11 +412,11 @@ export class TranslatingPage {
     const isSet = (place) => asked && (this.asks.words.has(place) || this.asks.weights.has(place));
     const words = path.map(({ score, parent }, place) => {
       const probability = Math.exp(score - parent.score);
-      const attributes = { class: isSet(place) ? "word set" : "word", "aria-pressed": String(place === row), title: `probability ${formatNumber(probability, 4)}: click to ask` };
+      const attributes = { class: isSet(place) ? "word set" : "word", "aria-pressed": String(place === row), title: `probability ${formatNumber(probability, 4)}: click to change` };
       return make("button", { type: "button", ...attributes, onclick: () => this.choose(place === row ? null : place) }, make("bdi", {}, labelOf(target[place])), make("small", {}, `${Math.round(100 * probability)} %`));
     });
     const held = [...this.words.children].indexOf(document.activeElement);
-    const hint = row === null ? make("span", { class: "hint" }, "Click a word to ask about it.") : null;
+    const hint = row === null ? make("span", { class: "hint" }, "Click a word to change it or its attention.") : null;
     this.words.replaceChildren(...[...words, hint].filter(Boolean));
     words[held]?.focus();
   }
@@ -425,7 +425,7 @@ export class TranslatingPage {
     this.alone.hidden = !asked;
     if (!asked) return;
     const again = make("button", { type: "button", onclick: () => this.ask(nothingAsked) }, "start again");
-    this.alone.replaceChildren("Without changes: ", make("b", { dir: "auto" }, this.translation(ALONE, kind).text), again);
+    this.alone.replaceChildren("Original: ", make("b", { dir: "auto" }, this.translation(ALONE, kind).text), again);
   }
 
   // The parts below are drawn only while they are open.

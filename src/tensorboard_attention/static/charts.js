@@ -159,10 +159,10 @@ const TILT = Math.PI / 3;
 const GAP = 9;
 const LEGEND_HEIGHT = 42;
 
-// chart = {source, target, values (row by row), signed, links, theme}; room = {width, height} that
+// chart = {source, target, values (row by row), signed, links, theme}; extent = {width, height} that
 // the matrix should keep to, as long as its tokens stay legible.
-export function matrixChart(chart, room) {
-  const layout = matrixLayout(chart, room);
+export function matrixChart(chart, extent) {
+  const layout = matrixLayout(chart, extent);
   const { cell, left, top, width, height, font } = layout;
   const overlay = draw("g", { "pointer-events": "none" });
   const node = draw(
@@ -191,13 +191,13 @@ export function matrixChart(chart, room) {
   };
 }
 
-function matrixLayout(chart, room) {
+function matrixLayout(chart, extent) {
   const columns = chart.source.length;
   const rows = chart.target.length;
-  const beside = room.width - widest(chart.target, 13) - 2 * GAP;
+  const beside = extent.width - widest(chart.target, 13) - 2 * GAP;
   const upright = Math.floor(beside / columns);
   const across = upright < TILTED_CELL ? upright : Math.floor((beside - OVERHANG) / columns);
-  const down = Math.floor((room.height - widest(chart.source, 13) - LEGEND_HEIGHT - 20) / rows);
+  const down = Math.floor((extent.height - widest(chart.source, 13) - LEGEND_HEIGHT - 20) / rows);
   const wanted = Math.min(across, Math.max(COMFORTABLE_CELL, down));
   const cell = Math.max(SMALLEST_CELL, Math.min(LARGEST_CELL, wanted));
   const font = Math.max(10, Math.min(14, Math.round(cell * 0.62)));
@@ -322,8 +322,8 @@ const LEAST_WEIGHT = 0.01;
 const PAD = 10;
 
 // Arguments and result are those of matrixChart.
-export function ribbonChart(chart, room) {
-  const layout = ribbonLayout(chart, room);
+export function ribbonChart(chart, extent) {
+  const layout = ribbonLayout(chart, extent);
   const { width, height, font } = layout;
   const ribbons = ribbonPaths(chart, layout);
   const gold = goldLines(chart, layout);
@@ -359,13 +359,13 @@ export function ribbonChart(chart, room) {
   };
 }
 
-function ribbonLayout(chart, room) {
+function ribbonLayout(chart, extent) {
   const lines = Math.max(chart.source.length, chart.target.length);
-  const line = Math.max(SHORTEST_LINE, Math.min(TALLEST_LINE, Math.floor((room.height - 2 * PAD) / lines)));
+  const line = Math.max(SHORTEST_LINE, Math.min(TALLEST_LINE, Math.floor((extent.height - 2 * PAD) / lines)));
   const font = Math.max(11, Math.min(14, Math.round(line * 0.62)));
   const left = Math.ceil(widest(chart.source, font)) + 2 * PAD;
   const side = Math.ceil(widest(chart.target, font)) + 2 * PAD;
-  const between = Math.max(120, Math.min(380, room.width - left - side));
+  const between = Math.max(120, Math.min(380, extent.width - left - side));
   const start = (count) => PAD + ((lines - count) * line) / 2 + line / 2;
   return {
     line,

@@ -93,7 +93,7 @@ export function columnOf(frame, column) {
   return Float64Array.from(frame.target, (_, row) => frame.weights[row * frame.source.length + column]);
 }
 
-// Entropy of weights as shares of their sum, divided by the greatest there can be: 0 sharp, 1 even.
+// Entropy of weights as shares of their sum, divided by its maximum: 0 sharp, 1 uniform.
 export function entropyOf(weights) {
   const sum = weights.reduce((total, weight) => total + weight, 0);
   if (weights.length < 2 || sum <= 0) return 0;

@@ -79,9 +79,9 @@ function weightedMean(vectors, weights) {
 }
 
 function logSoftmax(scores) {
-  const greatest = scores.reduce((most, score) => Math.max(most, score), -Infinity);
-  const total = scores.reduce((sum, score) => sum + Math.exp(score - greatest), 0);
-  return scores.map((score) => score - greatest - Math.log(total));
+  const maximum = scores.reduce((most, score) => Math.max(most, score), -Infinity);
+  const total = scores.reduce((sum, score) => sum + Math.exp(score - maximum), 0);
+  return scores.map((score) => score - maximum - Math.log(total));
 }
 
 function sigmoid(number) {
@@ -219,8 +219,8 @@ const PENALTIES = {
 
 // Both bounds of seq2seq.decoding.search, which count <eos>.
 function boundsOf({ min_ratio, max_ratio, max_extra }, sourceLength) {
-  const greatest = Math.max(1, Math.floor(max_ratio * sourceLength) + max_extra);
-  return { least: Math.min(Math.floor(min_ratio * sourceLength), greatest), greatest };
+  const maximum = Math.max(1, Math.floor(max_ratio * sourceLength) + max_extra);
+  return { minimum: Math.min(Math.floor(min_ratio * sourceLength), maximum), maximum };
 }
 
 // The best hypothesis, and all that the search has seen, step by step. A node of it: {parent, token,
@@ -229,21 +229,21 @@ function boundsOf({ min_ratio, max_ratio, max_extra }, sourceLength) {
 // prefix: ids that the translation begins with; weights: step -> what the decoder is to attend to.
 function beamSearch(network, memory, { beam, penalty, alpha, bounds, prefix = [], weights = new Map() }) {
   const within = boundsOf(bounds, memory.states.length);
-  const greatest = Math.max(within.greatest, prefix.length + 1);
+  const maximum = Math.max(within.maximum, prefix.length + 1);
   const rank = (score, length) => score / PENALTIES[penalty](length, alpha);
   const root = { parent: null, token: BEGIN_ID, score: 0, step: 0, fate: "went on", children: [] };
   const finished = [];
   const levels = [[root]];
   for (let step = 1, live = [root]; live.length; step += 1) {
     for (const node of live) advance(network, memory, node, weights.get(step - 1));
-    const allowed = allowedTokens(prefix[step - 1], step < within.least);
+    const allowed = allowedTokens(prefix[step - 1], step < within.minimum);
     const chosen = best(live.flatMap((node) => continuations(node, beam, allowed)), beam - finished.length);
     for (const node of chosen) {
       node.parent.children.push(node);
-      if (node.token === END_ID || step === greatest) finished.push({ ...ended(node), rank: rank(node.score, step) });
+      if (node.token === END_ID || step === maximum) finished.push({ ...ended(node), rank: rank(node.score, step) });
     }
     const toBeat = finished.reduce((most, each) => Math.max(most, each.rank), -Infinity);
-    for (const node of chosen) if (node.fate !== "ended" && rank(node.score, greatest) <= toBeat) node.fate = "hopeless";
+    for (const node of chosen) if (node.fate !== "ended" && rank(node.score, maximum) <= toBeat) node.fate = "hopeless";
     live = chosen.filter(({ fate }) => fate === "went on");
     levels.push(chosen);
   }
@@ -271,7 +271,7 @@ function continuations(parent, count, allowed) {
   return made.map(([token, logProbability]) => ({ parent, token, score: parent.score + logProbability, step: parent.step + 1, fate: "went on", children: [] }));
 }
 
-// The greatest of many numbers with their places, the greatest first.
+// The largest numbers with their indices, the largest first.
 export function likeliest(numbers, count, allowed = () => true) {
   const found = [];
   numbers.forEach((number, token) => {
@@ -355,8 +355,8 @@ class Subwords {
     this.pieces = new Map(places.filter(isPiece));
     this.scores = scores;
     this.longest = Math.max(...[...this.pieces.keys()].map((piece) => Array.from(piece).length));
-    const least = [...this.pieces.values()].reduce((least, id) => Math.min(least, scores[id]), Infinity);
-    this.unknownScore = Math.fround(least - UNKNOWN_PENALTY);
+    const lowest = [...this.pieces.values()].reduce((lowest, id) => Math.min(lowest, scores[id]), Infinity);
+    this.unknownScore = Math.fround(lowest - UNKNOWN_PENALTY);
     this.cut = kind === "bpe" ? merged : likeliestPath;
   }
 
@@ -423,7 +423,7 @@ function likeliestPath(characters, { pieces, scores, longest, unknownScore }) {
   return path;
 }
 
-// Neighbours are merged, those of the greatest score first, the leftmost of these (Sennrich 2016).
+// Neighbours are merged, those of the highest score first, the leftmost of these (Sennrich 2016).
 function merged(characters, { pieces, scores }) {
   const symbols = [...characters];
   const scoreAt = (place) => (place + 1 < symbols.length ? (scores[pieces.get(symbols[place] + symbols[place + 1])] ?? -Infinity) : -Infinity);

@@ -49,8 +49,8 @@ class Tab {
     this.said.textContent = "Loading the model of the run …";
     try {
       const data = { model: await this.source.model(run), sentence: this.field.value, colours: viewer.index, title: `The model of ${run}` };
-      const back = make("button", { type: "button", class: "back", onclick: () => this.goBack() }, "back to what was recorded");
-      const before = make("button", { type: "button", class: "back", hidden: true }, "what it was like in training");
+      const back = make("button", { type: "button", class: "back", onclick: () => this.goBack() }, "back to the records");
+      const before = make("button", { type: "button", class: "back", hidden: true }, "recorded steps of the training");
       const page = make("div", { class: "attention typed" }, back, before);
       const onTranslated = (source) => this.offerRecorded(before, run, source);
       this.root.replaceChildren(page);

@@ -6,7 +6,7 @@ import { Recorded, addressOf, columnOf, differenceOf, entropyOf, figuresOf, init
 // ---- Beside the charts: the sentence, its figures, and the weights of one token
 
 const FIGURES = [
-  ["entropy", "entropy", "Mean over the target tokens, 0 sharp to 1 even: nats / log(source length)", 3],
+  ["entropy", "entropy", "Mean over the target tokens, 0 sharp, 1 uniform: nats / log(source length)", 3],
   ["peak", "peak weight", "Mean over the target tokens of their maximum weight", 3],
   ["score", "log-probability", "Of the target tokens given the source, in nats", 2],
   ["perToken", "… per token", "Log-probability divided by the number of target tokens", 3],
@@ -79,7 +79,7 @@ function weightsPart(shown, focus, theme) {
   const total = series[0].reduce((sum, weight) => sum + weight, 0);
   const note = isRow
     ? `entropy ${formatNumber(entropyOf(series[0]), 3)}, sum ${formatNumber(total, 3)}`
-    : `attended to ${formatNumber(total, 3)} in all`;
+    : `total weight ${formatNumber(total, 3)}`;
   return make(
     "div",
     { class: "weights" },
@@ -280,7 +280,7 @@ function painted(weights, columns, cell, theme) {
 
 // ---- One chart, or two and their difference, and pointing at them
 
-function drawings({ shown, state, selection }, theme, room) {
+function drawings({ shown, state, selection }, theme, extent) {
   const drawn = shown.map(({ name, run, frame }) => ({
     title: shown.length > 1 ? `${name}  ${run}` : run,
     note: noteOf(frame, shown.length > 1, selection),
@@ -291,7 +291,7 @@ function drawings({ shown, state, selection }, theme, room) {
     drawn.push({ title: "A − B", note: "blue: more in A, orange: more in B", data: { ...first, values: differenceOf(first, second), signed: true } });
   }
   const makeChart = state.view === "matrix" ? matrixChart : ribbonChart;
-  const share = { ...room, width: Math.floor((room.width - 28 * (drawn.length - 1)) / drawn.length) };
+  const share = { ...extent, width: Math.floor((extent.width - 28 * (drawn.length - 1)) / drawn.length) };
   return drawn.map(({ title, note, data }) => {
     const { source, target, values, signed } = data;
     const links = state.gold === "on" ? data.links : null;
@@ -376,7 +376,7 @@ function nameOf({ selection: { sentence, kind }, shown }) {
 // Files have light colours and no highlights.
 function pictureOf(viewer) {
   const theme = themeOf(false, viewer.index);
-  return composedPicture(drawings(viewer, theme, viewer.room()), theme);
+  return composedPicture(drawings(viewer, theme, viewer.extent()), theme);
 }
 
 // Without a clipboard, as on a page that is not served securely, the link itself is shown.
@@ -555,13 +555,13 @@ class Viewer {
     this.rank = picker("hypothesis", (rank) => set({ rank }));
     this.look = switcher("view", (view) => set({ view }));
     this.gold = toggle("gold", "Show the gold alignment (g)", () => this.toggle("gold"));
-    this.compare = toggle("compare", "Set another run or step beside (c)", () => this.toggle("compare"));
+    this.compare = toggle("compare", "Compare with another run or step (c)", () => this.toggle("compare"));
     this.files = filesMenu(this);
     this.play = make("button", { type: "button", class: "play", title: "Replay training (space)", "aria-label": "replay", onclick: () => this.replay() }, "▶");
     this.steps = stepSlider("step", (place) => this.goTo(place));
     this.other = picker("beside", (run) => set({ with: run === this.selection.run ? null : run, withStep: null }));
-    this.otherSteps = stepSlider("step of the view beside", (place) => set({ withStep: String(this.shown[1].frames[place].step) }));
-    this.linked = toggle("same step", "Keep the step beside as near as possible to the first", () => set({ withStep: this.state.withStep === null ? String(this.shown[1].frame.step) : null }));
+    this.otherSteps = stepSlider("step of the compared view", (place) => set({ withStep: String(this.shown[1].frames[place].step) }));
+    this.linked = toggle("same step", "Keep the compared step as close as possible to the first", () => set({ withStep: this.state.withStep === null ? String(this.shown[1].frame.step) : null }));
     this.beside = make("div", { class: "time beside" }, this.other.node, this.otherSteps.node, this.linked.node);
     this.stage = make("div", { class: "stage", tabindex: 0, role: "application", "aria-label": "attention weights; arrow keys move between tokens" });
     this.facts = make("aside", { "aria-label": "figures" });
@@ -685,7 +685,7 @@ class Viewer {
     this.paintControls();
     this.tools.hidden = false;
     this.grid.show(this.shown[0].frame, this.theme);
-    const figures = drawings(this, this.theme, this.room());
+    const figures = drawings(this, this.theme, this.extent());
     this.charts = figures.map(({ chart }) => chart);
     this.stage.replaceChildren(...figures.map((figure) => framed(figure, this)));
     this.point(this.focus);
@@ -722,14 +722,14 @@ class Viewer {
   }
 
   complaint() {
-    if (this.lacking) return "The run beside has no record of this sentence and kind.";
+    if (this.lacking) return "The compared run has no record of this sentence and kind.";
     const [first, second] = this.shown;
     if (second && !sameTokens(first.frame, second.frame)) return "No difference map: the tokens differ.";
     return "";
   }
 
   // What is left of the window beside the figures and below the controls.
-  room() {
+  extent() {
     const isNarrow = innerWidth <= NARROW;
     return {
       width: Math.max(240, this.root.clientWidth - (isNarrow ? 32 : ASIDE)),
