@@ -33,8 +33,8 @@ from tensorboard_attention.record import (
 ALL_STEPS = 1_000_000
 """More than a run has: providers want a bound."""
 
-ANSWER_BYTES = 1 << 18
-"""Of the frames of an answer, about: a hundred steps of 30 x 30 tokens, some hundred of an ordinary sentence."""
+ANSWER_BYTES = 1 << 17
+"""Of the frames of an answer, about: 40 steps of 30 x 30 tokens, some hundred of an ordinary sentence."""
 FRAME_BYTES = 150
 """Of a frame without its weights and tokens."""
 
