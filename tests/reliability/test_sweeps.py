@@ -20,7 +20,7 @@ OURS = (
     "model.encoder.hidden_size=16", "model.decoder.hidden_size=32", "model.decoder.readout_size=16",
     "decoding.beam_size=1", "scheduler.warmup_steps=5", "callbacks.periodic.every_n_train_steps=4",
     "callbacks.attention=null", "model.decoder.dropout=0.2", "threads=1", "logger=none",
-    "callbacks.learning_rate=null", "hydra.sweep.dir=out",
+    "hydra.sweep.dir=out",
 )  # fmt: skip
 SMALL = '''
 import hydra, json, os, pathlib, time
