@@ -3,6 +3,9 @@
 import os
 import subprocess
 import sys
+import threading
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
 import pytest
@@ -23,11 +26,15 @@ def site(tmp_path_factory):
 
 def test_the_home_page_translates_offline_with_attention_set_by_hand(site, open_page):
     assert (site / "live.html").stat().st_size < 6_000_000
-    page = open_page((site / "index.html").as_uri())
+    handler = partial(SimpleHTTPRequestHandler, directory=site)
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        page = open_page(f"http://127.0.0.1:{server.server_port}/index.html")
+        page.locator("iframe.live").scroll_into_view_if_needed()
+        live = page.frame_locator("iframe.live")
+        before = live.locator(".said").text_content()
+        server.shutdown()
     page.context.set_offline(True)
-    page.locator("iframe.live").scroll_into_view_if_needed()
-    live = page.frame_locator("iframe.live")
-    before = live.locator(".said").text_content()
     line = live.get_by_label("sentence to translate")
     line.fill(f"{line.input_value()} {line.input_value()}")
     expect(live.locator(".said")).not_to_have_text(before)
