@@ -16,6 +16,7 @@ from mkdocs.structure.files import File
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = ("attention", "training", "score")
+LIVE_PAGE = "live.html"
 
 
 def on_files(files, config):
@@ -29,11 +30,23 @@ def on_files(files, config):
         files.append(File.generated(config, f"tutorials/{name}.md", content=text))
         for path, image in images.items():
             files.append(File.generated(config, f"tutorials/{path}", content=image))
+    from seq2seq.export.translating_page import export_page
+
+    folder = live_model(config)
+    example = re.search(r'echo "(.*?)" \|', (folder / "README.md").read_text(encoding="utf-8"))[1]
+    files.append(File.generated(config, LIVE_PAGE, content=export_page(folder, example)))
     return files
 
 
+def live_model(config):
+    """Return the folder of the model that translates on the home page: the first of `extra.live_models` that is there."""
+    folders = (ROOT / "data" / "models" / name for name in config.extra["live_models"])
+    return next(folder for folder in folders if folder.is_dir())
+
+
 def on_page_markdown(markdown, page, config, files):
-    """Point links that leave docs/ to the repository, or make them plain text while it has no address."""
+    """Name the model of the home page, and point links that leave docs/ to the repository, or make them plain text."""
+    markdown = markdown.replace("LIVE_MODEL", live_model(config).name)
 
     def replace(match):
         label, link = match[1], match[2]

@@ -1,8 +1,9 @@
-"""Load a server of `seq2seq serve`: python -m tests.serving_load [MODEL] [--clients 50] [--requests 20]
+"""Load a server of `seq2seq serve`: python -m tests.serving_load [MODEL] [--clients 50] [--requests 20] [--kill]
 
 Clients send sentences, lists, malformed JSON, texts of a megabyte and markup at the same time. Every request is to
 have a clean answer: the translation, or a refusal as JSON. Then the server is stopped by SIGTERM while it is under
-load: requests that it has taken are answered or end as a closed connection, and no process stays.
+load: requests that it has taken are answered or end as a closed connection, and no process stays. With --kill the
+same by SIGKILL. After each a server on the same port has to answer again.
 """
 
 import argparse
@@ -153,6 +154,7 @@ def main():
     parser.add_argument("--clients", type=int, default=50)
     parser.add_argument("--requests", type=int, default=20)
     parser.add_argument("--port", type=int, default=8723)
+    parser.add_argument("--kill", action="store_true", help="stop it by SIGKILL, too")
     options = parser.parse_args()
     server = start(options.model, options.port)
     try:
@@ -167,8 +169,14 @@ def main():
         for _ in range(50):
             ask(options.port, "POST", "/translate", body)
         print(f"one client: {(time.perf_counter() - started) / 50 * 1000:.0f} ms a request (beam 5)")
-        found, status = stop_under_load(server, options.port, options.clients)
-        print(f"SIGTERM under load: exit status {status}, {dict(found)}, processes left: {alive(server.pid)}")
+        for number in (signal.SIGTERM, signal.SIGKILL) if options.kill else (signal.SIGTERM,):
+            found, status = stop_under_load(server, options.port, options.clients, number)
+            left = alive(server.pid)
+            print(f"{number.name} under load: exit status {status}, {dict(found)}, processes left: {left}")
+            started = time.perf_counter()
+            server = start(options.model, options.port)
+            status, _ = ask(options.port, "POST", "/translate", body)
+            print(f"started again: status {status} after {time.perf_counter() - started:.1f} s")
     finally:
         if server.poll() is None:
             os.killpg(server.pid, signal.SIGKILL)

@@ -21,6 +21,7 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").r
 GENERATED = [  # by docs/hooks.py, when the website is built
     *(ROOT / "docs/reference" / f"{name}.md" for name in ("keys", "commands", "old_keys")),
     *(ROOT / "docs/tutorials" / f"{name}.md" for name in ("attention", "training", "score")),
+    ROOT / "docs/live.html",
 ]
 HISTORICAL = {"claims.md", "cpu.md", "cuda.md"}  # of an earlier version, and say so
 LINK = re.compile(r"\]\(([^)\s]+)\)")

@@ -7,6 +7,7 @@ event files, ``model/`` (the exported model), ``predictions/`` and ``metrics.jso
 
 import difflib
 import logging
+import os
 import re
 import time
 import warnings
@@ -26,6 +27,8 @@ from seq2seq.publish import commit_of_program
 from seq2seq.run_folder import empty, from_here, held, locked, metric_of, summary, write_json
 
 OBJECTS = "data", "model", "module", "optimizer", "scheduler", "trainer", "callbacks", "logger"  # by _target_
+# Where Lightning looks for its rank_zero_only.rank, which would be slow to import for a finished run.
+RANKS = "RANK", "LOCAL_RANK", "SLURM_PROCID", "JSM_NAMESPACE_RANK"
 
 
 def run_name(overrides: str) -> str:
@@ -58,43 +61,47 @@ def run(config: DictConfig, run_dir: str | Path | None = None) -> float | None:
     config.paths.run_dir = str(run_dir)
     if not isinstance(config.seed, int) or not 0 <= config.seed < 2**32:
         raise InputError(f"seed={config.seed}: a whole number from 0 to 2^32 - 1 is needed")
-    for node in OBJECTS:
-        check_arguments(config[node], node)
     resolved = OmegaConf.to_container(config, resolve=True)
-
-    import lightning.pytorch as pl
-    import torch
-    from lightning.pytorch.utilities import rank_zero_only
-
-    from seq2seq.data.corpus_report import corpus_summary
-    from seq2seq.data.vocabulary import PADDING_ID
-    from seq2seq.decoding.scoring import as_metrics, score_searches
-    from seq2seq.decoding.search import search_from_options
-    from seq2seq.decoding.translator import Translator
-    from seq2seq.export.model_folder import SavedModel, load_model_folder, save_model_folder
-    from seq2seq.models.limits import LengthLimits
-    from seq2seq.training.checkpoint import read_checkpoint
-
-    logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
-    for message in ("exists and is not empty", "smaller than the logging interval", "dirpath has changed",
-                    "isinstance.treespec, LeafSpec", "was not created with WeightAveraging"):  # fmt: skip
-        warnings.filterwarnings("ignore", f".*{message}.*")  # true of every continued or small run
-    first = (rank_zero_only.rank or 0) == 0
+    first = next((os.environ[name] for name in RANKS if name in os.environ), "0") == "0"
     dry = bool(config.trainer.fast_dev_run)  # Lightning then writes nothing
 
     with locked(run_dir) if first and not dry else nullcontext():
-        # 1. What the folder holds: nothing, a run to continue, or a finished run.
-        if first and config.overwrite:
+        # 1. What the folder holds: a finished run, for which nothing heavy is imported, one to continue, or nothing.
+        try:
+            finished = None if config.overwrite or dry else held(run_dir, resolved)
+        except InputError:
+            for node in OBJECTS:  # a mistyped argument is a difference, too: the message about it comes first
+                check_arguments(config[node], node)
+            raise
+        if finished is not None:
+            if first:
+                print(
+                    f"{from_here(run_dir)} is finished; name=… trains again, a larger trainer.max_epochs goes on"
+                )
+                print(summary(finished, run_dir))
+            return metric_of(finished, config.metric)
+
+        import lightning.pytorch as pl
+        import torch
+
+        from seq2seq.data.corpus_report import corpus_summary
+        from seq2seq.data.vocabulary import PADDING_ID
+        from seq2seq.decoding.scoring import as_metrics, score_searches
+        from seq2seq.decoding.search import search_from_options
+        from seq2seq.decoding.translator import Translator
+        from seq2seq.export.model_folder import SavedModel, load_model_folder, save_model_folder
+        from seq2seq.models.limits import LengthLimits
+        from seq2seq.training.checkpoint import read_checkpoint
+
+        for node in OBJECTS:
+            check_arguments(config[node], node)
+        resolved = OmegaConf.to_container(config, resolve=True)
+        logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
+        for message in ("exists and is not empty", "smaller than the logging interval", "dirpath has changed",
+                        "isinstance.treespec, LeafSpec", "was not created with WeightAveraging"):  # fmt: skip
+            warnings.filterwarnings("ignore", f".*{message}.*")  # true of every continued or small run
+        if first and config.overwrite and not dry:
             empty(run_dir)
-        if not dry:
-            finished = held(run_dir, resolved)
-            if finished is not None:
-                if first:
-                    print(
-                        f"{from_here(run_dir)} is finished; name=… trains again, a larger trainer.max_epochs goes on"
-                    )
-                    print(summary(finished, run_dir))
-                return metric_of(finished, config.metric)
         last = run_dir / "checkpoints" / "last.ckpt"
         checkpoint = config.ckpt_path or (str(last) if last.exists() and not dry else None)
         if checkpoint is not None and not Path(checkpoint).is_file():

@@ -38,21 +38,17 @@ def oklab(colours: npt.ArrayLike) -> Floats:
     return np.cbrt(linear @ _RGB_TO_CONES.T) @ _CONES_TO_OKLAB.T
 
 
-def _srgb(coordinates: Floats) -> Pixels:
-    """Return 8-bit sRGB colours of OKLab coordinates."""
-    cones = (coordinates @ np.linalg.inv(_CONES_TO_OKLAB).T) ** 3
-    linear = np.clip(cones @ np.linalg.inv(_RGB_TO_CONES).T, 0, 1)
-    encoded = np.where(linear > 0.0031308, 1.055 * linear ** (1 / 2.4) - 0.055, 12.92 * linear)
-    return (encoded * 255).round().astype(np.uint8)
-
-
 def _scale(anchors: tuple[str, ...], count: int) -> Pixels:
     """Return `count` colours equally far apart on the path through anchors, as 8-bit sRGB."""
     points = oklab([tuple(bytes.fromhex(anchor)) for anchor in anchors])
     lengths = np.linalg.norm(np.diff(points, axis=0), axis=1)
     travelled = np.concatenate([[0.0], lengths.cumsum()])
     places = np.linspace(0, travelled[-1], count)
-    return _srgb(np.stack([np.interp(places, travelled, axis) for axis in points.T], axis=-1))
+    coordinates = np.stack([np.interp(places, travelled, axis) for axis in points.T], axis=-1)
+    cones = (coordinates @ np.linalg.inv(_CONES_TO_OKLAB).T) ** 3
+    linear = np.clip(cones @ np.linalg.inv(_RGB_TO_CONES).T, 0, 1)
+    encoded = np.where(linear > 0.0031308, 1.055 * linear ** (1 / 2.4) - 0.055, 12.92 * linear)
+    return (encoded * 255).round().astype(np.uint8)
 
 
 def weight_colours() -> Pixels:

@@ -5,6 +5,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Sequence
+from html import escape
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -74,7 +75,7 @@ def page(data: Any, *, title: str, parts: tuple[Iterable[str], str] = VIEWING) -
     )
     return _PAGE.format(
         policy=policy,
-        title=_escaped(title),
+        title=escape(printable(title)),
         style=style,
         data=_json(data),
         script=script,
@@ -107,10 +108,9 @@ class Framed:
         self.page, self.height = page, height
 
     def _repr_html_(self) -> str:
-        content = self.page.replace("&", "&amp;").replace('"', "&quot;")
         return (
             '<iframe title="attention" sandbox="allow-scripts allow-downloads" '
-            f'style="width: 100%; height: {self.height}px; border: 0" srcdoc="{content}"></iframe>'
+            f'style="width: 100%; height: {self.height}px; border: 0" srcdoc="{escape(self.page)}"></iframe>'
         )
 
 
@@ -157,7 +157,3 @@ def _json(data: Any) -> str:
 def _digest(text: str) -> str:
     """A source of a content security policy: exactly this text."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
-
-
-def _escaped(text: str) -> str:
-    return printable(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

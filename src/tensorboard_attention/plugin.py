@@ -3,6 +3,7 @@
 import re
 from argparse import Namespace
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -44,8 +45,8 @@ class AttentionPlugin(TBPlugin):
 
     def __init__(self, context: TBContext) -> None:
         self._provider = context.data_provider
-        self._records = views.Records(self._provider)
-        self._logdir = context.logdir
+        self._logdir = context.logdir or ""
+        self._records = views.Records(self._provider, self._logdir)
 
     def is_active(self) -> bool:
         """TensorBoard itself looks for records; without any, the tab is among the inactive."""
@@ -57,9 +58,9 @@ class AttentionPlugin(TBPlugin):
 
     def get_plugin_apps(self) -> dict[str, Callable[..., Any]]:
         """Routes below ``data/plugin/attention``."""
-        static = {f"/{name}": _static(name) for name in STATIC_FILES}
-        data = {"/index": self._index, "/view": self._view, "/model": self._model}
-        return static | {path: Request.application(answer) for path, answer in data.items()}
+        answers = {f"/{name}": partial(_static, name) for name in STATIC_FILES}
+        answers |= {"/index": self._index, "/view": self._view, "/model": self._model}
+        return {path: Request.application(answer) for path, answer in answers.items()}
 
     def _index(self, request: Request) -> Response:
         content = views.index(
@@ -72,17 +73,18 @@ class AttentionPlugin(TBPlugin):
         return http_util.Respond(request, content, "application/json")
 
     def _model_folder(self, run: str) -> Path | None:
-        """The folder of a run's own model; None where it has none, or where a link leads to it."""
-        if not self._logdir or len(run) > MAX_NAME_LENGTH or "\0" in run:
-            return None
+        """Return the folder of a run's own model; None where it has none that a browser can hold, or a link leads to it."""
         root = Path(self._logdir).resolve()
-        folder = root / run / "model"
-        is_own = folder.is_relative_to(root) and folder.resolve() == folder
+        files = [root / run / "model" / name for name in MODEL_FILES]
         try:
-            is_there = is_own and _is_small_model(folder)
-        except OSError:  # a name that no file can have, or a folder that is somebody else's
+            is_own = all(file.resolve() == file and file.is_relative_to(root) for file in files)
+            is_there = files[0].is_file() and files[1].stat().st_size <= MODEL_BYTES
+        except (
+            OSError,
+            ValueError,
+        ):  # absent, a name that no file can have, or a folder that is somebody else's
             return None
-        return folder if is_there else None
+        return files[0].parent if self._logdir and is_own and is_there else None
 
     def _model(self, request: Request) -> Response:
         runs = request.args.getlist("run")
@@ -115,22 +117,10 @@ class AttentionPlugin(TBPlugin):
         return http_util.Respond(request, content, "application/json")
 
 
-def _is_small_model(folder: Path) -> bool:
-    """Whether a folder has the files of a model, and no link, and a browser can hold it."""
-    if any((folder / name).is_symlink() for name in MODEL_FILES):
-        return False
-    header, weights = folder / MODEL_FILES[0], folder / MODEL_FILES[1]
-    return header.is_file() and weights.is_file() and weights.stat().st_size <= MODEL_BYTES
-
-
-def _static(name: str) -> Callable[..., Any]:
-    """The route of one file of the viewer."""
-
-    def serve(request: Request) -> Response:
-        content_type = "text/css" if name.endswith(".css") else "text/javascript"
-        return http_util.Respond(request, static_file(name), content_type)
-
-    return Request.application(serve)
+def _static(name: str, request: Request) -> Response:
+    """Answer with one file of the viewer."""
+    content_type = "text/css" if name.endswith(".css") else "text/javascript"
+    return http_util.Respond(request, static_file(name), content_type)
 
 
 def _refused(request: Request, code: int, message: str) -> Response:

@@ -208,7 +208,7 @@ def _unpacked(content: bytes) -> tuple[type[_Header], bytes]:
     return header, unpacked
 
 
-def checked_links(links: Sequence[Sequence[int]] | None, num_source: int, num_target: int) -> Links | None:
+def checked_links(links: Sequence[tuple[int, int]] | None, num_source: int, num_target: int) -> Links | None:
     """Sorted links, each once; None where there is no gold alignment.
 
     Raises:
@@ -218,12 +218,10 @@ def checked_links(links: Sequence[Sequence[int]] | None, num_source: int, num_ta
         return None
     if len(links) > MAX_LINKS:
         raise RecordError(f"more than {MAX_LINKS} links")
-    for link in links:
-        if not isinstance(link, list | tuple) or [type(place) for place in link] != [int, int]:
-            raise RecordError("a link must be two whole numbers")
-        if not (0 <= link[0] < num_source and 0 <= link[1] < num_target):
-            raise RecordError(f"link {link[0]}-{link[1]} is outside {num_source}-{num_target}")
-    return tuple(sorted({(source, target) for source, target in links}))
+    for source, target in links:
+        if not (0 <= source < num_source and 0 <= target < num_target):
+            raise RecordError(f"link {source}-{target} is outside {num_source}-{num_target}")
+    return tuple(sorted(set(links)))
 
 
 def printable(token: str) -> str:

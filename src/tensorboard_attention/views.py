@@ -8,12 +8,16 @@ import base64
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
+from pathlib import Path
 from threading import Lock
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, Struct
+from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
+from tensorboard.compat.proto.event_pb2 import SessionLog
 from tensorboard.context import RequestContext
 from tensorboard.data.provider import DataProvider, RunTagFilter, TensorDatum
 
@@ -29,9 +33,9 @@ from tensorboard_attention.record import (
 ALL_STEPS = 1_000_000
 """More than a run has: providers want a bound."""
 
-ANSWER_BYTES = 1 << 18
-"""Of the frames of an answer, about: a hundred steps of 30 x 30 tokens, some hundred of an ordinary sentence."""
-FRAME_BYTES = 120
+ANSWER_BYTES = 1 << 17
+"""Of the frames of an answer, about: 40 steps of 30 x 30 tokens, some hundred of an ordinary sentence."""
+FRAME_BYTES = 150
 """Of a frame without its weights and tokens."""
 
 MAX_PROBLEMS = 20
@@ -41,17 +45,14 @@ KINDS = ("forced", "greedy", "beam")
 Json = dict[str, Any]
 
 
-Whole = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
-
-
 class _Described(Struct):
     """What a tag says of itself."""
 
     sentence: str
     kind: str
-    rank: Whole
+    rank: Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
     text: str
-    version: Whole
+    version: Literal[1, 2, 3]
 
 
 def index(provider: DataProvider, context: RequestContext, experiment_id: str = "") -> Json:
@@ -62,29 +63,23 @@ def index(provider: DataProvider, context: RequestContext, experiment_id: str = 
         tags = []
         for tag, series_of_tag in series[run].items():
             try:
-                tags.append({"tag": tag, **_description(series_of_tag.plugin_content)})
-            except RecordError as error:
-                problems.append(f"{run}, {tag}: {error}")
-            else:
-                tags[-1]["max_step"] = series_of_tag.max_step
-                time = series_of_tag.max_wall_time
-                tags[-1]["wall_time"] = time if math.isfinite(time) else None
+                described = msgspec.json.decode(series_of_tag.plugin_content, type=_Described)
+            except (ValueError, msgspec.MsgspecError) as error:
+                problems.append(f"{run}, {tag}: not written by this version of add_attention: {error}")
+                continue
+            time = series_of_tag.max_wall_time
+            times = {"max_step": series_of_tag.max_step, "wall_time": time if math.isfinite(time) else None}
+            tags.append({"tag": tag, **msgspec.structs.asdict(described), **times})
+            del tags[-1]["version"]
         if tags:
             runs.append({"run": run, "tags": sorted(tags, key=_order)})
-    return {
-        "version": VERSIONS[-1],
-        "runs": runs,
-        "problems": problems[:MAX_PROBLEMS],
-        **colours(),
-    }
+    return {"version": VERSIONS[-1], "runs": runs, "problems": problems[:MAX_PROBLEMS], **colours()}
 
 
 def colours() -> Json:
-    """The scales of weights and of differences, as `index` holds them."""
-    return {
-        "colours": [_hexadecimal(colour) for colour in weight_colours().tolist()],
-        "difference": [_hexadecimal(colour) for colour in difference_colours().tolist()],
-    }
+    """Return the scales of weights and of differences, as `index` holds them."""
+    scales = {"colours": weight_colours(), "difference": difference_colours()}
+    return {name: ["#" + bytes(colour).hex() for colour in scale.tolist()] for name, scale in scales.items()}
 
 
 class Records:
@@ -94,14 +89,15 @@ class Records:
 
     Args:
         provider: Of TensorBoard.
+        logdir: The log folder, to look for `restarts` in; empty: they are not looked for.
     """
 
     MOST_TAGS = 4
 
-    def __init__(self, provider: DataProvider) -> None:
-        self._provider = provider
+    def __init__(self, provider: DataProvider, logdir: str = "") -> None:
+        self._provider, self._logdir = provider, logdir
         self._lock = Lock()
-        self._kept: dict[tuple[str, str, str], tuple[Any, dict[int, bytes]]] = {}
+        self._kept: dict[tuple[Any, ...], dict[int, bytes]] = {}
 
     def of(
         self, context: RequestContext, run: str, tag: str, experiment_id: str = ""
@@ -119,17 +115,49 @@ class Records:
         series = self._provider.list_tensors(context, **wanted).get(run, {}).get(tag)
         if series is None:
             return None
-        key, state = (experiment_id, run, tag), (series.max_step, series.max_wall_time)
+        voided = restarts(Path(self._logdir) / run) if self._logdir else ()
+        key = (experiment_id, run, tag, series.max_step, series.max_wall_time, voided)
         with self._lock:
-            known, records = self._kept.pop(key, (None, {}))
-            if known != state:
+            if key not in self._kept:
                 data = self._provider.read_tensors(context, downsample=ALL_STEPS, **wanted)
-                found = data.get(run, {}).get(tag, ())
-                records = current((datum.step, _content(datum)) for datum in found)
-            self._kept[key] = state, records
-            while len(self._kept) > self.MOST_TAGS:
-                del self._kept[next(iter(self._kept))]
-        return records
+                self._kept[key] = current(data.get(run, {}).get(tag, ()), voided)
+                for oldest in list(self._kept)[: -self.MOST_TAGS]:
+                    del self._kept[oldest]
+            return self._kept[key]
+
+
+def restarts(folder: Path) -> tuple[tuple[int, float], ...]:
+    """Return steps and times at which a run was continued: what was written before, from that step on, is void.
+
+    ``SummaryWriter(purge_step=…)`` writes them at the beginning of its event file. TensorBoard's fast reader of
+    event files does not heed them.
+    """
+    found = []
+    for file in sorted(folder.glob("*tfevents*"))[1:]:
+        for event in islice(EventFileLoader(str(file)).Load(), 4):
+            if event.session_log.status == SessionLog.START:
+                found.append((event.step, event.wall_time))
+    return tuple(found)
+
+
+def current(data: Iterable[TensorDatum], voided: Iterable[tuple[int, float]] = ()) -> dict[int, bytes]:
+    """Return records by step, without those that a continued run has made void or has overwritten.
+
+    As TensorBoard does for scalars and images, a record with a step that is not above those before it removes those
+    from that step on.
+
+    Args:
+        data: In the order in which they were written.
+        voided: See `restarts`.
+    """
+    kept: dict[int, bytes] = {}
+    for datum in data:
+        while kept and next(reversed(kept)) >= datum.step:
+            kept.popitem()
+        if not any(datum.step >= step and datum.wall_time < time for step, time in voided):
+            value = datum.numpy.item() if datum.numpy.size == 1 else None
+            kept[datum.step] = value if isinstance(value, bytes) else b""
+    return kept
 
 
 def view(
@@ -139,11 +167,24 @@ def view(
     tag: str,
     *,
     step: int | None = None,
+    order: Callable[[list[int]], list[int]] | None = None,
+    most_bytes: int | None = None,
     experiment_id: str = "",
 ) -> Json | None:
-    """Return the steps of one tag of one run, and the frames nearest to `step`, by default the last.
+    """Return the steps of one tag of one run, and the frames of some.
 
-    None where there is no such tag.
+    Args:
+        records: Of the log folder.
+        context: Of the request.
+        run: Its run.
+        tag: Its name.
+        step: Frames nearest to it are returned; None: to the last step.
+        order: Sorts the steps by another order in which frames are chosen.
+        most_bytes: Of all frames; None: `ANSWER_BYTES`.
+        experiment_id: Of the request.
+
+    Returns:
+        None where there is no such tag.
     """
     try:
         found = records.of(context, run, tag, experiment_id)
@@ -154,66 +195,50 @@ def view(
         return None
     wanted = max(found, default=0) if step is None else step
     nearest = sorted(found, key=lambda each: (abs(each - wanted), each))
-    return frames_of(run, tag, found, nearest, ANSWER_BYTES)
-
-
-def current(records: Iterable[tuple[int, bytes]]) -> dict[int, bytes]:
-    """Return records by step, without those that a resumed run has overwritten.
-
-    A run that continues from a checkpoint writes steps again. As TensorBoard does for scalars and images, a record
-    with a step that is not above those before it removes those from that step on.
-
-    Args:
-        records: Steps and contents in the order in which they were written.
-    """
-    kept: dict[int, bytes] = {}
-    for step, content in records:
-        while kept and next(reversed(kept)) >= step:
-            kept.popitem()
-        kept[step] = content
-    return kept
+    chosen = order(sorted(found)) if order else nearest
+    return frames_of(run, tag, found, chosen, ANSWER_BYTES if most_bytes is None else most_bytes)
 
 
 def frames_of(
     run: str, tag: str, records: Mapping[int, bytes], order: Iterable[int], most_bytes: int
 ) -> Json:
-    """The steps of a tag, and the frames of some.
+    """Return the steps of a tag, and the frames of those that `decoded` chooses."""
+    chosen, problems = decoded(records, order, most_bytes)
+    return {
+        "run": run,
+        "tag": tag,
+        "steps": sorted(set(records) - set(problems)),
+        **_frames(chosen),
+        "problems": [f"step {step}: {problem}" for step, problem in problems.items()],
+    }
+
+
+def decoded(
+    records: Mapping[int, bytes], order: Iterable[int], most_bytes: int
+) -> tuple[dict[int, AttentionRecord], dict[int, str]]:
+    """Return some records by step, and what is wrong with damaged ones among them.
 
     Args:
-        run: its run.
-        tag: its name.
         records: by step.
-        order: steps whose frames are taken while they fit, the first in any case.
-        most_bytes: of all frames.
+        order: steps whose records are taken while they fit, the first if there is any room.
+        most_bytes: of all of them as JSON, where none shares tokens with others.
     """
-    steps, problems = set(records), list[str]()
     chosen: dict[int, AttentionRecord] = {}
+    problems: dict[int, str] = {}
     for step in order:
         try:
             record = decode_record(records[step])
         except RecordError as error:
-            steps.remove(step)
-            problems.append(f"step {step}: {error}")
+            problems[step] = str(error)
             if len(problems) == MAX_PROBLEMS:
                 break
             continue
-        most_bytes -= _num_bytes(record)
+        text = json.dumps([record.source, record.target, record.alignment, record.reference])
+        most_bytes -= len(text) + record.weights.nbytes * 4 // 3 + FRAME_BYTES
         if most_bytes < 0 and chosen:
             break
         chosen[step] = record
-    return {
-        "run": run,
-        "tag": tag,
-        "steps": sorted(steps),
-        **_frames(chosen),
-        "problems": problems,
-    }
-
-
-def _num_bytes(record: AttentionRecord) -> int:
-    """What a record takes as JSON where it shares nothing with others."""
-    text = json.dumps([record.source, record.target, record.alignment, record.reference])
-    return len(text) + record.weights.nbytes * 4 // 3 + FRAME_BYTES
+    return chosen, problems
 
 
 def natural(text: str) -> list[tuple[int, int, str]]:
@@ -228,53 +253,24 @@ def _order(described: Json) -> tuple[Any, ...]:
     return natural(described["sentence"]), place, natural(kind), described["rank"]
 
 
-def _description(content: bytes) -> Json:
-    """Sentence, kind, rank and text of a tag."""
-    try:
-        found = msgspec.json.decode(content, type=_Described)
-    except (ValueError, msgspec.MsgspecError) as error:
-        raise RecordError(f"not written by add_attention: {error}") from error
-    if found.version not in VERSIONS:
-        raise RecordError(f"not of version {' or '.join(map(str, VERSIONS))}")
-    return {"sentence": found.sentence, "kind": found.kind, "rank": found.rank, "text": found.text}
-
-
-def _content(datum: TensorDatum) -> bytes:
-    """The one byte string that a record's tensor holds; nothing for another tensor."""
-    value = datum.numpy.item() if datum.numpy.size == 1 else None
-    return value if isinstance(value, bytes) else b""
-
-
 def _frames(records: Mapping[int, AttentionRecord]) -> Json:
-    """Frames in the order of steps; what most of them share, such as tokens, is there once."""
-    tables: tuple[dict[Any, int], ...] = ({}, {}, {}, {})  # distinct values and their places
-    sources, targets, alignments, references = tables
+    """Return frames in the order of steps; what most of them share, such as tokens, is there once."""
+    sources, targets, alignments, references = ({} for _ in range(4))  # distinct values and their places
     frames = [
         {
             "step": step,
             "source": sources.setdefault(record.source, len(sources)),
             "target": targets.setdefault(record.target, len(targets)),
             "alignment": alignments.setdefault(record.alignment, len(alignments)),
+            "reference": None
+            if record.reference is None
+            else references.setdefault(record.reference, len(references)),
             "score": record.score,
             "bleu": record.bleu,
-            **({"maps": record.maps} if record.maps else {}),
-            **(
-                {}
-                if record.reference is None
-                else {"reference": references.setdefault(record.reference, len(references))}
-            ),
+            "maps": record.maps,
             "weights": base64.b64encode(record.weights.astype("<u2").tobytes()).decode("ascii"),
         }
         for step, record in sorted(records.items())
     ]
-    return {
-        "sources": list(sources),
-        "targets": list(targets),
-        "alignments": list(alignments),
-        "references": list(references),
-        "frames": frames,
-    }
-
-
-def _hexadecimal(colour: Iterable[int]) -> str:
-    return "#" + bytes(colour).hex()
+    tables = {"sources": sources, "targets": targets, "alignments": alignments, "references": references}
+    return {name: list(table) for name, table in tables.items()} | {"frames": frames}

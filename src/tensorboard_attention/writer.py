@@ -129,7 +129,7 @@ def attention_record(
     alignment: Iterable[Sequence[int]] | None = None,
 ) -> AttentionRecord:
     """Return what `add_attention` writes of a sentence; arguments and errors are its own."""
-    links = None if alignment is None else [list(map(int, link)) for link in alignment]
+    links = None if alignment is None else [(int(source), int(target)) for source, target in alignment]
     return AttentionRecord(
         source=_tokens("source", source_tokens),
         target=_tokens("target", target_tokens),

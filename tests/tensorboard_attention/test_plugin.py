@@ -384,6 +384,16 @@ def test_what_a_resumed_run_overwrote_is_hidden(serve, tmp_path):
         np.testing.assert_allclose(found, [0.25] * 4 + [0.75] * 2, atol=1e-5)
 
 
+def test_what_a_continued_run_has_not_reached_yet_is_hidden_too(serve, tmp_path):
+    """The later run has written a loss, and no attention yet."""
+    for steps, purge_step in ((range(10, 100, 10), None), ((), 41)):
+        with SummaryWriter(str(tmp_path), purge_step=purge_step) as writer:
+            writer.add_scalar("loss", 1.0, purge_step or 1)
+            for step in steps:
+                add_attention(writer, "s", [[0.5]], ["a"], ["b"], step)
+    assert view(serve(tmp_path), ".", "s/forced").json["steps"] == [10, 20, 30, 40]
+
+
 def test_what_was_read_is_kept_until_there_is_more(tmp_path):
     class Growing:
         steps, reads = [1], 0

@@ -7,6 +7,7 @@
 answers ``ok``; ``/`` is the page that translates in the browser. Built on LitServe: ``pip install litserve``.
 """
 
+import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -47,6 +48,14 @@ def main(arguments: Sequence[str]) -> None:
             raise KeyboardInterrupt
 
         signal.signal(signal.SIGTERM, stop)
+        if hasattr(os, "register_at_fork"):
+            from seq2seq.serving import end_with_parent
+
+            def begin() -> None:
+                signal.signal(signal.SIGTERM, signal.SIG_DFL)
+                end_with_parent()
+
+            os.register_at_fork(after_in_child=begin)  # the processes that LitServe forks
         print(
             f"http://{options.host}:{options.port}   POST /translate, GET /health, / translates", flush=True
         )

@@ -3,14 +3,16 @@
 import { TranslatingPage } from "./asking.js";
 import { make } from "./charts.js";
 import { pageHost, servedSource } from "./data.js";
+import "./model.js"; // asking.js needs it: named here, it is requested beside the others
 import { mount } from "./viewer.js";
 
 const PREFIX = "p.attention.";
 const PREVIEW = 120; // characters
 
 export async function render() {
+  const source = servedSource(import.meta.url);
   await styled("viewer.css");
-  new Tab(document.body, servedSource(import.meta.url), isFramed() ? tabHost() : pageHost());
+  new Tab(document.body, source, isFramed() ? tabHost() : pageHost());
 }
 
 function styled(name) {

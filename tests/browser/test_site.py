@@ -1,0 +1,46 @@
+"""The home page of the website translates without a network, and takes attention that is set by hand."""
+
+import os
+import subprocess
+import sys
+import threading
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+
+import numpy as np
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import ROOT
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    pytest.importorskip("mkdocs", reason="needs the extra docs")
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", str(folder)]
+    environment = os.environ | {"NO_MKDOCS_2_WARNING": "1", "PYTHONWARNINGS": "ignore"}
+    subprocess.run(command, cwd=ROOT, check=True, env=environment)
+    return folder
+
+
+def test_the_home_page_translates_offline_with_attention_set_by_hand(site, open_page):
+    assert (site / "live.html").stat().st_size < 6_000_000
+    handler = partial(SimpleHTTPRequestHandler, directory=site)
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        page = open_page(f"http://127.0.0.1:{server.server_port}/index.html")
+        page.locator("iframe.live").scroll_into_view_if_needed()
+        live = page.frame_locator("iframe.live")
+        before = live.locator(".said").text_content()
+        server.shutdown()
+    page.context.set_offline(True)
+    line = live.get_by_label("sentence to translate")
+    line.fill(f"{line.input_value()} {line.input_value()}")
+    expect(live.locator(".said")).not_to_have_text(before)
+    live.locator(".word").nth(1).click()
+    live.get_by_role("button", name="make even", exact=True).click()
+    expect(live.locator("figcaption b").first).to_have_text("as asked")
+    shown = [float(text) for text in live.locator(".weights .number").all_text_contents()]
+    np.testing.assert_allclose(shown, np.full(len(shown), 1 / len(shown)), atol=1e-3)
+    expect(live.locator(".alone b")).not_to_be_empty()
