@@ -16,7 +16,6 @@ from mkdocs.structure.files import File
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = ("attention", "training", "score")
-LIVE_PAGE = "live.html"
 
 
 def on_files(files, config):
@@ -33,8 +32,8 @@ def on_files(files, config):
     from seq2seq.export.translating_page import export_page
 
     folder = live_model(config)
-    example = re.search(r'echo "(.*?)" \|', (folder / "README.md").read_text(encoding="utf-8"))[1]
-    files.append(File.generated(config, LIVE_PAGE, content=export_page(folder, example)))
+    examples = re.findall(r"^- text: (.*)$", (folder / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+    files.append(File.generated(config, "live.html", content=export_page(folder, min(examples, key=len))))
     return files
 
 
