@@ -11,6 +11,7 @@ import re
 import sys
 from pathlib import Path
 
+import yaml
 from latex2mathml.converter import convert
 from mkdocs.structure.files import File
 
@@ -32,8 +33,9 @@ def on_files(files, config):
     from seq2seq.export.translating_page import export_page
 
     folder = live_model(config)
-    examples = re.findall(r"^- text: (.*)$", (folder / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
-    files.append(File.generated(config, "live.html", content=export_page(folder, min(examples, key=len))))
+    card = yaml.safe_load((folder / "README.md").read_text(encoding="utf-8").split("---\n")[1])
+    example = min((each["text"] for each in card["widget"]), key=len)
+    files.append(File.generated(config, "live.html", content=export_page(folder, example)))
     return files
 
 
