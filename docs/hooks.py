@@ -11,12 +11,12 @@ import re
 import sys
 from pathlib import Path
 
+import yaml
 from latex2mathml.converter import convert
 from mkdocs.structure.files import File
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = ("attention", "training", "score")
-LIVE_PAGE = "live.html"
 
 
 def on_files(files, config):
@@ -33,8 +33,9 @@ def on_files(files, config):
     from seq2seq.export.translating_page import export_page
 
     folder = live_model(config)
-    example = re.search(r'echo "(.*?)" \|', (folder / "README.md").read_text(encoding="utf-8"))[1]
-    files.append(File.generated(config, LIVE_PAGE, content=export_page(folder, example)))
+    card = yaml.safe_load((folder / "README.md").read_text(encoding="utf-8").split("---\n")[1])
+    example = min((each["text"] for each in card["widget"]), key=len)
+    files.append(File.generated(config, "live.html", content=export_page(folder, example)))
     return files
 
 
