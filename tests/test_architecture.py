@@ -10,7 +10,7 @@ LEVELS = [
     {"errors"},
     {"sizes", "run_folder", "shipped"},
     {"attention", "data"},
-    {"models", "evaluation", "multilingual"},
+    {"models", "evaluation", "multilingual", "corpus_report"},
     {"export"},
     {"decoding", "visualization"},
     {"training", "publish", "serving"},

@@ -84,7 +84,7 @@ def run(config: DictConfig, run_dir: str | Path | None = None) -> float | None:
         import lightning.pytorch as pl
         import torch
 
-        from seq2seq.data.corpus_report import corpus_summary
+        from seq2seq.corpus_report import corpus_summary
         from seq2seq.data.vocabulary import PADDING_ID
         from seq2seq.decoding.scoring import as_metrics, score_searches
         from seq2seq.decoding.search import search_from_options

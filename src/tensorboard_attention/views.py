@@ -220,7 +220,7 @@ def decoded(
 
     Args:
         records: by step.
-        order: steps whose records are taken while they fit, the first if there is any room.
+        order: steps whose records are taken while they fit, the first even if it is larger.
         most_bytes: of all of them as JSON, where none shares tokens with others.
     """
     chosen: dict[int, AttentionRecord] = {}

@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from seq2seq.data import PairsCorpus
-from seq2seq.data.corpus_report import (
+from seq2seq.corpus_report import (
     inspection_report,
     overlap,
     ratio_outliers,
@@ -10,6 +9,7 @@ from seq2seq.data.corpus_report import (
     unknown_tokens,
     unusual_characters,
 )
+from seq2seq.data import PairsCorpus
 from seq2seq.data.text import SentencePair
 from tests.small import tokenizers_of
 
