@@ -201,6 +201,7 @@ def old(s, *, fast):
     """Return the same of commit 2fbdffe."""
     del fast
     from seq2seq.decoding.beam import beam_search
+    from seq2seq.decoding.greedy import greedy_search
     from seq2seq.decoding.lengths import LengthBounds, LengthPenalty
     from seq2seq.model.build import build_seq2seq
     from seq2seq.model.spec import ModelSpec
@@ -208,8 +209,6 @@ def old(s, *, fast):
     from seq2seq.text.corpus import SentencePair
     from seq2seq.text.store import EncodedSplit, TokenStore
     from seq2seq.training.loss import token_cross_entropy
-
-    from seq2seq.decoding.greedy import greedy_search
 
     spec = ModelSpec(
         source_vocabulary_size=s["vocabulary"], target_vocabulary_size=s["vocabulary"], padding_id=1,

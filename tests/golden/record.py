@@ -26,6 +26,7 @@ from cases import (
     fill,
     rounded,
 )  # fmt: skip
+
 from seq2seq.decoding.beam import beam_search
 from seq2seq.decoding.greedy import greedy_search
 from seq2seq.model.build import build_seq2seq
