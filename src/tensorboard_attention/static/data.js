@@ -12,15 +12,9 @@ export function servedSource(base) {
     if (!answer.ok) throw new Error(`${answer.status}: ${await answer.text()}`);
     return answer.json();
   };
-  let ahead = get("index"); // requested while the style sheet loads
-  ahead.catch(() => {});
   return {
     grows: true,
-    index: () => {
-      const answer = ahead ?? get("index");
-      ahead = null;
-      return answer;
-    },
+    index: () => get("index"),
     model: (run) => get(`model?${new URLSearchParams({ run })}`),
     view: async (run, tag, step) => {
       const wanted = /^-?[0-9]{1,19}$/u.test(step) ? { step } : {};

@@ -11,8 +11,11 @@ const PREVIEW = 120; // characters
 
 export async function render() {
   const source = servedSource(import.meta.url);
+  const ahead = [source.index()]; // requested while the style sheet loads
+  ahead[0].catch(() => {}); // the viewer says it
   await styled("viewer.css");
-  new Tab(document.body, source, isFramed() ? tabHost() : pageHost());
+  const index = () => ahead.pop() ?? source.index();
+  new Tab(document.body, { ...source, index }, isFramed() ? tabHost() : pageHost());
 }
 
 function styled(name) {
