@@ -12,7 +12,7 @@ from seq2seq.data.batch import Batch
 from seq2seq.decoding.greedy import greedy_search
 from seq2seq.errors import TrainingFailed
 from seq2seq.evaluation.alignment import AlignmentCounts, argmax_links, best_links, merge_words
-from seq2seq.evaluation.attention_health import HealthSums, health_sums
+from seq2seq.evaluation.attention_statistics import AttentionStatistics, attention_statistics
 from seq2seq.evaluation.metrics import Scorer, bleu_by_languages, scores_of
 from seq2seq.models.limits import LengthLimits
 from seq2seq.models.seq2seq import Seq2Seq
@@ -95,7 +95,11 @@ class MeasuredModule(pl.LightningModule):
         """Begin with empty sums."""
         self.translations = {}
         self._val_sums = torch.zeros(3, dtype=torch.float64, device=self.device)
-        self._health, self._aligned, self._least = HealthSums(), AlignmentCounts(), AlignmentCounts()
+        self._statistics, self._aligned, self._least = (
+            AttentionStatistics(),
+            AlignmentCounts(),
+            AlignmentCounts(),
+        )
 
     def validation_step(self, batch: Batch, batch_idx: int, split: str = "validation") -> None:
         """Compute loss, attention and greedy translations of a batch."""
@@ -121,7 +125,7 @@ class MeasuredModule(pl.LightningModule):
     def _measure_attention(self, weights: Tensor, batch: Batch, data: Any, split: str) -> None:
         array = weights.detach().float().cpu().numpy()
         widths, heights = batch.source.lengths.tolist(), batch.target_lengths.tolist()
-        self._health += health_sums(array, widths, heights)
+        self._statistics += attention_statistics(array, widths, heights)
         if split not in self._gold:
             encoded = getattr(data, split)
             self._gold[split] = {
@@ -156,15 +160,16 @@ class MeasuredModule(pl.LightningModule):
         self._log_scores("test", "test" if self.trainer.datamodule.test else "validation")
 
     def _log_scores(self, prefix: str, split: str) -> None:
-        shares = [(self._val_sums.cpu(), self.translations, self._health, self._aligned, self._least)]
+        shares = [(self._val_sums.cpu(), self.translations, self._statistics, self._aligned, self._least)]
         if self.trainer.world_size > 1:
             shares = [None] * self.trainer.world_size
             torch.distributed.all_gather_object(
-                shares, (self._val_sums.cpu(), self.translations, self._health, self._aligned, self._least)
+                shares,
+                (self._val_sums.cpu(), self.translations, self._statistics, self._aligned, self._least),
             )
         sums = sum((share[0] for share in shares[1:]), shares[0][0])
         self.translations = {index: text for share in shares for index, text in share[1].items()}
-        health = sum((share[2] for share in shares[1:]), shares[0][2])
+        statistics = sum((share[2] for share in shares[1:]), shares[0][2])
         aligned = sum((share[3] for share in shares[1:]), shares[0][3])
         least = sum((share[4] for share in shares[1:]), shares[0][4])
         if not float(sums[2]):
@@ -177,8 +182,8 @@ class MeasuredModule(pl.LightningModule):
             scores = scores_of(texts, references, data.target_language, only_quick=True, others=self.metrics)
             scores |= bleu_by_languages(texts, references, [pair.languages for pair in pairs])
             values |= {f"{prefix}/{name}": score for name, score in scores.items()}
-        if health.num_tokens:
-            values |= {f"{prefix}_attention/{name}": value for name, value in health.metrics().items()}
+        if statistics.num_tokens:
+            values |= {f"{prefix}_attention/{name}": value for name, value in statistics.metrics().items()}
         if aligned.num_sure:
             values |= {f"{prefix}_alignment/{name}": value for name, value in aligned.metrics().items()}
             values[f"{prefix}_alignment/least_aer"] = least.error_rate

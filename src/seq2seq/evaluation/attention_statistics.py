@@ -21,7 +21,7 @@ word. The threshold is ours.
 
 
 @dataclass(frozen=True, slots=True)
-class HealthSums:
+class AttentionStatistics:
     """Sums of attention statistics over the target tokens of one or more batches.
 
     Attributes:
@@ -48,9 +48,9 @@ class HealthSums:
     num_forward: int = 0
     num_neighbours: int = 0
 
-    def __add__(self, other: "HealthSums") -> "HealthSums":
+    def __add__(self, other: "AttentionStatistics") -> "AttentionStatistics":
         names = [field.name for field in fields(self)]
-        return HealthSums(**{name: getattr(self, name) + getattr(other, name) for name in names})
+        return AttentionStatistics(**{name: getattr(self, name) + getattr(other, name) for name in names})
 
     def metrics(self) -> dict[str, float]:
         """Return the means by name; `unattended` is per source token, `monotonicity` per pair of neighbours."""
@@ -66,9 +66,9 @@ class HealthSums:
         }
 
 
-def health_sums(
+def attention_statistics(
     weights: npt.ArrayLike, source_lengths: npt.ArrayLike, target_lengths: npt.ArrayLike
-) -> HealthSums:
+) -> AttentionStatistics:
     """Measure the attention of a batch.
 
     Args:
@@ -86,7 +86,7 @@ def health_sums(
     unattended = (counted.sum(axis=1) < UNATTENDED) & is_word
     is_looking = counted.sum(axis=2) > 0
     is_neighbour = is_looking[:, :-1] & is_looking[:, 1:]
-    return HealthSums(
+    return AttentionStatistics(
         entropy=_normalised_entropy(counted * is_source[:, None], source),
         padding_mass=float((counted * ~is_source[:, None]).sum()),
         end_mass=float((counted * (is_source & ~is_word)[:, None]).sum()),
