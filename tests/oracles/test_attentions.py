@@ -94,7 +94,7 @@ def inputs(dtype=torch.float64):
 
 def memory_of(attention, states):
     is_token = torch.arange(WIDTH) < torch.tensor(LENGTHS).unsqueeze(1)
-    return Memory(states, attention.remember(states), is_token, states[:, 0])
+    return Memory(states, attention.init_memory(states), is_token, states[:, 0])
 
 
 def passed(attention, states, queries):

@@ -157,7 +157,7 @@ class Attention(nn.Module):
         self.needs_total = getattr(self.score, "needs_total", False)  # as `CoverageScore` does
         self.keeps_past = self.alignment is not None or self.needs_total
 
-    def remember(self, states: Tensor) -> Tensor:
+    def init_memory(self, states: Tensor) -> Tensor:
         """Return the keys of encoder states (B, S, M), as the score projects them: once a sentence."""
         keys = self.key_projection(states)
         return self.score.project_keys(keys) if hasattr(self.score, "project_keys") else keys

@@ -190,10 +190,10 @@ class MultiHeadAttention(nn.Module):
         self.keys = nn.ModuleList(nn.Linear(memory_size, size, bias=False) for _ in range(heads))
         self.values = nn.ModuleList(nn.Linear(memory_size, share, bias=False) for share in shares)
 
-    def remember(self, states: Tensor) -> Tensor:
+    def init_memory(self, states: Tensor) -> Tensor:
         """Return what the heads need of their keys (B, S, h, …)."""
         pairs = zip(self.heads, self.keys, strict=True)
-        return torch.stack([head.remember(project(states)) for head, project in pairs], dim=2)
+        return torch.stack([head.init_memory(project(states)) for head, project in pairs], dim=2)
 
     def initial_state(self, memory: Memory) -> State:
         """Return those of the heads, one after the other, and weights of zero (B, h, S)."""

@@ -61,7 +61,7 @@ class ContextDecoder(Decoder):
         )
         self.output = output_layer(readout_size or hidden_size, embedding, tied=tie_output)
 
-    def remember(self, states: Tensor, source_is_token: Tensor, summary: Tensor) -> Memory:
+    def init_memory(self, states: Tensor, source_is_token: Tensor, summary: Tensor) -> Memory:
         """Keep the summary as the only state (B, 1, F), and its share of the gates as its key (B, 1, G)."""
         summaries = summary.unsqueeze(1)
         keys = self.context_gates(summaries)

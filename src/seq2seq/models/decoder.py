@@ -29,7 +29,7 @@ class Decoder(nn.Module, ABC):
     output: nn.Linear
     bridge: Bridge
 
-    def remember(self, states: Tensor, source_is_token: Tensor, summary: Tensor) -> Memory:
+    def init_memory(self, states: Tensor, source_is_token: Tensor, summary: Tensor) -> Memory:
         """Return what every step needs of the encoded sentences, computed once a sentence.
 
         Args:
@@ -37,7 +37,7 @@ class Decoder(nn.Module, ABC):
             source_is_token: True on real tokens (B, S).
             summary: The encoder's summary (B, F).
         """
-        keys = self.attention.remember(states) if self.attends else states
+        keys = self.attention.init_memory(states) if self.attends else states
         return Memory(states, keys, source_is_token, summary, self.masks(states))
 
     def initial_state(self, memory: Memory) -> State:

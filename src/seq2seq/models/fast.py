@@ -53,7 +53,7 @@ def teacher_forcing(
         memory = model.encode(*source)
     else:
         states, summary = encode(model.encoder, model.source_embedding(source[0]), source[1])
-        memory = model.decoder.remember(states, source[2], summary)
+        memory = model.decoder.init_memory(states, source[2], summary)
     forward = partial(decode, model.decoder) if knows(model.decoder) else model.decoder
     return forward(target_input, memory, target_lengths)
 

@@ -65,7 +65,7 @@ class Seq2Seq(nn.Module):
         states, summary = self.encoder(self.source_embedding(source), source_lengths)
         if self.reverse_source:
             states = states.gather(1, places.unsqueeze(2).expand_as(states))
-        return self.decoder.remember(states, source_is_token, summary)
+        return self.decoder.init_memory(states, source_is_token, summary)
 
     def forward(
         self,
