@@ -22,7 +22,7 @@ class ContextDecoder(Decoder):
         attention: Unused: there is none.
     """
 
-    attends = False
+    has_attention = False
 
     def __init__(
         self,

@@ -18,13 +18,13 @@ class Decoder(nn.Module, ABC):
     ``memory_size``, ``summary_size`` and ``tie_output`` besides its own arguments.
 
     Attributes:
-        attends: Whether `step` returns attention weights.
+        has_attention: Whether `step` returns attention weights.
         embedding: Of the target tokens (V, E).
         output: From features to logits (R -> V).
         bridge: From the encoder's summary to the first states.
     """
 
-    attends = True
+    has_attention = True
     embedding: nn.Embedding
     output: nn.Linear
     bridge: Bridge
@@ -37,13 +37,13 @@ class Decoder(nn.Module, ABC):
             source_is_token: True on real tokens (B, S).
             summary: The encoder's summary (B, F).
         """
-        keys = self.attention.init_memory(states) if self.attends else states
+        keys = self.attention.init_memory(states) if self.has_attention else states
         return Memory(states, keys, source_is_token, summary, self.masks(states))
 
     def initial_state(self, memory: Memory) -> State:
         """Return the state before the first step: tensors whose first dimension is the sentence (B)."""
         states = self.bridge(memory.summary)
-        return (*states, *self.attention.initial_state(memory)) if self.attends else states
+        return (*states, *self.attention.initial_state(memory)) if self.has_attention else states
 
     def for_search(self, memory: Memory) -> Memory:
         """Return a memory with which `step` does less work for many hypotheses of a sentence; here the same."""

@@ -65,7 +65,7 @@ class AttentionLogger(Callback):
     def on_fit_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Choose the sentences."""
         data = trainer.datamodule
-        if data is None or not getattr(pl_module.model.decoder, "attends", False):
+        if data is None or not getattr(pl_module.model.decoder, "has_attention", False):
             self._panel = None
             return
         split, limits = data.validation, pl_module.limits

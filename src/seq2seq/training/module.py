@@ -115,7 +115,7 @@ class TranslationModule(MeasuredModule):
         if self.limits is None:
             self.limits = LengthLimits.fitted(train.source.lengths, train.target.lengths)
         if stage == "fit" and self.guided_alignment_weight:
-            if not self.model.decoder.attends:
+            if not self.model.decoder.has_attention:
                 raise InputError("module.guided_alignment_weight needs a decoder with attention")
             if not any(pair.alignment for pair in train.pairs):
                 raise InputError("module.guided_alignment_weight needs gold links: set data.alignments")
