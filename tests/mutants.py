@@ -46,14 +46,14 @@ MUTANTS = {
         ("centre = queries.detach()", "centre = 0 * queries.detach()"),
     ],
     "attention/attention.py": [
-        ("past.step + 1, weights, past.total + weights", "past.step + 1, weights, weights"),
+        ("history.step + 1, weights, history.total + weights", "history.step + 1, weights, weights"),
     ],
     "attention/kinds.py": [
         ("coverage = total / projected", "coverage = total * projected"),
-        ("past.step.unsqueeze(-1), length - 1)", "past.step.unsqueeze(-1), length)"),
+        ("history.step.unsqueeze(-1), length - 1)", "history.step.unsqueeze(-1), length)"),
         ("(distance.abs() <= self.window)", "(distance.abs() < self.window)"),
-        ("energies + torch.randn_like(energies), past", "energies, past"),
-        ("(past.latest.cumsum(dim=-1) > 0)", "(past.latest > 0)"),
+        ("energies + torch.randn_like(energies), history", "energies, history"),
+        ("(history.latest.cumsum(dim=-1) > 0)", "(history.latest > 0)"),
         ("before = passed.cumsum(dim=-1) - passed", "before = passed.cumsum(dim=-1)"),
     ],
     "models/transformer.py": [

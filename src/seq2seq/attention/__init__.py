@@ -9,8 +9,8 @@
 from seq2seq.attention.attention import (
     AdditiveScore,
     Attention,
+    AttentionHistory,
     Memory,
-    Past,
 )
 from seq2seq.attention.kinds import CoverageScore, LocalAlignment, MonotonicAlignment, MultiHeadAttention
 from seq2seq.attention.masking import attention_weights, length_mask, masked_softmax, sparsemax
@@ -24,8 +24,7 @@ from seq2seq.attention.scores import (
 )
 
 __all__ = [
-    "AdditiveScore", "Attention", "AttentionPooling", "AveragePooling", "BilinearScore", "ConstantScore",
-    "CoverageScore", "DotScore", "GaussianScore", "LocalAlignment", "Memory", "MonotonicAlignment",
-    "MultiHeadAttention", "Past", "ScaledDotScore", "attention_weights", "length_mask", "masked_softmax",
-    "sparsemax",
+    "AdditiveScore", "Attention", "AttentionHistory", "AttentionPooling", "AveragePooling", "BilinearScore",
+    "ConstantScore", "CoverageScore", "DotScore", "GaussianScore", "LocalAlignment", "Memory", "MonotonicAlignment",
+    "MultiHeadAttention", "ScaledDotScore", "attention_weights", "length_mask", "masked_softmax", "sparsemax",
 ]  # fmt: skip

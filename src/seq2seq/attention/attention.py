@@ -59,7 +59,7 @@ class Memory:
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
+class AttentionHistory:
     """What an attention has done before the present step.
 
     Attributes:
@@ -155,7 +155,7 @@ class Attention(nn.Module):
         self.alignment = alignment and alignment(query_size=query_size, normalizer=normalizer)
         self.dropout = nn.Dropout(dropout)
         self.needs_total = getattr(self.score, "needs_total", False)  # as `CoverageScore` does
-        self.keeps_past = self.alignment is not None or self.needs_total
+        self.keeps_history = self.alignment is not None or self.needs_total
 
     def init_memory(self, states: Tensor) -> Tensor:
         """Return the keys of encoder states (B, S, M), as the score projects them: once a sentence."""
@@ -163,8 +163,8 @@ class Attention(nn.Module):
         return self.score.project_keys(keys) if hasattr(self.score, "project_keys") else keys
 
     def initial_state(self, memory: Memory) -> State:
-        """Return the state before the first step: `Past`, or nothing where nothing is kept."""
-        if not self.keeps_past:
+        """Return the state before the first step: `AttentionHistory`, or nothing where nothing is kept."""
+        if not self.keeps_history:
             return ()
         nothing = at_least_float32(torch.zeros_like(memory.states[..., 0]))
         first = nothing.clone()
@@ -185,7 +185,7 @@ class Attention(nn.Module):
         num_sentences = memory.states.shape[0]  # not len(): torch.onnx.export would fix it
         queries = query.view(num_sentences, -1, query.shape[-1])  # (B, K, Q)
         is_token = memory.source_is_token.unsqueeze(1)  # (B, 1, S)
-        if not self.keeps_past:
+        if not self.keeps_history:
             scores = at_least_float32(self.score(queries, memory.keys, memory.keys))
             if self.normalizer == "softmax":  # every sentence has a real token
                 weights = scores.masked_fill(~is_token, -torch.inf).softmax(dim=-1)
@@ -193,18 +193,18 @@ class Attention(nn.Module):
                 weights = NORMALIZERS[self.normalizer](scores, mask=is_token)
             context = self.dropout(weights.to(memory.states.dtype)) @ memory.states
             return context.flatten(0, 1), weights.flatten(0, 1), ()
-        past = Past(*(part.view(num_sentences, -1, *part.shape[1:]) for part in state))
+        history = AttentionHistory(*(part.view(num_sentences, -1, *part.shape[1:]) for part in state))
         if self.needs_total:
-            scores = self.score(queries, memory.keys, memory.keys, total=past.total)
+            scores = self.score(queries, memory.keys, memory.keys, total=history.total)
         else:
             scores = self.score(queries, memory.keys, memory.keys)
         scores = at_least_float32(scores)
         if self.alignment is None:
             weights = attention_weights(scores, mask=is_token, normalizer=NORMALIZERS[self.normalizer])
         else:
-            weights = self.alignment(scores, queries, is_token, past)
+            weights = self.alignment(scores, queries, is_token, history)
         context = self.dropout(weights.to(memory.states.dtype)) @ memory.states
-        new = past.step + 1, weights, past.total + weights
+        new = history.step + 1, weights, history.total + weights
         return context.flatten(0, 1), weights.flatten(0, 1), tuple(part.flatten(0, 1) for part in new)
 
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
-from seq2seq.attention.attention import AdditiveScore, Memory, Past, State, at_least_float32
+from seq2seq.attention.attention import AdditiveScore, AttentionHistory, Memory, State, at_least_float32
 from seq2seq.attention.masking import NORMALIZERS, attention_weights
 
 
@@ -95,12 +95,12 @@ class LocalAlignment(nn.Module):
                 nn.Linear(query_size, 1, bias=False),
             )
 
-    def forward(self, scores: Tensor, queries: Tensor, is_token: Tensor, past: Past) -> Tensor:
+    def forward(self, scores: Tensor, queries: Tensor, is_token: Tensor, history: AttentionHistory) -> Tensor:
         """Return the weights (B, K, S) of scores (B, K, S), queries (B, K, Q) and mask (B, 1, S)."""
         length = is_token.sum(dim=-1, keepdim=True)
         places = torch.arange(scores.shape[-1], dtype=scores.dtype, device=scores.device)
         if self.place is None:
-            distance = places - torch.minimum(past.step.unsqueeze(-1), length - 1)
+            distance = places - torch.minimum(history.step.unsqueeze(-1), length - 1)
         else:
             distance = places - length * at_least_float32(self.place(queries)).sigmoid()
             scores = scores - 2 * (distance / self.window).square()
@@ -133,12 +133,12 @@ class MonotonicAlignment(nn.Module):
         super().__init__()
         self.offset = nn.Parameter(torch.tensor(first_offset))
 
-    def forward(self, scores: Tensor, queries: Tensor, is_token: Tensor, past: Past) -> Tensor:
+    def forward(self, scores: Tensor, queries: Tensor, is_token: Tensor, history: AttentionHistory) -> Tensor:
         """Return expected weights (B, K, S) in training, a single one otherwise."""
         energies = scores + self.offset
         if self.training:
-            return expected_weights(energies + torch.randn_like(energies), past.latest, is_token)
-        is_open = (energies > 0) & is_token & (past.latest.cumsum(dim=-1) > 0)
+            return expected_weights(energies + torch.randn_like(energies), history.latest, is_token)
+        is_open = (energies > 0) & is_token & (history.latest.cumsum(dim=-1) > 0)
         return (is_open & (is_open.long().cumsum(dim=-1) == 1)).to(scores.dtype)
 
 

@@ -67,7 +67,7 @@ def knows(decoder: nn.Module) -> bool:
         [type(cell) for cell in decoder.stack.cells] == [GRUCell]
         and type(attention) is Attention
         and type(attention.score) in (AdditiveScore, BilinearScore, DotScore, ScaledDotScore)
-        and not attention.keeps_past
+        and not attention.keeps_history
         and attention.normalizer == "softmax"
         and not attention.dropout.p
     )
