@@ -9,13 +9,13 @@ import torch
 from seq2seq.attention import (
     AdditiveScore,
     Attention,
-    ConstantScore,
     CoverageScore,
     LocalAlignment,
     Memory,
     MonotonicAlignment,
     MultiHeadAttention,
     ScaledDotScore,
+    UniformScore,
 )  # fmt: skip
 from tests.oracles.attentions import AttentionOracle
 
@@ -50,7 +50,7 @@ WIDTH = max(LENGTHS)
 
 SCORES = {
     "additive": partial(AdditiveScore, hidden_size=5),
-    "average": ConstantScore,
+    "average": UniformScore,
     "scaled_dot": ScaledDotScore,
 }
 

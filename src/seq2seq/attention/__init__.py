@@ -17,14 +17,14 @@ from seq2seq.attention.masking import attention_weights, length_mask, masked_sof
 from seq2seq.attention.pooling import AttentionPooling, AveragePooling
 from seq2seq.attention.scores import (
     BilinearScore,
-    ConstantScore,
     DotScore,
     GaussianScore,
     ScaledDotScore,
+    UniformScore,
 )
 
 __all__ = [
     "AdditiveScore", "Attention", "AttentionHistory", "AttentionPooling", "AveragePooling", "BilinearScore",
-    "ConstantScore", "CoverageScore", "DotScore", "GaussianScore", "LocalAlignment", "Memory", "MonotonicAlignment",
-    "MultiHeadAttention", "ScaledDotScore", "attention_weights", "length_mask", "masked_softmax", "sparsemax",
+    "CoverageScore", "DotScore", "GaussianScore", "LocalAlignment", "Memory", "MonotonicAlignment", "MultiHeadAttention",
+    "ScaledDotScore", "UniformScore", "attention_weights", "length_mask", "masked_softmax", "sparsemax",
 ]  # fmt: skip

@@ -3,7 +3,7 @@
 from torch import Tensor, nn
 
 from seq2seq.attention.masking import Lengths, Normalizer, attention_weights, masked_softmax
-from seq2seq.attention.scores import ConstantScore
+from seq2seq.attention.scores import UniformScore
 
 
 class AttentionPooling(nn.Module):
@@ -77,4 +77,4 @@ class AveragePooling(AttentionPooling):
     """
 
     def __init__(self) -> None:
-        super().__init__(ConstantScore())
+        super().__init__(UniformScore())

@@ -144,7 +144,7 @@ class GaussianScore(EqualSizesScore):
         return -0.5 * self.inverse_width**2 * _squared_distances(queries, keys)
 
 
-class ConstantScore(nn.Module):
+class UniformScore(nn.Module):
     """The same score for every key: its softmax is the plain mean, attention that does not look.
 
         a(q, k) = 0

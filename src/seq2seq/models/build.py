@@ -16,6 +16,9 @@ from seq2seq.models.vectors import load_vectors
 Factory = Callable[..., nn.Module] | Mapping[str, Any]
 """Makes a part of the model: a class or `functools.partial`, or its description with `_target_`."""
 
+OLD_CLASSES = {"ConstantScore": "UniformScore"}
+"""Earlier names of classes in descriptions of models, and their present names."""
+
 MAX_SIZE = 2**24
 """Bound of every number in a model's description, against sizes that no memory holds."""
 
@@ -134,6 +137,7 @@ def factory(part: Factory, *, trust_custom_code: bool = False) -> Callable[..., 
     if ours:
         from seq2seq import models
 
+        name = OLD_CLASSES.get(name, name)
         found = getattr(models, name, None) or getattr(attention_package, name, None)
     elif trust_custom_code:
         try:
