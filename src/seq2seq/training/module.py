@@ -19,7 +19,7 @@ from seq2seq.models.seq2seq import Seq2Seq
 from seq2seq.training.guided_alignment import GuidedAlignment
 from seq2seq.training.losses import LossSums, token_cross_entropy
 from seq2seq.training.measures import MeasuredModule
-from seq2seq.training.regularization import drop_words, twice
+from seq2seq.training.regularization import drop_words, duplicate_batch
 from seq2seq.training.schedules import total_steps
 
 
@@ -43,7 +43,7 @@ class TranslationModule(MeasuredModule):
             None: cross-entropy by teacher forcing.
         label_smoothing: Share of the label that is spread evenly over the vocabulary.
         word_dropout: Share of the input tokens that are replaced by ``<unk>`` in training.
-        rdrop_alpha: Weight of the divergence of two dropout masks; above 0 every batch is read twice.
+        rdrop_alpha: Weight of the divergence of two dropout masks; above 0 every batch is duplicated.
         guided_alignment_weight: Weight of the attention's loss against gold alignments.
         metrics: Scores of greedy translations besides the program's, by name: functions of translations,
             references and the code of their language, logged as ``val/NAME``.
@@ -124,7 +124,7 @@ class TranslationModule(MeasuredModule):
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         """Return the loss in nats a target token of a batch."""
         if self.rdrop_alpha:
-            batch = twice(batch)
+            batch = duplicate_batch(batch)
         if self.word_dropout:
             batch = drop_words(batch, self.word_dropout)
         if self.objective is None:
