@@ -240,20 +240,20 @@ def check_metric(name: str, own: Collection[str] = ()) -> None:
 
 
 def _choose_by_size(config: DictConfig, data: Any, *, first: bool) -> None:
-    """Fill values that are null by the number of training pairs, see `seq2seq.sizes`."""
-    from seq2seq import sizes
+    """Fill values that are null by the number of training pairs, see `seq2seq.auto_config`."""
+    from seq2seq import auto_config
 
     trainer, chosen = config.trainer, {}
     processes = trainer.get("devices", 1) if isinstance(trainer.get("devices", 1), int) else 1
     pairs = data.num_pairs / max(processes * trainer.get("num_nodes", 1), 1)
     if data.batch_size is None and data.max_tokens is None:
-        data.batch_size = sizes.batch_size(
+        data.batch_size = auto_config.batch_size(
             pairs, trainer.max_epochs, trainer.max_steps, trainer.accumulate_grad_batches
         )
         chosen["data.batch_size"] = config.data.batch_size = data.batch_size
     of_step = (data.batch_size or 128) * trainer.accumulate_grad_batches
-    num_passes = sizes.passes(pairs, trainer.max_epochs, trainer.max_steps, of_step)
-    of_embeddings, of_states = sizes.dropouts(max(num_passes, 0.1))
+    num_passes = auto_config.passes(pairs, trainer.max_epochs, trainer.max_steps, of_step)
+    of_embeddings, of_states = auto_config.dropouts(max(num_passes, 0.1))
     for side in ("encoder", "decoder"):
         for key, value in (("dropout", of_states), ("embedding_dropout", of_embeddings)):
             node = config.model[side]
@@ -261,7 +261,7 @@ def _choose_by_size(config: DictConfig, data: Any, *, first: bool) -> None:
                 node[key] = chosen[f"model.{side}.{key}"] = value
     if trainer.check_val_every_n_epoch is None:
         epochs = max(1, round(num_passes)) if trainer.max_steps >= 0 else trainer.max_epochs
-        trainer.check_val_every_n_epoch = sizes.validation_interval(epochs)
+        trainer.check_val_every_n_epoch = auto_config.validation_interval(epochs)
         chosen["trainer.check_val_every_n_epoch"] = trainer.check_val_every_n_epoch
     if chosen and first:
         print(f"by size     {' '.join(f'{key}={value}' for key, value in chosen.items())}")
