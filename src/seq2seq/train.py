@@ -24,7 +24,7 @@ from omegaconf import DictConfig, OmegaConf
 from seq2seq.cli.messages import check_arguments
 from seq2seq.errors import InputError
 from seq2seq.publish import commit_of_program
-from seq2seq.run_folder import empty, from_here, held, locked, metric_of, summary, write_json
+from seq2seq.run_folder import clear, finished_metrics, from_here, lock, metric_of, summary, write_json
 
 OBJECTS = "data", "model", "module", "optimizer", "scheduler", "trainer", "callbacks", "logger"  # by _target_
 # Where Lightning looks for its rank_zero_only.rank, which would be slow to import for a finished run.
@@ -65,10 +65,10 @@ def run(config: DictConfig, run_dir: str | Path | None = None) -> float | None:
     first = next((os.environ[name] for name in RANKS if name in os.environ), "0") == "0"
     dry = bool(config.trainer.fast_dev_run)  # Lightning then writes nothing
 
-    with locked(run_dir) if first and not dry else nullcontext():
+    with lock(run_dir) if first and not dry else nullcontext():
         # 1. What the folder holds: a finished run, for which nothing heavy is imported, one to continue, or nothing.
         try:
-            finished = None if config.overwrite or dry else held(run_dir, resolved)
+            finished = None if config.overwrite or dry else finished_metrics(run_dir, resolved)
         except InputError:
             for node in OBJECTS:  # a mistyped argument is a difference, too: the message about it comes first
                 check_arguments(config[node], node)
@@ -101,7 +101,7 @@ def run(config: DictConfig, run_dir: str | Path | None = None) -> float | None:
                         "isinstance.treespec, LeafSpec", "was not created with WeightAveraging"):  # fmt: skip
             warnings.filterwarnings("ignore", f".*{message}.*")  # true of every continued or small run
         if first and config.overwrite and not dry:
-            empty(run_dir)
+            clear(run_dir)
         last = run_dir / "checkpoints" / "last.ckpt"
         checkpoint = config.ckpt_path or (str(last) if last.exists() and not dry else None)
         if checkpoint is not None and not Path(checkpoint).is_file():
