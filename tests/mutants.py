@@ -82,8 +82,8 @@ MUTANTS = {
         ("std=embedding_size**-0.5", "std=1.0"),
     ],
     "models/seq2seq.py": [
-        ("states = states.gather(1, places.unsqueeze(2).expand_as(states))", "pass"),
-        ("finals.append(state.transpose(0, 1)", "finals.append(state.flip(0).transpose(0, 1)"),
+        ("states = states.gather(1, positions.unsqueeze(2).expand_as(states))", "pass"),
+        ("final_states.append(state.transpose(0, 1)", "final_states.append(state.flip(0).transpose(0, 1)"),
     ],
     "decoding/stepper.py": [
         ("torch.stack(logs).logsumexp(dim=0) - math.log(len(logs))", "torch.stack(logs).mean(dim=0)"),
