@@ -90,7 +90,7 @@ MUTANTS = {
         ("grouped.amax(dim=-1).topk(count)", "grouped.mean(dim=-1).topk(count)"),
     ],
     "decoding/greedy.py": [
-        ("(step + 1 < maximum[here])", "(step < maximum[here])"),
+        ("(step + 1 < maximum[live])", "(step < maximum[live])"),
     ],
     "decoding/search.py": [
         ("scores / ((5 + lengths) / 6) ** self.alpha", "scores / ((6 + lengths) / 6) ** self.alpha"),
@@ -110,7 +110,7 @@ MUTANTS = {
         ("cells += [(row, at, 1 / len(linked))", "cells += [(row, at, 1.0)"),
     ],
     "training/losses.py": [
-        ("smoothed.sum() + divergence / 2 * apart", "smoothed.sum() + divergence * apart"),
+        ("smoothed.sum() + divergence / 2 * kl", "smoothed.sum() + divergence * kl"),
     ],
     "training/module.py": [
         ("loss = objective / num_tokens", "loss = objective / len(batch)"),

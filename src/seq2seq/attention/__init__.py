@@ -2,8 +2,8 @@
 
     pooling  f(q, (k_i, v_i)) = sum over i of softmax(a(q, k_i)) v_i
 
-`AttentionPooling` is this formula for any queries, keys and values; `kernel_regression` is its origin.
-`Attention` is what a decoder uses: it keeps the projected keys of a sentence for all of its steps.
+`AttentionPooling` computes this formula for any queries, keys and values; `kernel_regression` is an example.
+`Attention` is the attention of a decoder: the keys of a sentence are projected once, for all steps.
 """
 
 from seq2seq.attention.attention import (
