@@ -65,7 +65,7 @@ MUTANTS = {
         ("num_dropped = round(self.p * 2**16)", "num_dropped = round(self.p**2 * 2**16)"),
         ("torch.sigmoid(forget_gate) * cell +", "torch.sigmoid(forget_gate + 1) * cell +"),
         ("torch.tanh(self.projection(summary))", "self.projection(summary)"),
-        ("self.dropout(cell.output(new[-1]), mask)", "self.dropout(cell.output(states[0]), mask)"),
+        ("self.dropout(cell.output(new_states[-1]), mask)", "self.dropout(cell.output(states[0]), mask)"),
     ],
     "models/bahdanau.py": [
         ("query = self.stack.top(states)  # (N, H)", "query = self.stack.top(states[:1])  # (N, H)"),

@@ -72,7 +72,9 @@ class AttentionPooling(nn.Module):
 class AveragePooling(AttentionPooling):
     """Mean of the real values, the baseline for attention.
 
-    context = sum of v_j over the real keys j / number of real keys
+        context = sum of v_j over the real keys j / number of real keys
+
+    The score is `UniformScore`.
     """
 
     def __init__(self) -> None:

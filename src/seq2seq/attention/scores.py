@@ -147,7 +147,9 @@ class GaussianScore(EqualSizesScore):
 class UniformScore(nn.Module):
     """The same score for every key: the context is the mean of the values, the baseline for attention.
 
-    a(q, k) = 0
+        a(q, k) = 0
+
+    Queries and keys may differ in size.
     """
 
     needs_equal_sizes = False
