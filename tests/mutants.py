@@ -95,10 +95,10 @@ MUTANTS = {
     "decoding/search.py": [
         ("scores / ((5 + lengths) / 6) ** self.alpha", "scores / ((6 + lengths) / 6) ** self.alpha"),
         ("choices.index_put((present,), step.origins[rows, parents])", "choices.index_put((present,), parents)"),
-        ("attainable = self._penalty.apply(scores, greatest)", "attainable = ranks"),
+        ("attainable = self._penalty.apply(scores, max_lengths)", "attainable = ranks"),
         ("num_free = self._size - self._finished.counts[self.sentences]", "num_free = self._size + 0 * self.sentences"),
         ("(scores < scores[:, :1] - self._prune)", "(scores < scores[:, :1] - 2 * self._prune)"),
-        ("scaled.masked_fill(scaled < least", "scaled.masked_fill(scaled <= least"),
+        ("scaled.masked_fill(scaled < smallest", "scaled.masked_fill(scaled <= smallest"),
     ],
     "decoding/interventions.py": [
         ("return left / total.masked_fill(total == 0, 1)", "return left"),
