@@ -74,8 +74,8 @@ MUTANTS = {
         ("query = self.token_cell.output(first)", "query = self.stack.top(state[: len(self.stack)])"),
     ],
     "models/fast.py": [
-        ("through -= (through * weights).sum(dim=-1, keepdim=True)", "pass"),
-        ("torch.mul(of_candidate, gates[:, :size], out=of_state[:, 2 * size :])", "of_state[:, 2 * size :] = of_candidate"),
+        ("grad_scores -= (grad_scores * weights).sum(dim=-1, keepdim=True)", "pass"),
+        ("torch.mul(grad_candidate, gates[:, :size], out=grad_state_gates[:, 2 * size :])", "grad_state_gates[:, 2 * size :] = grad_candidate"),
         ("and not attention.dropout.p", "and True"),
     ],
     "models/build.py": [

@@ -74,8 +74,8 @@ class MinimumRisk:
         ]
 
         # log p(u | x): of the references, then of the samples
-        known = module.fast and fast_path.knows(model.decoder)
-        decode = partial(fast_path.decode, model.decoder) if known else model.decoder
+        is_fast = module.fast and fast_path.is_supported(model.decoder)
+        decode = partial(fast_path.decode, model.decoder) if is_fast else model.decoder
         memory = model.encode(source.ids, source.lengths, source.is_token)
         features, weights = decode(batch.target_input, memory, batch.target_lengths)
         output = model.decoder.output
