@@ -104,7 +104,7 @@ MUTANTS = {
         ("return left / total.masked_fill(total == 0, 1)", "return left"),
     ],
     "training/chunked_cross_entropy.py": [
-        ("of_weight -= smoothing / len(weight) * sum_features", "of_weight -= smoothing * sum_features"),
+        ("grad_weight -= smoothing / len(weight) * sum_features", "grad_weight -= smoothing * sum_features"),
     ],
     "training/guided_alignment.py": [
         ("cells += [(row, at, 1 / len(linked))", "cells += [(row, at, 1.0)"),
@@ -145,7 +145,7 @@ MUTANTS = {
         ("return sums / np.maximum(sizes, 1)", "return sums"),
     ],
     "evaluation/significance.py": [
-        ("max(0.0, float(luck.var()) - sum(", "max(0.0, float(luck.var()) - 0 * sum("),
+        ("max(0.0, float(deviations.var()) - sum(", "max(0.0, float(deviations.var()) - 0 * sum("),
         ("(1 + int(as_great)) / (num_draws + 1)", "int(as_great) / num_draws"),
     ],
     "evaluation/faithfulness.py": [

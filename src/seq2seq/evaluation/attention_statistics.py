@@ -1,7 +1,7 @@
 """Attention statistics that need no gold alignment: entropy, peak, coverage, monotonicity.
 
-The row of the target's ``<eos>`` and rows of padding do not count. Sums and counts are kept, so that means
-over a data set are exact and depend neither on padding nor on the batch size.
+The row of the target's ``<eos>`` and padding are not counted. Statistics are sums and counts, so that means over a
+data set are exact and depend neither on padding nor on the batch size.
 """
 
 from dataclasses import dataclass, fields
@@ -69,7 +69,7 @@ class AttentionStatistics:
 def attention_statistics(
     weights: npt.ArrayLike, source_lengths: npt.ArrayLike, target_lengths: npt.ArrayLike
 ) -> AttentionStatistics:
-    """Measure the attention of a batch.
+    """Compute the statistics of the attention weights of a batch.
 
     Args:
         weights: Attention weights (B, T, S), with padding.
@@ -84,8 +84,8 @@ def attention_statistics(
     is_row = np.less(rows, target[:, None])
     counted = array * is_row[:, :, None]
     unattended = (counted.sum(axis=1) < UNATTENDED) & is_word
-    is_looking = counted.sum(axis=2) > 0
-    is_neighbour = is_looking[:, :-1] & is_looking[:, 1:]
+    has_weights = counted.sum(axis=2) > 0
+    is_neighbour = has_weights[:, :-1] & has_weights[:, 1:]
     return AttentionStatistics(
         entropy=_normalised_entropy(counted * is_source[:, None], source),
         padding_mass=float((counted * ~is_source[:, None]).sum()),
@@ -103,5 +103,5 @@ def _normalised_entropy(weights: Floats, source_lengths: Integers) -> float:
     """Return the sum of the entropies, each divided by its maximum; 0 for a single token."""
     logarithms = np.log(np.where(weights > 0, weights, 1.0))
     entropies = -(weights * logarithms).sum(axis=(1, 2))
-    greatest = np.log(np.maximum(source_lengths, 2))
-    return float((entropies / greatest).sum())
+    maximum = np.log(np.maximum(source_lengths, 2))
+    return float((entropies / maximum).sum())

@@ -1,6 +1,6 @@
 """Scores of translations against references.
 
-Your own metric is a function like `Scorer`, named by `_target_` in ``module.metrics``.
+A custom metric is a function like `Scorer`, named by `_target_` in ``module.metrics``.
 """
 
 from collections import Counter
