@@ -33,10 +33,10 @@ def load_vectors(path: str | Path, tokens: Sequence[str], embedding: nn.Embeddin
             token.
     """
     size, path = embedding.embedding_dim, Path(path)
-    wanted: dict[str, list[int]] = {}
+    ids_of_token: dict[str, list[int]] = {}
     for index, token in enumerate(tokens):
         for name in {token, token.removeprefix(SPACE_MARK)} - {""}:
-            wanted.setdefault(name, []).append(index)
+            ids_of_token.setdefault(name, []).append(index)
     found: dict[int, bool] = {}  # id -> whether the token itself had a vector
     try:
         opened = (
@@ -57,7 +57,7 @@ def load_vectors(path: str | Path, tokens: Sequence[str], embedding: nn.Embeddin
                         f"{path} line {number}: a token and {len(numbers)} numbers, not {size}: set "
                         "model.embedding_size to the size of the vectors"
                     )
-                for index in wanted.get(token, ()):
+                for index in ids_of_token.get(token, ()):
                     exact = tokens[index] == token
                     if index not in found or (exact and not found[index]):
                         vector = torch.tensor([float(each) for each in numbers])

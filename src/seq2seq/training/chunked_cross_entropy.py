@@ -39,8 +39,8 @@ class ChunkedCrossEntropy(torch.autograd.Function):
             nll = torch.zeros((), dtype=precise, device=features.device)
             smoothed, num_correct = nll.clone(), torch.zeros_like(nll, dtype=torch.int64)
             mean_weight, mean_bias = weight.mean(dim=0, dtype=precise), bias.mean(dtype=precise)
-            wanted = any(ctx.needs_input_grad)
-            if wanted:
+            needs_gradient = any(ctx.needs_input_grad)
+            if needs_gradient:
                 grad_features = torch.empty_like(features)
                 grad_weight = torch.zeros_like(weight, dtype=precise)
                 grad_bias = torch.zeros_like(bias, dtype=precise)
@@ -58,7 +58,7 @@ class ChunkedCrossEntropy(torch.autograd.Function):
                 nll += (normalizer - target_logit).sum()
                 smoothed += (normalizer - (1 - smoothing) * target_logit).sum()
                 num_correct += (chosen == target).sum()
-                if not wanted:
+                if not needs_gradient:
                     continue
                 # gradient of the logits: probabilities minus labels
                 p.scatter_add_(1, target, p.new_full((1, 1), smoothing - 1).expand_as(target))
@@ -73,11 +73,11 @@ class ChunkedCrossEntropy(torch.autograd.Function):
             if smoothing:
                 sum_features = features.sum(dim=0, dtype=precise)
                 smoothed -= smoothing * (sum_features @ mean_weight + len(features) * mean_bias)
-                if wanted:
+                if needs_gradient:
                     grad_features -= (smoothing * mean_weight).to(features.dtype)
                     grad_weight -= smoothing / len(weight) * sum_features
                     grad_bias -= smoothing / len(weight) * len(features)
-        if wanted:
+        if needs_gradient:
             ctx.gradients = grad_features, grad_weight.to(weight.dtype), grad_bias.to(bias.dtype)
         ctx.mark_non_differentiable(nll, num_correct)
         return nll, smoothed, num_correct

@@ -68,11 +68,10 @@ class GuidedAlignment:
 
         Weights of zero, which sparse attention has, are replaced by the smallest positive number.
         """
-        return -(
-            self.wanted(batch).to(weights) * weights.clamp_min(torch.finfo(weights.dtype).tiny).log()
-        ).sum()
+        q = self.target_distribution(batch).to(weights)
+        return -(q * weights.clamp_min(torch.finfo(weights.dtype).tiny).log()).sum()
 
-    def wanted(self, batch: Batch) -> Tensor:
+    def target_distribution(self, batch: Batch) -> Tensor:
         """Return q (B, T, S), with rows of zeros for tokens without links."""
         q = np.zeros((*batch.target_output.shape, batch.source.ids.shape[1]), np.float32)
         for matrix, index in zip(q, batch.sentence_ids.tolist(), strict=True):
