@@ -46,14 +46,14 @@ MUTANTS = {
         ("centre = queries.detach()", "centre = 0 * queries.detach()"),
     ],
     "attention/attention.py": [
-        ("past.step + 1, weights, past.total + weights", "past.step + 1, weights, weights"),
+        ("history.step + 1, weights, history.total + weights", "history.step + 1, weights, weights"),
     ],
     "attention/kinds.py": [
         ("coverage = total / projected", "coverage = total * projected"),
-        ("past.step.unsqueeze(-1), length - 1)", "past.step.unsqueeze(-1), length)"),
+        ("history.step.unsqueeze(-1), length - 1)", "history.step.unsqueeze(-1), length)"),
         ("(distance.abs() <= self.window)", "(distance.abs() < self.window)"),
-        ("energies + torch.randn_like(energies), past", "energies, past"),
-        ("(past.latest.cumsum(dim=-1) > 0)", "(past.latest > 0)"),
+        ("energies + torch.randn_like(energies), history", "energies, history"),
+        ("(history.latest.cumsum(dim=-1) > 0)", "(history.latest > 0)"),
         ("before = passed.cumsum(dim=-1) - passed", "before = passed.cumsum(dim=-1)"),
     ],
     "models/transformer.py": [
@@ -65,7 +65,7 @@ MUTANTS = {
         ("num_dropped = round(self.p * 2**16)", "num_dropped = round(self.p**2 * 2**16)"),
         ("torch.sigmoid(forget_gate) * cell +", "torch.sigmoid(forget_gate + 1) * cell +"),
         ("torch.tanh(self.projection(summary))", "self.projection(summary)"),
-        ("self.dropout(cell.output(new[-1]), mask)", "self.dropout(cell.output(states[0]), mask)"),
+        ("self.dropout(cell.output(new_states[-1]), mask)", "self.dropout(cell.output(states[0]), mask)"),
     ],
     "models/bahdanau.py": [
         ("query = self.stack.top(states)  # (N, H)", "query = self.stack.top(states[:1])  # (N, H)"),
@@ -74,43 +74,43 @@ MUTANTS = {
         ("query = self.token_cell.output(first)", "query = self.stack.top(state[: len(self.stack)])"),
     ],
     "models/fast.py": [
-        ("through -= (through * weights).sum(dim=-1, keepdim=True)", "pass"),
-        ("torch.mul(of_candidate, gates[:, :size], out=of_state[:, 2 * size :])", "of_state[:, 2 * size :] = of_candidate"),
+        ("grad_scores -= (grad_scores * weights).sum(dim=-1, keepdim=True)", "pass"),
+        ("torch.mul(grad_candidate, gates[:, :size], out=grad_state_gates[:, 2 * size :])", "grad_state_gates[:, 2 * size :] = grad_candidate"),
         ("and not attention.dropout.p", "and True"),
     ],
     "models/build.py": [
         ("std=embedding_size**-0.5", "std=1.0"),
     ],
     "models/seq2seq.py": [
-        ("states = states.gather(1, places.unsqueeze(2).expand_as(states))", "pass"),
-        ("finals.append(state.transpose(0, 1)", "finals.append(state.flip(0).transpose(0, 1)"),
+        ("states = states.gather(1, positions.unsqueeze(2).expand_as(states))", "pass"),
+        ("final_states.append(state.transpose(0, 1)", "final_states.append(state.flip(0).transpose(0, 1)"),
     ],
     "decoding/stepper.py": [
         ("torch.stack(logs).logsumexp(dim=0) - math.log(len(logs))", "torch.stack(logs).mean(dim=0)"),
         ("grouped.amax(dim=-1).topk(count)", "grouped.mean(dim=-1).topk(count)"),
     ],
     "decoding/greedy.py": [
-        ("(step + 1 < maximum[here])", "(step < maximum[here])"),
+        ("(step + 1 < maximum[live])", "(step < maximum[live])"),
     ],
     "decoding/search.py": [
         ("scores / ((5 + lengths) / 6) ** self.alpha", "scores / ((6 + lengths) / 6) ** self.alpha"),
         ("choices.index_put((present,), step.origins[rows, parents])", "choices.index_put((present,), parents)"),
-        ("attainable = self._penalty.apply(scores, greatest)", "attainable = ranks"),
+        ("attainable = self._penalty.apply(scores, max_lengths)", "attainable = ranks"),
         ("num_free = self._size - self._finished.counts[self.sentences]", "num_free = self._size + 0 * self.sentences"),
         ("(scores < scores[:, :1] - self._prune)", "(scores < scores[:, :1] - 2 * self._prune)"),
-        ("scaled.masked_fill(scaled < least", "scaled.masked_fill(scaled <= least"),
+        ("scaled.masked_fill(scaled < smallest", "scaled.masked_fill(scaled <= smallest"),
     ],
     "decoding/interventions.py": [
         ("return left / total.masked_fill(total == 0, 1)", "return left"),
     ],
     "training/chunked_cross_entropy.py": [
-        ("of_weight -= smoothing / len(weight) * sum_features", "of_weight -= smoothing * sum_features"),
+        ("grad_weight -= smoothing / len(weight) * sum_features", "grad_weight -= smoothing * sum_features"),
     ],
     "training/guided_alignment.py": [
         ("cells += [(row, at, 1 / len(linked))", "cells += [(row, at, 1.0)"),
     ],
     "training/losses.py": [
-        ("smoothed.sum() + divergence / 2 * apart", "smoothed.sum() + divergence * apart"),
+        ("smoothed.sum() + divergence / 2 * kl", "smoothed.sum() + divergence * kl"),
     ],
     "training/module.py": [
         ("loss = objective / num_tokens", "loss = objective / len(batch)"),
@@ -145,7 +145,7 @@ MUTANTS = {
         ("return sums / np.maximum(sizes, 1)", "return sums"),
     ],
     "evaluation/significance.py": [
-        ("max(0.0, float(luck.var()) - sum(", "max(0.0, float(luck.var()) - 0 * sum("),
+        ("max(0.0, float(deviations.var()) - sum(", "max(0.0, float(deviations.var()) - 0 * sum("),
         ("(1 + int(as_great)) / (num_draws + 1)", "int(as_great) / num_draws"),
     ],
     "evaluation/faithfulness.py": [

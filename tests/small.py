@@ -10,7 +10,6 @@ from seq2seq.attention import (
     AdditiveScore,
     Attention,
     BilinearScore,
-    ConstantScore,
     CoverageScore,
     DotScore,
     GaussianScore,
@@ -18,6 +17,7 @@ from seq2seq.attention import (
     MonotonicAlignment,
     MultiHeadAttention,
     ScaledDotScore,
+    UniformScore,
 )  # fmt: skip
 from seq2seq.data.text import SentencePair
 from seq2seq.data.tokenizers import (
@@ -45,7 +45,7 @@ SCORES = {
     "scaled_dot": ScaledDotScore,
     "bilinear": BilinearScore,
     "gaussian": partial(GaussianScore, learnable=True),
-    "average": ConstantScore,
+    "average": UniformScore,
 }
 ALIGNMENTS = {
     "local_m": partial(LocalAlignment, window=1),

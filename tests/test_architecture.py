@@ -8,7 +8,7 @@ from pathlib import Path
 SOURCE = Path(__file__).parents[1] / "src"
 LEVELS = [
     {"errors"},
-    {"sizes", "run_folder", "shipped"},
+    {"auto_config", "run_folder", "shipped"},
     {"attention", "data"},
     {"models", "evaluation", "multilingual", "corpus_report"},
     {"export"},

@@ -36,7 +36,7 @@ def from_here(path: Path) -> Path:
     return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
-def locked(run_dir: Path) -> Any:
+def lock(run_dir: Path) -> Any:
     """Lock the folder of a run against other processes.
 
     Raises:
@@ -44,24 +44,24 @@ def locked(run_dir: Path) -> Any:
     """
     try:
         run_dir.mkdir(parents=True, exist_ok=True)
-        lock = filelock.FileLock(run_dir / ".lock", timeout=0)
-        lock.acquire()
+        file_lock = filelock.FileLock(run_dir / ".lock", timeout=0)
+        file_lock.acquire()
     except filelock.Timeout as error:
         raise InputError(f"another process works in {run_dir}: wait for its end, or give name=…") from error
     except OSError as error:
         raise InputError(f"{run_dir} cannot be written to ({error.strerror})") from error
-    return lock
+    return file_lock
 
 
-def empty(run_dir: Path) -> None:
-    """Remove what an earlier run left, and nothing else."""
+def clear(run_dir: Path) -> None:
+    """Remove the files of an earlier run from its folder; other files stay."""
     for pattern in WRITTEN:
         for path in run_dir.glob(pattern):
             shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
-def held(run_dir: Path, config: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the scores of the finished run that the folder holds; None to train or to continue.
+def finished_metrics(run_dir: Path, config: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the metrics of the finished run in the folder; None if training is to start or to continue.
 
     Raises:
         InputError: The folder holds a run of another configuration, or its configuration cannot be read.

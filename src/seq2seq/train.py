@@ -24,7 +24,7 @@ from omegaconf import DictConfig, OmegaConf
 from seq2seq.cli.messages import check_arguments
 from seq2seq.errors import InputError
 from seq2seq.publish import commit_of_program
-from seq2seq.run_folder import empty, from_here, held, locked, metric_of, summary, write_json
+from seq2seq.run_folder import clear, finished_metrics, from_here, lock, metric_of, summary, write_json
 
 OBJECTS = "data", "model", "module", "optimizer", "scheduler", "trainer", "callbacks", "logger"  # by _target_
 # Where Lightning looks for its rank_zero_only.rank, which would be slow to import for a finished run.
@@ -65,10 +65,10 @@ def run(config: DictConfig, run_dir: str | Path | None = None) -> float | None:
     first = next((os.environ[name] for name in RANKS if name in os.environ), "0") == "0"
     dry = bool(config.trainer.fast_dev_run)  # Lightning then writes nothing
 
-    with locked(run_dir) if first and not dry else nullcontext():
+    with lock(run_dir) if first and not dry else nullcontext():
         # 1. What the folder holds: a finished run, for which nothing heavy is imported, one to continue, or nothing.
         try:
-            finished = None if config.overwrite or dry else held(run_dir, resolved)
+            finished = None if config.overwrite or dry else finished_metrics(run_dir, resolved)
         except InputError:
             for node in OBJECTS:  # a mistyped argument is a difference, too: the message about it comes first
                 check_arguments(config[node], node)
@@ -101,7 +101,7 @@ def run(config: DictConfig, run_dir: str | Path | None = None) -> float | None:
                         "isinstance.treespec, LeafSpec", "was not created with WeightAveraging"):  # fmt: skip
             warnings.filterwarnings("ignore", f".*{message}.*")  # true of every continued or small run
         if first and config.overwrite and not dry:
-            empty(run_dir)
+            clear(run_dir)
         last = run_dir / "checkpoints" / "last.ckpt"
         checkpoint = config.ckpt_path or (str(last) if last.exists() and not dry else None)
         if checkpoint is not None and not Path(checkpoint).is_file():
@@ -240,20 +240,20 @@ def check_metric(name: str, own: Collection[str] = ()) -> None:
 
 
 def _choose_by_size(config: DictConfig, data: Any, *, first: bool) -> None:
-    """Fill values that are null by the number of training pairs, see `seq2seq.sizes`."""
-    from seq2seq import sizes
+    """Fill values that are null by the number of training pairs, see `seq2seq.auto_config`."""
+    from seq2seq import auto_config
 
     trainer, chosen = config.trainer, {}
     processes = trainer.get("devices", 1) if isinstance(trainer.get("devices", 1), int) else 1
     pairs = data.num_pairs / max(processes * trainer.get("num_nodes", 1), 1)
     if data.batch_size is None and data.max_tokens is None:
-        data.batch_size = sizes.batch_size(
+        data.batch_size = auto_config.batch_size(
             pairs, trainer.max_epochs, trainer.max_steps, trainer.accumulate_grad_batches
         )
         chosen["data.batch_size"] = config.data.batch_size = data.batch_size
     of_step = (data.batch_size or 128) * trainer.accumulate_grad_batches
-    num_passes = sizes.passes(pairs, trainer.max_epochs, trainer.max_steps, of_step)
-    of_embeddings, of_states = sizes.dropouts(max(num_passes, 0.1))
+    num_passes = auto_config.passes(pairs, trainer.max_epochs, trainer.max_steps, of_step)
+    of_embeddings, of_states = auto_config.dropouts(max(num_passes, 0.1))
     for side in ("encoder", "decoder"):
         for key, value in (("dropout", of_states), ("embedding_dropout", of_embeddings)):
             node = config.model[side]
@@ -261,7 +261,7 @@ def _choose_by_size(config: DictConfig, data: Any, *, first: bool) -> None:
                 node[key] = chosen[f"model.{side}.{key}"] = value
     if trainer.check_val_every_n_epoch is None:
         epochs = max(1, round(num_passes)) if trainer.max_steps >= 0 else trainer.max_epochs
-        trainer.check_val_every_n_epoch = sizes.validation_interval(epochs)
+        trainer.check_val_every_n_epoch = auto_config.validation_interval(epochs)
         chosen["trainer.check_val_every_n_epoch"] = trainer.check_val_every_n_epoch
     if chosen and first:
         print(f"by size     {' '.join(f'{key}={value}' for key, value in chosen.items())}")

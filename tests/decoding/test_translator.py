@@ -63,6 +63,17 @@ def test_a_moved_folder_translates_the_same_and_a_run_folder_does_too(tmp_path, 
     assert [t.text for t in Translator.load(moved.parent).translate(TEXT)] == before
 
 
+def test_a_folder_with_an_earlier_class_name_loads(tmp_path):
+    exported = exported_model(tmp_path, score="average")
+    path = tmp_path / "model" / "config.json"
+    text = path.read_text(encoding="utf-8")
+    assert "UniformScore" in text
+    path.write_text(text.replace("UniformScore", "ConstantScore"), encoding="utf-8")
+    found, expected = load_model_folder(tmp_path / "model").model, exported.model
+    assert type(found.decoder.attention.score) is type(expected.decoder.attention.score)
+    assert torch.equal(found.decoder.output.weight, expected.decoder.output.weight)
+
+
 def test_one_translation_for_each_sentence_in_order_and_blank_for_blank(folder):
     translator = Translator.load(folder, max_tokens=16)
     sentences = ["a b", "", "c d e f", "   ", "unknown words", "a b"]

@@ -11,13 +11,13 @@ from seq2seq.attention import (
     AdditiveScore,
     Attention,
     BilinearScore,
-    ConstantScore,
     CoverageScore,
     DotScore,
     GaussianScore,
     LocalAlignment,
     MultiHeadAttention,
     ScaledDotScore,
+    UniformScore,
 )  # fmt: skip
 from seq2seq.data.batch import Batch, EncodedSplit, Sentences
 from seq2seq.decoding.search import beam_search, greedy_search
@@ -59,7 +59,7 @@ SCORES = {
     "scaled_dot": ScaledDotScore,
     "bilinear": BilinearScore,
     "gaussian": partial(GaussianScore, learnable=True),
-    "average": ConstantScore,
+    "average": UniformScore,
 }
 ALIGNMENTS = {
     "local_m": partial(LocalAlignment, window=2),

@@ -9,13 +9,13 @@ import torch
 from seq2seq.attention import (
     AdditiveScore,
     Attention,
-    ConstantScore,
     CoverageScore,
     LocalAlignment,
     Memory,
     MonotonicAlignment,
     MultiHeadAttention,
     ScaledDotScore,
+    UniformScore,
 )  # fmt: skip
 from tests.oracles.attentions import AttentionOracle
 
@@ -50,7 +50,7 @@ WIDTH = max(LENGTHS)
 
 SCORES = {
     "additive": partial(AdditiveScore, hidden_size=5),
-    "average": ConstantScore,
+    "average": UniformScore,
     "scaled_dot": ScaledDotScore,
 }
 
@@ -94,7 +94,7 @@ def inputs(dtype=torch.float64):
 
 def memory_of(attention, states):
     is_token = torch.arange(WIDTH) < torch.tensor(LENGTHS).unsqueeze(1)
-    return Memory(states, attention.remember(states), is_token, states[:, 0])
+    return Memory(states, attention.init_memory(states), is_token, states[:, 0])
 
 
 def passed(attention, states, queries):

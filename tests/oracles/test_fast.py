@@ -16,7 +16,7 @@ from seq2seq.attention import (
     ScaledDotScore,
 )
 from seq2seq.models import BahdanauDecoder, GRUEncoder, LSTMEncoder, LuongDecoder, build_model
-from seq2seq.models.fast import knows, teacher_forcing
+from seq2seq.models.fast import is_supported, teacher_forcing
 
 SOURCE, TARGET = torch.tensor([6, 3, 1, 4, 6]), torch.tensor([2, 7, 1, 5, 7])
 
@@ -75,7 +75,7 @@ def assert_same(model, *lengths, **tolerance):
 )
 def test_values_and_gradients_are_those_of_the_definition(score, options):
     model = small_model(score=score, **options)
-    assert knows(model.decoder)
+    assert is_supported(model.decoder)
     assert_same(model)
 
 
@@ -120,7 +120,7 @@ def test_products_in_bfloat16_are_near():
 )
 def test_other_models_are_computed_by_their_own_forward(options):
     model = small_model(**options)
-    assert not knows(model.decoder)
+    assert not is_supported(model.decoder)
     assert_same(model)
 
 
@@ -128,4 +128,4 @@ def test_a_subclass_may_compute_something_else():
     class Mine(BahdanauDecoder):
         pass
 
-    assert not knows(small_model(Mine).decoder)
+    assert not is_supported(small_model(Mine).decoder)

@@ -48,7 +48,7 @@ def test_the_mass_of_a_word_is_spread_over_its_tokens_and_cut_tokens_have_none()
     texts = [SentencePair("abcd", "wxyz vu"), SentencePair("ab cd", "wx yz")] * 20
     texts[0] = SentencePair("abcd ab", "wxyz vu", ((0, 0), (1, 0)))
     guidance, split = guidance_of(texts, tokenizer=CharacterTokenizer, max_length=5, truncate=True)
-    wanted = guidance.wanted(Batch.from_split(split, [0]))[0]
+    wanted = guidance.target_distribution(Batch.from_split(split, [0]))[0]
     # the fifth letter that is left of the source is the space, which begins the next word
     assert wanted.shape == (6, 6)
     torch.testing.assert_close(wanted[:4, :5], torch.full((4, 5), 0.2))

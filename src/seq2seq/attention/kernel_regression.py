@@ -1,15 +1,13 @@
-"""Kernel regression: the oldest attention there is, on numbers instead of words.
+"""Nadaraya-Watson kernel regression, an early form of attention, on one-dimensional data.
 
     f(x) = sum over i of K(x - x_i) y_i / sum over i of K(x - x_i)
 
-Nadaraya, "On estimating regression", 1964; Watson, "Smooth regression analysis", 1964. The query
-is the place x where a value is wanted, the keys are the places x_i where one was measured, the
-values are the measurements y_i. With the Gaussian kernel K(u) = exp(-(u w)^2 / 2) the weights are
-a softmax of `seq2seq.attention.scores.GaussianScore`; with a constant kernel they are all equal.
+Nadaraya, "On estimating regression", 1964; Watson, "Smooth regression analysis", 1964. The query is the input x of
+the prediction, the keys are the inputs x_i of the training points, the values are their outputs y_i. With the Gaussian
+kernel K(u) = exp(-(u w)^2 / 2) the weights are the softmax of `seq2seq.attention.scores.GaussianScore`; with a constant
+kernel they are equal.
 
-Shapes: N measurements, Q queries. Inputs and outputs have no unit; the inverse width w has that
-of one over an input. All numbers are float64: there are few of them, and they can then be compared
-with the formula to the last digits.
+Shapes: N training points, Q queries. All numbers are float64, for comparisons with the formula.
 """
 
 from collections.abc import Iterator
@@ -22,12 +20,12 @@ from seq2seq.attention.pooling import AttentionPooling, AveragePooling
 from seq2seq.attention.scores import GaussianScore
 
 DOMAIN_END = 5.0
-"""Inputs lie in [0, 5)."""
+"""Inputs are in [0, 5)."""
 
 TRAINING_COUNT = 50
 TEST_COUNT = 50
 NOISE = 0.5
-"""Standard deviation of a measurement around the truth."""
+"""Standard deviation of the noise of the training outputs."""
 
 LEARNING_RATE = 0.5
 LEARNING_STEPS = 300
@@ -35,11 +33,11 @@ LEARNING_STEPS = 300
 
 @dataclass(frozen=True)
 class Points:
-    """Places and the values there.
+    """Points of a function.
 
     Attributes:
-        inputs: x, ascending.
-        outputs: y, measured or true.
+        inputs: Inputs x, ascending (N,).
+        outputs: Outputs y, with or without noise (N,).
     """
 
     inputs: Tensor
@@ -48,15 +46,14 @@ class Points:
 
 @dataclass(frozen=True)
 class Estimate:
-    """What one estimator makes of the training points.
+    """Predictions of an estimator.
 
     Attributes:
-        name: the estimator.
-        predictions: f(x) at each test input.
-        weights: how much each training point contributes, one row for each test input, one column
-            for each training point; rows sum to one.
-        test_error: mean squared error of the predictions against the noise-free truth.
-        inverse_width: w of the kernel; None where there is no kernel.
+        name: Name of the estimator.
+        predictions: f(x) at each test input (Q,).
+        weights: Weight of each training point for each test input (Q, N); rows sum to one.
+        test_error: Mean squared error of the predictions against the function without noise.
+        inverse_width: w of the kernel; None without a kernel.
     """
 
     name: str
@@ -67,15 +64,15 @@ class Estimate:
 
 
 def truth(inputs: Tensor) -> Tensor:
-    """The function to be found: 2 sin x + x^0.8."""
+    """Return the function to be estimated, 2 sin x + x^0.8."""
     return 2 * inputs.sin() + inputs**0.8
 
 
 def training_points(seed: int) -> Points:
-    """Measurements y = 2 sin x + x^0.8 + noise at random places.
+    """Return training points y = 2 sin x + x^0.8 + noise at random inputs.
 
     Args:
-        seed: decides the places, uniform in [0, 5), and the noise, normal with deviation 0.5.
+        seed: Seed of the inputs, uniform in [0, 5), and of the noise, normal with standard deviation 0.5.
     """
     generator = torch.Generator().manual_seed(seed)
     drawn = torch.rand(TRAINING_COUNT, generator=generator, dtype=torch.float64)
@@ -85,7 +82,7 @@ def training_points(seed: int) -> Points:
 
 
 def true_points() -> Points:
-    """The noise-free truth at x = 0, 0.1, ..., 4.9."""
+    """Return the function without noise at x = 0, 0.1, ..., 4.9."""
     inputs = torch.arange(TEST_COUNT, dtype=torch.float64) * (DOMAIN_END / TEST_COUNT)
     return Points(inputs, truth(inputs))
 
@@ -96,16 +93,16 @@ def pooled(
     points: Points,
     mask: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Regression is pooling: queries x, keys x_i, values y_i.
+    """Compute kernel regression as attention pooling: queries x, keys x_i, values y_i.
 
     Args:
         attention: `AttentionPooling` or `AveragePooling`.
-        queries: where values are wanted.
-        points: where values were measured.
-        mask: True where a query may look at a point; None for everywhere.
+        queries: Inputs of the predictions (Q,).
+        points: Training points (N).
+        mask: True on the points that a query may use (Q, N); None: all.
 
     Returns:
-        The predictions and the weights they come from.
+        Predictions (Q,) and weights (Q, N).
     """
     column = (1, -1, 1)
     context, weights = attention(
@@ -115,12 +112,12 @@ def pooled(
 
 
 def leave_one_out(attention: nn.Module, points: Points) -> Tensor:
-    """Each point predicted from all the others.
+    """Return the leave-one-out predictions: each point is predicted from all others.
 
         f(x_i) = sum over j != i of K(x_i - x_j) y_j / sum over j != i of K(x_i - x_j)
 
-    A point that may look at itself is predicted best by an infinitely narrow kernel, which sees
-    nothing else; the error of these predictions is smallest at a width that is good for new points.
+    If the point itself were used, an infinitely narrow kernel would give an error of zero. The leave-one-out error
+    is an estimate of the error for new points.
     """
     others = ~torch.eye(len(points.inputs), dtype=torch.bool)
     predictions, _ = pooled(attention, points.inputs, points, others)
@@ -128,33 +125,32 @@ def leave_one_out(attention: nn.Module, points: Points) -> Tensor:
 
 
 def learned_kernel(points: Points) -> GaussianScore:
-    """The Gaussian kernel whose width predicts each point best from the others.
+    """Return the Gaussian kernel whose width minimizes the mean squared leave-one-out error.
 
-    Starts at w = 1 and follows the gradient of the mean squared leave-one-out error with Adam;
-    nothing is random.
+    The optimizer is Adam, from w = 1; the result is deterministic.
     """
     score = GaussianScore(inverse_width=1.0, learnable=True)
     attention = AttentionPooling(score)
-    optimiser = torch.optim.Adam(score.parameters(), lr=LEARNING_RATE)
+    optimizer = torch.optim.Adam(score.parameters(), lr=LEARNING_RATE)
     for _ in range(LEARNING_STEPS):
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         error = mean_squared_error(leave_one_out(attention, points), points.outputs)
         error.backward()
-        optimiser.step()
+        optimizer.step()
     return score
 
 
 def mean_squared_error(predictions: Tensor, outputs: Tensor) -> Tensor:
-    """Mean of (f(x_i) - y_i)^2."""
+    """Return the mean of (f(x_i) - y_i)^2."""
     return (predictions - outputs).square().mean()
 
 
 def compare(training: Points, test: Points) -> list[Estimate]:
-    """The three estimators on the same points: average, fixed kernel, learned kernel.
+    """Return the predictions of three estimators: average, fixed kernel, learned kernel.
 
     Args:
-        training: noisy measurements.
-        test: the truth, at the places where it is to be estimated.
+        training: Training points, with noise.
+        test: Test points, without noise.
     """
     return list(_estimates(training, test))
 
@@ -164,7 +160,7 @@ def _estimates(training: Points, test: Points) -> Iterator[Estimate]:
     fixed = GaussianScore(inverse_width=1.0)
     yield _estimate("Gaussian kernel", AttentionPooling(fixed), training, test, 1.0)
     learned = learned_kernel(training)
-    # The kernel is even: the sign says nothing.
+    # the kernel depends on w^2 only
     width = torch.as_tensor(learned.inverse_width).detach().abs().item()
     yield _estimate("learned kernel", AttentionPooling(learned), training, test, width)
 

@@ -1,7 +1,7 @@
-"""Other kinds of attention: coverage, local, monotonic, several heads.
+"""Other kinds of attention: coverage, local, monotonic, multi-head.
 
-`CoverageScore` knows what was attended to before, `LocalAlignment` and `MonotonicAlignment` take the place of the
-softmax, `MultiHeadAttention` runs several attentions side by side. Shapes as in `seq2seq.attention.attention`.
+`CoverageScore` depends on the weights of the previous steps. `LocalAlignment` and `MonotonicAlignment` replace the
+softmax. `MultiHeadAttention` computes several attentions in parallel. Shapes as in `seq2seq.attention.attention`.
 """
 
 from collections.abc import Callable
@@ -12,24 +12,24 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
-from seq2seq.attention.attention import AdditiveScore, Memory, Past, State, at_least_float32
+from seq2seq.attention.attention import AdditiveScore, AttentionHistory, Memory, State, at_least_float32
 from seq2seq.attention.masking import NORMALIZERS, attention_weights
 
 
 class CoverageScore(nn.Module):
-    """An additive score that knows how much of each source token has been translated.
+    """Additive score with coverage: it depends on the total weight of each source token in the previous steps.
 
         a_tj = w^T tanh(W_q q_t + W_k k_j + v C_tj)
         C_tj = (w_1j + ... + w_{t-1,j}) / F_j,  F_j = N sigmoid(u^T k_j)
 
-    Tu, Lu, Liu, Liu and Li, "Modeling coverage for neural machine translation", 2016: their linguistic
-    coverage. F_j is the fertility of token j, the number of target words that it makes, at most N = 2.
+    The linguistic coverage of Tu, Lu, Liu, Liu and Li, "Modeling coverage for neural machine translation", 2016.
+    F_j is the fertility of token j: the expected number of its target words, at most N.
 
     Args:
         query_size: Size of a query.
         key_size: Size of a key.
         hidden_size: Size A of the hidden layer.
-        max_fertility: N.
+        max_fertility: Maximum fertility N.
     """
 
     needs_equal_sizes, needs_total = False, True
@@ -45,39 +45,42 @@ class CoverageScore(nn.Module):
         self.fertility = nn.Linear(key_size, 1, bias=False)
 
     def project_keys(self, keys: Tensor) -> Tensor:
-        """Return W_k k and, in a last column, F (B, S, A + 1)."""
+        """Return W_k k, and F as the last column (B, S, A + 1)."""
         fertility = self.max_fertility * at_least_float32(self.fertility(keys)).sigmoid()
         return torch.cat([self.score.project_keys(keys), fertility], dim=-1)
 
     def forward(
         self, queries: Tensor, keys: Tensor, projected_keys: Tensor | None = None, *, total: Tensor
     ) -> Tensor:
-        """Return the scores (B, K, S); `total` is the sum of the weights of the steps before (B, K, S)."""
+        """Return the scores (B, K, S); `total` is the sum of the weights of all previous steps (B, K, S)."""
         projected = self.project_keys(keys) if projected_keys is None else projected_keys
         coverage = total / projected[..., -1].unsqueeze(1)
         covered = coverage.unsqueeze(-1) * self.coverage_weight  # (B, K, S, A)
-        own = (projected[..., :-1].unsqueeze(1) + covered).flatten(0, 1)  # keys of each hypothesis
-        return self.score(queries.flatten(0, 1).unsqueeze(1), own, own).view_as(total)
+        keys = (projected[..., :-1].unsqueeze(1) + covered).flatten(0, 1)  # separate for each hypothesis
+        return self.score(queries.flatten(0, 1).unsqueeze(1), keys, keys).view_as(total)
 
 
 class LocalAlignment(nn.Module):
-    """Weights within a window of D tokens on either side of a place p_t: local attention.
+    """Local attention: weights within a window of D tokens on either side of a position p_t.
 
-        monotonic (local-m):   p_t = t, from 0 on
+        monotonic (local-m):   p_t = t, counted from 0
         predictive (local-p):  p_t = S sigmoid(v^T tanh(W q_t)),  and - (j - p_t)^2 / (2 s^2) is added to
                                the scores
-        w_t = normalised scores of the real j with |j - p_t| <= D
+        w_t = softmax (or sparsemax) of the scores over the real tokens j with |j - p_t| <= D
 
     with S the number of real source tokens and s = D / 2. Luong, Pham and Manning, "Effective approaches
-    to attention-based neural machine translation", 2015. Two differences to the paper: past the end of
-    the source the window of local-m stays at the last token, so that it is never empty; and the Gaussian
-    is part of the scores, so that the weights of local-p sum to one.
+    to attention-based neural machine translation", 2015. Two differences from the paper: the window of local-m does
+    not move beyond the last token, so it is never empty; and the Gaussian is added to the scores instead of
+    multiplied with the weights, so the weights of local-p sum to one.
 
     Args:
-        query_size: Size of a query, and of the layer that predicts the place.
+        query_size: Size of a query, and of the layer that predicts the position.
         normalizer: ``softmax`` or ``sparsemax``.
-        window: D, tokens on either side, at least 1.
-        predictive: Whether the query says where the window is (local-p).
+        window: D, the number of tokens on either side, at least 1.
+        predictive: Whether to predict the position from the query (local-p).
+
+    Raises:
+        ValueError: `window` is less than 1.
     """
 
     def __init__(
@@ -95,58 +98,57 @@ class LocalAlignment(nn.Module):
                 nn.Linear(query_size, 1, bias=False),
             )
 
-    def forward(self, scores: Tensor, queries: Tensor, is_token: Tensor, past: Past) -> Tensor:
+    def forward(self, scores: Tensor, queries: Tensor, is_token: Tensor, history: AttentionHistory) -> Tensor:
         """Return the weights (B, K, S) of scores (B, K, S), queries (B, K, Q) and mask (B, 1, S)."""
         length = is_token.sum(dim=-1, keepdim=True)
-        places = torch.arange(scores.shape[-1], dtype=scores.dtype, device=scores.device)
+        positions = torch.arange(scores.shape[-1], dtype=scores.dtype, device=scores.device)
         if self.place is None:
-            distance = places - torch.minimum(past.step.unsqueeze(-1), length - 1)
+            distance = positions - torch.minimum(history.step.unsqueeze(-1), length - 1)
         else:
-            distance = places - length * at_least_float32(self.place(queries)).sigmoid()
+            distance = positions - length * at_least_float32(self.place(queries)).sigmoid()
             scores = scores - 2 * (distance / self.window).square()
         is_near = is_token & (distance.abs() <= self.window)
         return attention_weights(scores, mask=is_near, normalizer=self.normalizer)
 
 
 class MonotonicAlignment(nn.Module):
-    """Weights that go over the source from left to right and never back.
+    """Monotonic attention: the attended token moves over the source from left to right only.
 
-    Step t begins at the token of the step before. Token by token is chosen with probability p_tj, and
-    the first that is chosen is attended to, alone:
+    Step t starts at the token of step t - 1. Each token j is selected with probability p_tj, in order; the first
+    selected token has all of the weight. Its expectation is
 
         p_tj = sigmoid(a_tj + r + noise),  w_tj = p_tj sum over i <= j of w_{t-1,i} P_tij
-        P_tij = (1 - p_ti) ... (1 - p_{t,j-1}),  w_0 all on the first token
+        P_tij = (1 - p_ti) ... (1 - p_{t,j-1}),  w_0 is 1 on the first token
 
-    with r learned. In training these expected weights are used, and normal noise (standard deviation 1)
-    teaches the scores to be decided; otherwise a token is chosen where a_tj + r > 0, and a weight is one
-    or zero. Where no token that is left is chosen, weights and context are zero, now and at all later
-    steps. Raffel, Luong, Liu, Weiss and Eck, "Online and linear-time attention by enforcing monotonic
-    alignments", 2017.
+    with a learned offset r. Training uses the expected weights, with standard normal noise, which leads to scores far
+    from 0. Otherwise the first token with a_tj + r > 0 is selected, and weights are 0 or 1. If no token is selected,
+    weights and context are zero at this step and all later steps. Raffel, Luong, Liu, Weiss and Eck, "Online and
+    linear-time attention by enforcing monotonic alignments", 2017.
 
     Args:
-        query_size: Unused; every alignment is made with it.
-        normalizer: Unused, likewise.
-        first_offset: First value of r: with -1 three tokens of four are passed over at first.
+        query_size: Unused; all alignments have this argument.
+        normalizer: Unused; all alignments have this argument.
+        first_offset: Initial value of r; with -1, a score of 0 has the probability 0.27.
     """
 
     def __init__(self, query_size: int, normalizer: str = "softmax", *, first_offset: float = -1.0) -> None:
         super().__init__()
         self.offset = nn.Parameter(torch.tensor(first_offset))
 
-    def forward(self, scores: Tensor, queries: Tensor, is_token: Tensor, past: Past) -> Tensor:
-        """Return expected weights (B, K, S) in training, a single one otherwise."""
+    def forward(self, scores: Tensor, queries: Tensor, is_token: Tensor, history: AttentionHistory) -> Tensor:
+        """Return the weights (B, K, S): expected weights in training, else 1 on the selected token."""
         energies = scores + self.offset
         if self.training:
-            return expected_weights(energies + torch.randn_like(energies), past.latest, is_token)
-        is_open = (energies > 0) & is_token & (past.latest.cumsum(dim=-1) > 0)
+            return expected_weights(energies + torch.randn_like(energies), history.latest, is_token)
+        is_open = (energies > 0) & is_token & (history.latest.cumsum(dim=-1) > 0)
         return (is_open & (is_open.long().cumsum(dim=-1) == 1)).to(scores.dtype)
 
 
 def expected_weights(energies: Tensor, latest: Tensor, is_token: Tensor) -> Tensor:
     """Return w_t of `MonotonicAlignment` from the logits of p_t and from w_{t-1}, all (B, K, S).
 
-    P_tij is the exponential of a difference of sums of logarithms, for each pair (i, j) by itself: nothing
-    is divided by a product that may be zero, at the price of S^2 numbers a step.
+    P_tij is computed for each pair (i, j) as the exponential of a sum of logarithms. This takes S^2 numbers per
+    step, but needs no division by a product that may underflow to zero.
     """
     passed = logsigmoid(-energies).masked_fill(~is_token, 0.0)
     before = passed.cumsum(dim=-1) - passed
@@ -158,20 +160,23 @@ def expected_weights(energies: Tensor, latest: Tensor, is_token: Tensor) -> Tens
 
 
 class MultiHeadAttention(nn.Module):
-    """Several attentions beside each other, each with its own view of query, keys and values.
+    """Multi-head attention: several attentions with separate projections of query, keys and values.
 
         c = [V_1 c_1; ...; V_h c_h],  w = (w_1 + ... + w_h) / h,
         c_i and w_i: context and weights of attention i with the query Q_i q and the keys K_i m
 
-    Q_i (Q / h, Q), K_i (Q / h, M), V_i (M / h, M). Vaswani et al., "Attention is all you need", 2017.
-    (Their last matrix is left out: whatever reads the context begins with one.) The weights of each head
-    are the last tensor of the state (N, h, S).
+    Q_i (Q / h, Q), K_i (Q / h, M), V_i (M / h, M). Vaswani et al., "Attention is all you need", 2017, without
+    their output projection, because the decoder projects the context itself. The weights of the heads are the last
+    tensor of the state (N, h, S).
 
     Args:
         query_size: Size Q of a query.
         memory_size: Size M of the encoder's states.
-        heads: h, at most either size.
-        attention: Makes the attention of a head, called with `query_size` and `memory_size`.
+        heads: Number of heads h, at most `query_size` and at most `memory_size`.
+        attention: Factory of the attention of a head, called with `query_size` and `memory_size`.
+
+    Raises:
+        ValueError: There are too many heads, or none.
     """
 
     def __init__(
@@ -180,8 +185,8 @@ class MultiHeadAttention(nn.Module):
         super().__init__()
         if not 1 <= heads <= min(query_size, memory_size):
             raise ValueError(
-                f"heads={heads} share {query_size} numbers of the query and {memory_size} of the memory: "
-                "lower it"
+                f"heads={heads}: give 1 to {min(query_size, memory_size)}, at most the size of the query "
+                f"({query_size}) and of an encoder state ({memory_size})"
             )
         size = query_size // heads
         shares = [len(share) for share in torch.arange(memory_size).tensor_split(heads)]
@@ -190,26 +195,27 @@ class MultiHeadAttention(nn.Module):
         self.keys = nn.ModuleList(nn.Linear(memory_size, size, bias=False) for _ in range(heads))
         self.values = nn.ModuleList(nn.Linear(memory_size, share, bias=False) for share in shares)
 
-    def remember(self, states: Tensor) -> Tensor:
-        """Return what the heads need of their keys (B, S, h, …)."""
+    def init_memory(self, states: Tensor) -> Tensor:
+        """Return the keys of all heads (B, S, h, …)."""
         pairs = zip(self.heads, self.keys, strict=True)
-        return torch.stack([head.remember(project(states)) for head, project in pairs], dim=2)
+        return torch.stack([head.init_memory(project(states)) for head, project in pairs], dim=2)
 
     def initial_state(self, memory: Memory) -> State:
-        """Return those of the heads, one after the other, and weights of zero (B, h, S)."""
+        """Return the states of all heads, followed by weights of zero (B, h, S)."""
         weights = at_least_float32(torch.zeros_like(memory.states[..., 0]))
-        every = weights.unsqueeze(1).repeat(1, len(self.heads), 1)
-        return (*(part for head in self.heads for part in head.initial_state(memory)), every)
+        all_weights = weights.unsqueeze(1).repeat(1, len(self.heads), 1)
+        return (*(part for head in self.heads for part in head.initial_state(memory)), all_weights)
 
     def forward(self, query: Tensor, memory: Memory, state: State) -> tuple[Tensor, Tensor, State]:
-        """Attend, see `Attention.forward`; the weights are the mean of all heads."""
-        size = (len(state) - 1) // len(self.heads)
-        found: list[Any] = []
-        for place, (head, keys) in enumerate(zip(self.heads, memory.keys.unbind(2), strict=True)):
-            of_head = state[place * size : (place + 1) * size]
-            found.append(head(self.queries[place](query), replace(memory, keys=keys), of_head))
-        contexts, weights, states = zip(*found, strict=True)
+        """Compute the context of each query, see `Attention.forward`; the weights are the mean over the heads."""
+        size = (len(state) - 1) // len(self.heads)  # tensors in the state of a head
+        results: list[Any] = []
+        for index, (head, keys) in enumerate(zip(self.heads, memory.keys.unbind(2), strict=True)):
+            head_state = state[index * size : (index + 1) * size]
+            results.append(head(self.queries[index](query), replace(memory, keys=keys), head_state))
+        contexts, weights, states = zip(*results, strict=True)
         pairs = zip(self.values, contexts, strict=True)
-        context = torch.cat([project(each) for project, each in pairs], dim=-1)
-        every = torch.stack(weights, dim=1)
-        return context, every.mean(dim=1), (*(part for each in states for part in each), every)
+        context = torch.cat([project(head_context) for project, head_context in pairs], dim=-1)
+        all_weights = torch.stack(weights, dim=1)
+        new_state = (*(part for head_state in states for part in head_state), all_weights)
+        return context, all_weights.mean(dim=1), new_state

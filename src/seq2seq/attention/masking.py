@@ -1,4 +1,4 @@
-"""From scores to weights: softmax and sparsemax over the real keys; padding gets exactly zero."""
+"""Attention weights from scores: softmax and sparsemax over the real keys; the weight of padding is exactly zero."""
 
 from collections.abc import Callable
 
@@ -6,21 +6,21 @@ import torch
 from torch import Tensor
 
 Lengths = Tensor | None
-"""How many keys are real, from the first on: per sequence, per query, or all of them."""
+"""Number of real keys, which come first: per sequence (B,) or per query (B, Q); None: all keys are real."""
 
 Normalizer = Callable[..., Tensor]
-"""From scores to weights that sum to one, called as `masked_softmax` is."""
+"""Function from scores to weights that sum to 1, with the arguments of `masked_softmax`."""
 
 
 def length_mask(valid_lengths: Tensor, num_keys: int) -> Tensor:
-    """The mask that says the same as lengths.
+    """Return the mask of real keys for given lengths.
 
     Args:
-        valid_lengths: how many keys are real, any shape.
-        num_keys: number of keys K, real or not.
+        valid_lengths: Number of real keys (…).
+        num_keys: Number K of keys, including padding.
 
     Returns:
-        True on the first `valid_lengths` of the K keys; the keys are a new last axis.
+        Mask (…, K), True on the first `valid_lengths` keys.
     """
     positions = torch.arange(num_keys, device=valid_lengths.device)
     return positions < valid_lengths.unsqueeze(-1)
@@ -32,21 +32,23 @@ def masked_softmax(
     *,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """Softmax over the keys of each query, leaving out the keys that are not real.
+    """Compute the softmax over the real keys of each query.
 
-        w_j = exp(s_j) / sum of exp(s_i) over the real keys i,  and w_j = 0 where j is not real
+        w_j = exp(s_j) / sum of exp(s_i) over the real keys i,  and w_j = 0 if j is padding
 
-    A query without a real key gets zeros and passes no gradient. What the scores hold on keys
-    that are not real has no influence, be it infinite or NaN. Any floating-point type will do.
+    A query without real keys has weights and gradients of zero. Scores of padding have no effect, even if they are
+    infinite or NaN.
 
     Args:
-        scores: any real numbers; not written to.
-        valid_lengths: how many keys are real, from the first on: (B,), or (B, Q) for lengths that
-            differ from query to query. None for all.
-        mask: True on real keys, of any shape that broadcasts to the scores: (B, 1, K) for padding.
+        scores: Scores (B, Q, K) of any floating-point type; not modified.
+        valid_lengths: Number of real keys, which come first: (B,) or (B, Q); None: all keys are real.
+        mask: True on real keys, of a shape that broadcasts to the scores, such as (B, 1, K).
+
+    Returns:
+        Weights (B, Q, K).
 
     Raises:
-        ValueError: both `valid_lengths` and `mask` are given.
+        ValueError: Both `valid_lengths` and `mask` are given.
     """
     filled, real = only_real(scores, valid_lengths, mask)
     weights = filled.softmax(dim=-1)
@@ -58,10 +60,13 @@ def only_real(
     valid_lengths: Lengths = None,
     mask: Tensor | None = None,
 ) -> tuple[Tensor, Tensor | None]:
-    """The scores with minus infinity on the keys that are not real, and the mask of those that are.
+    """Replace the scores of padding by minus infinity.
 
-    A query without a real key gets zeros, so that whatever is made of its scores is a number. The
-    mask is None where every key is real. Arguments and errors are those of `masked_softmax`.
+    The scores of a query without real keys become zeros, so that its softmax is not NaN. Arguments and errors as
+    in `masked_softmax`.
+
+    Returns:
+        The scores, and the mask of real keys, both (B, Q, K); the mask is None if no mask or lengths are given.
     """
     if valid_lengths is not None:
         if mask is not None:
@@ -83,10 +88,10 @@ def attention_weights(
     mask: Tensor | None = None,
     normalizer: Normalizer = masked_softmax,
 ) -> Tensor:
-    """`masked_softmax`, or another normalizer, in float32 at least.
+    """Compute weights in float32 or float64 with a normalizer, `masked_softmax` or `sparsemax`.
 
-    Half-precision weights of a long row are too coarse to sum to one; scores of such a type are
-    converted first. The other arguments and errors are those of `masked_softmax`.
+    Scores in half precision are converted to float32 first: in half precision, the weights of many keys do not sum to
+    one. Other arguments and errors as in `masked_softmax`.
     """
     precise = scores.to(torch.promote_types(scores.dtype, torch.float32))
     return normalizer(precise, valid_lengths, mask=mask)
@@ -98,19 +103,18 @@ def sparsemax(
     *,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """The weights nearest to the scores; many of them are exactly zero.
+    """Compute sparsemax over the real keys of each query; many weights are exactly zero.
 
         w = argmin over p of |p - s|^2, p >= 0 and sum of p_j = 1,  which is  w_j = max(s_j - c, 0)
-        c = (s_(1) + ... + s_(k) - 1) / k,  k the greatest with 1 + k s_(k) > s_(1) + ... + s_(k)
+        c = (s_(1) + ... + s_(k) - 1) / k,  k the maximum with 1 + k s_(k) > s_(1) + ... + s_(k)
 
-    with s_(1) the greatest score, s_(2) the second. Martins and Astudillo, "From softmax to
-    sparsemax: a sparse model of attention and multi-label classification", 2016. Exact, by sorting:
-    K log K. Scores that differ by 1 or more leave the smaller one nothing; the gradient reaches
-    only scores with a weight. Arguments and errors are those of `masked_softmax`, as is what
-    becomes of keys that are not real.
+    with s_(1) the largest score, s_(2) the second largest. Martins and Astudillo, "From softmax to sparsemax: a
+    sparse model of attention and multi-label classification", 2016. Computed exactly, by sorting, in O(K log K). A
+    score that is less than the maximum by 1 or more has the weight 0. Only scores with nonzero weights have gradients.
+    Arguments, padding and errors as in `masked_softmax`.
     """
     filled, real = only_real(scores, valid_lengths, mask)
-    # weights do not change with a constant, rounding does
+    # a constant added to all scores does not change the weights; subtracting the maximum reduces rounding errors
     shifted = filled - filled.detach().amax(dim=-1, keepdim=True)
     ordered = shifted.sort(dim=-1, descending=True).values
     excess = ordered.cumsum(dim=-1) - 1

@@ -1,25 +1,24 @@
-"""From queries, keys and values to contexts: weighted means of the values."""
+"""Attention pooling: weighted means of values."""
 
 from torch import Tensor, nn
 
 from seq2seq.attention.masking import Lengths, Normalizer, attention_weights, masked_softmax
-from seq2seq.attention.scores import ConstantScore
+from seq2seq.attention.scores import UniformScore
 
 
 class AttentionPooling(nn.Module):
-    """Weighted mean of the values, weighted by how well a query and each key go together.
+    """Weighted mean of the values, with weights from the scores of query and keys.
 
         w = softmax over the real keys of score(q, k),  context = sum over j of w_j v_j
 
-    The module keeps parameters only: no weights, keys or state stay behind after a call. The
-    softmax is computed in float32 at least, and its result converted to the type of the values.
+    The softmax is computed in float32 or float64; the weights are then converted to the type of the values. The module
+    stores parameters only, no weights or keys of a call.
 
     Args:
-        score: the scoring function, see `seq2seq.attention.scores.Score`. A module without
-            `project_keys` will do; it is called with queries and keys alone.
-        dropout: probability of leaving out a weight in training. It acts on the mean only: the
-            weights returned are those before dropout, and sum to one.
-        normalizer: what stands in the softmax's place, see `seq2seq.attention.normalizers`.
+        score: The score, see `seq2seq.attention.scores`. Without a method `project_keys` it is called with
+            queries and keys only.
+        dropout: Dropout probability of the weights. The returned weights are those before dropout; their sum is 1.
+        normalizer: Function from scores to weights, see `seq2seq.attention.masking`.
     """
 
     def __init__(
@@ -33,7 +32,7 @@ class AttentionPooling(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def project_keys(self, keys: Tensor) -> Tensor:
-        """What the score needs of the keys, for `projected_keys`: once for many calls."""
+        """Return the keys as projected by the score, for the argument `projected_keys` of several calls."""
         project = getattr(self.score, "project_keys", None)
         return keys if project is None else project(keys)
 
@@ -47,22 +46,22 @@ class AttentionPooling(nn.Module):
         mask: Tensor | None = None,
         projected_keys: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """Attend.
+        """Compute the context of each query.
 
         Args:
-            queries: what asks.
-            keys: what is compared with the queries.
-            values: what is averaged; finite, on padding too.
-            valid_lengths: how many keys are real, from the first on: (B,) or (B, Q). None for all.
-            mask: True on real keys, of any shape that broadcasts to (B, Q, K), instead of lengths.
-            projected_keys: what `project_keys(keys)` returned, to save that work.
+            queries: Queries (B, Q, q).
+            keys: Keys (B, K, k).
+            values: Values (B, K, v); finite, on padding too.
+            valid_lengths: Number of real keys, which come first: (B,) or (B, Q); None: all keys are real.
+            mask: True on real keys, of a shape that broadcasts to (B, Q, K); instead of `valid_lengths`.
+            projected_keys: Result of `project_keys(keys)`; None: computed by the score.
 
         Returns:
-            The context, in the values' type, and the weights, in float32 at least. A query
-            without a real key has zeros in both.
+            Contexts (B, Q, v) in the type of the values, and weights (B, Q, K) in float32 or float64. Both are zero for
+            a query without real keys.
 
         Raises:
-            ValueError: both `valid_lengths` and `mask` are given, or sizes do not go together.
+            ValueError: Both `valid_lengths` and `mask` are given, or sizes do not match.
         """
         projects = hasattr(self.score, "project_keys")
         scores = self.score(queries, keys, projected_keys) if projects else self.score(queries, keys)
@@ -71,10 +70,12 @@ class AttentionPooling(nn.Module):
 
 
 class AveragePooling(AttentionPooling):
-    """Plain mean of the real values: the attention that does not look, for comparison.
+    """Mean of the real values, the baseline for attention.
 
-    context = sum of v_j over the real keys j / number of real keys
+        context = sum of v_j over the real keys j / number of real keys
+
+    The score is `UniformScore`.
     """
 
     def __init__(self) -> None:
-        super().__init__(ConstantScore())
+        super().__init__(UniformScore())

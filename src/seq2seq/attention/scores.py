@@ -1,9 +1,9 @@
-"""Scoring functions: how well a query and a key go together.
+"""Score functions of attention, which compare queries with keys.
 
-Each is a module from queries (B, Q, q) and keys (B, K, k) to scores (B, Q, K). It is made with both sizes,
-``Score(query_size=…, key_size=…)``. Keys are compared with many queries, one after the other; what depends
-on the keys alone is `project_keys`, and ``score(queries, keys, score.project_keys(keys))`` equals
-``score(queries, keys)``. A score whose `needs_equal_sizes` is True expects queries and keys of one size.
+A score is a module from queries (B, Q, q) and keys (B, K, k) to scores (B, Q, K), constructed with both sizes:
+``Score(query_size=…, key_size=…)``. The method `project_keys` computes the part that depends on the keys only, once
+for all queries of a sentence: ``score(queries, keys, score.project_keys(keys))`` equals ``score(queries, keys)``. A
+score with `needs_equal_sizes` True requires queries and keys of equal size.
 """
 
 import math
@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 
 class EqualSizesScore(nn.Module):
-    """A score of queries and keys of one size, with nothing to project."""
+    """Base class of scores without projection, for queries and keys of equal size."""
 
     needs_equal_sizes = True
 
@@ -21,7 +21,7 @@ class EqualSizesScore(nn.Module):
         super().__init__()
 
     def project_keys(self, keys: Tensor) -> Tensor:
-        """The keys themselves: there is nothing to project."""
+        """Return the keys unchanged."""
         return keys
 
     def forward(
@@ -30,20 +30,20 @@ class EqualSizesScore(nn.Module):
         keys: Tensor,
         projected_keys: Tensor | None = None,
     ) -> Tensor:
-        """The scores.
+        """Return the scores (B, Q, K).
 
         Raises:
-            ValueError: queries and keys differ in size.
+            ValueError: Queries and keys differ in size.
         """
         keys = keys if projected_keys is None else projected_keys
         query_size, key_size = queries.shape[-1], keys.shape[-1]
         if query_size != key_size:
             raise ValueError(
-                f"this score needs queries and keys of one size, not {query_size} and {key_size}"
+                f"this score needs queries and keys of equal size, not {query_size} and {key_size}"
             )
-        return self._of(queries, keys)
+        return self._score(queries, keys)
 
-    def _of(self, queries: Tensor, keys: Tensor) -> Tensor:
+    def _score(self, queries: Tensor, keys: Tensor) -> Tensor:
         raise NotImplementedError
 
 
@@ -53,40 +53,40 @@ class DotScore(EqualSizesScore):
         a(q, k) = q^T k
 
     Luong, Pham and Manning, "Effective approaches to attention-based neural machine translation",
-    2015. Queries and keys must be of one size d. Costs one batched product, B Q K d. The scores
-    of independent vectors of unit variance have variance d.
+    2015. Queries and keys have the same size d. Cost: one batched product, B Q K d. For independent vectors with
+    elements of unit variance, the scores have variance d.
     """
 
-    def _of(self, queries: Tensor, keys: Tensor) -> Tensor:
+    def _score(self, queries: Tensor, keys: Tensor) -> Tensor:
         return queries @ keys.transpose(-1, -2)
 
 
 class ScaledDotScore(EqualSizesScore):
-    """Dot product, scaled so that its variance does not grow with the size of the vectors.
+    """Scaled dot product, whose variance does not depend on the size of the vectors.
 
         a(q, k) = q^T k / sqrt(d)
 
-    Vaswani et al., "Attention is all you need", 2017. Queries and keys must be of one size d.
-    Costs one batched product, B Q K d.
+    Vaswani et al., "Attention is all you need", 2017. Queries and keys have the same size d. Cost: one batched
+    product, B Q K d.
     """
 
-    def _of(self, queries: Tensor, keys: Tensor) -> Tensor:
-        # Scaling the queries, not the scores, keeps the product within float16.
+    def _score(self, queries: Tensor, keys: Tensor) -> Tensor:
+        # scaling the queries instead of the scores avoids overflow in float16
         return (queries / math.sqrt(queries.shape[-1])) @ keys.transpose(-1, -2)
 
 
 class BilinearScore(nn.Module):
-    """Dot product with a learned matrix in between, Luong's "general" score.
+    """Bilinear score with a learned matrix, the "general" score of Luong et al.
 
         a(q, k) = q^T M k,  M (q, k)
 
     Luong, Pham and Manning, "Effective approaches to attention-based neural machine translation",
-    2015. Queries and keys may differ in size. Costs B K q k for M k, once for all queries, and
-    B Q K q for the product.
+    2015. Queries and keys may differ in size. Cost: B K q k for M k, once for all queries, and B Q K q for the
+    product.
 
     Args:
-        query_size: size of a query.
-        key_size: size of a key.
+        query_size: Size q of a query.
+        key_size: Size k of a key.
     """
 
     needs_equal_sizes = False
@@ -96,7 +96,7 @@ class BilinearScore(nn.Module):
         self.key_projection = nn.Linear(key_size, query_size, bias=False)
 
     def project_keys(self, keys: Tensor) -> Tensor:
-        """M k."""
+        """Return M k (B, K, q)."""
         return self.key_projection(keys)
 
     def forward(
@@ -105,26 +105,26 @@ class BilinearScore(nn.Module):
         keys: Tensor,
         projected_keys: Tensor | None = None,
     ) -> Tensor:
-        """The scores; `projected_keys` are what `project_keys(keys)` returned."""
+        """Return the scores (B, Q, K); `projected_keys` is the result of `project_keys(keys)`, or None."""
         projected = self.project_keys(keys) if projected_keys is None else projected_keys
         return queries @ projected.transpose(-1, -2)
 
 
 class GaussianScore(EqualSizesScore):
-    """Logarithm of a Gaussian kernel: its softmax is kernel regression.
+    """Logarithm of a Gaussian kernel; attention with this score is kernel regression.
 
         a(q, k) = -|(q - k) w|^2 / 2
 
     Nadaraya, "On estimating regression", 1964; Watson, "Smooth regression analysis", 1964.
-    Queries and keys must be of one size d. Costs one batched product, B Q K d; no tensor of that
-    size is made. The scores are in float32 at least, under autocast too.
+    Queries and keys have the same size d. Cost: one batched product, B Q K d, without a tensor of this size. The
+    scores are in float32 or float64, also under autocast.
 
     Args:
         query_size: Size of a query.
         key_size: Size of a key.
-        inverse_width: w, one over the width of the kernel; None: 1 / sqrt(query_size), so that the
-            weights start out spread, since distances grow with the size.
-        learnable: Whether w is a parameter, with `inverse_width` its first value.
+        inverse_width: The inverse w of the width of the kernel; None: 1 / sqrt(query_size), or 1 without
+            `query_size`. Distances grow with the size, and a larger w would give weights near 0 and 1.
+        learnable: Whether w is a parameter with the initial value `inverse_width`.
     """
 
     def __init__(
@@ -140,16 +140,16 @@ class GaussianScore(EqualSizesScore):
             inverse_width = 1.0 if query_size is None else 1 / math.sqrt(query_size)
         self.inverse_width = nn.Parameter(torch.tensor(inverse_width)) if learnable else inverse_width
 
-    def _of(self, queries: Tensor, keys: Tensor) -> Tensor:
+    def _score(self, queries: Tensor, keys: Tensor) -> Tensor:
         return -0.5 * self.inverse_width**2 * _squared_distances(queries, keys)
 
 
-class ConstantScore(nn.Module):
-    """The same score for every key: its softmax is the plain mean, attention that does not look.
+class UniformScore(nn.Module):
+    """The same score for every key: the context is the mean of the values, the baseline for attention.
 
         a(q, k) = 0
 
-    What is gained by looking is the difference to it. Costs nothing.
+    Queries and keys may differ in size.
     """
 
     needs_equal_sizes = False
@@ -158,7 +158,7 @@ class ConstantScore(nn.Module):
         super().__init__()
 
     def project_keys(self, keys: Tensor) -> Tensor:
-        """The keys themselves: there is nothing to project."""
+        """Return the keys unchanged."""
         return keys
 
     def forward(
@@ -167,21 +167,21 @@ class ConstantScore(nn.Module):
         keys: Tensor,
         projected_keys: Tensor | None = None,
     ) -> Tensor:
-        """Zeros."""
+        """Return zeros (B, Q, K)."""
         return queries.new_zeros(*queries.shape[:2], keys.shape[1])
 
 
 def _squared_distances(queries: Tensor, keys: Tensor) -> Tensor:
-    """|q - k|^2 as |q|^2 - 2 q^T k + |k|^2, around the mean query.
+    """Return |q - k|^2 (B, Q, K), computed as |q|^2 - 2 q^T k + |k|^2.
 
-    Distances do not depend on the origin, rounding does: the three terms cancel well only where
-    they are not much larger than their sum. A single query is its own mean, and exact.
+    The mean query is subtracted from queries and keys first: this does not change the distances, and it reduces
+    cancellation, which is large if the three terms are much larger than their sum.
     """
     dtype = torch.promote_types(queries.dtype, torch.float32)
     with torch.autocast(queries.device.type, enabled=False):
         queries, keys = queries.to(dtype), keys.to(dtype)
         centre = queries.detach().mean(dim=1, keepdim=True)
         queries, keys = queries - centre, keys - centre
-        of_queries, of_keys = queries.square().sum(dim=-1), keys.square().sum(dim=-1)
+        query_norms, key_norms = queries.square().sum(dim=-1), keys.square().sum(dim=-1)
         products = queries @ keys.transpose(-1, -2)
-        return (of_queries.unsqueeze(2) - 2 * products + of_keys.unsqueeze(1)).clamp(min=0)
+        return (query_norms.unsqueeze(2) - 2 * products + key_norms.unsqueeze(1)).clamp(min=0)

@@ -21,7 +21,7 @@ from seq2seq.evaluation.alignment import (
     AlignmentCounts,
     GoldAlignment,
     Links,
-    Symmetrisation,
+    Symmetrization,
     argmax_links,
     best_links,
     format_links,
@@ -29,7 +29,7 @@ from seq2seq.evaluation.alignment import (
     read_pharaoh,
     require_within,
     reversed_links,
-    symmetrised,
+    symmetrized,
     threshold_links,
 )
 from seq2seq.shipped import model_path
@@ -148,7 +148,7 @@ def _least(
 def _joined(arguments: argparse.Namespace, links: Links, backward: list[Links]) -> Links:
     """Combine the links of one or two models by --method."""
     for other in backward:
-        links = symmetrised(links, reversed_links(other), Symmetrisation(arguments.method))
+        links = symmetrized(links, reversed_links(other), Symmetrization(arguments.method))
     return links
 
 

@@ -21,6 +21,7 @@ from typing import Any
 
 import sentencepiece
 
+from seq2seq.auto_config import vocabulary_size
 from seq2seq.data.text import join_basic_english, join_words, split_words
 from seq2seq.data.vocabulary import (
     BEGIN,
@@ -35,7 +36,6 @@ from seq2seq.data.vocabulary import (
     UNKNOWN_ID,
 )  # fmt: skip
 from seq2seq.errors import InputError
-from seq2seq.sizes import vocabulary_size
 
 MAX_TOKENS, MAX_FILE = 500_000, 64 * 2**20
 """Limits of a vocabulary that is read from a file: tokens, and bytes of the file."""

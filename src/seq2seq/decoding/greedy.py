@@ -12,18 +12,21 @@ from seq2seq.decoding.stepper import FULL, Hypothesis, Models, Stepper, forbid, 
 from seq2seq.models.limits import DEFAULT_LIMITS, LengthLimits
 
 Choice = Callable[[Tensor, Tensor, int], Tensor]
-"""From log-probabilities (n, V), the sentences they are of (n,) and the number of the step, from 0, to tokens (n,)."""
+"""Function of log-probabilities (n, V), indices of their sentences (n,) and the step (from 0) that returns tokens (n,)."""
 
 
 def greedy_search(
     models: Models, source: SourceBatch, *, limits: LengthLimits = DEFAULT_LIMITS
 ) -> list[Hypothesis]:
-    """Translate a batch with the most probable token at every step.
+    """Translate a batch of sentences with the most probable token at each step.
 
     Args:
         models: A model, or the members of an ensemble.
-        source: B sentences.
-        limits: Minimum and maximum length of a translation, from the length of its source.
+        source: The sentences (B).
+        limits: Minimum and maximum length of a translation, relative to the source length.
+
+    Returns:
+        One hypothesis per sentence.
     """
     return follow_choices(models, source, lambda log_probs, *_: place_of_top(log_probs), limits=limits)
 
@@ -32,49 +35,50 @@ def greedy_search(
 def follow_choices(
     models: Models, source: SourceBatch, choose: Choice, *, limits: LengthLimits
 ) -> list[Hypothesis]:
-    """Translate a batch with the tokens that `choose` chooses.
+    """Translate a batch of sentences with the tokens that `choose` returns.
 
-    The limits of a sentence follow from the sentence alone, so its translation does not depend on the others
+    The limits of a sentence depend on its length only, so its translation does not depend on the other sentences
     of the batch.
     """
     stepper, size = Stepper(models, source), len(source.lengths)
     minimum, maximum = limits.minimum(source.lengths), limits.maximum(source.lengths)
-    sentences = torch.arange(size, device=source.ids.device)  # those of the rows of tokens and states (N,)
+    # N rows, one per sentence; when enough sentences have ended, their rows are removed
+    sentences = torch.arange(size, device=source.ids.device)  # index of the sentence of each row (N,)
     tokens = torch.full_like(sentences, BEGIN_ID)
-    running = torch.ones_like(tokens, dtype=torch.bool)  # rows that have not ended
+    is_live = torch.ones_like(tokens, dtype=torch.bool)  # rows whose translation has not ended
     lengths = torch.zeros_like(sentences)
-    total = torch.zeros(size, dtype=stepper.dtype, device=tokens.device)  # log-probability of the translation
-    all_tokens, all_weights = [], []  # of every step (B,) and (B, S), 0 for sentences that have ended
+    scores = torch.zeros(size, dtype=stepper.dtype, device=tokens.device)  # log-probabilities
+    all_tokens, all_weights = [], []  # of each step (B,) and (B, S), 0 for sentences that have ended
 
-    def best_of_rows(
-        sentences: Tensor, too_short: Tensor, step: int, log_probs: Tensor, rows: slice
+    def choose_tokens(
+        live: Tensor, too_short: Tensor, step: int, log_probs: Tensor, part: slice
     ) -> tuple[Tensor, Tensor]:
-        forbid(log_probs, too_short[rows])
-        token = choose(log_probs, sentences[rows], step)
+        forbid(log_probs, too_short[part])
+        token = choose(log_probs, live[part], step)
         return log_probs.gather(1, token.unsqueeze(1)).squeeze(1), token
 
     while len(sentences):
         step = len(all_tokens)
-        live = running.nonzero().squeeze(1)
-        here = sentences[live]
-        chosen = partial(best_of_rows, here, step + 1 < minimum[here], step)
-        log_probs, found, weights = stepper.advance(tokens.unsqueeze(1), live, chosen)
-        tokens[live] = found
-        total[here] += log_probs
-        lengths[here] = step + 1
-        all_tokens.append(torch.zeros_like(lengths).index_copy_(0, here, found))
+        rows = is_live.nonzero().squeeze(1)
+        live = sentences[rows]
+        choose_live = partial(choose_tokens, live, step + 1 < minimum[live], step)
+        log_probs, next_tokens, weights = stepper.advance(tokens.unsqueeze(1), rows, choose_live)
+        tokens[rows] = next_tokens
+        scores[live] += log_probs
+        lengths[live] = step + 1
+        all_tokens.append(torch.zeros_like(lengths).index_copy_(0, live, next_tokens))
         all_weights.append(
-            weights.new_zeros(size, weights.shape[2]).index_copy_(0, here, weights[live].squeeze(1))
+            weights.new_zeros(size, weights.shape[2]).index_copy_(0, live, weights[rows].squeeze(1))
         )
-        running[live] = (found != END_ID) & (step + 1 < maximum[here])
-        if running.sum() <= FULL * len(running):  # remove the sentences that have ended
-            kept = running.nonzero().squeeze(1)
+        is_live[rows] = (next_tokens != END_ID) & (step + 1 < maximum[live])
+        if is_live.sum() <= FULL * len(is_live):
+            kept = is_live.nonzero().squeeze(1)
             stepper.follow(kept, torch.zeros_like(tokens).unsqueeze(1))
-            sentences, tokens, running = sentences[kept], tokens[kept], running[kept]
+            sentences, tokens, is_live = sentences[kept], tokens[kept], is_live[kept]
 
     ids, weights = torch.stack(all_tokens, dim=1).tolist(), torch.stack(all_weights, dim=1).cpu()
-    rows = zip(ids, total.tolist(), weights, lengths.tolist(), source.lengths.tolist(), strict=True)
+    columns = zip(ids, scores.tolist(), weights, lengths.tolist(), source.lengths.tolist(), strict=True)
     return [
-        Hypothesis(tuple(tokens[:length]), score, looked[:length, :width])
-        for tokens, score, looked, length, width in rows
+        Hypothesis(tuple(tokens[:length]), score, matrix[:length, :source_length])
+        for tokens, score, matrix, length, source_length in columns
     ]

@@ -1,7 +1,7 @@
-"""Products of a decoder with 8-bit integers, which processors without a GPU compute several times as fast.
+"""Linear layers of a decoder in 8-bit integers, several times as fast on a CPU (dynamic quantization).
 
-A weight is rounded to 8 bits with one scale for each output, when the model is loaded; the inputs of a product
-with one scale for all of them, when it is computed ("dynamic quantization"). Sums are exact, results float32.
+Weights are rounded to 8 bits with one scale per output when a model is loaded. The inputs of a product are rounded with
+one scale when it is computed. Sums are exact integers; results are float32.
 """
 
 import warnings
@@ -14,7 +14,7 @@ from seq2seq.models.seq2seq import Seq2Seq
 
 
 class Int8Linear(nn.Linear):
-    """A linear layer as above; the weight of the layer it is made from is kept, for those who read it."""
+    """A linear layer with 8-bit products. It keeps the weight of the original layer as an attribute."""
 
     def __init__(self, layer: nn.Linear) -> None:
         super().__init__(layer.in_features, layer.out_features, bias=layer.bias is not None, device="meta")
@@ -22,7 +22,7 @@ class Int8Linear(nn.Linear):
         weight = layer.weight.detach().float()
         scales = (weight.abs().amax(dim=1) / 127).clamp(min=torch.finfo(torch.float32).tiny).double()
         zeros = torch.zeros(len(weight), dtype=torch.long)
-        with warnings.catch_warnings():  # PyTorch will move these products to the package torchao
+        with warnings.catch_warnings():  # PyTorch will move quantization to the package torchao
             warnings.filterwarnings("ignore", message="torch.quantize_per", category=UserWarning)
             rounded = torch.quantize_per_channel(weight, scales, zeros, 0, torch.qint8)
         quantized, engine = torch.backends.quantized, torch.backends.quantized.engine
@@ -35,12 +35,12 @@ class Int8Linear(nn.Linear):
             quantized.engine = engine
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """Return the product (…, out) in float32."""
+        """Return the outputs (…, out_features) in float32."""
         return torch.ops.quantized.linear_dynamic(inputs.float(), self._packed)
 
 
 def quantized(model: Seq2Seq) -> Seq2Seq:
-    """Return a copy of a model on the CPU whose decoder computes the products of its linear layers so."""
+    """Return a copy of a model on the CPU whose decoder has `Int8Linear` in place of `nn.Linear`."""
     model = deepcopy(model)
     for module in list(model.decoder.modules()):
         for name, layer in list(module.named_children()):

@@ -1,8 +1,8 @@
 """Beam search and sampling, length penalties, and the options of a search.
 
-Beam search follows the hypotheses of many sentences at once, step by step (`Stepper`), records its choices
-(`Trace`), and reads the translations off them at the end. Shapes: B sentences of the batch, N sentences still
-searched, W hypotheses of each, V vocabulary, S source length.
+Beam search extends the hypotheses of all sentences of a batch by one token per step (`Stepper`), records the choices
+of each step (`Trace`), and reads the translations from this record at the end. Shapes: B sentences of the batch, N
+sentences still in the search, W hypotheses of each, X choices of a step, V vocabulary size, S source length.
 """
 
 import math
@@ -26,18 +26,20 @@ from seq2seq.models.limits import DEFAULT_LIMITS, LONGEST, LengthLimits
 
 @dataclass(frozen=True, slots=True)
 class LengthPenalty:
-    """What a log-probability is divided by, so that long hypotheses are not at a disadvantage.
+    """Length penalty: a divisor of log-probabilities that compensates for the length of hypotheses.
+
+    With l the number of tokens, the divisor is
 
     - ``none``: 1
-    - ``average``: the number of tokens l
-    - ``gnmt``: ((5 + l) / 6) ^ alpha (Wu et al. 2016, equation 14, without their coverage term)
+    - ``average``: l
+    - ``gnmt``: ((5 + l) / 6) ^ alpha (Wu et al. 2016, equation 14, without their coverage penalty)
 
     Attributes:
-        name: one of the above.
-        alpha: exponent of ``gnmt``, at least 0: 0 is no penalty.
+        name: One of the above.
+        alpha: Exponent of ``gnmt``, at least 0; 0: no penalty.
 
     Raises:
-        ValueError: no such penalty, or a negative exponent.
+        ValueError: The name is unknown, or the exponent negative.
     """
 
     name: str = "none"
@@ -50,7 +52,7 @@ class LengthPenalty:
             raise ValueError(f"the exponent of a length penalty is at least 0, not {self.alpha}")
 
     def apply(self, scores: Tensor, lengths: Tensor) -> Tensor:
-        """The values by which hypotheses are ranked."""
+        """Return the scores for ranking: log-probabilities divided by the penalty of their lengths."""
         if self.name == "none":
             return scores
         if self.name == "average":
@@ -62,7 +64,7 @@ PENALTIES = ("none", "average", "gnmt")
 
 
 def cut(ids: list[int]) -> list[int]:
-    """The first `LONGEST` ids, with a line of warning where there are more."""
+    """Return the first `LONGEST` ids; print a warning if there are more."""
     if len(ids) > LONGEST:
         message = f"WARNING: of a line of {len(ids):,} tokens the first {LONGEST:,} are translated"
         print(message, file=sys.stderr)
@@ -74,11 +76,11 @@ class Step:
     """The choices of one step.
 
     Attributes:
-        sentences: which sentences of the batch took part (N).
-        origins: for each hypothesis that went in, which choice of the step before it was (N, W).
-        weights: attention of each hypothesis that went in (N, W, S).
-        parents: for each choice, the hypothesis that it continues (N, X).
-        tokens: for each choice, its token (N, X).
+        sentences: Indices of the sentences in the batch (N).
+        origins: Index of each hypothesis among the choices of the previous step (N, W).
+        weights: Attention weights of each hypothesis (N, W, S).
+        parents: Index of the hypothesis that each choice continues (N, X).
+        tokens: Token of each choice (N, X).
     """
 
     sentences: Tensor
@@ -89,7 +91,11 @@ class Step:
 
 
 class Trace:
-    """The steps of a search."""
+    """The record of the steps of a search.
+
+    Args:
+        source_lengths: Number of tokens of each source sentence (B,).
+    """
 
     def __init__(self, source_lengths: Tensor) -> None:
         self._source_lengths = source_lengths
@@ -102,8 +108,15 @@ class Trace:
         choices: Tensor,
         scores: Tensor,
     ) -> list[Hypothesis]:
-        """Follow hypotheses of some sentences and lengths back from their last choice."""
-        ids, weights = self._followed(sentences, lengths, choices)
+        """Return hypotheses from their last choice, by following parents backwards.
+
+        Args:
+            sentences: Index of the sentence of each of H hypotheses (H,).
+            lengths: Number of tokens of each (H,).
+            choices: Index of the last choice of each (H,).
+            scores: Log-probability of each (H,).
+        """
+        ids, weights = self._follow(sentences, lengths, choices)
         widths = self._source_lengths[sentences].tolist()
         columns = zip(ids.tolist(), scores.tolist(), weights, lengths.tolist(), widths, strict=True)
         return [
@@ -111,8 +124,8 @@ class Trace:
             for row, score, row_weights, length, width in columns
         ]
 
-    def _followed(self, sentences: Tensor, lengths: Tensor, choices: Tensor) -> tuple[Tensor, Tensor]:
-        """Tokens (H, T) and weights (H, T, S) on the CPU; zeros after the last token."""
+    def _follow(self, sentences: Tensor, lengths: Tensor, choices: Tensor) -> tuple[Tensor, Tensor]:
+        """Return tokens (H, T) and weights (H, T, S) on the CPU, with zeros after the last token."""
         num_sources, num_columns = len(self._source_lengths), self.steps[0].weights.shape[-1]
         ids = sentences.new_zeros(len(sentences), len(self.steps))
         weights = self.steps[0].weights.new_zeros(*ids.shape, num_columns)
@@ -131,15 +144,15 @@ class Trace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampling:
-    """How to draw.
+    """Options of sampling.
 
     Attributes:
-        temperature: the logits are divided by it; small values come close to greedy search.
-        top_k: draw among the likeliest so many tokens only; None for all.
-        seed: of the random numbers.
+        temperature: Divisor of the logits; with small values, sampling approaches greedy search.
+        top_k: Number of most probable tokens to sample from; None: all tokens.
+        seed: Seed of the random numbers.
 
     Raises:
-        ValueError: the temperature is not above 0, or `top_k` below 1.
+        ValueError: The temperature is not positive, or `top_k` is less than 1.
     """
 
     temperature: float = 1.0
@@ -161,14 +174,24 @@ def sample_search(
     numbers: Sequence[int],
     limits: LengthLimits = DEFAULT_LIMITS,
 ) -> list[Hypothesis]:
-    """Translate a batch by drawing every token; scores are those of the model at temperature 1.
+    """Translate a batch of sentences by sampling each token; the scores are log-probabilities at temperature 1.
 
-    The random numbers of a sentence are a function of its number, the seed and the step alone, so
-    that the sentences beside it do not matter.
+    The random numbers of a sentence depend on its number, the seed and the step only, not on the other sentences of
+    the batch.
+
+    Args:
+        models: A model, or the members of an ensemble.
+        source: The sentences (B).
+        sampling: Options of sampling.
+        numbers: Number of each sentence, for the random numbers (B).
+        limits: Minimum and maximum length of a translation, relative to the source length.
+
+    Returns:
+        One hypothesis per sentence.
     """
     num_steps = int(limits.maximum(source.lengths).max())
-    drawn = [np.random.default_rng((sampling.seed, n)).random(num_steps) for n in numbers]
-    uniform = torch.tensor(np.stack(drawn), dtype=torch.float32, device=source.ids.device)
+    samples = [np.random.default_rng((sampling.seed, n)).random(num_steps) for n in numbers]
+    uniform = torch.tensor(np.stack(samples), dtype=torch.float32, device=source.ids.device)
 
     def choose(logits: Tensor, sentences: Tensor, step: int) -> Tensor:
         return draw(logits, uniform[sentences, step], sampling)
@@ -177,15 +200,15 @@ def sample_search(
 
 
 def draw(logits: Tensor, uniform: Tensor, sampling: Sampling) -> Tensor:
-    """The token at which the cumulative probability first exceeds a number from [0, 1)."""
+    """Return the first tokens (n,) whose cumulative probability exceeds `uniform` (n,), numbers in [0, 1)."""
     scaled = logits / sampling.temperature
     if sampling.top_k is not None and sampling.top_k < logits.shape[-1]:
-        least = scaled.topk(sampling.top_k).values[:, -1:]
-        scaled = scaled.masked_fill(scaled < least, -torch.inf)
+        smallest = scaled.topk(sampling.top_k).values[:, -1:]
+        scaled = scaled.masked_fill(scaled < smallest, -torch.inf)
     cumulative = scaled.softmax(dim=-1).cumsum(dim=-1)
-    # below the total whatever the rounding, so that a token of probability 0 is never drawn
-    at = uniform.to(cumulative.dtype).clamp(max=1 - 1e-6) * cumulative[:, -1]
-    return torch.searchsorted(cumulative, at.unsqueeze(1), right=True).squeeze(1)
+    # less than the total after rounding, so that a token of probability 0 is never sampled
+    threshold = uniform.to(cumulative.dtype).clamp(max=1 - 1e-6) * cumulative[:, -1]
+    return torch.searchsorted(cumulative, threshold.unsqueeze(1), right=True).squeeze(1)
 
 
 NO_PENALTY = LengthPenalty()
@@ -203,27 +226,31 @@ def beam_search(
     prefixes: list[list[int]] | None = None,
     prune: float | None = None,
 ) -> list[list[Hypothesis]]:
-    """Return the `num_best` hypotheses of each sentence of a batch, the best first.
+    """Return the `num_best` best hypotheses of each sentence of a batch, the best first.
 
-    The rules. At every step the best `size` continuations of a sentence's hypotheses are chosen among
-    all hypotheses and tokens, by log-probability. One that ends (by ``<eos>``, or at the greatest
-    length) is finished and keeps its place: the beam is narrower by one from then on. Finished
-    hypotheses are ranked by their log-probability over the length penalty.
+    At each step, the `size` continuations (hypothesis and token) of a sentence with the highest log-probability are
+    selected. A continuation that ends, by ``<eos>`` or at the maximum length, is finished, and the beam of the
+    sentence becomes narrower by one. Finished hypotheses are ranked by log-probability divided by the length penalty.
 
-    A hypothesis leaves the beam once it cannot be among the `num_best` any more. A log-probability
-    only falls, and the penalty divides it by something that only grows with the length. So nothing
-    that begins with a hypothesis of log-probability s can rank above s over the penalty of the
-    greatest length. Where that does not exceed the `num_best`-th best finished hypothesis, it leaves.
-    It is below all hypotheses of its step that may yet be ranked: they lose nothing by it. What would
-    come after one that has left is not computed. A sentence without hypotheses leaves the batch.
+    A hypothesis is removed when it can no longer be among the `num_best`. Log-probabilities decrease and penalties
+    increase with the length. Therefore no continuation of a hypothesis with log-probability s can have a rank above
+    s divided by the penalty of the maximum length. If this is not more than the rank of the `num_best`-th finished
+    hypothesis, the hypothesis is removed, which does not change the result. A sentence without hypotheses is removed
+    from the batch.
 
-    With `prune` a continuation leaves, too, whose log-probability is more than so much below that of
-    the best one of its sentence and step (relative threshold pruning, Freitag and Al-Onaizan 2017,
-    equation 1, there with probabilities). That may lose what would have been the best.
+    With `prune`, a continuation is also removed if its log-probability is more than `prune` below that of the best
+    continuation of the sentence at this step (relative threshold pruning, Freitag and Al-Onaizan 2017, equation 1,
+    there with probabilities). This may change the result.
 
-    There are fewer only where there are no more. `size` is K, the hypotheses of a sentence that are
-    followed; `prefixes` are the target tokens with which each translation has to begin; `prune` is
-    in nats, None for nothing.
+    Args:
+        models: A model, or the members of an ensemble.
+        source: The sentences (B).
+        size: Beam size K.
+        num_best: Number of hypotheses to return per sentence; fewer if fewer exist.
+        penalty: Length penalty.
+        limits: Minimum and maximum length of a translation, relative to the source length.
+        prefixes: Target tokens at the beginning of each translation; None: none.
+        prune: Threshold of pruning in nats; None: no pruning.
 
     Raises:
         ValueError: `num_best` is not between 1 and `size`.
@@ -238,7 +265,7 @@ def beam_search(
 
 
 class _Finished:
-    """The finished hypotheses of every sentence, in K columns and one more for what is none."""
+    """The finished hypotheses of all sentences: K columns, and one for values that are not used."""
 
     def __init__(self, num_sentences: int, size: int, like: Tensor) -> None:
         shape = (num_sentences, size + 1)
@@ -257,7 +284,7 @@ class _Finished:
         ranks: Tensor,
         step: int,
     ) -> None:
-        """Put the choices that have ended into the next free columns."""
+        """Store the choices that have ended in the next free columns."""
         places = self.counts[sentences].unsqueeze(1) + ended.cumsum(dim=1) - 1
         cells = (sentences.unsqueeze(1), torch.where(ended, places, self._size))
         self.ranks[cells] = ranks
@@ -267,12 +294,12 @@ class _Finished:
         self.counts[sentences] += ended.sum(dim=1)
 
     def best(self, num_best: int) -> tuple[Tensor, Tensor]:
-        """Ranks and columns of the best of each sentence, the best first."""
+        """Return ranks and columns of the best hypotheses of each sentence (B, num_best), the best first."""
         return self.ranks[:, : self._size].topk(num_best)
 
 
 class _Search:
-    """The state of a search; N sentences are still in it, with W hypotheses each."""
+    """The state of a beam search, with N sentences and W hypotheses of each."""
 
     def __init__(
         self,
@@ -289,8 +316,8 @@ class _Search:
         self._prune = math.inf if prune is None else prune
         self._stepper, self._trace = Stepper(models, source, size), Trace(source.lengths)
         self._prefixes = _Prefixes(prefixes, source.ids.device)
-        self._least = limits.minimum(source.lengths)
-        self._greatest = torch.maximum(limits.maximum(source.lengths), self._prefixes.lengths + 1)
+        self._min_lengths = limits.minimum(source.lengths)
+        self._max_lengths = torch.maximum(limits.maximum(source.lengths), self._prefixes.lengths + 1)
         self._step = 0
         self.sentences = torch.arange(len(source.lengths), device=source.ids.device)
         self._tokens = torch.full_like(self.sentences, BEGIN_ID).unsqueeze(1)
@@ -299,11 +326,11 @@ class _Search:
         self._finished = _Finished(len(self.sentences), size, self._scores)
 
     def advance(self) -> None:
-        """One step of all sentences."""
+        """Compute one step of all sentences."""
         self._step += 1
         live = (self._scores.flatten() > -torch.inf).nonzero().squeeze(1)
         sentences = self.sentences[live // self._scores.shape[1]]
-        too_short = self._step < self._least[sentences]
+        too_short = self._step < self._min_lengths[sentences]
 
         def choose(log_probabilities: Tensor, rows: slice) -> tuple[Tensor, Tensor]:
             forbid(log_probabilities, too_short[rows])
@@ -313,37 +340,39 @@ class _Search:
         best, ids, weights = self._stepper.advance(self._tokens, live, choose)
         scores, parents, tokens = self._continuations(best, ids, live)
         self._trace.steps.append(Step(self.sentences, self._origins, weights, parents, tokens))
-        greatest = self._greatest[self.sentences].unsqueeze(1)
-        ended = ((tokens == END_ID) | (greatest == self._step)) & (scores > -torch.inf)
+        max_lengths = self._max_lengths[self.sentences].unsqueeze(1)
+        ended = ((tokens == END_ID) | (max_lengths == self._step)) & (scores > -torch.inf)
         ranks = self._penalty.apply(scores, torch.full_like(tokens, self._step))
         self._finished.add(self.sentences, ended, scores, ranks, self._step)
-        attainable = self._penalty.apply(scores, greatest)
+        attainable = self._penalty.apply(scores, max_lengths)
         to_beat = self._finished.best(self._num_best)[0][self.sentences, -1:]
-        left = ended | (attainable <= to_beat) | (scores < scores[:, :1] - self._prune)
-        self._go_on_with(scores.masked_fill(left, -torch.inf), parents, tokens)
+        removed = ended | (attainable <= to_beat) | (scores < scores[:, :1] - self._prune)
+        self._select(scores.masked_fill(removed, -torch.inf), parents, tokens)
 
     def _continuations(self, best: Tensor, ids: Tensor, live: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Scores, parents and tokens of the best, as many as the beam has free places (N, X).
+        """Return scores, parents and tokens (N, X) of the best continuations of each sentence.
 
-        `live` are the places, among all N W, of the hypotheses that have not left; `best` and `ids` (R, K) the
-        log-probabilities and the tokens of their best continuations.
+        Args:
+            best: Log-probabilities of the best continuations of each live hypothesis (R, K).
+            ids: Tokens of these continuations (R, K).
+            live: Indices of the live hypotheses among all N W (R,).
         """
         best += self._scores.flatten()[live].unsqueeze(1)
         shape = (self._scores.numel(), best.shape[1])
         candidates = best.new_full(shape, -torch.inf).index_copy(0, live, best)
-        every = ids.new_zeros(shape).index_copy(0, live, ids).view(len(self.sentences), -1)
-        candidates = candidates.view_as(every)
+        tokens = ids.new_zeros(shape).index_copy(0, live, ids).view(len(self.sentences), -1)
+        candidates = candidates.view_as(tokens)
         scores, places = candidates.topk(min(self._size, candidates.shape[1]), dim=1)
         num_free = self._size - self._finished.counts[self.sentences]
         taken = torch.arange(scores.shape[1], device=scores.device) >= num_free.unsqueeze(1)
         return (
             scores.masked_fill(taken, -torch.inf),
             places // best.shape[1],
-            every.gather(1, places),
+            tokens.gather(1, places),
         )
 
-    def _go_on_with(self, scores: Tensor, parents: Tensor, tokens: Tensor) -> None:
-        """Drop the hypotheses of score -inf at the end, and sentences that have no others."""
+    def _select(self, scores: Tensor, parents: Tensor, tokens: Tensor) -> None:
+        """Remove hypotheses with score -inf, as far as the shape (N, W) allows, and sentences without others."""
         num_live = (scores > -torch.inf).sum(dim=1)
         has_live = num_live > 0
         is_full = bool(has_live.sum() > FULL * len(has_live))
@@ -357,7 +386,7 @@ class _Search:
             self._tokens = self._tokens[kept]
 
     def best(self) -> list[list[Hypothesis]]:
-        """The best finished hypotheses of each sentence."""
+        """Return the best finished hypotheses of each sentence."""
         ranks, columns = self._finished.best(self._num_best)
         found = ranks > -torch.inf
         sentences, _ = found.nonzero(as_tuple=True)
@@ -374,7 +403,7 @@ class _Search:
 
 
 class _Prefixes:
-    """Target tokens that the translations have to begin with."""
+    """Target tokens at the beginning of the translations."""
 
     def __init__(self, prefixes: list[list[int]], device: torch.device) -> None:
         self.lengths = torch.tensor([len(prefix) for prefix in prefixes], device=device)
@@ -383,7 +412,7 @@ class _Prefixes:
         self._ids = torch.tensor(padded, dtype=torch.long, device=device)
 
     def force(self, logits: Tensor, sentences: Tensor, step: int) -> None:
-        """Exclude, in place, all but the next token of the prefix from those inside of it."""
+        """Set the logits of all tokens except the next token of the prefix to -inf, in place."""
         if step > self._num_steps:
             return
         inside = (step <= self.lengths[sentences]).nonzero().squeeze(1)
@@ -394,19 +423,19 @@ class _Prefixes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
-    """How to search for translations.
+    """Options of a search.
 
     Attributes:
-        beam_size: hypotheses that are followed; 1 is greedy search.
-        num_best: hypotheses wanted of each sentence.
-        penalty: how hypotheses of different lengths are compared.
-        min_length: target tokens of a source token at least.
-        max_length: the same at most, and 10 more; None for what the model was trained for.
-        sampling: draw the tokens instead; None to search.
-        prune: nats that the others may be below the best hypothesis, see `beam`; None for any.
+        beam_size: Beam size; 1: greedy search.
+        num_best: Number of hypotheses per sentence.
+        penalty: Length penalty.
+        min_length: Minimum number of target tokens per source token.
+        max_length: Maximum number of target tokens per source token, plus 10 tokens; None: the limits of the model.
+        sampling: Options of sampling; None: greedy or beam search.
+        prune: Threshold of pruning in nats, see `beam_search`; None: no pruning.
 
     Raises:
-        ValueError: the values do not go together.
+        ValueError: A value is out of range, or values contradict each other.
     """
 
     beam_size: int = 1
@@ -431,7 +460,7 @@ class Search:
             raise ValueError(f"sampling follows one hypothesis, not a beam of {self.beam_size}")
 
     def limits(self, of_model: LengthLimits) -> LengthLimits:
-        """How long translations may be, by this search and by those of a model's training split."""
+        """Return the length limits of this search, given the limits of the model."""
         if self.max_length is not None:
             of_model = LengthLimits(max_ratio=self.max_length)
         return replace(of_model, min_ratio=self.min_length)
@@ -447,15 +476,21 @@ def search_from_options(
     sampling: Mapping[str, Any] | None = None,
     **values: Any,
 ) -> Search:
-    """The search that the options of a program describe; `values` are those of `Search`.
+    """Return a search from the options of a command or configuration.
+
+    Args:
+        length_penalty: Name of the length penalty.
+        length_penalty_alpha: Exponent of the length penalty.
+        sampling: Arguments of `Sampling`; None: no sampling.
+        **values: Other arguments of `Search`.
 
     Raises:
-        InputError: a value is out of range, or two do not go together.
+        InputError: A value is out of range, or values contradict each other.
     """
     try:
         penalty = LengthPenalty(length_penalty, length_penalty_alpha)
-        drawn = None if sampling is None else Sampling(**sampling)
-        return Search(penalty=penalty, sampling=drawn, **values)
+        options = None if sampling is None else Sampling(**sampling)
+        return Search(penalty=penalty, sampling=options, **values)
     except ValueError as error:
         raise InputError(str(error)) from error
 
@@ -469,20 +504,25 @@ def run_search(
     limits: LengthLimits = DEFAULT_LIMITS,
     prefixes: list[list[int]] | None = None,
 ) -> list[list[Hypothesis]]:
-    """The hypotheses of each sentence of a batch, the best first.
+    """Return the hypotheses of each sentence of a batch, the best first.
 
-    `numbers` are those of `sample_search`, `limits` those of the model, and `prefixes` what each
-    translation has to begin with.
+    Args:
+        models: A model, or the members of an ensemble.
+        source: The sentences (B).
+        search: Options of the search.
+        numbers: Number of each sentence, see `sample_search`.
+        limits: Length limits of the model.
+        prefixes: Target tokens at the beginning of each translation; None: none.
 
     Raises:
-        ValueError: sampled translations are to begin with something.
+        ValueError: `prefixes` are given for sampling.
     """
     limits = search.limits(limits)
     if search.sampling is not None:
         if prefixes is not None:
             raise ValueError("sampling takes no prefixes")
-        drawn = sample_search(models, source, search.sampling, numbers=numbers, limits=limits)
-        return [[hypothesis] for hypothesis in drawn]
+        samples = sample_search(models, source, search.sampling, numbers=numbers, limits=limits)
+        return [[hypothesis] for hypothesis in samples]
     if search.beam_size == 1 and prefixes is None:
         return [[h] for h in greedy_search(models, source, limits=limits)]
     return beam_search(

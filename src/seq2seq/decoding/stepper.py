@@ -1,6 +1,7 @@
-"""What all searches share: hypotheses, and a step of one model or of several for many of them at once.
+"""Common parts of all searches: hypotheses, and one decoder step for all of them, with a model or an ensemble.
 
-Shapes: B sentences of the batch, N sentences still searched, W hypotheses of each, V vocabulary, S source length.
+Shapes: B sentences of the batch, N sentences still in the search, W hypotheses of each, V vocabulary size, S source
+length.
 """
 
 import math
@@ -15,23 +16,22 @@ from seq2seq.data.vocabulary import BEGIN_ID, END_ID, PADDING_ID
 from seq2seq.models.seq2seq import Seq2Seq
 
 Models = Seq2Seq | Sequence[Seq2Seq]
-"""A model, or the members of an ensemble, which share their vocabularies."""
+"""A model, or the members of an ensemble, which must have the same vocabularies."""
 
 ROWS = 128
-"""Hypotheses whose logits are computed at once: few enough for the processor's caches."""
+"""Number of hypotheses whose logits are computed at once, so that these fit into the caches of the CPU."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hypothesis:
-    """A translation as found by a search.
+    """A translation found by a search.
 
     Attributes:
-        ids: target token ids, ``<eos>`` included unless the length bound came first.
-        score: natural log-probability of the ids given the source.
-        weights: attention probabilities (len(ids), source length), on the CPU; (len(ids), 0) of a
-            model without attention.
-        heads: the weights of each of several heads (heads, len(ids), source length), see
-            `seq2seq.decoding.forced`; None where nobody asked, or where there is one.
+        ids: Target token ids, ending with ``<eos>`` unless the maximum length was reached.
+        score: Natural logarithm of the probability of the ids given the source.
+        weights: Attention weights (len(ids), source length) on the CPU; (len(ids), 0) for a model without attention.
+        heads: Attention weights of each head (heads, len(ids), source length), see `seq2seq.decoding.forced`; None if
+            they were not requested or there is a single head.
     """
 
     ids: tuple[int, ...]
@@ -41,15 +41,18 @@ class Hypothesis:
 
 
 FULL = 7 / 8
-"""Share of the sentences of a batch that are still searched: with fewer the others are removed from it."""
+"""When at most this share of the sentences in a search is unfinished, the finished ones are removed."""
 GROUP = 64
-"""Neighbours whose maximum is taken first."""
+"""Number of adjacent elements in a group of `top_k` and `place_of_top`."""
 
 
 def top_k(numbers: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """`torch.topk` of the last axis, several times faster where that axis is long.
+    """Compute `torch.topk` over the last axis, several times as fast if this axis is long.
 
-    The n largest values lie in the n groups of the largest maxima, or behind the last whole group.
+    The n largest values are in the n groups with the largest maxima, or in the remainder after the last full group.
+
+    Returns:
+        Values and indices (…, count), in descending order.
     """
     num_groups = numbers.shape[-1] // GROUP
     if num_groups <= count:
@@ -66,7 +69,7 @@ def top_k(numbers: Tensor, count: int) -> tuple[Tensor, Tensor]:
 
 
 def place_of_top(numbers: Tensor) -> Tensor:
-    """`torch.argmax` of the last axis, several times faster where that axis is long."""
+    """Compute `torch.argmax` over the last axis, several times as fast if this axis is long."""
     num_whole = numbers.shape[-1] // GROUP * GROUP
     if num_whole <= GROUP:
         return numbers.argmax(dim=-1)
@@ -79,14 +82,14 @@ def place_of_top(numbers: Tensor) -> Tensor:
 
 
 class Stepper:
-    """Memories and states of the sentences that a search is still translating.
+    """Memories and decoder states of the sentences in a search.
 
-    Each sentence (N) has the same number of hypotheses (W), which share its memory: nothing of the source
-    is repeated. The members of an ensemble are averaged, in their probabilities and in their attention.
+    All N sentences have the same number W of hypotheses. The hypotheses of a sentence share its memory, which is not
+    repeated. Probabilities and attention weights are averaged over the members of an ensemble.
 
     Args:
         models: A model, or the members of an ensemble.
-        source: The sentences.
+        source: The source sentences.
         width: Maximum number of hypotheses of a sentence.
     """
 
@@ -97,9 +100,9 @@ class Stepper:
         self._states, self._memories = [], []
         for model, memory in zip(self._members, memories, strict=True):
             self._states.append(model.decoder.initial_state(memory))
-            # projecting the memory costs as much as projecting the contexts of one hypothesis
+            # for a single hypothesis, projecting the memory is as expensive as projecting the contexts
             self._memories.append(model.decoder.for_search(memory) if width > 1 else memory)
-        # Weights are converted once, and logits have places of their own: new memory costs more than the softmax.
+        # convert weights once, and allocate logits once: allocation takes longer than the softmax
         device, self._outputs = source.ids.device, []
         mixed = torch.get_autocast_dtype(device.type) if torch.is_autocast_enabled(device.type) else None
         for output in (model.decoder.output for model in self._members):
@@ -113,57 +116,61 @@ class Stepper:
 
     @property
     def dtype(self) -> torch.dtype:
-        """Number format of the scores."""
+        """The data type of the scores."""
         return torch.promote_types(self._states[0][0].dtype, torch.float32)
 
     def advance(
         self, tokens: Tensor, live: Tensor, choose: Callable[[Tensor, slice], tuple[Tensor, Tensor]]
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Make one step after the given tokens.
+        """Compute one step of all hypotheses, and choose the next tokens.
 
         Args:
-            tokens: The last of each hypothesis (N, W).
-            live: Which of the N W hypotheses are asked for their next token (R,).
-            choose: From log-probabilities of the next token (n, V), in float32 at least, of some rows of `live`, and
-                these rows, to scores and tokens (n, …). A few rows at a time stay in the processor's caches.
+            tokens: Previous token of each hypothesis (N, W).
+            live: Indices of the hypotheses, among all N W, for which tokens are chosen (R,).
+            choose: Function that is called with log-probabilities (n, V) in float32 or float64 of some hypotheses,
+                and the slice of `live` that contains them; it returns scores and tokens (n, …).
 
         Returns:
-            The scores and tokens (R, …), and attention weights (N, W, S): the mean of those members that have
-            attention, without columns where none has.
+            Scores and tokens (R, …), and attention weights (N, W, S), averaged over the members with attention; S = 0
+            if no member has attention.
         """
-        features, looked, chosen = [], [], []
-        for place, (model, memory) in enumerate(zip(self._members, self._memories, strict=True)):
-            of_step, self._states[place], weights = model.decoder.step(
-                tokens.flatten(), self._states[place], memory
+        features, member_weights, chosen = [], [], []
+        for index, (model, memory) in enumerate(zip(self._members, self._memories, strict=True)):
+            step_features, self._states[index], weights = model.decoder.step(
+                tokens.flatten(), self._states[index], memory
             )
-            features.append(of_step.index_select(0, live))
+            features.append(step_features.index_select(0, live))
             if weights is not None:
-                looked.append(weights)
+                member_weights.append(weights)
         for start in range(0, len(live), ROWS):
             rows, logs = slice(start, start + ROWS), []
-            for of_member, output in zip(features, self._outputs, strict=True):
-                inputs = of_member[rows]
+            for member_features, output in zip(features, self._outputs, strict=True):
+                inputs = member_features[rows]
                 if isinstance(output, tuple):
-                    weight, bias, logits, of_rows = output
-                    out = of_rows[: len(inputs)]
+                    weight, bias, logits, buffer = output
+                    out = buffer[: len(inputs)]
                     out.copy_(torch.addmm(bias, inputs.to(weight.dtype), weight.T, out=logits[: len(inputs)]))
                 else:
                     out = output(inputs).float()
                 logs.append(torch.log_softmax(out, dim=-1, out=out))
-            # of an ensemble log(1/M sum of exp(log-probabilities))
-            many = len(logs) > 1
-            found = torch.stack(logs).logsumexp(dim=0) - math.log(len(logs)) if many else logs[0]
-            chosen.append(choose(found, rows))
+            log_probs = logs[0]
+            if len(logs) > 1:  # log of the mean probability of the members
+                log_probs = torch.stack(logs).logsumexp(dim=0) - math.log(len(logs))
+            chosen.append(choose(log_probs, rows))
         scores, ids = (torch.cat(parts) for parts in zip(*chosen, strict=True))
-        weights = torch.stack(looked).mean(dim=0) if looked else scores.new_empty(tokens.numel(), 0)
+        if member_weights:
+            weights = torch.stack(member_weights).mean(dim=0)
+        else:
+            weights = scores.new_empty(tokens.numel(), 0)
         return scores, ids, weights.unflatten(0, tokens.shape)
 
     def follow(self, kept: Tensor | None, parents: Tensor) -> None:
-        """Go on with the hypotheses whose parents are given, X a sentence.
+        """Select sentences and hypotheses for the next step.
 
         Args:
-            kept: Places of the sentences to go on with; None for all.
-            parents: Which of the W hypotheses of the step before each continues (N, X).
+            kept: Indices of the sentences to keep, among the N; None: all.
+            parents: Index of the hypothesis, among the W of its sentence, that each of X new hypotheses continues
+                (N, X).
         """
         num_sentences = len(parents)
         width = len(self._states[0][0]) // num_sentences
@@ -179,6 +186,6 @@ class Stepper:
 
 
 def forbid(log_probabilities: Tensor, too_short: Tensor) -> None:
-    """Exclude, in place, what cannot come next: padding, ``<bos>``, and ``<eos>`` too early."""
+    """Set log-probabilities of ``<pad>``, ``<bos>`` and, where `too_short`, ``<eos>`` to -inf, in place."""
     log_probabilities[..., [PADDING_ID, BEGIN_ID]] = -torch.inf
     log_probabilities[..., END_ID].masked_fill_(too_short, -torch.inf)

@@ -159,7 +159,7 @@ class Translator:
             raise InputError(
                 "--replace-unk needs a vocabulary of words: a model with subwords has no unknown words"
             )
-        if replace_unk and not any(model.decoder.attends for model in self._models):
+        if replace_unk and not any(model.decoder.has_attention for model in self._models):
             raise InputError("--replace-unk needs a model with attention")
         if self._to is not None:
             sentences = [f"{target_tag(self._to)} {each}" if each.strip() else each for each in sentences]

@@ -1,19 +1,19 @@
 """Word alignments from attention and from word co-occurrence in the aligned text.
 
-Attention is diffuse for a word that follows from the previous one. Which words go together can be counted in
-the text. For target word t and source word j
-of a pair, with a(t, j) the attention between them, T and S the numbers of words:
+Attention is diffuse for target words that are predictable from the previous word. Co-occurrence counts of words in
+the text add the missing information. For target word t and source word j of a pair, with a(t, j) the attention weight
+between them, T and S the numbers of words:
 
     b(t, j) = (a(t, j) + FLOOR)^POWER * exp(-NEARNESS * |t / (T - 1) - j / (S - 1)|)
-    p(j | t) = b(t, j) c(x_j, y_t) / c(x_j), made a distribution over the source words
-    r(t | j) = b(t, j) c(x_j, y_t) / c(y_t), made a distribution over the target words
+    p(j | t) = b(t, j) c(x_j, y_t) / c(x_j), normalized over the source words
+    r(t | j) = b(t, j) c(x_j, y_t) / c(y_t), normalized over the target words
     q(t, j) = p(j | t) r(t | j)
 
 c(x, y) is SMOOTHING plus the sum of q over all positions of x and y in one pair; c(x) and c(y) are its sums.
-Both fractions start as 1; then they are counted, ROUNDS times. c(x, y) / c(x) is
-the lexicon of IBM model 1 (Brown et al. 1993), the product of two directions is alignment by
-agreement (Liang, Taskar and Klein 2006), the distance from the diagonal that of fast_align (Dyer,
-Chahuneau and Smith 2013). The constants were chosen on the validation pairs of the built-in corpus.
+Both fractions are 1 at first and are then computed from the counts, ROUNDS times. c(x, y) / c(x) is the lexicon of IBM
+model 1 (Brown et al. 1993), the product of two directions is alignment by agreement (Liang, Taskar and Klein 2006), and
+the distance from the diagonal is that of fast_align (Dyer, Chahuneau and Smith 2013). The constants were selected on
+the validation pairs of the built-in corpus.
 """
 
 from collections.abc import Sequence
@@ -41,8 +41,7 @@ def agreed_weights(
     """Return q of each pair (target words, source words), for `argmax_links`.
 
     Args:
-        texts: Source and target words of the pairs, in any case; words beyond the size of the matrix are left
-            out.
+        texts: Source and target words of the pairs, in any case; words beyond the size of a matrix are ignored.
         forward: Attention of each pair (target words, source words).
         backward: Attention of a model of the other direction (source words, target words), for r; None: r uses
             `forward`.

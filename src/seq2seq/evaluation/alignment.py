@@ -29,7 +29,7 @@ _BYTE = re.compile(r"<0x[0-9A-F]{2}>")
 """A byte token of SentencePiece, for a character that is not in its vocabulary."""
 
 
-class Symmetrisation(Enum):
+class Symmetrization(Enum):
     """How to combine the links of a model with those of a model in the other direction."""
 
     intersection = "intersection"
@@ -124,7 +124,7 @@ def reversed_links(links: Links) -> Links:
     return frozenset((source, target) for target, source in links)
 
 
-def symmetrised(forward: Links, backward: Links, method: Symmetrisation) -> Links:
+def symmetrized(forward: Links, backward: Links, method: Symmetrization) -> Links:
     """Combine the links of both directions (Och and Ney 2003).
 
     Args:
@@ -132,7 +132,7 @@ def symmetrised(forward: Links, backward: Links, method: Symmetrisation) -> Link
         backward: Links of a model from target to source, after `reversed_links`.
         method: Intersection or union.
     """
-    return forward & backward if method is Symmetrisation.intersection else forward | backward
+    return forward & backward if method is Symmetrization.intersection else forward | backward
 
 
 def links_between(links: Links, source_words: Words, target_words: Words) -> Links:

@@ -1,6 +1,6 @@
 """Scores of translations against references.
 
-Your own metric is a function like `Scorer`, named by `_target_` in ``module.metrics``.
+A custom metric is a function like `Scorer`, named by `_target_` in ``module.metrics``.
 """
 
 from collections import Counter
@@ -81,12 +81,12 @@ def _token_errors(hypotheses: Texts, references: Texts, language: str) -> float:
     return 100 * sum(_edits(h, r) for h, r in pairs) / max(sum(len(r) for _, r in pairs), 1)
 
 
-def _edits(found: Sequence[str], wanted: Sequence[str]) -> int:
+def _edits(hypothesis: Sequence[str], reference: Sequence[str]) -> int:
     """Return the edit distance: deletions, insertions and substitutions (Levenshtein 1966)."""
-    row = list(range(len(wanted) + 1))
-    for i, token in enumerate(found, start=1):
+    row = list(range(len(reference) + 1))
+    for i, token in enumerate(hypothesis, start=1):
         before, row[0] = row[0], i
-        for j, other in enumerate(wanted, start=1):
+        for j, other in enumerate(reference, start=1):
             before, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, before + (token != other))
     return row[-1]
 
@@ -120,10 +120,10 @@ def _moses_bleu(hypotheses: Texts, references: Texts, language: str, *, split_hy
     from sacrebleu.metrics.bleu import BLEU
 
     scorer = BLEU(tokenize="none", force=True)  # force: the tokens are meant to be split already
-    found, wanted = (
+    hypotheses, references = (
         moses_tokens(texts, language, split_hyphens=split_hyphens) for texts in (hypotheses, references)
     )
-    return scorer.corpus_score(found, [wanted]).score
+    return scorer.corpus_score(hypotheses, [references]).score
 
 
 def moses_tokens(sentences: Texts, language: str, *, split_hyphens: bool) -> list[str]:
@@ -182,18 +182,21 @@ METRICS: dict[str, Metric] = {
 
 
 def bleu_by_languages(hypotheses: Texts, references: Texts, languages: Texts) -> dict[str, float]:
-    """Return ``bleu_en-de`` and the like, and their mean as ``bleu``; nothing without pairs of languages.
+    """Return BLEU per pair of languages, such as ``bleu_en-de``, and the mean as ``bleu``.
 
     Args:
         hypotheses: The translations.
-        references: One for each.
-        languages: Of each, such as ``en-de``, or blank.
+        references: One reference per translation.
+        languages: Pair of languages of each, such as ``en-de``, or blank.
+
+    Returns:
+        Scores by name; empty if all `languages` are blank.
     """
     scores = {}
     for name in sorted({*languages} - {""}):
         rows = [row for row in zip(hypotheses, references, languages, strict=True) if row[2] == name]
-        found, wanted, _ = zip(*rows, strict=True)
-        scores[f"bleu_{name}"] = cased_bleu(found, wanted, name.split("-")[1])
+        texts, others, _ = zip(*rows, strict=True)
+        scores[f"bleu_{name}"] = cased_bleu(texts, others, name.split("-")[1])
     return {"bleu": sum(scores.values()) / len(scores), **scores} if scores else {}
 
 
@@ -205,17 +208,20 @@ def scores_of(
     only_quick: bool = False,
     others: Mapping[str, Scorer] | None = None,
 ) -> dict[str, float]:
-    """Return the scores of translations by name, those that their language allows.
+    """Compute the scores of translations that are defined for their language.
 
     Args:
         hypotheses: The translations.
-        references: One for each.
+        references: One reference per translation.
         language: Code of their language.
         only_quick: Compute only the metrics of every validation.
-        others: Further scores by name.
+        others: Additional scores by name.
+
+    Returns:
+        Scores by name.
 
     Raises:
-        ValueError: There are none, or their numbers differ.
+        ValueError: There are no translations, or the numbers of translations and references differ.
     """
     require_pairs(hypotheses, references)
     is_spaced = base_language(language) not in UNSPACED

@@ -33,8 +33,8 @@ class ScoreCard:
     def as_dict(self) -> dict[str, Any]:
         """Return the scores by name, with signature and number of sentences."""
         facts = {"bleu_signature": self.bleu_signature, "num_sentences": self.num_sentences}
-        asked = {"bleu_interval": self.bleu_interval} if self.bleu_interval else {}
-        return {**self.scores, **facts, **asked}
+        interval = {"bleu_interval": self.bleu_interval} if self.bleu_interval else {}
+        return {**self.scores, **facts, **interval}
 
 
 def score_card(
@@ -136,9 +136,9 @@ def _buckets(
     buckets = []
     for place in sorted(names):
         inside = [index for index, other in enumerate(places) if other == place]
-        found, wanted = [hypotheses[i] for i in inside], [references[i] for i in inside]
-        num_words = [sum(len(text.split()) for text in texts) for texts in (found, wanted)]
-        bleu = cased_bleu(found, wanted, language)
+        texts, others = [hypotheses[i] for i in inside], [references[i] for i in inside]
+        num_words = [sum(len(text.split()) for text in side) for side in (texts, others)]
+        bleu = cased_bleu(texts, others, language)
         ratio = num_words[0] / max(num_words[1], 1)
         buckets.append(Bucket(names[place], len(inside), bleu, ratio))
     return buckets

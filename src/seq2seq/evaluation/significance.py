@@ -115,14 +115,14 @@ def compare(
     if paired:
         scores, parts = [scores[0] + scores[1]], [parts[0] + parts[1]]
     difference = float(sum(each.mean() for each in scores))
-    luck = np.sum([part.mean(axis=1) for part in parts], axis=0)
-    luck -= luck.mean()
+    deviations = np.sum([part.mean(axis=1) for part in parts], axis=0)
+    deviations -= deviations.mean()
     knows_seeds = min(len(first), len(second)) > 1
     if knows_seeds:
-        shared = max(0.0, float(luck.var()) - sum(_own_luck(part) for part in parts))
-        luck = _with_luck_of_seeds(luck, shared, scores, generator)
-    as_great = np.count_nonzero(np.abs(luck) >= abs(difference) - NOTHING)
-    low, high = (difference - np.quantile(luck, [1 - level / 2, level / 2])).tolist()
+        shared = max(0.0, float(deviations.var()) - sum(_seed_variance(part) for part in parts))
+        deviations = _scaled_for_seeds(deviations, shared, scores, generator)
+    as_great = np.count_nonzero(np.abs(deviations) >= abs(difference) - NOTHING)
+    low, high = (difference - np.quantile(deviations, [1 - level / 2, level / 2])).tolist()
     return Comparison(difference, (1 + int(as_great)) / (num_draws + 1), (low, high), knows_seeds)
 
 
@@ -156,22 +156,22 @@ def _drawn_scores(statistics: NDArray, count: int, generator: np.random.Generato
     return np.concatenate(scores)
 
 
-def _own_luck(drawn: NDArray) -> float:
+def _seed_variance(drawn: NDArray) -> float:
     """Return U / m of scores (draws, m): the seed-specific part of the variance of their mean."""
     return float((drawn - drawn.mean(axis=0)).var(axis=1, ddof=1).mean() / drawn.shape[1])
 
 
-def _with_luck_of_seeds(
-    luck: NDArray, shared: float, scores: Sequence[NDArray], generator: np.random.Generator
+def _scaled_for_seeds(
+    deviations: NDArray, shared: float, scores: Sequence[NDArray], generator: np.random.Generator
 ) -> NDArray:
     """Return the draws of e*, from the centred draws of d*, S, and the scores of the seeds."""
     variances = [float(each.var(ddof=1)) / len(each) for each in scores]
     uncertain = sum(v**2 / (len(each) - 1) for v, each in zip(variances, scores, strict=True))
     variance = shared + sum(variances)
     if uncertain < NOTHING**4:
-        return luck
+        return deviations
     freedom = variance**2 / uncertain
-    tails = np.sqrt(freedom / generator.chisquare(freedom, size=len(luck)))
-    if luck.std() < NOTHING:  # all sentences are alike
-        luck = generator.standard_normal(len(luck))
-    return luck / luck.std() * variance**0.5 * tails
+    tails = np.sqrt(freedom / generator.chisquare(freedom, size=len(deviations)))
+    if deviations.std() < NOTHING:  # all sentences have the same statistics
+        deviations = generator.standard_normal(len(deviations))
+    return deviations / deviations.std() * variance**0.5 * tails

@@ -206,7 +206,7 @@ def load_attending(path: str | Path, *, trust_custom_code: bool = False) -> Save
         InputError: As `load_model_folder`; or the model has no attention.
     """
     saved = load_model_folder(path, trust_custom_code=trust_custom_code)
-    if not saved.model.decoder.attends:
+    if not saved.model.decoder.has_attention:
         raise InputError(f"{path} has no attention: its decoder is {type(saved.model.decoder).__name__}")
     return saved
 

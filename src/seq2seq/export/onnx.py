@@ -67,7 +67,7 @@ def export_onnx(path: str | Path, folder: str | Path, *, trust_custom_code: bool
     names = [f"state_{place}" for place in range(len(state))]
     batch, length = {0: "batch"}, {0: "batch", 1: "length"}
     inputs = torch.full((3,), 2), states, keys, is_token, *state
-    weights = ["weights"] if model.decoder.attends else []
+    weights = ["weights"] if model.decoder.has_attention else []
     axes = {"memory_states": length, "memory_keys": length, "source_is_token": length}
     # a state with the length of the source, such as coverage, has it as its last dimension
     of_state = [

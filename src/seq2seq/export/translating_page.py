@@ -27,7 +27,7 @@ from tensorboard_attention.views import colours
 SCORES = {
     "AdditiveScore": "additive",
     "BilinearScore": "bilinear",
-    "ConstantScore": "average",
+    "UniformScore": "average",
     "DotScore": "dot",
     "GaussianScore": "gaussian",
     "ScaledDotScore": "scaled_dot",

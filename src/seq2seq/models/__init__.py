@@ -1,4 +1,4 @@
-"""Encoders, decoders, and the model that joins them; a decoder is a file."""
+"""Encoders, decoders (one file each), and the model that consists of both."""
 
 from seq2seq.models.bahdanau import BahdanauDecoder
 from seq2seq.models.build import build_model

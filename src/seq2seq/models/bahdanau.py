@@ -1,6 +1,6 @@
-"""Bahdanau decoder: a GRU that looks at the source through attention at every step.
+"""Bahdanau decoder: a GRU with attention over the source at every step.
 
-With e(y) the embedding of the previous token and m_j the encoder's output for source token j:
+With e(y) the embedding of a token y and m_j the encoder output for source token j:
 
     w_t = softmax over j of score(s_{t-1}, m_j),  c_t = sum over j of w_tj m_j
     s_t = GRU([e(y_{t-1}); c_t], s_{t-1}),        o_t = tanh(W_s s_t + b + W_c c_t + W_e e(y_{t-1}))
@@ -21,24 +21,24 @@ from seq2seq.models.layers import Bridge, DeepOutput, Dropout, RecurrentStack, S
 
 
 class BahdanauDecoder(Decoder):
-    """The decoder above, with any number of layers: the query is the state of the top one.
+    """The decoder above, with one or more layers; the query is the state of the top layer.
 
     Args:
-        embedding: Of the target tokens (V, E).
-        memory_size: Size M of the encoder's states.
+        embedding: Embedding of the target tokens (V, E).
+        memory_size: Size M of an encoder state.
         summary_size: Size F of the encoder's summary.
-        attention: Makes the attention, called with `query_size` and `memory_size`.
-        hidden_size: Size H of a layer's state.
-        num_layers: Layers above each other; the context enters the lowest.
+        attention: Factory of the attention, called with `query_size` and `memory_size`.
+        hidden_size: Size H of the state of a layer.
+        num_layers: Number of layers L; the context is an input of the lowest layer.
         cell: ``gru`` or ``lstm``.
         readout_size: Size R of the deep output o; None: o_t = s_t.
-        initial_state: s_0: ``linear`` or ``copy`` of the encoder's summary, or ``zeros``, see `Bridge`.
-        query_with_embedding: The query is [s_{t-1}; e(y_{t-1})]: the attention knows the last token.
-        dropout: Between layers, and of embedded tokens and features where these have none of their own.
-        embedding_dropout: Of embedded tokens; None: `dropout`.
-        output_dropout: Of the features o; None: `dropout`.
-        variational_dropout: Drop the same elements of all tokens of a sentence.
-        tie_output: W_o is the embedding; R must be E.
+        initial_state: How to compute s_0 from the encoder's summary: ``linear``, ``copy`` or ``zeros``, see `Bridge`.
+        query_with_embedding: Whether the query is [s_{t-1}; e(y_{t-1})] instead of s_{t-1}.
+        dropout: Dropout probability between layers, and the default of the next two arguments.
+        embedding_dropout: Dropout probability of embedded tokens; None: `dropout`.
+        output_dropout: Dropout probability of the features o; None: `dropout`.
+        variational_dropout: Whether all tokens of a sentence share a dropout mask.
+        tie_output: Whether W_o is the weight of the embedding; R must then equal E.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class BahdanauDecoder(Decoder):
             dropout if embedding_dropout is None else embedding_dropout, variational=variational_dropout
         )
         self.attention = attention(query_size=query_size, memory_size=memory_size)
-        # W [e; c] = W_e e + W_c c: the share of the embedded tokens is computed for all steps at once
+        # W [e; c] = W_e e + W_c c: `forward` computes W_e e for all steps at once
         self.stack = RecurrentStack(
             cell, embedding_size, hidden_size, num_layers, Dropout(dropout, variational=variational_dropout)
         )
@@ -84,30 +84,31 @@ class BahdanauDecoder(Decoder):
         self.output = output_layer(readout_size or hidden_size, embedding, tied=tie_output)
 
     def step(self, tokens: Tensor, state: State, memory: Memory) -> tuple[Tensor, State, Tensor]:
-        """Advance by one token, see `Decoder.step`: the definition of this decoder."""
-        states, of_attention = state[: len(self.stack)], state[len(self.stack) :]
-        mask, *between, of_features = memory.masks
-        embedded = self.embedding_dropout(self.embedding(tokens), mask)  # (N, E)
+        """Compute one step, see `Decoder.step`. This is the definition of the decoder."""
+        states, attention_state = state[: len(self.stack)], state[len(self.stack) :]
+        embedding_mask, *layer_masks, output_mask = memory.masks
+        embedded = self.embedding_dropout(self.embedding(tokens), embedding_mask)  # (N, E)
         query = self.stack.top(states)  # (N, H)
         if self.query_with_embedding:
             query = torch.cat([query, embedded], dim=-1)
-        context, weights, of_attention = self.attention(query, memory, of_attention)  # (N, M), (N, S)
+        context, weights, attention_state = self.attention(query, memory, attention_state)  # (N, M), (N, S)
         if memory.projected:
-            of_gates, of_readout = context.tensor_split([self.stack.gates_size], dim=-1)
+            context_gates, context_readout = context.tensor_split([self.stack.gates_size], dim=-1)
         else:
-            of_gates = self.context_gates(context)
-            of_readout = None if self.readout is None else self.readout.context(context)
-        states = self.stack(self.stack.input_gates(embedded) + of_gates, states, between)
+            context_gates = self.context_gates(context)
+            context_readout = None if self.readout is None else self.readout.context(context)
+        states = self.stack(self.stack.input_gates(embedded) + context_gates, states, layer_masks)
         features = self.stack.top(states)
         if self.readout is not None:
-            features = self.readout(features, of_readout, embedded)
-        return self.output_dropout(features, of_features), (*states, *of_attention), weights
+            features = self.readout(features, context_readout, embedded)
+        return self.output_dropout(features, output_mask), (*states, *attention_state), weights
 
     def for_search(self, memory: Memory) -> Memory:
-        """Return a memory of W_c m_j and W_r m_j, whose means are W_c c and W_r c: once a source token.
+        """Return a memory whose states are the projections [W_c m_j; W_r m_j] for cell and deep output.
 
-        W_c and W_r are those of the cell and of the deep output. A search has more hypotheses and steps than a
-        source has tokens. Where the attention may do more than take a mean, the memory stays as it is.
+        Their weighted mean is [W_c c; W_r c]. This saves time in a beam search, which computes more contexts
+        than a source has tokens. With a custom attention, whose context may not be a weighted mean of the states,
+        the memory is returned unchanged.
         """
         if type(self.attention) is not Attention:
             return memory
@@ -119,27 +120,30 @@ class BahdanauDecoder(Decoder):
     def forward(
         self, target_input: Tensor, memory: Memory, target_lengths: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Teacher forcing, see `Decoder.forward`: the steps, with what they share computed at once."""
+        """Compute all steps (teacher forcing), see `Decoder.forward`; equal to a loop over `step`, and faster."""
         state = self.initial_state(memory)
-        states, of_attention = state[: len(self.stack)], state[len(self.stack) :]
-        mask, *between, of_features = (None if each is None else each.unsqueeze(1) for each in memory.masks)
-        embedded = self.embedding_dropout(self.embedding(target_input), mask)  # (B, T, E)
-        gates_of_embedded = self.stack.input_gates(embedded)  # (B, T, G)
-        between = [None if each is None else each.squeeze(1) for each in between]
+        states, attention_state = state[: len(self.stack)], state[len(self.stack) :]
+        embedding_mask, *layer_masks, output_mask = memory.masks
+        if embedding_mask is not None:
+            embedding_mask = embedding_mask.unsqueeze(1)
+        if output_mask is not None:
+            output_mask = output_mask.unsqueeze(1)
+        embedded = self.embedding_dropout(self.embedding(target_input), embedding_mask)  # (B, T, E)
+        token_gates = self.stack.input_gates(embedded)  # (B, T, G)
 
-        tops, contexts, weights = [], [], []
-        for of_token, gates in zip(embedded.unbind(1), gates_of_embedded.unbind(1), strict=True):
+        outputs, contexts, weights = [], [], []
+        for embedded_token, gates in zip(embedded.unbind(1), token_gates.unbind(1), strict=True):
             query = self.stack.top(states)
             if self.query_with_embedding:
-                query = torch.cat([query, of_token], dim=-1)
-            context, of_step, of_attention = self.attention(query, memory, of_attention)
-            states = self.stack(gates + self.context_gates(context), states, between)
-            tops.append(self.stack.top(states))
+                query = torch.cat([query, embedded_token], dim=-1)
+            context, step_weights, attention_state = self.attention(query, memory, attention_state)
+            states = self.stack(gates + self.context_gates(context), states, layer_masks)
+            outputs.append(self.stack.top(states))
             contexts.append(context)
-            weights.append(of_step)
+            weights.append(step_weights)
 
-        features = torch.stack(tops, dim=1)  # (B, T, H)
+        features = torch.stack(outputs, dim=1)  # (B, T, H)
         if self.readout is not None:
             features = self.readout(features, self.readout.context(torch.stack(contexts, dim=1)), embedded)
-        features = self.output_dropout(features, of_features)
+        features = self.output_dropout(features, output_mask)
         return masked(features, target_lengths), masked(torch.stack(weights, dim=1), target_lengths)

@@ -1,4 +1,4 @@
-"""Build a model from its description, as a configuration, a checkpoint or a model folder holds it."""
+"""Build a model from its description in a configuration, checkpoint or model folder."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -14,10 +14,13 @@ from seq2seq.models.seq2seq import Seq2Seq
 from seq2seq.models.vectors import load_vectors
 
 Factory = Callable[..., nn.Module] | Mapping[str, Any]
-"""Makes a part of the model: a class or `functools.partial`, or its description with `_target_`."""
+"""Factory of a part of the model: a class, a `functools.partial`, or a description with `_target_`."""
+
+OLD_CLASSES = {"ConstantScore": "UniformScore"}
+"""Earlier names of classes in descriptions of models, and their present names."""
 
 MAX_SIZE = 2**24
-"""Bound of every number in a model's description, against sizes that no memory holds."""
+"""Maximum of all numbers in a description, so that a damaged file does not allocate too much memory."""
 
 
 def build_model(
@@ -36,27 +39,29 @@ def build_model(
     target_tokens: list[str] | None = None,
     trust_custom_code: bool = False,
 ) -> Seq2Seq:
-    """Build a model with fresh parameters.
+    """Build a model with randomly initialized parameters.
 
     Args:
-        encoder: Called with `input_size`.
-        decoder: Called with `embedding`, `memory_size`, `summary_size` and `tie_output`.
+        encoder: Factory of the encoder, called with `input_size`.
+        decoder: Factory of the decoder, called with `embedding`, `memory_size`, `summary_size` and `tie_output`.
         source_vocab_size: Number of source tokens.
         target_vocab_size: Number of target tokens V.
-        padding_id: Id of the padding token, on both sides.
+        padding_id: Id of the padding token of both languages.
         embedding_size: Size E of both embeddings.
-        tie_embeddings: ``none``; ``output``: the target embedding is the output layer; ``all``: the source
-            embedding too, which needs one vocabulary for both languages.
+        tie_embeddings: ``none``; ``output``: the output layer has the weight of the target embedding; ``all``: the
+            source embedding is shared as well, which requires a joint vocabulary.
         reverse_source: See `Seq2Seq`.
         source_vectors: File of pretrained vectors of source tokens, see `load_vectors`.
-        target_vectors: The same for target tokens.
-        source_tokens: The source tokens by id, for `source_vectors`.
-        target_tokens: The target tokens by id, for `target_vectors`.
-        trust_custom_code: Whether a description may name classes from outside of this program, whose
-            modules are then imported.
+        target_vectors: File of pretrained vectors of target tokens.
+        source_tokens: Source tokens in the order of their ids; required with `source_vectors`.
+        target_tokens: Target tokens in the order of their ids; required with `target_vectors`.
+        trust_custom_code: Whether to import classes of other packages that a description names.
+
+    Returns:
+        The model, with its description as `config`.
 
     Raises:
-        InputError: Sizes or choices do not go together, or a class is unknown or not trusted.
+        InputError: Arguments do not match, or a class is unknown or not trusted.
     """
     if tie_embeddings not in ("none", "output", "all"):
         raise InputError(f"model.tie_embeddings={tie_embeddings}: choose one of none, output, all")
@@ -72,11 +77,13 @@ def build_model(
     _check_sizes(config)
 
     def embedding(size: int) -> nn.Embedding:
-        made = nn.Embedding(size, embedding_size, padding_idx=padding_id)
-        if tie_embeddings != "none":  # as the output layer, unit variance would give logits of size sqrt(E)
-            nn.init.normal_(made.weight, std=embedding_size**-0.5)
-            made.weight.data[padding_id].zero_()
-        return made
+        layer = nn.Embedding(size, embedding_size, padding_idx=padding_id)
+        if (
+            tie_embeddings != "none"
+        ):  # as output layer, a weight of unit variance gives logits of size sqrt(E)
+            nn.init.normal_(layer.weight, std=embedding_size**-0.5)
+            layer.weight.data[padding_id].zero_()
+        return layer
 
     target_embedding = embedding(target_vocab_size)
     source_embedding = target_embedding if tie_embeddings == "all" else embedding(source_vocab_size)
@@ -105,7 +112,7 @@ def build_model(
 
 
 def described(part: Any) -> Any:
-    """Return a class, a partial or plain data as plain data with `_target_`."""
+    """Convert a class, partial or plain data to plain data with `_target_`."""
     if isinstance(part, Mapping):
         return {str(key): described(value) for key, value in part.items() if key != "_partial_"}
     if isinstance(part, partial):
@@ -120,10 +127,10 @@ def described(part: Any) -> Any:
 
 
 def factory(part: Factory, *, trust_custom_code: bool = False) -> Callable[..., nn.Module]:
-    """Return what makes a part: itself if it can be called, else that of its description.
+    """Return the factory of a part, which is `part` itself if it is callable.
 
     Raises:
-        InputError: The description names no class, or one from outside of this program without
+        InputError: The description does not name a class, or names a class of another package without
             `trust_custom_code`.
     """
     if not isinstance(part, Mapping):
@@ -134,6 +141,7 @@ def factory(part: Factory, *, trust_custom_code: bool = False) -> Callable[..., 
     if ours:
         from seq2seq import models
 
+        name = OLD_CLASSES.get(name, name)
         found = getattr(models, name, None) or getattr(attention_package, name, None)
     elif trust_custom_code:
         try:
@@ -161,10 +169,10 @@ def factory(part: Factory, *, trust_custom_code: bool = False) -> Callable[..., 
 
 
 def _check_sizes(config: Any, key: str = "model") -> None:
-    """Refuse numbers that no model has.
+    """Check that all numbers are between 0 and `MAX_SIZE`.
 
     Raises:
-        InputError: Naming the key.
+        InputError: A number is not; the message has its key.
     """
     if isinstance(config, Mapping):
         for name, value in config.items():

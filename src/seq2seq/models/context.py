@@ -1,11 +1,11 @@
-"""Cho's decoder: no attention; every step reads the encoder's summary.
+"""Decoder of Cho et al. without attention; the encoder's summary is an input of every step.
 
-With e(y) the embedding of the previous token and c the summary of the source sentence:
+With e(y) the embedding of a token y and c the summary of the source sentence:
 
     s_t = GRU([e(y_{t-1}); c], s_{t-1}),  o_t = tanh(W_s s_t + b + W_c c + W_e e(y_{t-1}))
 
 Cho et al., "Learning phrase representations using RNN encoder-decoder for statistical machine
-translation", 2014, with the deep output of this program in place of their maxout.
+translation", 2014, with `DeepOutput` in place of their maxout.
 """
 
 from torch import Tensor, nn
@@ -16,13 +16,13 @@ from seq2seq.models.layers import Bridge, DeepOutput, Dropout, RecurrentStack, S
 
 
 class ContextDecoder(Decoder):
-    """The decoder above, with any number of layers. Arguments as in `BahdanauDecoder`.
+    """The decoder above, with one or more layers. Arguments as in `BahdanauDecoder`.
 
     Args:
-        attention: Unused: there is none.
+        attention: Unused; this decoder has no attention.
     """
 
-    attends = False
+    has_attention = False
 
     def __init__(
         self,
@@ -61,21 +61,21 @@ class ContextDecoder(Decoder):
         )
         self.output = output_layer(readout_size or hidden_size, embedding, tied=tie_output)
 
-    def remember(self, states: Tensor, source_is_token: Tensor, summary: Tensor) -> Memory:
-        """Keep the summary as the only state (B, 1, F), and its share of the gates as its key (B, 1, G)."""
+    def init_memory(self, states: Tensor, source_is_token: Tensor, summary: Tensor) -> Memory:
+        """Return a memory with the summary as only state (B, 1, F), and its part of the gates as key (B, 1, G)."""
         summaries = summary.unsqueeze(1)
         keys = self.context_gates(summaries)
         return Memory(summaries, keys, source_is_token[:, :1], summary, self.masks(states))
 
     def step(self, tokens: Tensor, state: State, memory: Memory) -> tuple[Tensor, State, None]:
-        """Advance by one token, see `Decoder.step`."""
-        mask, *between, of_features = memory.masks
-        embedded = self.embedding_dropout(self.embedding(tokens), mask)
-        sentences = memory.states.shape[0]
-        gates = self.stack.input_gates(embedded).view(sentences, -1, self.stack.gates_size) + memory.keys
-        states = self.stack(gates.flatten(0, 1), state, between)
+        """Compute one step, see `Decoder.step`."""
+        embedding_mask, *layer_masks, output_mask = memory.masks
+        embedded = self.embedding_dropout(self.embedding(tokens), embedding_mask)
+        num_sentences = memory.states.shape[0]
+        gates = self.stack.input_gates(embedded).view(num_sentences, -1, self.stack.gates_size) + memory.keys
+        states = self.stack(gates.flatten(0, 1), state, layer_masks)
         features = self.stack.top(states)
         if self.readout is not None:
-            features, embedded = (x.view(sentences, -1, x.shape[-1]) for x in (features, embedded))
+            features, embedded = (x.view(num_sentences, -1, x.shape[-1]) for x in (features, embedded))
             features = self.readout(features, self.readout.context(memory.states), embedded).flatten(0, 1)
-        return self.output_dropout(features, of_features), states, None
+        return self.output_dropout(features, output_mask), states, None

@@ -1,4 +1,4 @@
-"""What decoders are made of: recurrent cells, their stack, the bridge, the deep output, dropout."""
+"""Layers of decoders: recurrent cells, a stack of cells, initial states, deep output, dropout."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ State = tuple[Tensor, ...]
 
 
 def tanh(inputs: Tensor) -> Tensor:
-    """Return the tanh of the inputs as 2 sigmoid(2 x) - 1, several times as fast on a CPU as `torch.tanh`."""
+    """Compute tanh as 2 sigmoid(2 x) - 1, which is several times as fast on a CPU as `torch.tanh`."""
     return torch.sigmoid(2 * inputs).mul(2).sub(1)
 
 
@@ -20,8 +20,8 @@ class GRUCell(nn.Module):
         r = sigmoid(x_r + h_r),  z = sigmoid(x_z + h_z),  n = tanh(x_n + r * h_n)
         h' = (1 - z) * n + z * h
 
-    with x = W_x input + b_x and h_r, h_z, h_n the parts of W_h h + b_h. W_x is a layer of its own, so
-    that x can be computed for all steps at once. The state is the output h (N, H).
+    with x = W_x input + b_x and h_r, h_z, h_n the parts of W_h h + b_h. W_x is a separate layer, so that x can be
+    computed for all steps at once. The state is the output h (N, H).
 
     Args:
         input_size: Size I of an input.
@@ -39,7 +39,7 @@ class GRUCell(nn.Module):
             nn.init.uniform_(parameter, -(hidden_size**-0.5), hidden_size**-0.5)
 
     def forward(self, gates: Tensor, state: Tensor) -> Tensor:
-        """Return the state after a step, from x (N, 3 H) and the state before."""
+        """Return the new state (N, H) from x (N, 3 H) and the previous state."""
         sizes = [2 * self.hidden_size, self.hidden_size]
         input_rz, input_n = gates.to(state.dtype).split(sizes, dim=-1)
         state_rz, state_n = self.state_gates(state).to(state.dtype).split(sizes, dim=-1)
@@ -48,7 +48,7 @@ class GRUCell(nn.Module):
         return torch.lerp(candidate, state, update)
 
     def output(self, state: Tensor) -> Tensor:
-        """Return what the layer above reads of a state: h itself."""
+        """Return the output h (N, H) of a state."""
         return state
 
 
@@ -64,7 +64,7 @@ class LSTMCell(GRUCell):
     num_gates, state_factor = 4, 2
 
     def forward(self, gates: Tensor, state: Tensor) -> Tensor:
-        """Return the state after a step, from x (N, 4 H) and the state before."""
+        """Return the new state (N, 2 H) from x (N, 4 H) and the previous state."""
         hidden, cell = state.chunk(2, dim=-1)
         gates = gates.to(state.dtype) + self.state_gates(hidden).to(state.dtype)
         input_gate, forget_gate, candidate, output_gate = gates.chunk(4, dim=-1)
@@ -72,7 +72,7 @@ class LSTMCell(GRUCell):
         return torch.cat([torch.sigmoid(output_gate) * torch.tanh(cell), cell], dim=-1)
 
     def output(self, state: Tensor) -> Tensor:
-        """Return h of [h; c]."""
+        """Return the output h (N, H) of a state [h; c]."""
         return state.chunk(2, dim=-1)[0]
 
 
@@ -80,16 +80,19 @@ CELLS = {"gru": GRUCell, "lstm": LSTMCell}
 
 
 class Dropout(nn.Module):
-    """Zero elements with probability p in training and scale the others by 1 / (1 - p).
+    """Dropout: zero elements with probability p in training and scale the others by 1 / (1 - p).
 
-    Srivastava et al., "Dropout: a simple way to prevent neural networks from overfitting", 2014. On a CPU
-    `torch.nn.Dropout` spends several times as long on its random numbers; here 64 random bits decide about
-    four elements, so p is rounded to a multiple of 2^-16.
+    Srivastava et al., "Dropout: a simple way to prevent neural networks from overfitting", 2014. On a CPU this is
+    several times as fast as `torch.nn.Dropout`, because 64 random bits are used for four elements. Therefore p is
+    rounded to a multiple of 2^-16.
 
     Args:
-        p: Probability of a zero, from 0 to below 1.
-        variational: Drop the same elements of all tokens of a sentence (Gal and Ghahramani 2016). The mask
-            of a sentence is drawn by `mask_like` and given to every call.
+        p: Probability of a zero, 0 <= p < 1.
+        variational: Whether all tokens of a sentence share a mask (Gal and Ghahramani 2016), which `mask_like`
+            returns and the caller passes to `forward`.
+
+    Raises:
+        ValueError: `p` is out of range.
     """
 
     def __init__(self, p: float, *, variational: bool = False) -> None:
@@ -99,19 +102,19 @@ class Dropout(nn.Module):
         self.p, self.variational = p, variational
 
     def forward(self, inputs: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Drop elements of inputs of any shape; `mask` is what `mask_like` returned, or None."""
+        """Apply dropout to inputs of any shape; `mask` is the result of `mask_like`, or None."""
         if not self.training or not self.p:
             return inputs
         if mask is None:
-            mask = self._drawn(inputs)
+            mask = self._draw_mask(inputs)
         return inputs * mask.to(inputs.dtype)
 
     def mask_like(self, vectors: Tensor) -> Tensor | None:
-        """Return a mask for vectors of this shape, one a sentence; None if masks are not shared."""
+        """Draw a mask shared by all tokens, of the shape of `vectors`; return None without variational dropout."""
         shared = self.variational and self.training and self.p
-        return self._drawn(vectors) if shared else None
+        return self._draw_mask(vectors) if shared else None
 
-    def _drawn(self, like: Tensor) -> Tensor:
+    def _draw_mask(self, like: Tensor) -> Tensor:
         if like.device.type != "cpu":
             return F.dropout(torch.ones_like(like), self.p)
         num_dropped = round(self.p * 2**16)
@@ -123,14 +126,17 @@ class Dropout(nn.Module):
 
 
 class RecurrentStack(nn.Module):
-    """Recurrent cells above each other, advanced one step at a time.
+    """A stack of recurrent cells, computed one step at a time.
 
     Args:
         cell: ``gru`` or ``lstm``.
         input_size: Size of the input of the lowest cell.
         hidden_size: Size H of every cell.
         num_layers: Number of cells L.
-        dropout: On what a cell reads of the one below.
+        dropout: Dropout between the cells.
+
+    Raises:
+        ValueError: `cell` is unknown.
     """
 
     def __init__(
@@ -149,22 +155,25 @@ class RecurrentStack(nn.Module):
         return len(self.cells)
 
     def input_gates(self, inputs: Tensor) -> Tensor:
-        """Return the input's share of the lowest cell's gates (…, G), for one step or for all."""
+        """Return the input's part of the gates of the lowest cell (…, G), for one step or all steps."""
         return self.cells[0].input_gates(inputs)
 
     def forward(self, gates: Tensor, states: State, masks: Sequence[Tensor | None]) -> State:
-        """Return the states after a step, from the input's share of the lowest gates.
+        """Compute one step.
 
         Args:
-            gates: (N, G).
-            states: One tensor a layer, of the step before.
-            masks: Variational dropout between the layers, one of each layer but the lowest.
+            gates: The input's part of the gates of the lowest cell (N, G), see `input_gates`.
+            states: States after the previous step, one tensor per cell.
+            masks: Masks of variational dropout, one per cell except the lowest.
+
+        Returns:
+            The new states, one tensor per cell.
         """
-        new = [self.cells[0](gates, states[0])]
+        new_states = [self.cells[0](gates, states[0])]
         for cell, state, mask in zip(list(self.cells)[1:], states[1:], masks, strict=True):
-            below = self.dropout(cell.output(new[-1]), mask)
-            new.append(cell(cell.input_gates(below), state))
-        return tuple(new)
+            inputs = self.dropout(cell.output(new_states[-1]), mask)
+            new_states.append(cell(cell.input_gates(inputs), state))
+        return tuple(new_states)
 
     def top(self, states: State) -> Tensor:
         """Return the output of the highest cell (N, H)."""
@@ -172,14 +181,17 @@ class RecurrentStack(nn.Module):
 
 
 class Bridge(nn.Module):
-    """The first states of a decoder, from the encoder's summary of a sentence.
+    """The initial states of a decoder, computed from the encoder's summary of a sentence.
 
     Args:
-        kind: ``linear``: tanh(W summary + b); ``copy``: the summary itself, of the same size; ``zeros``: all
-            that the decoder learns of the source comes through attention.
+        kind: ``linear``: tanh(W summary + b); ``copy``: the summary, which must have the size of all states;
+            ``zeros``: zeros.
         summary_size: Size F of a summary.
         state_size: Size of the state of a layer.
-        num_layers: Layers of the decoder.
+        num_layers: Number of layers L of the decoder.
+
+    Raises:
+        ValueError: `kind` is unknown, or ``copy`` with different sizes.
     """
 
     def __init__(self, kind: str, summary_size: int, state_size: int, num_layers: int) -> None:
@@ -196,7 +208,7 @@ class Bridge(nn.Module):
         self.projection = nn.Linear(summary_size, total) if kind == "linear" else None
 
     def forward(self, summary: Tensor) -> State:
-        """Return one tensor a layer (B, state), in float32 at least, of summaries (B, F)."""
+        """Return one tensor per layer (B, state size), in float32 or float64, from summaries (B, F)."""
         if self.kind == "zeros":
             summary = summary.new_zeros(summary.shape[0], self.total)
         elif self.projection is not None:
@@ -207,7 +219,7 @@ class Bridge(nn.Module):
 class DeepOutput(nn.Module):
     """Features tanh(W_s s + b + W_c c + W_e e) of state, context and embedded token.
 
-    The deep output of Bahdanau et al. (2015), with a tanh in place of their maxout.
+    The deep output of Bahdanau et al. (2015), with tanh in place of their maxout.
 
     Args:
         hidden_size: Size H of the state s.
@@ -222,16 +234,21 @@ class DeepOutput(nn.Module):
         self.context = nn.Linear(memory_size, size, bias=False)
         self.embedded = nn.Linear(embedding_size, size, bias=False)
 
-    def forward(self, state: Tensor, of_context: Tensor, embedded: Tensor) -> Tensor:
-        """Return features (…, R) of state (…, H), W_c c (…, R), which is ``context(c)``, and token (…, E)."""
-        return tanh(self.state(state) + of_context + self.embedded(embedded))
+    def forward(self, state: Tensor, projected_context: Tensor, embedded: Tensor) -> Tensor:
+        """Return features (…, R) from state (…, H), ``context(c)`` = W_c c (…, R) and embedded token (…, E)."""
+        return tanh(self.state(state) + projected_context + self.embedded(embedded))
 
 
 def output_layer(features: int, embedding: nn.Embedding, *, tied: bool) -> nn.Linear:
-    """Return the layer from features to logits (R -> V), whose weight is the embedding where tied.
+    """Return the layer from features to logits (R -> V).
+
+    Args:
+        features: Size R of the features.
+        embedding: Embedding of the target tokens (V, E).
+        tied: Whether the layer shares the weight of the embedding.
 
     Raises:
-        ValueError: The features have another size than the embedding that is to be the weight.
+        ValueError: `tied` with R unequal to E.
     """
     output = nn.Linear(features, embedding.num_embeddings)
     if tied:

@@ -1,4 +1,4 @@
-"""How long the translations of a model may be."""
+"""Length limits of translations."""
 
 from dataclasses import dataclass
 from math import ceil
@@ -9,20 +9,20 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 LONGEST = 1000
-"""Tokens of a sentence that are translated; time and memory grow with their square."""
+"""Maximum number of tokens of a sentence; further tokens are not translated. Time and memory are quadratic."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LengthLimits:
-    """Least and greatest number of target tokens, relative to the source.
+    """Minimum and maximum number of target tokens for a source length.
 
-        least = floor(min_ratio * source length),
-        greatest = max(1, floor(max_ratio * source length) + max_extra)
+        minimum = floor(min_ratio * source length)
+        maximum = max(1, floor(max_ratio * source length) + max_extra)
 
-    Both lengths count ``<eos>``.
+    All lengths include ``<eos>``.
 
     Raises:
-        ValueError: a value is not 0 to a million.
+        ValueError: A value is not between 0 and a million.
     """
 
     min_ratio: float = 0.0
@@ -38,13 +38,13 @@ class LengthLimits:
     def fitted(
         cls, source_lengths: NDArray[np.integer], target_lengths: NDArray[np.integer]
     ) -> "LengthLimits":
-        """Twice the target tokens that a source token usually has, and 10 more, or 10 times those.
+        """Return limits for a corpus with r target tokens per source token.
 
-        The latter where they are more than one, as characters are for words.
+            max_ratio = 2 r, rounded up to two decimals,  max_extra = 10 max(1, r), rounded up
 
         Args:
-            source_lengths: tokens of the sentences of a training split, without ``<eos>``.
-            target_lengths: those of their translations.
+            source_lengths: Number of tokens of the source sentences of a training split, without ``<eos>``.
+            target_lengths: Number of tokens of their translations, without ``<eos>``.
         """
         num_source, num_target = (
             int(lengths.sum(dtype=np.int64)) + len(lengths) for lengths in (source_lengths, target_lengths)
@@ -53,17 +53,17 @@ class LengthLimits:
         return cls(max_ratio=ceil(200 * ratio) / 100, max_extra=ceil(10 * max(1.0, ratio)))
 
     def num_over(self, source_lengths: NDArray[np.integer], target_lengths: NDArray[np.integer]) -> int:
-        """How many translations are longer than they may be; lengths as in `fitted`."""
+        """Return the number of translations that exceed the maximum; lengths as in `fitted`."""
         sources = torch.from_numpy(source_lengths.astype(np.int64)) + 1
         return int((target_lengths + 1 > self.maximum(sources).numpy()).sum())
 
     def minimum(self, source_lengths: Tensor) -> Tensor:
-        """Least length of each translation; never above the greatest."""
-        least = (self.min_ratio * source_lengths).long()
-        return torch.minimum(least, self.maximum(source_lengths))
+        """Return the minimum length of each translation (B,), at most its maximum length."""
+        minimum = (self.min_ratio * source_lengths).long()
+        return torch.minimum(minimum, self.maximum(source_lengths))
 
     def maximum(self, source_lengths: Tensor) -> Tensor:
-        """Greatest length of each translation."""
+        """Return the maximum length of each translation (B,)."""
         return ((self.max_ratio * source_lengths).long() + self.max_extra).clamp(min=1)
 
 

@@ -1,13 +1,13 @@
-"""Luong's decoder: the attention looks with the new state, and its result is fed to the next step.
+"""Decoder of Luong et al.: the query is the new state, and the attentional vector is an input of the next step.
 
-With e(y) the embedding of the previous token and m_j the encoder's output for source token j:
+With e(y) the embedding of a token y and m_j the encoder output for source token j:
 
     s_t = GRU([e(y_{t-1}); a_{t-1}], s_{t-1})
     w_t = softmax over j of score(s_t, m_j),  c_t = sum over j of w_tj m_j
     a_t = tanh(W_a [c_t; s_t]),               p(y_t) = softmax(W_o a_t + b_o)
 
-Luong, Pham and Manning, "Effective approaches to attention-based neural machine translation", 2015: the
-attentional vector a, with input feeding; without it s_t = GRU(e(y_{t-1}), s_{t-1}).
+Luong, Pham and Manning, "Effective approaches to attention-based neural machine translation", 2015, with
+the attentional vector a_t and input feeding. Without input feeding s_t = GRU(e(y_{t-1}), s_{t-1}).
 """
 
 from collections.abc import Callable
@@ -21,12 +21,12 @@ from seq2seq.models.layers import Bridge, Dropout, RecurrentStack, State, output
 
 
 class LuongDecoder(Decoder):
-    """The decoder above, with any number of layers; s is the state of the top one.
+    """The decoder above, with one or more layers; s_t is the state of the top layer.
 
-    Arguments as in `BahdanauDecoder`; `readout_size` is the size of a (None: H).
+    Arguments as in `BahdanauDecoder`; `readout_size` is the size of a_t (None: H).
 
     Args:
-        input_feeding: Whether a step reads the attentional vector of the step before.
+        input_feeding: Whether the attentional vector of the previous step is an input.
     """
 
     def __init__(
@@ -71,19 +71,19 @@ class LuongDecoder(Decoder):
         self.output = output_layer(size, embedding, tied=tie_output)
 
     def initial_state(self, memory: Memory) -> State:
-        """Return one tensor a layer, then a of zeros (B, 0 where it is not fed), then the attention's."""
+        """Return one tensor per layer, a_0 = 0 (B, 0 without input feeding), and the state of the attention."""
         fed = memory.states.new_zeros(memory.states.shape[0], self.fed_size)
         return (*self.bridge(memory.summary), fed, *self.attention.initial_state(memory))
 
     def step(self, tokens: Tensor, state: State, memory: Memory) -> tuple[Tensor, State, Tensor]:
-        """Advance by one token, see `Decoder.step`."""
-        states, (fed, *of_attention) = state[: len(self.stack)], state[len(self.stack) :]
-        mask, *between, of_features = memory.masks
-        embedded = self.embedding_dropout(self.embedding(tokens), mask)
+        """Compute one step, see `Decoder.step`."""
+        states, (fed, *attention_state) = state[: len(self.stack)], state[len(self.stack) :]
+        embedding_mask, *layer_masks, output_mask = memory.masks
+        embedded = self.embedding_dropout(self.embedding(tokens), embedding_mask)
         gates = self.stack.input_gates(torch.cat([embedded, fed.to(embedded.dtype)], dim=-1))
-        states = self.stack(gates, states, between)
+        states = self.stack(gates, states, layer_masks)
         top = self.stack.top(states)
-        context, weights, of_attention = self.attention(top, memory, tuple(of_attention))
+        context, weights, attention_state = self.attention(top, memory, tuple(attention_state))
         attentional = torch.tanh(self.attentional(torch.cat([context, top.to(context.dtype)], dim=-1)))
-        features = self.output_dropout(attentional, of_features)
-        return features, (*states, attentional[:, : self.fed_size], *of_attention), weights
+        features = self.output_dropout(attentional, output_mask)
+        return features, (*states, attentional[:, : self.fed_size], *attention_state), weights

@@ -1,11 +1,11 @@
-"""Sutskever's decoder: no attention; the encoder's summary is where it starts from.
+"""Decoder of Sutskever et al. without attention; the encoder's summary initializes its state.
 
-With e(y) the embedding of the previous token, and s_0 made of the encoder's final states:
+With e(y) the embedding of a token y, and s_0 computed from the final states of the encoder:
 
     s_t = LSTM(e(y_{t-1}), s_{t-1}),  o_t = s_t, or tanh(W_o s_t + b) with a readout
 
-Sutskever, Vinyals and Le, "Sequence to sequence learning with neural networks", 2014; they read the source
-backwards (`model.reverse_source=true`).
+Sutskever, Vinyals and Le, "Sequence to sequence learning with neural networks", 2014; their source is
+reversed (`model.reverse_source=true`).
 """
 
 from torch import Tensor, nn
@@ -16,13 +16,13 @@ from seq2seq.models.layers import Bridge, Dropout, RecurrentStack, State, output
 
 
 class PlainDecoder(Decoder):
-    """The decoder above, with any number of layers. Arguments as in `BahdanauDecoder`.
+    """The decoder above, with one or more layers. Arguments as in `BahdanauDecoder`.
 
     Args:
-        attention: Unused: there is none.
+        attention: Unused; this decoder has no attention.
     """
 
-    attends = False
+    has_attention = False
 
     def __init__(
         self,
@@ -64,9 +64,9 @@ class PlainDecoder(Decoder):
         self.output = output_layer(readout_size or hidden_size, embedding, tied=tie_output)
 
     def step(self, tokens: Tensor, state: State, memory: Memory) -> tuple[Tensor, State, None]:
-        """Advance by one token, see `Decoder.step`."""
-        mask, *between, of_features = memory.masks
-        embedded = self.embedding_dropout(self.embedding(tokens), mask)
-        states = self.stack(self.stack.input_gates(embedded), state, between)
+        """Compute one step, see `Decoder.step`."""
+        embedding_mask, *layer_masks, output_mask = memory.masks
+        embedded = self.embedding_dropout(self.embedding(tokens), embedding_mask)
+        states = self.stack(self.stack.input_gates(embedded), state, layer_masks)
         features = self.readout(self.stack.top(states))
-        return self.output_dropout(features, of_features), states, None
+        return self.output_dropout(features, output_mask), states, None

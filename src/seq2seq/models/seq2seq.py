@@ -1,11 +1,11 @@
-"""The translation model, which joins an encoder and a decoder, and its recurrent encoders.
+"""The translation model, which consists of an encoder and a decoder, and its recurrent encoders.
 
-Encoders map embedded source tokens to a vector for each of them, and one for the sentence: the bidirectional GRU
-of Cho et al. 2014 and Bahdanau et al. 2015, and an LSTM (Hochreiter and Schmidhuber 1997).
+An encoder maps embedded source tokens to one state per token and one summary per sentence. The encoders here are a
+bidirectional GRU (Cho et al. 2014, Bahdanau et al. 2015) and LSTM (Hochreiter and Schmidhuber 1997).
 
-Letters in the shapes of this program: B batch, S source length, T target length, E embedding, H hidden, M
-memory (encoder state) size, F summary size, A attention size, L layers, V vocabulary, K beam, R features
-before the output layer, N = B K rows of a search.
+Letters in shapes: B batch size, S source length, T target length, E embedding size, H hidden size, M memory size
+(of an encoder state), F summary size, A attention size, L layers, V vocabulary size, K beam size, R size of the
+features before the output layer, N = B K hypotheses of a search.
 """
 
 from typing import Any
@@ -19,18 +19,18 @@ from seq2seq.models.layers import Dropout
 
 
 class Seq2Seq(nn.Module):
-    """An encoder and a decoder.
+    """A translation model: an encoder and a decoder.
 
     Args:
-        source_embedding: Of the source tokens (V, E).
-        encoder: See `Encoder`.
-        decoder: See `seq2seq.models.decoder.Decoder`; it holds the target embedding.
-        reverse_source: Whether the encoder reads each source from its last token, ``<eos>``, to its first
-            (Sutskever et al. 2014). The memory's order is that of the source all the same.
+        source_embedding: Embedding of the source tokens (V, E).
+        encoder: The encoder, see `Encoder`.
+        decoder: The decoder, see `seq2seq.models.decoder.Decoder`; it contains the target embedding.
+        reverse_source: Whether the encoder receives the tokens of each source in reverse order, ``<eos>`` first
+            (Sutskever et al. 2014). The states in the memory are in the order of the source in both cases.
 
     Attributes:
-        config: The arguments of `build_model` that make this model, as plain data; None for a model that
-            was put together by hand.
+        config: The arguments of `build_model` that build this model, as plain data; None if the model was not
+            built by `build_model`.
     """
 
     config: dict[str, Any] | None = None
@@ -50,22 +50,22 @@ class Seq2Seq(nn.Module):
         self.reverse_source = reverse_source
 
     def encode(self, source: Tensor, source_lengths: Tensor, source_is_token: Tensor) -> Memory:
-        """Encode source sentences for any way of decoding.
+        """Encode source sentences and return the memory of the decoder.
 
         Args:
             source: Token ids (B, S).
-            source_lengths: Real tokens of each sentence (B,).
+            source_lengths: Number of real tokens of each sentence (B,).
             source_is_token: True on real tokens (B, S).
         """
         if self.reverse_source:
-            places = torch.arange(source.shape[1], device=source.device)
-            mirrored = source_lengths.unsqueeze(1) - 1 - places
-            places = torch.where(mirrored < 0, places, mirrored)  # padding stays
-            source = source.gather(1, places)
+            positions = torch.arange(source.shape[1], device=source.device)
+            reverse = source_lengths.unsqueeze(1) - 1 - positions
+            positions = torch.where(reverse < 0, positions, reverse)  # padding is not moved
+            source = source.gather(1, positions)
         states, summary = self.encoder(self.source_embedding(source), source_lengths)
         if self.reverse_source:
-            states = states.gather(1, places.unsqueeze(2).expand_as(states))
-        return self.decoder.remember(states, source_is_token, summary)
+            states = states.gather(1, positions.unsqueeze(2).expand_as(states))
+        return self.decoder.init_memory(states, source_is_token, summary)
 
     def forward(
         self,
@@ -75,24 +75,24 @@ class Seq2Seq(nn.Module):
         target_input: Tensor,
         target_lengths: Tensor | None = None,
     ) -> tuple[Tensor, Tensor | None]:
-        """Teacher forcing: features (B, T, R) and attention weights (B, T, S) of every target position.
+        """Return features (B, T, R) and attention weights (B, T, S) of all target positions (teacher forcing).
 
-        With `target_lengths` they are zero on padding. ``decoder.output`` turns features into logits.
+        With `target_lengths` (B,), both are zero on padding. ``decoder.output`` maps features to logits.
         """
         memory = self.encode(source, source_lengths, source_is_token)
         return self.decoder(target_input, memory, target_lengths)
 
     @property
     def device(self) -> torch.device:
-        """Where the parameters are."""
+        """The device of the parameters."""
         return self.decoder.output.weight.device
 
 
 class Encoder(nn.Module):
-    """From embedded source tokens to states and a summary.
+    """Base class of encoders.
 
-    An encoder of your own is called with ``input_size`` besides its own arguments, and has the attributes
-    below.
+    The constructor of a custom encoder is called with ``input_size`` and the arguments from the configuration. It
+    must set the attributes below.
 
     Attributes:
         output_size: Size M of a state.
@@ -103,32 +103,32 @@ class Encoder(nn.Module):
     summary_size: int
 
     def forward(self, embedded: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-        """Encode.
+        """Encode a batch of sentences.
 
         Args:
-            embedded: Source tokens (B, S, E).
-            lengths: Real tokens of each sentence (B,), at least 1.
+            embedded: Embedded source tokens (B, S, E).
+            lengths: Number of real tokens of each sentence (B,), at least 1.
 
         Returns:
-            States (B, S, M), zero on padding, and summaries (B, F), from which decoders start.
+            States (B, S, M), zero on padding, and summaries (B, F), which initialize the state of the decoder.
         """
         raise NotImplementedError
 
 
 class GRUEncoder(Encoder):
-    """A GRU over the source; the summary is the final states of all layers, directions joined.
+    """A GRU encoder; the summary concatenates the final states of all layers and directions.
 
-    Padding changes neither states nor summaries.
+    Padding does not change states or summaries.
 
     Args:
         input_size: Size E of an embedded token.
-        hidden_size: Size H of one direction.
-        num_layers: Layers above each other.
-        bidirectional: Read in both directions and join their outputs: M = 2 H.
-        dropout: Between layers, and of embedded tokens and outputs where these have none of their own.
-        embedding_dropout: Of embedded tokens; None: `dropout`.
-        output_dropout: Of the states; None: `dropout`.
-        variational_dropout: Drop the same elements of all tokens of a sentence.
+        hidden_size: Size H of the state of one direction.
+        num_layers: Number of layers L.
+        bidirectional: Whether each layer runs in both directions and concatenates their outputs (M = 2 H).
+        dropout: Dropout probability between layers, and the default of the next two arguments.
+        embedding_dropout: Dropout probability of embedded tokens; None: `dropout`.
+        output_dropout: Dropout probability of the states; None: `dropout`.
+        variational_dropout: Whether all tokens of a sentence share a dropout mask (Gal and Ghahramani 2016).
     """
 
     recurrent_class: type[nn.GRU] | type[nn.LSTM] = nn.GRU
@@ -163,23 +163,23 @@ class GRUEncoder(Encoder):
         )
 
     def forward(self, embedded: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-        """Encode, see `Encoder.forward`."""
-        outputs, finals = embedded, []
-        drops = [self.embedding_dropout] + [self.dropout] * (len(self.layers) - 1)
-        for layer, drop in zip(self.layers, drops, strict=True):
-            inputs = drop(outputs, drop.mask_like(outputs[:, :1]))
+        """Encode a batch of sentences, see `Encoder.forward`."""
+        outputs, final_states = embedded, []
+        dropouts = [self.embedding_dropout] + [self.dropout] * (len(self.layers) - 1)
+        for layer, dropout in zip(self.layers, dropouts, strict=True):
+            inputs = dropout(outputs, dropout.mask_like(outputs[:, :1]))
             packed = pack_padded_sequence(inputs, lengths.cpu(), batch_first=True, enforce_sorted=False)
             packed, final = layer(packed)
             outputs, _ = pad_packed_sequence(packed, batch_first=True, total_length=embedded.shape[1])
             for state in final if isinstance(final, tuple) else (final,):  # (directions, B, H)
-                finals.append(state.transpose(0, 1).flatten(1))
+                final_states.append(state.transpose(0, 1).flatten(1))
         return (
             self.output_dropout(outputs, self.output_dropout.mask_like(outputs[:, :1])),
-            torch.cat(finals, dim=-1),
+            torch.cat(final_states, dim=-1),
         )
 
 
 class LSTMEncoder(GRUEncoder):
-    """The same with an LSTM; the summary is [h; c] of all layers."""
+    """An LSTM encoder; the summary concatenates h and c of all layers. Arguments as in `GRUEncoder`."""
 
     recurrent_class = nn.LSTM

@@ -1,4 +1,4 @@
-"""The encoder of the Transformer (Vaswani et al. 2017), for any of the decoders."""
+"""Transformer encoder (Vaswani et al. 2017), which can be combined with all decoders."""
 
 import math
 
@@ -11,20 +11,23 @@ from seq2seq.models.seq2seq import Encoder
 
 
 class TransformerEncoder(Encoder):
-    """The encoder of the Transformer, layer normalisation first; the summary is the mean of the states.
+    """Transformer encoder with pre-layer normalization; the summary is the mean of the states.
 
     Positions are sinusoidal: PE(p, 2i) = sin(p / 10000^(2i / d)), PE(p, 2i + 1) = cos of the same. Vaswani
     et al., "Attention is all you need", 2017.
 
     Args:
         input_size: Size E of an embedded token.
-        hidden_size: Size of all layers, a multiple of `heads`; None: E. Where it differs from E, embedded tokens
+        hidden_size: Size of all layers, a multiple of `heads`; None: E. If it differs from E, embedded tokens
             are projected to it.
-        num_layers: Layers above each other.
-        heads: Heads of the self-attention.
-        feedforward_size: Hidden size of the feed-forward network of a layer; None: four times the size.
-        dropout: Within the layers.
-        embedding_dropout: Of embedded tokens with their positions; None: as `dropout`.
+        num_layers: Number of layers L.
+        heads: Number of heads of the self-attention.
+        feedforward_size: Hidden size of the feed-forward network of a layer; None: 4 `hidden_size`.
+        dropout: Dropout probability within the layers.
+        embedding_dropout: Dropout probability of embedded tokens with positions; None: `dropout`.
+
+    Raises:
+        ValueError: `hidden_size` is not a multiple of `heads`.
     """
 
     def __init__(
@@ -53,7 +56,7 @@ class TransformerEncoder(Encoder):
         )
 
     def forward(self, embedded: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-        """Encode, see `Encoder.forward`."""
+        """Encode a batch of sentences, see `Encoder.forward`."""
         length, size = embedded.shape[1], self.output_size
         rates = torch.exp(torch.arange(0, size, 2, device=embedded.device) * (-math.log(10_000) / size))
         angles = torch.arange(length, device=embedded.device).unsqueeze(1) * rates

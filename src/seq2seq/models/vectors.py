@@ -1,7 +1,7 @@
 """Pretrained word vectors from a text file, in the formats of word2vec and GloVe.
 
-A line is a token and its numbers, separated by single spaces; word2vec's first line, the numbers of tokens
-and of dimensions, may be there. Nothing in the file can be executed.
+Each line has a token and its numbers, separated by single spaces. The first line of word2vec, with the numbers of
+tokens and dimensions, is optional. Reading the file executes no code.
 """
 
 import gzip
@@ -16,26 +16,27 @@ from seq2seq.errors import InputError
 
 
 def load_vectors(path: str | Path, tokens: Sequence[str], embedding: nn.Embedding) -> int:
-    """Set the rows of an embedding whose tokens a file has; the first vector of a token counts.
+    """Set the rows of an embedding to the vectors of its tokens in a file; the first vector of a token is used.
 
-    A subword that begins a word (▁dog) takes the vector of that word where it has none itself.
+    A subword at the beginning of a word (▁dog) gets the vector of the word (dog) if the file has no vector for it.
 
     Args:
         path: The file, plain or ``.gz``.
-        tokens: The tokens by id.
-        embedding: (V, E); E is the size of the file's vectors.
+        tokens: The tokens in the order of their ids.
+        embedding: The embedding (V, E) of these tokens; the vectors must have size E.
 
     Returns:
         The number of rows that were set.
 
     Raises:
-        InputError: The file is missing or damaged, a line is no vector of that size, or no token is in it.
+        InputError: The file is missing or damaged, a line is not a vector of size E, or the file has no vector for any
+            token.
     """
     size, path = embedding.embedding_dim, Path(path)
-    wanted: dict[str, list[int]] = {}
+    ids_of_token: dict[str, list[int]] = {}
     for index, token in enumerate(tokens):
         for name in {token, token.removeprefix(SPACE_MARK)} - {""}:
-            wanted.setdefault(name, []).append(index)
+            ids_of_token.setdefault(name, []).append(index)
     found: dict[int, bool] = {}  # id -> whether the token itself had a vector
     try:
         opened = (
@@ -56,7 +57,7 @@ def load_vectors(path: str | Path, tokens: Sequence[str], embedding: nn.Embeddin
                         f"{path} line {number}: a token and {len(numbers)} numbers, not {size}: set "
                         "model.embedding_size to the size of the vectors"
                     )
-                for index in wanted.get(token, ()):
+                for index in ids_of_token.get(token, ()):
                     exact = tokens[index] == token
                     if index not in found or (exact and not found[index]):
                         vector = torch.tensor([float(each) for each in numbers])

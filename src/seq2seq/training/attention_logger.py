@@ -1,4 +1,4 @@
-"""The callback that shows attention while it forms: heatmaps, and records for the Attention tab."""
+"""Callback that logs attention during training: heatmaps, and records for the Attention tab."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -22,29 +22,32 @@ from tensorboard_attention import add_attention
 from tensorboard_attention.record import MAX_TOKENS, MAX_WEIGHTS
 
 READABLE = 60
-"""Tokens of a side at most in a heatmap that can be read."""
+"""Maximum number of tokens of a sentence in a heatmap."""
 
 CAUSES = {
     "erase_top1_flips": "most_attended_erased",
     "erase_random_flips": "another_erased",
     "no_context_flips": "no_context",
 }
-"""Scalars: the share of predictions that change when the weights of a step are changed so."""
+"""Names of scalars, and the changes of the weights of a step: a scalar is the share of predictions that change."""
 
 
 class AttentionLogger(Callback):
-    """Draw and record the attention of some sentences at every validation, and between them.
+    """Log the attention of some sentences at every validation, and optionally between validations.
 
-    Heatmaps show the attention while the model is forced to write the reference, one tag a sentence. Records
-    for the Attention tab are of the same and of the greedy translation. Where weights are averaged (EMA),
-    validations show the averaged ones; list this callback before the averaging one.
+    Heatmaps show the attention under forced decoding of the reference, with one tag per sentence. Records for the
+    Attention tab are of forced decoding and of the greedy translation. With averaged weights (EMA), validations log
+    the attention of the averaged model; this callback must come before the averaging callback.
 
     Args:
-        sentences: The first so many validation sentences are recorded for the Attention tab.
-        heatmaps: The first so many of them are drawn as heatmaps.
-        every_n_steps: Optimizer steps between two drawings besides; None: at validations only.
-        indices: Further validation sentences to record, by their place, counted from 0.
-        texts: Sentences of your own to record: ``source`` or ``source ||| target``.
+        sentences: Number of validation sentences to record, from the start of the split.
+        heatmaps: Number of these sentences to draw as heatmaps.
+        every_n_steps: Number of optimizer steps between records; None: at validations only.
+        indices: Indices of further validation sentences to record, from 0.
+        texts: Further sentences to record, as ``source`` or ``source ||| target``.
+
+    Raises:
+        InputError: An index or a text is invalid.
     """
 
     def __init__(
@@ -63,9 +66,9 @@ class AttentionLogger(Callback):
         self._latest_step = 0
 
     def on_fit_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Choose the sentences."""
+        """Select and encode the sentences."""
         data = trainer.datamodule
-        if data is None or not getattr(pl_module.model.decoder, "attends", False):
+        if data is None or not getattr(pl_module.model.decoder, "has_attention", False):
             self._panel = None
             return
         split, limits = data.validation, pl_module.limits
@@ -104,14 +107,14 @@ class AttentionLogger(Callback):
         self._latest_step = trainer.global_step
 
     def on_validation_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Draw and record, searches included."""
+        """Log heatmaps, forced decoding and greedy translations."""
         if not trainer.sanity_checking and trainer.is_global_zero:
             self._log(trainer, pl_module, searches=True)
 
     def on_train_batch_end(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        """Draw and record between validations, without searches, which take long with a young model."""
+        """Log heatmaps and forced decoding between validations; searches are slow early in training."""
         step, latest = trainer.global_step, self._latest_step
         self._latest_step = step
         due = self.every_n_steps is not None and step != latest and step % self.every_n_steps == 0
@@ -129,7 +132,7 @@ class AttentionLogger(Callback):
         batch = Batch.from_split(self._panel, list(range(len(self._panel)))).to(pl_module.device)
         forced = force_decode(model, batch)
         if not all(each.weights.isfinite().all() for each in forced):
-            return  # training diverges and ends at its next loss
+            return  # training fails at the next loss
         sources = [[*data.source_tokenizer.words(ids), END] for ids in self._panel.source]
         references = [[*data.target_tokenizer.words(ids), END] for ids in self._panel.target]
         self._draw(trainer, forced, sources, references, step)
@@ -149,7 +152,7 @@ class AttentionLogger(Callback):
                 if kind != "forced" and pair.target:
                     text = data.target_tokenizer.decode(hypothesis.ids)
                     bleu = sentence_bleu_score(text, pair.target, data.target_language)
-                # gold is of the reference: another translation has other words at its places
+                # gold links are those of the reference, not of a different translation
                 same = target == references[place]
                 add_attention(
                     writer,
@@ -210,7 +213,7 @@ class AttentionLogger(Callback):
 
 
 def weights_of(found: Any) -> np.ndarray:
-    """Return the weights of every head of a hypothesis, or their mean where a record cannot hold them."""
+    """Return the weights of all heads of a hypothesis, or their mean if they are too large for a record."""
     heads = found.heads
     return (found.weights if heads is None or heads.numel() > MAX_WEIGHTS else heads).float().numpy()
 
@@ -218,9 +221,10 @@ def weights_of(found: Any) -> np.ndarray:
 def gold_links(
     pair: SentencePair, source_tokens: Sequence[str], target_tokens: Sequence[str]
 ) -> list[tuple[int, int]] | None:
-    """Return the gold alignment of a pair between its tokens; every part of a word has the word's links.
+    """Return the gold links between the tokens of a pair; each token has the links of its word.
 
-    None where there is no gold alignment, or the tokens do not spell the words.
+    Returns:
+        Pairs of source and target token index; None without gold alignment, or if the tokens do not spell the words.
     """
     if pair.alignment is None:
         return None

@@ -1,4 +1,4 @@
-"""Checkpoints that survive a kill and a full disk."""
+"""Writing and reading of checkpoints, safe against a kill and a full disk."""
 
 import os
 import sys
@@ -12,9 +12,9 @@ from seq2seq.errors import TrainingFailed
 
 
 class DurableCheckpointIO(TorchCheckpointIO):
-    """Writes a checkpoint beside its place, flushes it to the disk, and puts it there when it is whole.
+    """Checkpoint IO of Lightning that writes a temporary file, flushes it to the disk, and then renames it.
 
-    The ``last.ckpt`` before stays as ``last.prev.ckpt``, which is read where the newer one is damaged.
+    The previous ``last.ckpt`` is kept as ``last.prev.ckpt``, which is read if ``last.ckpt`` is damaged.
     """
 
     def save_checkpoint(
@@ -23,7 +23,7 @@ class DurableCheckpointIO(TorchCheckpointIO):
         """Write a checkpoint.
 
         Raises:
-            TrainingFailed: The disk is full or cannot be written to; earlier checkpoints are as they were.
+            TrainingFailed: The disk is full or not writable; earlier checkpoints are not changed.
         """
         path = Path(path)
         partial = path.with_name(f"{path.name}.partial")
@@ -49,7 +49,7 @@ class DurableCheckpointIO(TorchCheckpointIO):
         map_location: Any = lambda storage, _: storage,
         weights_only: bool | None = None,
     ) -> dict[str, Any]:
-        """Read a checkpoint without running code, or the one before it where it is damaged.
+        """Read a checkpoint without running code; if it is damaged, read the previous one.
 
         Raises:
             TrainingFailed: Neither can be read.
@@ -58,27 +58,27 @@ class DurableCheckpointIO(TorchCheckpointIO):
 
 
 def read_checkpoint(path: str | Path, map_location: Any = "cpu") -> dict[str, Any]:
-    """Read a checkpoint without running code, or the one before it where it is damaged.
+    """Read a checkpoint without running code; if it is damaged, read the previous one.
 
     Raises:
         TrainingFailed: Neither can be read.
     """
     path, reasons = Path(path), []
-    for each in (path, previous(path)):
-        if not each.exists():
+    for candidate in (path, previous(path)):
+        if not candidate.exists():
             continue
         try:
-            found = torch.load(each, map_location=map_location, weights_only=True)
-            if not isinstance(found, dict) or "state_dict" not in found:
+            checkpoint = torch.load(candidate, map_location=map_location, weights_only=True)
+            if not isinstance(checkpoint, dict) or "state_dict" not in checkpoint:
                 raise ValueError("it holds no training state")
-            return found
+            return checkpoint
         except Exception as error:  # a damaged file can raise anything
-            reasons.append(f"{each} is damaged ({' '.join(str(error).split())[:120]})")
-            if each == path and previous(path).exists():
+            reasons.append(f"{candidate} is damaged ({' '.join(str(error).split())[:120]})")
+            if candidate == path and previous(path).exists():
                 print(f"WARNING: {reasons[-1]}: {previous(path).name} is used", file=sys.stderr)
     raise TrainingFailed(f"{'; '.join(reasons) or f'{path} is missing'}: remove it to start again")
 
 
 def previous(path: Path) -> Path:
-    """Return the name of the checkpoint before ``last.ckpt``."""
+    """Return the path of the previous checkpoint, such as ``last.prev.ckpt`` for ``last.ckpt``."""
     return path.with_name(f"{path.stem}.prev{path.suffix}")

@@ -1,4 +1,4 @@
-"""Cross-entropy over the vocabulary in chunks of tokens: faster, and the logits are never all in memory."""
+"""Cross-entropy over the vocabulary, computed in chunks of tokens: faster, and with less memory for logits."""
 
 from typing import Any
 
@@ -8,18 +8,17 @@ from torch import Tensor
 from seq2seq.decoding.stepper import place_of_top
 
 CHUNK_ROWS = 512
-"""Tokens whose logits are computed at a time: few enough for the processor's caches."""
+"""Number of tokens in a chunk, whose logits fit into the caches of the CPU."""
 GRADIENT_CHUNKS = 2
-"""Chunks whose gradients in bfloat16 are kept together."""
+"""Number of chunks whose gradients in bfloat16 are kept for one product."""
 
 
 class ChunkedCrossEntropy(torch.autograd.Function):
-    """Cross-entropy over the vocabulary that never holds all logits.
+    """Cross-entropy over the vocabulary with logits for one chunk of tokens at a time; differentiable once.
 
-    Gradients are made chunk by chunk together with the loss, so that logits exist for one chunk at a time, in a
-    place that is used again. Under autocast the products take its type and the softmax is in float32. The
-    smoothed labels have the same share on every token, so that mean logits and the gradients of these shares
-    are products with the mean of W. Can be differentiated once.
+    The gradients of a chunk are computed together with its loss, and the memory of the logits is reused. Under
+    autocast, products have the type of autocast and the softmax is in float32. The uniform part of smoothed labels
+    needs mean logits only, which are products with the mean of W.
     """
 
     @staticmethod
@@ -34,17 +33,17 @@ class ChunkedCrossEntropy(torch.autograd.Function):
             wide, w, b = features.to(product), weight.to(product), bias.to(product)
             size, exact = min(CHUNK_ROWS, len(features)), product == precise
             probabilities = torch.empty(size, len(weight), dtype=precise, device=features.device)
-            # gradients in a short format are kept for several chunks, whose share in that of W is one product
+            # gradients in bfloat16 or float16 are kept for several chunks, for one product with the features
             several = size if exact else min(GRADIENT_CHUNKS * size, len(features))
             kept = probabilities if exact else wide.new_empty(several, len(weight))
             nll = torch.zeros((), dtype=precise, device=features.device)
             smoothed, num_correct = nll.clone(), torch.zeros_like(nll, dtype=torch.int64)
             mean_weight, mean_bias = weight.mean(dim=0, dtype=precise), bias.mean(dtype=precise)
-            wanted = any(ctx.needs_input_grad)
-            if wanted:
-                of_features = torch.empty_like(features)
-                of_weight = torch.zeros_like(weight, dtype=precise)
-                of_bias = torch.zeros_like(bias, dtype=precise)
+            needs_gradient = any(ctx.needs_input_grad)
+            if needs_gradient:
+                grad_features = torch.empty_like(features)
+                grad_weight = torch.zeros_like(weight, dtype=precise)
+                grad_bias = torch.zeros_like(bias, dtype=precise)
             for start in range(0, len(features), size):
                 chunk, target = wide[start : start + size], targets[start : start + size].unsqueeze(1)
                 p = probabilities[: len(chunk)]  # (n, V)
@@ -52,41 +51,47 @@ class ChunkedCrossEntropy(torch.autograd.Function):
                 torch.addmm(b, chunk, w.T, out=logits)
                 if not exact:
                     p.copy_(logits)
-                chosen, of_target = place_of_top(p).unsqueeze(1), p.gather(1, target)
-                greatest = p.gather(1, chosen)
+                chosen, target_logit = place_of_top(p).unsqueeze(1), p.gather(1, target)
+                maximum = p.gather(1, chosen)
                 torch.softmax(p, dim=1, out=p)
-                normalizer = greatest - p.gather(1, chosen).log()
-                nll += (normalizer - of_target).sum()
-                smoothed += (normalizer - (1 - smoothing) * of_target).sum()
+                normalizer = maximum - p.gather(1, chosen).log()
+                nll += (normalizer - target_logit).sum()
+                smoothed += (normalizer - (1 - smoothing) * target_logit).sum()
                 num_correct += (chosen == target).sum()
-                if not wanted:
+                if not needs_gradient:
                     continue
-                # the gradient of logits: probabilities less labels
+                # gradient of the logits: probabilities minus labels
                 p.scatter_add_(1, target, p.new_full((1, 1), smoothing - 1).expand_as(target))
-                of_bias += p.sum(dim=0)
+                grad_bias += p.sum(dim=0)
                 if not exact:
                     logits.copy_(p)
-                of_features[start : start + size] = logits @ w
+                grad_features[start : start + size] = logits @ w
                 end = start + len(chunk)
                 if end % several == 0 or end == len(features):
                     rows = slice((end - 1) // several * several, end)
-                    of_weight += kept[: rows.stop - rows.start].T @ wide[rows]
+                    grad_weight += kept[: rows.stop - rows.start].T @ wide[rows]
             if smoothing:
                 sum_features = features.sum(dim=0, dtype=precise)
                 smoothed -= smoothing * (sum_features @ mean_weight + len(features) * mean_bias)
-                if wanted:
-                    of_features -= (smoothing * mean_weight).to(features.dtype)
-                    of_weight -= smoothing / len(weight) * sum_features
-                    of_bias -= smoothing / len(weight) * len(features)
-        if wanted:
-            ctx.gradients = of_features, of_weight.to(weight.dtype), of_bias.to(bias.dtype)
+                if needs_gradient:
+                    grad_features -= (smoothing * mean_weight).to(features.dtype)
+                    grad_weight -= smoothing / len(weight) * sum_features
+                    grad_bias -= smoothing / len(weight) * len(features)
+        if needs_gradient:
+            ctx.gradients = grad_features, grad_weight.to(weight.dtype), grad_bias.to(bias.dtype)
         ctx.mark_non_differentiable(nll, num_correct)
         return nll, smoothed, num_correct
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, _: Any, gradient: Tensor, __: Any) -> tuple[Tensor | None, ...]:
-        """Scale the gradients that `forward` made."""
-        of_features, of_weight, of_bias = ctx.gradients
-        scale = gradient.to(of_weight.dtype)
-        return of_features * scale.to(of_features.dtype), of_weight * scale, of_bias * scale, None, None
+        """Scale the gradients that `forward` computed."""
+        grad_features, grad_weight, grad_bias = ctx.gradients
+        scale = gradient.to(grad_weight.dtype)
+        return (
+            grad_features * scale.to(grad_features.dtype),
+            grad_weight * scale,
+            grad_bias * scale,
+            None,
+            None,
+        )

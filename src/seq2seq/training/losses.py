@@ -1,6 +1,6 @@
-"""Losses: token cross-entropy, with label smoothing and R-Drop.
+"""The loss: token cross-entropy, with label smoothing and R-Drop.
 
-Losses are sums and counts over real tokens, so that means are exact over ragged batches.
+It is kept as sums and counts over real tokens, so that means over batches of different sizes are exact.
 """
 
 from dataclasses import dataclass
@@ -13,13 +13,13 @@ from seq2seq.training.chunked_cross_entropy import ChunkedCrossEntropy
 
 @dataclass(frozen=True, slots=True)
 class LossSums:
-    """Sums over the real tokens of a batch, or of several.
+    """Sums over the real tokens of one or more batches.
 
     Attributes:
-        nll: Negative log-likelihood in nats, unsmoothed.
-        smoothed: What training minimises: cross-entropy with smoothed labels, and the divergence of R-Drop.
-        num_correct: Tokens that greedy search would choose.
-        num_tokens: Real tokens.
+        nll: Negative log-likelihood in nats, without label smoothing.
+        smoothed: The training objective: cross-entropy with label smoothing, plus the divergence of R-Drop.
+        num_correct: Number of tokens to which the model gives the highest probability.
+        num_tokens: Number of real tokens.
     """
 
     nll: Tensor
@@ -34,7 +34,7 @@ class LossSums:
 
 
 def metrics_of(sums: Tensor) -> dict[str, Tensor]:
-    """Return loss in nats a token, perplexity and accuracy of what `LossSums.stacked` returned."""
+    """Return loss (nats per token), perplexity and accuracy from the result of `LossSums.stacked`."""
     nll, num_correct, num_tokens = sums
     loss = nll / num_tokens
     return {"loss": loss, "perplexity": loss.exp(), "accuracy": num_correct / num_tokens}
@@ -49,31 +49,30 @@ def token_cross_entropy(
     label_smoothing: float = 0.0,
     divergence: float = 0.0,
 ) -> LossSums:
-    """Return the cross-entropy of target tokens under softmax(W f + b), summed.
+    """Return the sum of the cross-entropies of the target tokens under softmax(W f + b).
 
-    With label smoothing eps the label is (1 - eps) on the target and eps / V on every token (Szegedy et al.
-    2016). With a divergence alpha the second half of the batch is the first half again under another dropout
-    mask, p and q the two distributions of a token, and alpha / 2 (KL(p, q) + KL(q, p)) is added for each such
-    pair (R-Drop, Liang et al. 2021).
+    Label smoothing with eps replaces the one-hot label by (1 - eps) times it plus eps / V on every token (Szegedy
+    et al. 2016). R-Drop with alpha (Liang et al. 2021) adds alpha / 2 (KL(p, q) + KL(q, p)) per token, where p and q
+    are its distributions under two dropout masks; the second half of the batch must be a copy of the first half.
 
     Args:
-        features: Of every target position (B, T, R).
-        output: W and b.
+        features: Features f of every target position (B, T, R).
+        output: Layer with W (V, R) and b (V).
         targets: Token ids (B, T).
-        is_token: False on padding, which does not count (B, T).
+        is_token: True on real tokens (B, T); padding is not counted.
         label_smoothing: eps.
-        divergence: alpha; 0: none.
+        divergence: alpha; 0: no R-Drop.
     """
     features, targets = features[is_token], targets[is_token]
     if divergence:
         logits = output(features)
         logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
-        logs = logits.log_softmax(dim=-1)
-        nll = -logs.gather(1, targets.unsqueeze(1)).squeeze(1)
-        smoothed = (1 - label_smoothing) * nll - label_smoothing * logs.mean(dim=1)
-        p, q = logs.chunk(2)
-        apart = ((p.exp() - q.exp()) * (p - q)).sum()  # KL(p, q) + KL(q, p)
-        sums = nll.sum(), smoothed.sum() + divergence / 2 * apart, (logs.argmax(1) == targets).sum()
+        log_probs = logits.log_softmax(dim=-1)
+        nll = -log_probs.gather(1, targets.unsqueeze(1)).squeeze(1)
+        smoothed = (1 - label_smoothing) * nll - label_smoothing * log_probs.mean(dim=1)
+        log_p, log_q = log_probs.chunk(2)
+        kl = ((log_p.exp() - log_q.exp()) * (log_p - log_q)).sum()  # KL(p, q) + KL(q, p)
+        sums = nll.sum(), smoothed.sum() + divergence / 2 * kl, (log_probs.argmax(1) == targets).sum()
     else:
         sums = ChunkedCrossEntropy.apply(features, output.weight, output.bias, targets, label_smoothing)
     return LossSums(sums[0].detach(), sums[1], sums[2], is_token.sum())

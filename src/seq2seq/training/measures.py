@@ -1,4 +1,4 @@
-"""What a `TranslationModule` measures and logs: its training, and the scores of a validation or test."""
+"""Measures that a `TranslationModule` logs: of training steps, and of validation and test."""
 
 import time
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from seq2seq.data.batch import Batch
 from seq2seq.decoding.greedy import greedy_search
 from seq2seq.errors import TrainingFailed
 from seq2seq.evaluation.alignment import AlignmentCounts, argmax_links, best_links, merge_words
-from seq2seq.evaluation.attention_health import HealthSums, health_sums
+from seq2seq.evaluation.attention_statistics import AttentionStatistics, attention_statistics
 from seq2seq.evaluation.metrics import Scorer, bleu_by_languages, scores_of
 from seq2seq.models.limits import LengthLimits
 from seq2seq.models.seq2seq import Seq2Seq
@@ -21,14 +21,16 @@ from seq2seq.training.losses import metrics_of, token_cross_entropy
 
 
 class MeasuredModule(pl.LightningModule):
-    """Logs the measures that `TranslationModule` describes.
+    """Base class of `TranslationModule` that computes and logs its measures.
 
     Args:
-        metrics: Scores of translations besides the program's, by name.
-        max_nonfinite_steps: Steps with a NaN or infinite loss or gradient before training fails.
+        metrics: Additional scores of greedy translations by name.
+        max_nonfinite_steps: Number of steps with a NaN or infinite loss or gradient before training fails.
 
     Attributes:
-        model: The model, which the subclass sets.
+        model: The model; set by the subclass.
+        limits: Length limits of translations; None before `setup`, which derives them from the training split.
+        translations: Greedy translations of the latest validation, by the index of the pair in its split.
     """
 
     model: Seq2Seq
@@ -37,9 +39,7 @@ class MeasuredModule(pl.LightningModule):
         super().__init__()
         self.metrics, self.max_nonfinite_steps = metrics or {}, max_nonfinite_steps
         self.limits: LengthLimits | None = None
-        """How long translations may be; None: as long as the training split says, from `setup` on."""
         self.translations: dict[int, str] = {}
-        """The greedy translations of the latest validation, by the place of the pair in its split."""
         self._sums = torch.zeros(3, dtype=torch.float64)  # since the last logged values
         self._since = 0.0
         self._grad_norm: Tensor | None = None
@@ -61,30 +61,30 @@ class MeasuredModule(pl.LightningModule):
         print(f"WARNING: {message}; step left out ({self._num_nonfinite} of {self.max_nonfinite_steps})")
 
     def _log_training(self) -> None:
-        """Log the means since the last logged values."""
+        """Log means over the steps since the previous logged values."""
         values: dict[str, Any] = {f"train/{name}": value for name, value in metrics_of(self._sums).items()}
         seconds = time.perf_counter() - self._since
-        readings = 2 if self.rdrop_alpha else 1
-        values["train/tokens_per_second"] = float(self._sums[2]) / readings / max(seconds, 1e-9)
+        copies = 2 if self.rdrop_alpha else 1
+        values["train/tokens_per_second"] = float(self._sums[2]) / copies / max(seconds, 1e-9)
         if self._grad_norm is not None:
             values["train/grad_norm"] = self._grad_norm
         values["train/lr"] = self.trainer.optimizers[0].param_groups[0]["lr"]
-        values["step"] = self.trainer.global_step + 1  # Lightning would count from 0
+        values["step"] = self.trainer.global_step + 1  # Lightning counts from 0
         self.log_dict({name: torch.as_tensor(float(value)) for name, value in values.items()})
         self._sums, self._since = torch.zeros(3, dtype=torch.float64), time.perf_counter()
 
     def on_train_epoch_start(self) -> None:
-        """Begin new sums; measure speed without the validation before."""
+        """Restart the clock, so that the speed of training excludes validation."""
         self._since = time.perf_counter()
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Add the sums since the last logged values, so that a continued run logs the same."""
+        """Save the sums since the previous logged values, so that a resumed run logs the same values."""
         checkpoint["training_sums"] = self._sums.cpu()
         checkpoint["num_nonfinite"] = self._num_nonfinite
         checkpoint["grad_norm"] = self._grad_norm
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Go on with these sums."""
+        """Restore the sums of `on_save_checkpoint`."""
         self._sums = checkpoint.get("training_sums", self._sums)
         self._num_nonfinite = checkpoint.get("num_nonfinite", 0)
         self._grad_norm = checkpoint.get("grad_norm")
@@ -92,10 +92,11 @@ class MeasuredModule(pl.LightningModule):
     # --- validation and test ---
 
     def on_validation_epoch_start(self) -> None:
-        """Begin with empty sums."""
+        """Reset all sums."""
         self.translations = {}
         self._val_sums = torch.zeros(3, dtype=torch.float64, device=self.device)
-        self._health, self._aligned, self._least = HealthSums(), AlignmentCounts(), AlignmentCounts()
+        self._statistics = AttentionStatistics()
+        self._aligned, self._least = AlignmentCounts(), AlignmentCounts()
 
     def validation_step(self, batch: Batch, batch_idx: int, split: str = "validation") -> None:
         """Compute loss, attention and greedy translations of a batch."""
@@ -121,7 +122,7 @@ class MeasuredModule(pl.LightningModule):
     def _measure_attention(self, weights: Tensor, batch: Batch, data: Any, split: str) -> None:
         array = weights.detach().float().cpu().numpy()
         widths, heights = batch.source.lengths.tolist(), batch.target_lengths.tolist()
-        self._health += health_sums(array, widths, heights)
+        self._statistics += attention_statistics(array, widths, heights)
         if split not in self._gold:
             encoded = getattr(data, split)
             self._gold[split] = {
@@ -140,11 +141,11 @@ class MeasuredModule(pl.LightningModule):
                 self._least += AlignmentCounts.of(best_links(pair.gold, *sides), pair.gold)
 
     def on_validation_epoch_end(self) -> None:
-        """Log the scores of the whole split."""
+        """Compute and log the scores of the split."""
         self._log_scores("val", "validation")
 
     def on_test_epoch_start(self) -> None:
-        """Begin with empty sums."""
+        """Reset all sums."""
         self.on_validation_epoch_start()
 
     def test_step(self, batch: Batch, batch_idx: int) -> None:
@@ -152,19 +153,20 @@ class MeasuredModule(pl.LightningModule):
         self.validation_step(batch, batch_idx, split="test" if self.trainer.datamodule.test else "validation")
 
     def on_test_epoch_end(self) -> None:
-        """Log the scores of the whole split."""
+        """Compute and log the scores of the split."""
         self._log_scores("test", "test" if self.trainer.datamodule.test else "validation")
 
     def _log_scores(self, prefix: str, split: str) -> None:
-        shares = [(self._val_sums.cpu(), self.translations, self._health, self._aligned, self._least)]
+        shares = [(self._val_sums.cpu(), self.translations, self._statistics, self._aligned, self._least)]
         if self.trainer.world_size > 1:
             shares = [None] * self.trainer.world_size
             torch.distributed.all_gather_object(
-                shares, (self._val_sums.cpu(), self.translations, self._health, self._aligned, self._least)
+                shares,
+                (self._val_sums.cpu(), self.translations, self._statistics, self._aligned, self._least),
             )
         sums = sum((share[0] for share in shares[1:]), shares[0][0])
         self.translations = {index: text for share in shares for index, text in share[1].items()}
-        health = sum((share[2] for share in shares[1:]), shares[0][2])
+        statistics = sum((share[2] for share in shares[1:]), shares[0][2])
         aligned = sum((share[3] for share in shares[1:]), shares[0][3])
         least = sum((share[4] for share in shares[1:]), shares[0][4])
         if not float(sums[2]):
@@ -177,8 +179,8 @@ class MeasuredModule(pl.LightningModule):
             scores = scores_of(texts, references, data.target_language, only_quick=True, others=self.metrics)
             scores |= bleu_by_languages(texts, references, [pair.languages for pair in pairs])
             values |= {f"{prefix}/{name}": score for name, score in scores.items()}
-        if health.num_tokens:
-            values |= {f"{prefix}_attention/{name}": value for name, value in health.metrics().items()}
+        if statistics.num_tokens:
+            values |= {f"{prefix}_attention/{name}": value for name, value in statistics.metrics().items()}
         if aligned.num_sure:
             values |= {f"{prefix}_alignment/{name}": value for name, value in aligned.metrics().items()}
             values[f"{prefix}_alignment/least_aer"] = least.error_rate

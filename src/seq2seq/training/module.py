@@ -1,4 +1,4 @@
-"""The Lightning module: construction, the training step, the optimizer."""
+"""The Lightning module: the training step, gradient clipping, and the optimizer."""
 
 import inspect
 import math
@@ -19,37 +19,35 @@ from seq2seq.models.seq2seq import Seq2Seq
 from seq2seq.training.guided_alignment import GuidedAlignment
 from seq2seq.training.losses import LossSums, token_cross_entropy
 from seq2seq.training.measures import MeasuredModule
-from seq2seq.training.regularization import drop_words, twice
+from seq2seq.training.regularization import drop_words, duplicate_batch
 from seq2seq.training.schedules import total_steps
 
 
 class TranslationModule(MeasuredModule):
-    """Trains a `Seq2Seq` on batches of `seq2seq.data.Batch`.
+    """A Lightning module that trains a `Seq2Seq` on batches of `seq2seq.data.Batch`.
 
-    Logs ``train/loss``, ``train/perplexity``, ``train/accuracy``, ``train/lr``, ``train/grad_norm`` and
+    It logs ``train/loss``, ``train/perplexity``, ``train/accuracy``, ``train/lr``, ``train/grad_norm`` and
     ``train/tokens_per_second`` every `log_every_n_steps` optimizer steps, and after each validation
-    ``val/loss`` (unsmoothed, in nats a token), ``val/perplexity``, ``val/accuracy``, ``val/bleu`` and the other
-    quick scores of greedy translations, and measures of the attention, ``val_attention/…`` and, where
-    there are gold alignments, ``val_alignment/…``. Scores need a `TranslationDataModule`, whose tokenizers and references
-    they are computed with.
+    ``val/loss`` (nats per token, without label smoothing), ``val/perplexity``, ``val/accuracy``, ``val/bleu`` and other
+    fast scores of greedy translations, statistics of the attention (``val_attention/…``) and, with gold alignments,
+    ``val_alignment/…``. Scores require a `TranslationDataModule`, which has the tokenizers and references.
 
     Args:
-        model: The model; or the arguments of `build_model` as plain data, as a checkpoint holds them.
-        optimizer: Makes the optimizer of parameters; None: Adam.
-        scheduler: Makes the schedule of an optimizer, and of `total_steps` if it has such an argument; None:
-            a constant rate.
-        objective: What training minimises: called with this module and a batch, it returns the sums of the
-            loss and the attention weights (B, T, S) or None, such as `MinimumRisk` and `ScheduledSampling`;
-            None: cross-entropy by teacher forcing.
-        label_smoothing: Share of the label that is spread evenly over the vocabulary.
-        word_dropout: Share of the input tokens that are replaced by ``<unk>`` in training.
-        rdrop_alpha: Weight of the divergence of two dropout masks; above 0 every batch is read twice.
-        guided_alignment_weight: Weight of the attention's loss against gold alignments.
-        metrics: Scores of greedy translations besides the program's, by name: functions of translations,
-            references and the code of their language, logged as ``val/NAME``.
-        fast: Train the models that `seq2seq.models.fast` knows in its faster way; False: always by the model's own
-            `forward`.
-        max_nonfinite_steps: Steps with a NaN or infinite loss or gradient that are left out before training
+        model: The model, or the arguments of `build_model` as plain data, as stored in a checkpoint.
+        optimizer: Factory of the optimizer, called with the parameters; None: Adam.
+        scheduler: Factory of the learning rate schedule, called with the optimizer, and with `total_steps` if it
+            has an argument of this name; None: a constant learning rate.
+        objective: Training objective, called with this module and a batch; returns `LossSums` and attention weights
+            (B, T, S) or None. Examples: `MinimumRisk`, `ScheduledSampling`. None: cross-entropy with teacher forcing.
+        label_smoothing: Share of the label that is distributed uniformly over the vocabulary.
+        word_dropout: Probability of replacing an input token by ``<unk>`` in training.
+        rdrop_alpha: Weight of the divergence between two dropout masks (R-Drop); 0: no R-Drop.
+        guided_alignment_weight: Weight of the loss of the attention weights against gold alignments.
+        metrics: Additional scores of greedy translations by name, logged as ``val/NAME``: functions of translations,
+            references and the language code.
+        fast: Whether to use `seq2seq.models.fast` for the models that it supports; False: always use the `forward`
+            method of the model.
+        max_nonfinite_steps: Number of steps with a NaN or infinite loss or gradient that are skipped before training
             fails.
     """
 
@@ -74,7 +72,7 @@ class TranslationModule(MeasuredModule):
         self.objective = objective
         self.label_smoothing, self.word_dropout, self.rdrop_alpha = label_smoothing, word_dropout, rdrop_alpha
         self.guided_alignment_weight, self.fast = guided_alignment_weight, fast
-        # what `load_from_checkpoint` builds the module from
+        # the arguments of `load_from_checkpoint`
         self.save_hyperparameters(
             {
                 "model": self.model.config, "label_smoothing": label_smoothing, "word_dropout": word_dropout,
@@ -83,17 +81,17 @@ class TranslationModule(MeasuredModule):
             },
             logger=False,
         )  # fmt: skip
-        self._guidance: GuidedAlignment | None = None
+        self._guided_alignment: GuidedAlignment | None = None
 
     def forward(self, batch: Batch) -> tuple[Tensor, Tensor | None]:
-        """Teacher forcing: features (B, T, R) and attention weights (B, T, S) of a batch."""
+        """Return features (B, T, R) and attention weights (B, T, S) of a batch (teacher forcing)."""
         source = batch.source.ids, batch.source.lengths, batch.source.is_token
         if self.fast:
             return fast_path.teacher_forcing(self.model, source, batch.target_input, batch.target_lengths)
         return self.model(*source, batch.target_input, batch.target_lengths)
 
     def cross_entropy(self, batch: Batch, features: Tensor) -> LossSums:
-        """Return the sums of a batch in training, by label smoothing and R-Drop as they are set."""
+        """Return the training loss of a batch, with label smoothing and R-Drop as configured."""
         return token_cross_entropy(
             features,
             self.model.decoder.output,
@@ -106,7 +104,7 @@ class TranslationModule(MeasuredModule):
     # --- training ---
 
     def setup(self, stage: str) -> None:
-        """Take lengths and gold alignments from the data module."""
+        """Read length limits and gold alignments from the data module."""
         data = getattr(self.trainer, "datamodule", None)
         train = getattr(data, "train", None)
         if train is None:
@@ -115,16 +113,16 @@ class TranslationModule(MeasuredModule):
         if self.limits is None:
             self.limits = LengthLimits.fitted(train.source.lengths, train.target.lengths)
         if stage == "fit" and self.guided_alignment_weight:
-            if not self.model.decoder.attends:
+            if not self.model.decoder.has_attention:
                 raise InputError("module.guided_alignment_weight needs a decoder with attention")
             if not any(pair.alignment for pair in train.pairs):
                 raise InputError("module.guided_alignment_weight needs gold links: set data.alignments")
-            self._guidance = GuidedAlignment(train, (data.source_tokenizer, data.target_tokenizer))
+            self._guided_alignment = GuidedAlignment(train, (data.source_tokenizer, data.target_tokenizer))
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
-        """Return the loss in nats a target token of a batch."""
+        """Return the loss of a batch in nats per target token."""
         if self.rdrop_alpha:
-            batch = twice(batch)
+            batch = duplicate_batch(batch)
         if self.word_dropout:
             batch = drop_words(batch, self.word_dropout)
         if self.objective is None:
@@ -133,10 +131,11 @@ class TranslationModule(MeasuredModule):
         else:
             sums, weights = self.objective(self, batch)
         objective = sums.smoothed
-        if self._guidance is not None:
-            objective = objective + self.guided_alignment_weight * self._guidance.loss(weights, batch)
+        if self._guided_alignment is not None:
+            alignment_loss = self._guided_alignment.loss(weights, batch)
+            objective = objective + self.guided_alignment_weight * alignment_loss
         num_tokens = sums.num_tokens
-        if self.trainer.world_size > 1:  # gradients are averaged: weigh each process by its tokens
+        if self.trainer.world_size > 1:  # DDP averages gradients: weight each process by its tokens
             num_tokens = self.trainer.strategy.reduce(num_tokens.float(), reduce_op="mean")
         self._sums = self._sums.to(self.device) + sums.stacked()
         loss = objective / num_tokens
@@ -153,20 +152,20 @@ class TranslationModule(MeasuredModule):
         gradient_clip_val: float | None = None,
         gradient_clip_algorithm: str | None = None,
     ) -> None:
-        """Clip by the L2 norm as Lightning does, keep the norm, and leave out steps that are not finite."""
+        """Clip the gradients by their L2 norm, store the norm, and skip steps with NaN or infinite gradients."""
         if gradient_clip_algorithm not in (None, "norm"):
             self.clip_gradients(optimizer, gradient_clip_val, gradient_clip_algorithm)
             return
         bound = math.inf if gradient_clip_val is None else gradient_clip_val
-        parameters = [each for group in optimizer.param_groups for each in group["params"]]
+        parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
         self._grad_norm = torch.nn.utils.clip_grad_norm_(parameters, bound)
-        scaled = str(self.trainer.precision).startswith("16")  # its scaler leaves infinite steps out
+        scaled = str(self.trainer.precision).startswith("16")  # the gradient scaler skips such steps
         if not scaled and not self._grad_norm.isfinite():
             self._count_nonfinite("gradient", None)
-            optimizer.zero_grad(set_to_none=True)  # the optimizer passes over such parameters
+            optimizer.zero_grad(set_to_none=True)  # the optimizer skips parameters without gradient
 
     def configure_optimizers(self) -> Any:
-        """Make the optimizer and its schedule, which is stepped by optimizer steps or by validations."""
+        """Create the optimizer and its schedule, updated after each step, or after validations (plateau)."""
         try:
             optimizer = self.optimizer_factory(self.parameters())
         except ValueError as error:

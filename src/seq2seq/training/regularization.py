@@ -1,4 +1,4 @@
-"""What changes a batch before the model reads it: pairs read twice for R-Drop, and word dropout."""
+"""Change batches before the model reads them: duplication for R-Drop, word dropout."""
 
 from dataclasses import replace
 
@@ -9,8 +9,8 @@ from seq2seq.data.batch import Batch, SourceBatch
 from seq2seq.data.vocabulary import SPECIALS, UNKNOWN_ID
 
 
-def twice(batch: Batch) -> Batch:
-    """Return every pair of a batch twice, as R-Drop needs it: the whole batch, then the whole batch again."""
+def duplicate_batch(batch: Batch) -> Batch:
+    """Return the batch followed by a copy of itself (2 B pairs), for R-Drop."""
     source = SourceBatch(batch.source.ids.repeat(2, 1), batch.source.lengths.repeat(2))
     targets = batch.target_input.repeat(2, 1), batch.target_output.repeat(2, 1)
     return Batch(source, *targets, batch.target_lengths.repeat(2), batch.sentence_ids.repeat(2))

@@ -1,12 +1,11 @@
-"""Scheduled sampling: the decoder reads its own predictions in training, as it will when it translates.
+"""Scheduled sampling: predictions of the decoder are some of its inputs in training, as in translation.
 
-At step t the decoder reads, in place of the reference's token y_{t-1}, with probability e a token drawn from
-its own distribution p(y_{t-1} | ...) of the step before, given all that it has read so far. What it is to
-predict is the reference, so gradients flow through the states and not through the draw. Bengio, Vinyals,
-Jaitly and Shazeer, "Scheduled sampling for sequence prediction with recurrent neural networks", 2015, whose
-linear schedule is used: e grows from 0 with the optimizer step i,
+With probability e, the input of step t is a token sampled from the distribution that the decoder predicted at step
+t - 1, in place of the reference token y_{t-1}. The targets are the reference. Gradients pass through states, not
+through sampled tokens. Bengio, Vinyals, Jaitly and Shazeer, "Scheduled sampling for sequence prediction with recurrent
+neural networks", 2015, with their linear schedule over optimizer steps i:
 
-    e_i = probability * min(1, i / ramp_steps).
+    e_i = probability * min(1, i / ramp_steps)
 """
 
 import torch
@@ -18,11 +17,14 @@ from seq2seq.training.minimum_risk import draw_token
 
 
 class ScheduledSampling:
-    """The cross-entropy above as `objective` of a `TranslationModule`.
+    """Cross-entropy with scheduled sampling as `objective` of a `TranslationModule`.
 
     Args:
-        probability: Maximum probability that a token is the decoder's own.
-        ramp_steps: Optimizer steps until then; 0: from the beginning.
+        probability: Maximum probability that an input token is sampled.
+        ramp_steps: Number of optimizer steps until this probability is reached; 0: from the first step.
+
+    Raises:
+        ValueError: A value is out of range.
     """
 
     def __init__(self, *, probability: float = 0.25, ramp_steps: int = 0) -> None:
@@ -34,22 +36,22 @@ class ScheduledSampling:
         self.probability, self.ramp_steps = probability, ramp_steps
 
     def __call__(self, module: nn.Module, batch: Batch) -> tuple[LossSums, Tensor | None]:
-        """Return the sums of a batch, and the attention weights (B, T, S)."""
-        share = self.probability
+        """Return the loss of a batch, and the attention weights (B, T, S)."""
+        probability = self.probability
         if self.ramp_steps:
-            share *= min(1.0, module.global_step / self.ramp_steps)
+            probability *= min(1.0, module.global_step / self.ramp_steps)
         source, decoder, given = batch.source, module.model.decoder, batch.target_input
         memory = module.model.encode(source.ids, source.lengths, source.is_token)
         state, features, weights = decoder.initial_state(memory), [], []
-        is_own = (torch.rand(given.shape, device=given.device) < share) & batch.target_is_token
+        is_sampled = (torch.rand(given.shape, device=given.device) < probability) & batch.target_is_token
         for step, tokens in enumerate(given.unbind(dim=1)):
-            own = is_own[:, step].nonzero()[:, 0] if step else ()
-            if len(own):  # logits of detached features: nothing flows through the draw
-                logits = decoder.output(features[-1][own].detach())
-                drawn = draw_token(logits, torch.rand(len(own), device=given.device))
-                tokens = tokens.index_put((own,), drawn)  # noqa: PLW2901 - what is read in its place
-            of_step, state, of_attention = decoder.step(tokens, state, memory)
-            features.append(of_step)
-            weights.append(of_attention)
-        looked = None if weights[0] is None else torch.stack(weights, dim=1)
-        return module.cross_entropy(batch, torch.stack(features, dim=1)), looked
+            rows = is_sampled[:, step].nonzero()[:, 0] if step else ()
+            if len(rows):
+                logits = decoder.output(features[-1][rows].detach())  # no gradient through sampled tokens
+                sampled = draw_token(logits, torch.rand(len(rows), device=given.device))
+                tokens = tokens.index_put((rows,), sampled)  # noqa: PLW2901 - the new input of the step
+            step_features, state, step_weights = decoder.step(tokens, state, memory)
+            features.append(step_features)
+            weights.append(step_weights)
+        all_weights = None if weights[0] is None else torch.stack(weights, dim=1)
+        return module.cross_entropy(batch, torch.stack(features, dim=1)), all_weights

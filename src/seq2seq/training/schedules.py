@@ -64,12 +64,13 @@ def warmup_ema(decay: float = 0.999) -> Callable[[Any, Any, Any], None]:
 
 
 def total_steps(trainer: pl.Trainer) -> int:
-    """Return the optimizer steps of the whole training.
+    """Return the number of optimizer steps of the training.
 
-    (With a data module `trainer.estimated_stepping_batches` would lose the loader's place in a continued run.)
+    With a data module, `trainer.estimated_stepping_batches` is not used: it discards the state of the data loader
+    when a run is resumed.
     """
     data = getattr(trainer, "datamodule", None)
-    if data is None:  # loaders that were given to `Trainer.fit`, which only Lightning has yet
+    if data is None:  # data loaders passed to `Trainer.fit`
         return int(trainer.estimated_stepping_batches)
     batches = len(data.train_dataloader())
     if isinstance(trainer.limit_train_batches, int) and trainer.limit_train_batches > 0:

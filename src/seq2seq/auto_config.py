@@ -1,4 +1,4 @@
-"""What a configuration leaves to the size of its corpus: values that are null in `recipe=standard`."""
+"""Values that are null in `recipe=standard`, computed from the size of the corpus."""
 
 from math import log
 

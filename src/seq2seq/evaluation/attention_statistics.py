@@ -1,7 +1,7 @@
 """Attention statistics that need no gold alignment: entropy, peak, coverage, monotonicity.
 
-The row of the target's ``<eos>`` and rows of padding do not count. Sums and counts are kept, so that means
-over a data set are exact and depend neither on padding nor on the batch size.
+The row of the target's ``<eos>`` and padding are not counted. Statistics are sums and counts, so that means over a
+data set are exact and depend neither on padding nor on the batch size.
 """
 
 from dataclasses import dataclass, fields
@@ -21,7 +21,7 @@ word. The threshold is ours.
 
 
 @dataclass(frozen=True, slots=True)
-class HealthSums:
+class AttentionStatistics:
     """Sums of attention statistics over the target tokens of one or more batches.
 
     Attributes:
@@ -48,9 +48,9 @@ class HealthSums:
     num_forward: int = 0
     num_neighbours: int = 0
 
-    def __add__(self, other: "HealthSums") -> "HealthSums":
+    def __add__(self, other: "AttentionStatistics") -> "AttentionStatistics":
         names = [field.name for field in fields(self)]
-        return HealthSums(**{name: getattr(self, name) + getattr(other, name) for name in names})
+        return AttentionStatistics(**{name: getattr(self, name) + getattr(other, name) for name in names})
 
     def metrics(self) -> dict[str, float]:
         """Return the means by name; `unattended` is per source token, `monotonicity` per pair of neighbours."""
@@ -66,10 +66,10 @@ class HealthSums:
         }
 
 
-def health_sums(
+def attention_statistics(
     weights: npt.ArrayLike, source_lengths: npt.ArrayLike, target_lengths: npt.ArrayLike
-) -> HealthSums:
-    """Measure the attention of a batch.
+) -> AttentionStatistics:
+    """Compute the statistics of the attention weights of a batch.
 
     Args:
         weights: Attention weights (B, T, S), with padding.
@@ -84,9 +84,9 @@ def health_sums(
     is_row = np.less(rows, target[:, None])
     counted = array * is_row[:, :, None]
     unattended = (counted.sum(axis=1) < UNATTENDED) & is_word
-    is_looking = counted.sum(axis=2) > 0
-    is_neighbour = is_looking[:, :-1] & is_looking[:, 1:]
-    return HealthSums(
+    has_weights = counted.sum(axis=2) > 0
+    is_neighbour = has_weights[:, :-1] & has_weights[:, 1:]
+    return AttentionStatistics(
         entropy=_normalised_entropy(counted * is_source[:, None], source),
         padding_mass=float((counted * ~is_source[:, None]).sum()),
         end_mass=float((counted * (is_source & ~is_word)[:, None]).sum()),
@@ -103,5 +103,5 @@ def _normalised_entropy(weights: Floats, source_lengths: Integers) -> float:
     """Return the sum of the entropies, each divided by its maximum; 0 for a single token."""
     logarithms = np.log(np.where(weights > 0, weights, 1.0))
     entropies = -(weights * logarithms).sum(axis=(1, 2))
-    greatest = np.log(np.maximum(source_lengths, 2))
-    return float((entropies / greatest).sum())
+    maximum = np.log(np.maximum(source_lengths, 2))
+    return float((entropies / maximum).sum())

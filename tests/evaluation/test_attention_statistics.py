@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from seq2seq.evaluation.attention_health import UNATTENDED, HealthSums, health_sums
+from seq2seq.evaluation.attention_statistics import UNATTENDED, AttentionStatistics, attention_statistics
 
 SOURCE_LENGTHS, TARGET_LENGTHS = [5, 3, 7], [4, 6, 2]
 
@@ -18,7 +18,7 @@ def random_batch(seed=0):
 def measured(matrix, source_length=None, target_length=None):
     matrix = np.asarray(matrix)
     lengths = [source_length or matrix.shape[1]], [target_length or matrix.shape[0]]
-    return health_sums(matrix[None], *lengths).metrics()
+    return attention_statistics(matrix[None], *lengths).metrics()
 
 
 def test_the_identity_is_sharp_covers_all_and_is_monotonic():
@@ -89,17 +89,17 @@ def test_padding_changes_nothing():
     weights = random_batch()
     wide = np.pad(weights, ((0, 0), (0, 5), (0, 3)))
     wide[:, 6:] = 0.7  # whatever stands on padded rows
-    expected = health_sums(weights, SOURCE_LENGTHS, TARGET_LENGTHS)
-    found = health_sums(wide, SOURCE_LENGTHS, TARGET_LENGTHS)
+    expected = attention_statistics(weights, SOURCE_LENGTHS, TARGET_LENGTHS)
+    found = attention_statistics(wide, SOURCE_LENGTHS, TARGET_LENGTHS)
     assert found.metrics() == pytest.approx(expected.metrics(), abs=1e-12)
     assert found.metrics()["padding_mass"] == 0
 
 
 def test_batch_size_changes_nothing():
     weights = random_batch()
-    together = health_sums(weights, SOURCE_LENGTHS, TARGET_LENGTHS)
-    alone = HealthSums()
+    together = attention_statistics(weights, SOURCE_LENGTHS, TARGET_LENGTHS)
+    alone = AttentionStatistics()
     for matrix, source, target in zip(weights, SOURCE_LENGTHS, TARGET_LENGTHS, strict=True):
-        alone += health_sums(matrix[None, :target, :source], [source], [target])
+        alone += attention_statistics(matrix[None, :target, :source], [source], [target])
     assert alone.metrics() == pytest.approx(together.metrics(), abs=1e-12)
     assert (alone.num_tokens, alone.num_source_tokens) == (9, 12)
