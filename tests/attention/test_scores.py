@@ -78,13 +78,6 @@ def test_gradients_of_queries_keys_and_parameters_are_right(make_score):
 
 
 @every_score
-def test_projected_keys_give_equal_scores(make_score):
-    score = make_score()
-    queries, keys = torch.randn(2, 3, SIZE), torch.randn(2, 5, SIZE)
-    assert torch.equal(score(queries, keys, score.project_keys(keys)), score(queries, keys))
-
-
-@every_score
 def test_projected_keys_are_used_instead_of_the_keys(make_score):
     score = make_score()
     queries, keys, others = (
@@ -168,3 +161,12 @@ def test_products_keep_no_vector_per_pair(score):
     with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
         score(queries, keys)
     assert max(sizes) <= keys.numel()
+
+
+@pytest.mark.parametrize("size", [4, 64, 256])
+@pytest.mark.parametrize(("score", "grows"), [(DotScore(), True), (ScaledDotScore(), False)])
+def test_variance_of_scores_is_d_for_dot_and_one_for_scaled_dot(score, grows, size):
+    torch.manual_seed(1)
+    queries, keys = torch.randn(100, 20, size), torch.randn(100, 20, size)
+    expected = size if grows else 1
+    assert score(queries, keys).var().item() == pytest.approx(expected, rel=0.1)
