@@ -80,11 +80,7 @@ def test_each_estimate_is_what_its_kernel_and_its_weights_say(seed):
 @pytest.mark.parametrize("seed", SEEDS)
 def test_learning_beats_the_fixed_kernel_which_beats_the_average(seed):
     average, fixed, learned = estimates(seed)
-    assert [e.name for e in (average, fixed, learned)] == [
-        "average",
-        "Gaussian kernel",
-        "learned kernel",
-    ]
+    assert [e.name for e in (average, fixed, learned)] == ["average", "Gaussian kernel", "learned kernel"]
     assert learned.test_error < fixed.test_error < average.test_error
 
 

@@ -20,9 +20,7 @@ SOURCES = [[4, 5, 6, 7], [8], [9, 10, 4, 4, 5, 6], [7, 7]]
 
 def batch_of(sources, targets):
     split = EncodedSplit(
-        [SentencePair("a", "b")] * len(sources),
-        Sentences.from_lists(sources),
-        Sentences.from_lists(targets),
+        [SentencePair("a", "b")] * len(sources), Sentences.from_lists(sources), Sentences.from_lists(targets)
     )
     return Batch.from_split(split, range(len(sources)))
 

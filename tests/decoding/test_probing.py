@@ -24,10 +24,7 @@ MODELS = {
 
 
 def split_of(sources=SOURCES, targets=TARGETS):
-    stores = {
-        "source": Sentences.from_lists(sources),
-        "target": Sentences.from_lists(targets),
-    }
+    stores = {"source": Sentences.from_lists(sources), "target": Sentences.from_lists(targets)}
     return EncodedSplit(pairs=[], **stores)
 
 

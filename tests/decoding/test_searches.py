@@ -19,11 +19,7 @@ from seq2seq.models.limits import LengthLimits
 from tests.small import VARIANTS, model_of
 
 SENTENCES = [[4, 5, 6, 7], [8], [9, 10, 4, 4, 5, 6], [], [7, 7]]
-PENALTIES = {
-    "none": LengthPenalty(),
-    "average": LengthPenalty("average"),
-    "gnmt": LengthPenalty("gnmt", 0.6),
-}
+PENALTIES = {"none": LengthPenalty(), "average": LengthPenalty("average"), "gnmt": LengthPenalty("gnmt", 0.6)}
 SHORT = LengthLimits(max_ratio=1.0, max_extra=3)
 
 

@@ -13,11 +13,7 @@ from seq2seq.decoding.search import GREEDY, Sampling, Search, search_from_option
 from seq2seq.decoding.translation import EMPTY, Translation, UnknownCount
 from seq2seq.decoding.translator import Translator
 from seq2seq.errors import InputError
-from seq2seq.export.model_folder import (
-    SavedModel,
-    load_model_folder,
-    save_model_folder,
-)
+from seq2seq.export.model_folder import SavedModel, load_model_folder, save_model_folder
 from seq2seq.models.limits import LONGEST, LengthLimits
 from tests.small import VARIANTS, model_of, tokenizers_of
 
@@ -72,10 +68,7 @@ def test_one_translation_for_each_sentence_in_order_and_blank_for_blank(folder):
     assert [t.text for t in (translations[1], translations[3])] == ["", ""]
     for sentence, translation in zip(sentences, translations, strict=True):
         assert translation.text == translator.translate([sentence])[0].text
-        assert translation.weights.shape == (
-            len(translation.target_tokens),
-            len(translation.source_tokens),
-        )
+        assert translation.weights.shape == (len(translation.target_tokens), len(translation.source_tokens))
 
 
 def test_unknown_tokens_are_named(folder):

@@ -100,10 +100,7 @@ def test_tokens_that_do_not_spell_the_words_are_refused(tokens, words):
 
 
 def test_a_word_without_a_token_of_its_own_has_no_link():
-    source, target = (
-        word_indices(["a", "b"]),
-        word_indices(["▁qu'il", "▁vient"], ["qu'", "il", "vient"]),
-    )
+    source, target = (word_indices(["a", "b"]), word_indices(["▁qu'il", "▁vient"], ["qu'", "il", "vient"]))
     links = argmax_links(merge_words([[0.1, 0.9], [0.7, 0.3]], source, target))
     assert links == {(1, 0), (0, 2)}
 
@@ -113,8 +110,7 @@ def test_no_attention_has_a_smaller_error_rate_than_the_best_links(seed):
     random = np.random.default_rng(seed)
     possible = np.argwhere(random.random((3, 4)) < 0.4).tolist()
     gold = GoldAlignment.from_links(
-        [tuple(link) for link in possible],
-        [tuple(link) for link in possible if random.random() < 0.5],
+        [tuple(link) for link in possible], [tuple(link) for link in possible if random.random() < 0.5]
     )
     sources, targets = [0, 2], [0, 1, 3]
     rates = [

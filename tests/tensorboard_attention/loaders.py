@@ -72,7 +72,9 @@ def _wait_until_read(provider):
         now = set()
         for plugin in provider.list_plugins(CONTEXT, experiment_id=""):
             found = provider.list_tensors(CONTEXT, experiment_id="", plugin_name=plugin)
-            now |= {(run, tag, series.max_step) for run, tags in found.items() for tag, series in tags.items()}
+            now |= {
+                (run, tag, series.max_step) for run, tags in found.items() for tag, series in tags.items()
+            }
             now.add(plugin)
         quiet = quiet + 1 if now == before else 0
         before = now

@@ -42,11 +42,7 @@ REFUSED = {
     "luong": "encoder=gru with decoder=bahdanau only",
     "reversed": "model.reverse_source=false only",
 }
-OTHERS = {
-    "lstm": {"cell": "lstm"},
-    "luong": {"decoder": "luong"},
-    "reversed": {"reverse_source": True},
-}
+OTHERS = {"lstm": {"cell": "lstm"}, "luong": {"decoder": "luong"}, "reversed": {"reverse_source": True}}
 SEARCHES = (
     {"beam_size": 1},
     {"beam_size": 5, "length_penalty": "average"},
@@ -237,12 +233,7 @@ def test_text_becomes_the_same_tokens_and_text_again(name, lowercase, pairs, tmp
     languages = ("en", "en" if name == "basic_english" else "fr")
     written = [*pairs, *(SentencePair(text, text) for text in HARD[2:8])]
     codecs = tokenizers_of(
-        written,
-        languages,
-        tokenizer=name,
-        lowercase=lowercase,
-        truecase=lowercase,
-        **size,
+        written, languages, tokenizer=name, lowercase=lowercase, truecase=lowercase, **size
     )
     held = codecs_in_a_page(codecs, tmp_path)
     for codec, of_page, side in zip(codecs, held, ("source", "target"), strict=True):
@@ -268,14 +259,7 @@ def test_multi30k_becomes_the_same_tokens(name, real_data, tmp_path):
             lines[side] = file.read().splitlines()[:3000]
     pairs = [SentencePair(*pair) for pair in zip(lines["de"], lines["en"], strict=True)]
     size = {} if name == "word" else {"vocab_size": 2000}
-    codecs = tokenizers_of(
-        pairs[:2000],
-        ("de", "en"),
-        tokenizer=name,
-        lowercase=True,
-        truecase=True,
-        **size,
-    )
+    codecs = tokenizers_of(pairs[:2000], ("de", "en"), tokenizer=name, lowercase=True, truecase=True, **size)
     held = codecs_in_a_page(codecs, tmp_path)
     for codec, of_page, side in zip(codecs, held, ("de", "en"), strict=True):
         assert_tokens_alike(codec, of_page, lines[side][-1000:])

@@ -95,11 +95,7 @@ def test_means_are_exact_over_ragged_batches(example):
     features, output, targets, is_token = example
     parts = [
         token_cross_entropy(
-            features[i : i + 1],
-            output,
-            targets[i : i + 1],
-            is_token[i : i + 1],
-            label_smoothing=0.0,
+            features[i : i + 1], output, targets[i : i + 1], is_token[i : i + 1], label_smoothing=0.0
         )
         for i in range(3)
     ]

@@ -18,10 +18,7 @@ def test_dropped_words_are_unknown_in_their_share_and_all_else_stays():
     torch.manual_seed(1)
     before = batch()
     after = drop_words(before, 0.3)
-    for old, new in (
-        (before.source.ids, after.source.ids),
-        (before.target_input, after.target_input),
-    ):
+    for old, new in ((before.source.ids, after.source.ids), (before.target_input, after.target_input)):
         changed = old != new
         assert (new[changed] == UNKNOWN_ID).all()
         assert (old[changed] >= 4).all()
