@@ -46,15 +46,22 @@ def test_links_lead_to_files_and_headings(page):
             assert anchor in map(slug, headings), f"{page.name}: {link}"
 
 
-def command_lines():
+def typed(pattern):
+    """Matches of a pattern in the lines of the shell blocks, each once, with a name for the test."""
+    found = {}
     for page in PAGES:
-        if page.name in HISTORICAL:
-            continue
         for block in re.findall(r"```sh\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
-            for line in block.replace("\\\n", " ").splitlines():
-                found = re.match(r"(?:torchrun \S+ |srun |python )+train\.py(.*)", line.split("  #")[0])
-                if found and "…" not in line:
-                    yield pytest.param(found[1], id=f"{page.name}:{found[1].strip()[:60]}")
+            for line in block.replace("\\\n", " ").splitlines() if page.name not in HISTORICAL else ():
+                if match := re.match(pattern, line.split("  #")[0].strip()):
+                    words = tuple(" ".join(group.split()) for group in match.groups())
+                    found.setdefault(words, f"{page.name}:{' '.join(words)[:60]}")
+    return found.items()
+
+
+def command_lines():
+    for (line,), name in typed(r"(?:torchrun \S+ |srun |python )+train\.py(.*)"):
+        if "…" not in line:
+            yield pytest.param(line, id=name)
 
 
 @pytest.mark.parametrize("line", list(command_lines()))
@@ -86,21 +93,14 @@ def test_python_blocks_run(name):
         exec(compile(block, name, "exec"), names)
 
 
+ELSEWHERE = ("FOLDER", "--steps", " --to ", "--baseline")
+"""Commands that need other files or runs: tests/program."""
+
+
 def script_lines():
-    for page in PAGES:
-        if page.name in HISTORICAL:
-            continue
-        for block in re.findall(r"```sh\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
-            for line in block.replace("\\\n", " ").splitlines():
-                found = re.match(r"python scripts/(\w+)\.py (.*)", line.split("  #")[0].strip())
-                if (
-                    found
-                    and "FOLDER" not in line
-                    and "--steps" not in line
-                    and " --to " not in line
-                    and "--baseline" not in line  # runs of several settings: tests/program/test_compare.py
-                ):  # GIFs: tests/program/test_commands.py
-                    yield pytest.param(*found.groups(), id=f"{page.name}:{found[1]} {found[2][:50]}")
+    for (script, line), name in typed(r"python scripts/(\w+)\.py (.*)"):
+        if not any(word in line for word in ELSEWHERE):
+            yield pytest.param(script, line, id=name)
 
 
 @pytest.fixture(scope="module")
@@ -180,6 +180,7 @@ def test_readme_is_short_and_the_pages_have_at_most_20000_words():
     assert sum(map(len, words)) <= 20_000
 
 
+@pytest.mark.long  # make docs builds it too
 def test_the_website_is_built_without_a_warning(tmp_path):
     pytest.importorskip("mkdocs")
     pytest.importorskip("latex2mathml")

@@ -157,29 +157,10 @@ def test_a_sweep_runs_each_job_in_the_folder_of_the_run_alone_whatever_becomes_o
     assert "is finished" in again.text
 
 
-def test_joblib_launches_a_sweep(here, program):
-    tiny = [each for each in TINY if each != "debug=fast"] + [
-        "trainer.max_epochs=1",
-        "model.decoder.hidden_size=16",
-    ]
-    program(
-        "-m",
-        "hydra/launcher=joblib",
-        "hydra.launcher.n_jobs=1",
-        *tiny,
-        "seed=1,2",
-        cwd=here,
-        check=0,
-        timeout=300,
-    )
-    assert len(list((here / "runs/baseline").glob("*/metrics.json"))) == 2
-
-
-def test_a_checkpoint_continues_by_its_path(here, program):
-    program(*TINY, cwd=here, check=0)
-    checkpoint = here / "runs/baseline/debug_fast/checkpoints/last.ckpt"
-    program(*TINY, "name=longer", "trainer.max_epochs=2", f"ckpt_path={checkpoint}", cwd=here, check=0)
-    assert finished(here, "longer")["epochs"] == 2
+def test_a_checkpoint_continues_by_its_path(here, program, tiny_run):
+    checkpoint = tiny_run / "checkpoints/last.ckpt"
+    program(*TINY, "name=longer", "trainer.max_epochs=3", f"ckpt_path={checkpoint}", cwd=here, check=0)
+    assert finished(here, "longer")["epochs"] == 3
 
 
 def test_load_from_checkpoint_rebuilds_the_module(tiny_run):

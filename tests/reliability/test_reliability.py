@@ -64,6 +64,13 @@ def whole(program, tmp_path_factory):
     return folder / "runs/baseline/run", time.monotonic() - start
 
 
+def wait_for(path):
+    """Return when a file is there, or after a minute."""
+    end = time.monotonic() + 60
+    while not path.exists() and time.monotonic() < end:
+        time.sleep(0.01)
+
+
 def killed_until_done(launch, folder, seconds, number, seed):
     """Kill at random moments until a start ends by itself; return the statuses."""
     draw, statuses = random.Random(seed), []
@@ -82,7 +89,7 @@ def killed_until_done(launch, folder, seconds, number, seed):
     return statuses
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, 23))])
 def test_a_killed_run_continues_to_the_same_result(whole, launch, tmp_path, seed):
     folder, seconds = whole
     killed_until_done(launch, tmp_path, seconds, signal.SIGKILL, seed)
@@ -120,7 +127,9 @@ def test_a_run_that_is_killed_at_a_border_continues_to_the_same_result(whole, pr
     assert_same_result(whole[0], tmp_path / "runs/baseline/run")
 
 
-@pytest.mark.parametrize("objective", ["minimum_risk", "scheduled_sampling"])
+@pytest.mark.parametrize(
+    "objective", [pytest.param("minimum_risk", marks=pytest.mark.long), "scheduled_sampling"]
+)
 def test_an_objective_that_draws_continues_with_the_same_draws(program, tmp_path, objective):
     (tmp_path / "kill.py").write_text(KILL)
     run = [*RUN, f"objective={objective}", "trainer.max_epochs=2", "+callbacks.kill._target_=kill.Kill"]
@@ -133,6 +142,7 @@ def test_an_objective_that_draws_continues_with_the_same_draws(program, tmp_path
     assert_same_result(tmp_path / "runs/baseline/whole", tmp_path / "runs/baseline/run")
 
 
+@pytest.mark.long
 def test_a_killed_run_on_a_corpus_on_disk_continues_to_the_same_result(program, tmp_path):
     for folder in ("whole", "killed"):
         (tmp_path / folder).mkdir()
@@ -151,23 +161,13 @@ def test_a_killed_run_on_a_corpus_on_disk_continues_to_the_same_result(program, 
     assert_same_result(*(tmp_path / folder / "runs/baseline/run" for folder in ("whole", "killed")))
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("seed", range(3, 23))
-def test_twenty_more_killed_runs_continue_to_the_same_result(whole, launch, tmp_path, seed):
-    folder, seconds = whole
-    killed_until_done(launch, tmp_path, seconds, signal.SIGKILL, seed)
-    assert_same_result(folder, tmp_path / "runs/baseline/run")
-
-
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 def test_a_signal_saves_within_a_step_and_the_same_command_continues(
     whole, launch, program, tmp_path, number, status
 ):
     checkpoints = tmp_path / "runs/baseline/run/checkpoints"
     started = launch(*RUN, "name=run", cwd=tmp_path)
-    end = time.monotonic() + 60
-    while not (checkpoints / "last.ckpt").exists() and time.monotonic() < end:
-        time.sleep(0.01)
+    wait_for(checkpoints / "last.ckpt")
     started.send(number)
     assert started.wait() == status, started.text
     assert "the same command continues" in started.text
@@ -204,9 +204,7 @@ def test_a_full_disk_loses_no_earlier_checkpoint_and_is_said(whole, launch, prog
     run = tmp_path / "runs/baseline/run"
     last = run / "checkpoints" / "last.ckpt"
     started = launch(*RUN, "name=run", cwd=tmp_path)
-    end = time.monotonic() + 60
-    while not (run / "checkpoints" / "last.prev.ckpt").exists() and time.monotonic() < end:
-        time.sleep(0.01)
+    wait_for(run / "checkpoints" / "last.prev.ckpt")
     started.send(signal.SIGKILL)
     started.wait()
     before = last.read_bytes()
@@ -227,9 +225,7 @@ def test_a_full_disk_loses_no_earlier_checkpoint_and_is_said(whole, launch, prog
 
 def test_two_processes_in_one_folder_are_one_at_a_time(launch, program, tmp_path):
     first = launch(*RUN, "name=run", cwd=tmp_path)
-    end = time.monotonic() + 60
-    while not (tmp_path / "runs/baseline/run/config.yaml").exists() and time.monotonic() < end:
-        time.sleep(0.01)
+    wait_for(tmp_path / "runs/baseline/run/config.yaml")
     second = program(*RUN, "name=run", cwd=tmp_path, check=2)
     assert "another process" in second.text.splitlines()[-1]
     assert first.wait() == 0, first.text
@@ -292,11 +288,16 @@ def test_a_model_folder_from_elsewhere_runs_no_code(program, tiny_run, tmp_path,
         config.write_bytes(b"\xff\xfe{")
     else:
         config.write_text("[" * 100_000)
-    (tmp_path / "lines.en").write_text("the cats sleep .\n")
-    done = program("translate", model, "--input", "lines.en", cwd=tmp_path, script="src/seq2seq/__main__.py")
+    assert_refused(program, model, tmp_path)
     assert not proof.exists()
-    assert done.status == 2, done.text
-    assert "Traceback" not in done.text
+
+
+def assert_refused(program, model, folder):
+    """The folder of a model is refused in one line."""
+    (folder / "lines.en").write_text("the cats sleep .\n")
+    done = program(
+        "translate", model, "--input", "lines.en", cwd=folder, script="src/seq2seq/__main__.py", check=2
+    )
     (line,) = done.text.strip().splitlines()
     assert line.startswith("error: ")
     assert len(line) < 600
@@ -304,19 +305,9 @@ def test_a_model_folder_from_elsewhere_runs_no_code(program, tiny_run, tmp_path,
 
 def test_a_hostile_tokenizer_file_is_one_line(program, tiny_run, tmp_path):
     model = tmp_path / "model"
-    for content in (
-        "[]",
-        '{"kind": "os.system"}',
-        '{"tokens": ' + str(["x"] * 1_000_001).replace("'", '"') + "}",
-        "{",
-    ):
+    many = '{"tokens": ' + str(["x"] * 1_000_001).replace("'", '"') + "}"
+    for content in ("[]", '{"kind": "os.system"}', many, "{"):
         shutil.rmtree(model, ignore_errors=True)
         shutil.copytree(tiny_run / "model", model)
         (model / "source.json").write_text(content)
-        (tmp_path / "lines.en").write_text("the cats sleep .\n")
-        done = program(
-            "translate", model, "--input", "lines.en", cwd=tmp_path, script="src/seq2seq/__main__.py"
-        )
-        assert done.status == 2, done.text
-        assert "Traceback" not in done.text
-        assert len(done.text.strip().splitlines()) == 1
+        assert_refused(program, model, tmp_path)
