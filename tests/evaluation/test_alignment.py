@@ -57,18 +57,9 @@ def test_words_are_words_and_unknown_ones_too():
         (["▁aujourd", "'", "hui"], ["aujourd'", "hui"], [0, 0, 1]),
         (["▁a", "b▁c", "d"], ["ab", "cd"], [0, 0, 1]),
     ],
-    ids=[
-        "blanks",
-        "bytes",
-        "a space in bytes",
-        "a space in bytes at an end",
-        "bytes, own words",
-        "part of a sign",
-        "a space in bytes, own words",
-        "apostrophe",
-        "space inside",
-    ],
-)
+    ids=["blanks", "bytes", "a space in bytes", "a space in bytes at an end", "bytes, own words", "part of a sign",
+         "a space in bytes, own words", "apostrophe", "space inside"],
+)  # fmt: skip
 def test_a_piece_belongs_to_the_word_of_its_first_character(pieces, words, expected):
     assert word_indices(pieces, words) == expected
 

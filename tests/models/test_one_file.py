@@ -1,17 +1,15 @@
 """The example in one file is the default model: the same losses while both are trained."""
 
 import runpy
-from functools import partial
 
 import pytest
 import torch
 from torch.nn.utils import clip_grad_norm_
 
-from seq2seq.attention import AdditiveScore, Attention
 from seq2seq.data.batch import Batch, EncodedSplit, Sentences
-from seq2seq.models import BahdanauDecoder, GRUEncoder, build_model
 from seq2seq.training.losses import token_cross_entropy
 from tests.conftest import ROOT
+from tests.small import model_of
 
 V, W = 30, 40
 
@@ -55,21 +53,10 @@ def with_the_same_weights(translator, ours):
 
 
 def test_losses_and_attention_are_those_of_the_program(example):
-    torch.manual_seed(1)
-    ours = build_model(
-        encoder=partial(GRUEncoder, hidden_size=128),
-        decoder=partial(
-            BahdanauDecoder,
-            attention=partial(Attention, score=partial(AdditiveScore, hidden_size=128)),
-            hidden_size=256,
-            readout_size=128,
-        ),
-        embedding_size=128,
-        tie_embeddings="output",
-        source_vocab_size=V,
-        target_vocab_size=W,
-        padding_id=1,
-    )
+    ours = model_of(
+        source_vocab_size=V, target_vocab_size=W, embedding_size=128, encoder_hidden_size=128, decoder_hidden_size=256,
+        attention_size=128, readout_size=128, initial_state="linear", tie="output", seed=1,
+    ).float().train()  # fmt: skip
     translator = example["Translator"]({str(i): i for i in range(V)}, {str(i): i for i in range(W)})
     with_the_same_weights(translator, ours)
     for module in translator.modules():
