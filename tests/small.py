@@ -19,6 +19,7 @@ from seq2seq.attention import (
     MultiHeadAttention,
     ScaledDotScore,
 )  # fmt: skip
+from seq2seq.data.batch import Batch, EncodedSplit, Sentences, SourceBatch
 from seq2seq.data.text import SentencePair
 from seq2seq.data.tokenizers import (
     CharacterTokenizer,
@@ -26,6 +27,7 @@ from seq2seq.data.tokenizers import (
     WhitespaceTokenizer,
     WordTokenizer,
 )  # fmt: skip
+from seq2seq.data.vocabulary import BEGIN_ID
 from seq2seq.models import (
     BahdanauDecoder,
     ConditionalDecoder,
@@ -120,6 +122,23 @@ def model_of(
         tie_embeddings=tie, reverse_source=reverse_source,
     )  # fmt: skip
     return model.double().eval()
+
+
+def batch_of(sources, targets, rows=None):
+    """A batch of sentences of ids, without ``<eos>``; `rows` chooses and orders them."""
+    pairs = [SentencePair("a", "b")] * len(sources)
+    split = EncodedSplit(pairs, Sentences.from_lists(sources), Sentences.from_lists(targets))
+    return Batch.from_split(split, range(len(sources)) if rows is None else rows)
+
+
+def steps_of(model, source, target):
+    """Logits and attention of each of the decoder's steps along ``<bos>`` and a target, of one sentence."""
+    batch = SourceBatch.from_sentences([source])
+    memory = model.encode(batch.ids, batch.lengths, batch.is_token)
+    state = model.decoder.initial_state(memory)
+    for token in (BEGIN_ID, *target):
+        features, state, weights = model.decoder.step(torch.tensor([token]), state, memory)
+        yield model.decoder.output(features)[0], weights if weights is None else weights[0]
 
 
 KINDS = {

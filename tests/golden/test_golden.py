@@ -12,7 +12,6 @@ import pytest
 import torch
 
 from seq2seq.attention import LocalAlignment
-from seq2seq.data.batch import Batch, EncodedSplit, Sentences
 from seq2seq.decoding.search import beam_search, greedy_search
 from seq2seq.models.decoder import Decoder
 from seq2seq.training.losses import token_cross_entropy
@@ -80,10 +79,7 @@ def model_of(case):
 def test_losses_translations_and_attention_are_those_of_2fbdffe(name, path):
     expected, (model, names) = GOLDEN[name], model_of(CASES[name])
     assert names == expected["names"]
-    batch = Batch.from_split(
-        EncodedSplit(pairs=[], source=Sentences.from_lists(SOURCE), target=Sentences.from_lists(TARGET)),
-        range(len(SOURCE)),
-    )
+    batch = small.batch_of(SOURCE, TARGET)
     source = batch.source
 
     def passed():

@@ -6,10 +6,9 @@ import pytest
 import torch
 from torch.nn.utils import clip_grad_norm_
 
-from seq2seq.data.batch import Batch, EncodedSplit, Sentences
 from seq2seq.training.losses import token_cross_entropy
 from tests.conftest import ROOT
-from tests.small import model_of
+from tests.small import batch_of, model_of
 
 V, W = 30, 40
 
@@ -64,13 +63,11 @@ def test_losses_and_attention_are_those_of_the_program(example):
             module.p = 0.0
     optimizers = [torch.optim.Adam(each.parameters(), lr=0.004) for each in (translator, ours)]
     for step in range(6):
-        sentences = [
-            Sentences.from_lists(
-                [torch.randint(4, size, (length,)).tolist() for length in torch.randint(1, 9, (5,))]
-            )
+        sides = (
+            [torch.randint(4, size, (length,)).tolist() for length in torch.randint(1, 9, (5,))]
             for size in (V, W)
-        ]
-        batch = Batch.from_split(EncodedSplit([], *sentences), range(5))
+        )
+        batch = batch_of(*sides)
         source = batch.source
         features, weights = ours(
             source.ids, source.lengths, source.is_token, batch.target_input, batch.target_lengths

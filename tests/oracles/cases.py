@@ -5,7 +5,6 @@ from dataclasses import asdict, dataclass, replace
 
 import torch
 
-from seq2seq.data.batch import Batch, EncodedSplit, Sentences
 from tests import small
 from tests.oracles.model import Oracle
 
@@ -89,8 +88,7 @@ def batch_of(draw, spec):
     count = draw.randint(1, 5)
     source = sentences(count, draw.choice([1, 4, 7]), spec.source_vocab_size)
     target = sentences(count, draw.choice([1, 5, 8]), spec.target_vocab_size)
-    split = EncodedSplit(pairs=[], source=Sentences.from_lists(source), target=Sentences.from_lists(target))
-    return Batch.from_split(split, list(range(count)))
+    return small.batch_of(source, target)
 
 
 def training_case(seed, **changes):
