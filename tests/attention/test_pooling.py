@@ -64,16 +64,6 @@ def test_content_of_padding_never_changes_context_or_weights(make_pooling, batch
 
 
 @every_pooling
-def test_order_of_the_keys_does_not_matter(make_pooling):
-    pooling, order = make_pooling(), torch.randperm(6)
-    queries, keys, values = torch.randn(2, 3, SIZE), torch.randn(2, 6, SIZE), torch.randn(2, 6, 5)
-    context, weights = pooling(queries, keys, values)
-    shuffled_context, shuffled_weights = pooling(queries, keys[:, order], values[:, order])
-    torch.testing.assert_close(shuffled_context, context)
-    torch.testing.assert_close(shuffled_weights, weights[..., order])
-
-
-@every_pooling
 def test_projected_keys_and_a_mask_give_the_same_result(make_pooling):
     pooling, lengths = make_pooling(), torch.tensor([1, 6])
     queries, keys, values = torch.randn(2, 3, SIZE), torch.randn(2, 6, SIZE), torch.randn(2, 6, 5)
@@ -141,13 +131,6 @@ def test_a_score_without_key_projection_will_do():
     queries = torch.randn(2, 3, SIZE)
     _, weights = attention(queries, keys, keys, projected_keys=projected)
     torch.testing.assert_close(weights, torch.softmax(-torch.cdist(queries, keys), dim=-1))
-
-
-@pytest.mark.parametrize("pooling", [AttentionPooling(DotScore()), AveragePooling()])
-def test_lengths_and_mask_together_are_refused(pooling):
-    tensor, mask = torch.randn(2, 3, SIZE), torch.ones(2, 3, 3, dtype=torch.bool)
-    with pytest.raises(ValueError, match="valid_lengths or mask"):
-        pooling(tensor, tensor, tensor, torch.tensor([1, 2]), mask=mask)
 
 
 @pytest.mark.parametrize(

@@ -176,24 +176,26 @@ def test_a_signal_saves_within_a_step_and_the_same_command_continues(
     assert_same_result(whole[0], tmp_path / "runs/baseline/run")
 
 
-def test_a_truncated_checkpoint_is_said_and_the_one_before_continues(whole, program, tmp_path):
-    run = tmp_path / "runs/baseline/run"
-    shutil.copytree(whole[0], run)
+@pytest.fixture
+def unfinished(whole, tmp_path):
+    """A run that has its checkpoints and no result."""
+    run = shutil.copytree(whole[0], tmp_path / "runs/baseline/run")
     (run / "metrics.json").unlink()
-    last = run / "checkpoints" / "last.ckpt"
+    return run
+
+
+def test_a_truncated_checkpoint_is_said_and_the_one_before_continues(whole, unfinished, program, tmp_path):
+    last = unfinished / "checkpoints" / "last.ckpt"
     last.write_bytes(last.read_bytes()[:1000])
     done = program(*RUN, "name=run", cwd=tmp_path, check=0)
     assert "last.ckpt is damaged" in done.text
     assert "last.prev.ckpt is used" in done.text
-    assert_same_result(whole[0], run)
+    assert_same_result(whole[0], unfinished)
 
 
-def test_two_damaged_checkpoints_are_one_line(whole, program, tmp_path):
-    run = tmp_path / "runs/baseline/run"
-    shutil.copytree(whole[0], run)
-    (run / "metrics.json").unlink()
+def test_two_damaged_checkpoints_are_one_line(unfinished, program, tmp_path):
     for name in ("last.ckpt", "last.prev.ckpt"):
-        (run / "checkpoints" / name).write_bytes(b"nothing")
+        (unfinished / "checkpoints" / name).write_bytes(b"nothing")
     done = program(*RUN, "name=run", cwd=tmp_path, check=1)
     assert "Traceback" not in done.text
     assert "is damaged" in done.text.splitlines()[-1]

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from seq2seq.data import PairsCorpus, SentencePair
+from seq2seq.data.batch import Batch, EncodedSplit, Sentences
 from seq2seq.data.vocabulary import UNKNOWN_ID
 from seq2seq.training.guided_alignment import GuidedAlignment
 from seq2seq.training.regularization import drop_words
