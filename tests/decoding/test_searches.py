@@ -5,16 +5,9 @@ import torch
 
 from seq2seq.data.batch import SourceBatch
 from seq2seq.data.vocabulary import BEGIN_ID, END_ID, PADDING_ID
-from seq2seq.decoding.search import (
-    LengthPenalty,
-    Sampling,
-    beam_search,
-    draw,
-    greedy_search,
-    place_of_top,
-    sample_search,
-    top_k,
-)
+from seq2seq.decoding.greedy import greedy_search
+from seq2seq.decoding.search import LengthPenalty, Sampling, beam_search, draw, sample_search
+from seq2seq.decoding.stepper import place_of_top, top_k
 from seq2seq.models.limits import LengthLimits
 from tests.small import VARIANTS, model_of
 

@@ -12,7 +12,8 @@ import pytest
 import torch
 
 from seq2seq.attention import LocalAlignment
-from seq2seq.decoding.search import beam_search, greedy_search
+from seq2seq.decoding.greedy import greedy_search
+from seq2seq.decoding.search import beam_search
 from seq2seq.models.decoder import Decoder
 from seq2seq.training.losses import token_cross_entropy
 from tests import small

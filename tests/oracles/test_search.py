@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seq2seq.data.batch import SourceBatch
-from seq2seq.decoding.search import LengthPenalty, beam_search, greedy_search
+from seq2seq.decoding.greedy import greedy_search
+from seq2seq.decoding.search import LengthPenalty, beam_search
 from seq2seq.models.limits import LengthLimits
 from tests.oracles.cases import model_of, oracle_of, spec_of
 from tests.oracles.search import END, Rules, beam, forced
