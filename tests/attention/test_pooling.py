@@ -2,7 +2,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch import nn
 from torch.autograd import gradcheck
 
 from seq2seq.attention import (
@@ -118,19 +117,6 @@ def test_dropout_acts_on_the_context_and_leaves_the_weights_clean():
     assert 0.3 < kept.float().mean() < 0.7
     torch.testing.assert_close(dropped[kept], 2 * weights[kept])
     torch.testing.assert_close(weights, torch.softmax(queries @ keys.mT, dim=-1))
-
-
-def test_a_score_without_key_projection_will_do():
-    class NegativeDistance(nn.Module):
-        def forward(self, queries, keys):
-            return -torch.cdist(queries, keys)
-
-    attention, keys = AttentionPooling(NegativeDistance()), torch.randn(2, 6, SIZE)
-    projected = attention.project_keys(keys)
-    assert projected is keys
-    queries = torch.randn(2, 3, SIZE)
-    _, weights = attention(queries, keys, keys, projected_keys=projected)
-    torch.testing.assert_close(weights, torch.softmax(-torch.cdist(queries, keys), dim=-1))
 
 
 @pytest.mark.parametrize(

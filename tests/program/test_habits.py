@@ -106,16 +106,6 @@ def test_fast_dev_run_leaves_no_run(here, program):
     assert not (here / "runs/baseline/debug_fast/config.yaml").exists()
 
 
-def test_an_environment_variable_names_the_data(here, program):
-    for side in ("en", "fr"):
-        (here / f"text.{side}").write_text("".join(f"{side} {n} word{n % 7} .\n" for n in range(60)))
-    line = ["data=parallel", "data.train.source=${oc.env:TEXT}.en", "data.train.target=${oc.env:TEXT}.fr",
-            "data.validation.fraction=0.2", "data.source_language=en", "data.target_language=fr",
-            "tokenizer=words", "data.tokenizer.truecase=false"]  # fmt: skip
-    program(*TINY, *line, cwd=here, check=0, TEXT=str(here / "text"))
-    assert finished(here)["val"]["greedy"]["num_sentences"] >= 12
-
-
 def test_hydra_run_dir_is_the_folder_of_the_run(here, program):
     program(*TINY, "hydra.run.dir=elsewhere/mine", cwd=here, check=0)
     assert (here / "elsewhere/mine/metrics.json").is_file()
