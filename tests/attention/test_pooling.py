@@ -4,13 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.autograd import gradcheck
 
-from seq2seq.attention import (
-    AdditiveScore,
-    BilinearScore,
-    DotScore,
-    GaussianScore,
-    ScaledDotScore,
-)
+from seq2seq.attention import AdditiveScore, BilinearScore, DotScore, GaussianScore, ScaledDotScore
 from seq2seq.attention.pooling import AttentionPooling, AveragePooling
 
 SIZE = 4

@@ -6,13 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.autograd import gradcheck
 
-from seq2seq.attention import (
-    AdditiveScore,
-    BilinearScore,
-    DotScore,
-    GaussianScore,
-    ScaledDotScore,
-)
+from seq2seq.attention import AdditiveScore, BilinearScore, DotScore, GaussianScore, ScaledDotScore
 
 SIZE = 3
 FACTORIES = {
@@ -80,11 +74,7 @@ def test_gradients_of_queries_keys_and_parameters_are_right(make_score):
 @every_score
 def test_projected_keys_are_used_instead_of_the_keys(make_score):
     score = make_score()
-    queries, keys, others = (
-        torch.randn(2, 3, SIZE),
-        torch.randn(2, 5, SIZE),
-        torch.randn(2, 5, SIZE),
-    )
+    queries, keys, others = (torch.randn(2, 3, SIZE), torch.randn(2, 5, SIZE), torch.randn(2, 5, SIZE))
     assert torch.equal(score(queries, keys, score.project_keys(others)), score(queries, others))
 
 

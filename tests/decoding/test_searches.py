@@ -105,7 +105,7 @@ def test_a_translation_does_not_depend_on_the_sentences_beside_it(model, kind):
 @pytest.mark.parametrize("kind", ["greedy", "none"])
 def test_lengths_stay_within_their_bounds(model, kind):
     limits = LengthLimits(min_ratio=0.7 if kind == "none" else 0.0, max_ratio=1.5, max_extra=1)
-    for bias, expected in ((1e9, "least"), (-1e9, "greatest")):
+    for bias, expected in ((1e9, "minimum"), (-1e9, "maximum")):
         model.decoder.output.bias.data[END_ID] = bias
         beams = searched(kind, model, SENTENCES, limits=limits, num_best=1)
         sources = torch.tensor([len(sentence) + 1 for sentence in SENTENCES])
