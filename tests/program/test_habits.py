@@ -135,16 +135,24 @@ def test_help_shows_groups_keys_and_examples(here, program):
         assert expected in done.text
 
 
-def test_a_sweep_runs_each_job_in_the_folder_of_the_run_alone_whatever_becomes_of_the_others(here, program):
-    tiny = [each for each in TINY if each != "debug=fast"] + ["trainer.max_epochs=1"]
-    line = [*tiny, "model.encoder.hidden_size=8", "model.decoder.hidden_size=16", "data.max_length=1,30"]
-    done = program("-m", *line, cwd=here, timeout=300)
+SWEEP = [*(each for each in TINY if each != "debug=fast"), "trainer.max_epochs=1", "model.encoder.hidden_size=8",
+         "model.decoder.hidden_size=16"]  # fmt: skip
+
+
+def test_a_sweep_runs_each_job_in_the_folder_of_the_run_alone(here, program):
+    program("-m", "hydra/launcher=basic", *SWEEP, "seed=1,2", cwd=here, check=0)
+    assert len(list((here / "runs/baseline").glob("*/metrics.json"))) == 2
+    assert "is finished" in program(*SWEEP, "seed=2", cwd=here, check=0).text
+
+
+@pytest.mark.long
+def test_a_sweep_goes_on_whatever_becomes_of_a_job(here, program):
+    done = program("-m", *SWEEP, "data.max_length=1,30", cwd=here, timeout=300)
     assert done.status not in (0, None)
     assert "no training pair is left" in done.text
     assert "done" in done.text
     assert len(list((here / "runs/baseline").glob("*/metrics.json"))) == 1
-    again = program(*line[:-1], "data.max_length=30", cwd=here, check=0)
-    assert "is finished" in again.text
+    assert "is finished" in program(*SWEEP, "data.max_length=30", cwd=here, check=0).text
 
 
 def test_a_checkpoint_continues_by_its_path(here, program, tiny_run):

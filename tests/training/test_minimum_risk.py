@@ -67,9 +67,11 @@ def test_smoothed_bleu_is_that_of_its_formula(found, wanted):
     assert smoothed_sentence_bleu(found, wanted) == pytest.approx(bleu(found, wanted), abs=1e-12)
 
 
-@pytest.mark.parametrize("alpha", [0.005, 0.7])
-@pytest.mark.parametrize("weight", [0.0, 0.3])
-@pytest.mark.parametrize("options", [{}, {"decoder": "luong"}, {"decoder": "plain"}, {"score": "coverage"}])
+@pytest.mark.parametrize(
+    ("alpha", "weight", "options"),
+    [(0.7, 0.0, {}), (0.005, 0.3, {}), (0.7, 0.3, {"decoder": "luong"}), (0.005, 0.0, {"decoder": "plain"}),
+     (0.7, 0.3, {"score": "coverage"})],
+)  # fmt: skip
 def test_value_and_gradient_are_those_of_enumeration(alpha, weight, options):
     module = module_of(MinimumRisk(num_samples=40, alpha=alpha, cross_entropy_weight=weight), **options)
     model, given = module.model, batch()
