@@ -121,15 +121,6 @@ def test_the_best_of_a_beam_is_what_translate_gives(folder):
     assert not translator.translate(TEXT, beam_size=4, return_attention=False)[0].weights.numel()
 
 
-def test_the_same_model_four_times_translates_like_the_model(folder):
-    alone = Translator.load(folder).translate(TEXT, beam_size=3)
-    fourfold = Translator.load(*[folder] * 4).translate(TEXT, beam_size=3)
-    for one, other in zip(alone, fourfold, strict=True):
-        assert one.text == other.text
-        assert one.score == pytest.approx(other.score, abs=1e-4)
-        torch.testing.assert_close(one.weights, other.weights, rtol=0, atol=1e-5)
-
-
 def test_a_translation_begins_with_its_prefix(folder):
     translator = Translator.load(folder)
     prefixed = translator.translate(TEXT, beam_size=3, prefixes=["c d", "", "g"])

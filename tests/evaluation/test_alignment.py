@@ -139,12 +139,6 @@ def test_merging_sums_source_columns_and_averages_target_rows():
     np.testing.assert_allclose(merged, [[0.3, 0.7], [0.7, 0.3]])
 
 
-def test_merging_words_changes_nothing_but_the_end():
-    weights = random_weights(3, 4)
-    merged = merge_words(weights, [0, 1, 2, None], [0, 1, None])
-    np.testing.assert_array_equal(merged, weights[:2, :3])
-
-
 def test_padding_beyond_the_tokens_is_ignored():
     weights = random_weights(2, 3)
     wide = np.pad(weights, ((0, 4), (0, 2)), constant_values=9)
@@ -183,11 +177,6 @@ def test_the_error_rate_is_that_of_och_and_ney():
     assert counts.precision == pytest.approx(2 / 3)
     assert counts.recall == pytest.approx(1 / 3)
     assert counts.error_rate == pytest.approx(1 - (1 + 2) / (3 + 3))
-
-
-def test_possible_links_neither_help_nor_hurt_where_they_are_not_found():
-    without = AlignmentCounts.of(GOLD.sure, GoldAlignment(GOLD.sure, GOLD.sure))
-    assert AlignmentCounts.of(GOLD.sure, GOLD) == without
 
 
 def test_counts_of_pairs_add_up():

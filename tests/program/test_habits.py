@@ -123,12 +123,6 @@ def test_a_config_dir_brings_experiments(here, program):
     assert "seed: 7" in (here / "runs/mine/debug_fast/config.yaml").read_text()
 
 
-def test_the_composed_configuration_is_printed(here, program):
-    done = program("--cfg", "job", "--resolve", "attention=dot", cwd=here, check=0)
-    assert "seq2seq.attention.DotScore" in done.text
-    assert not (here / "runs").exists()
-
-
 def test_help_shows_groups_keys_and_examples(here, program):
     done = program("--help", cwd=here, check=0)
     for expected in ("data=parallel", "attention:", "lr:", "--config-dir"):

@@ -21,7 +21,6 @@ from tensorboard_attention.event_files import read_log_folder
 from tensorboard_attention.page import MODULES, STATIC_FILES, bundle, page, static_file
 from tensorboard_attention.plugin import AttentionLoader
 from tensorboard_attention.record import AttentionRecord, encode_record, quantised
-from tensorboard_attention.views import natural
 from tensorboard_attention.writer import add_attention
 from tests.tensorboard_attention.loaders import CONTEXT, flags_of, provider_of
 
@@ -372,10 +371,6 @@ def test_fifty_requests_at_once_are_answered_alike(client):
     assert [answer.status_code for answer in answers[:4]] == [200, 200, 404, 404]
     for number, answer in enumerate(answers):
         assert answer.data == answers[number % 4].data
-
-
-def test_sentences_are_in_the_order_of_their_numbers():
-    assert sorted(["a10", "a9", "b1", "a", "9" * 30], key=natural) == ["9" * 30, "a", "a9", "a10", "b1"]
 
 
 def test_the_page_holds_what_the_tab_would_show(client, log_folder):

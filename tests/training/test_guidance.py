@@ -88,8 +88,3 @@ def test_dropped_words_are_unknown_in_their_share_and_all_else_stays():
     assert torch.equal(before.target_output, after.target_output)
     assert torch.equal(before.source.lengths, after.source.lengths)
     assert not torch.equal(after.source.ids[:, :99] == 0, after.target_input[:, 1:100] == 0)
-
-
-def test_without_dropout_the_batch_is_the_same():
-    before = long_batch()
-    assert torch.equal(drop_words(before, 0.0).source.ids, before.source.ids)
