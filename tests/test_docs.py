@@ -80,7 +80,7 @@ def test_a_command_line_composes(line):
     config.paths.run_dir = "runs/x"
     for node in OBJECTS:
         check_arguments(config[node], node)
-    OmegaConf.resolve(config.model)
+    assert "_target_" in OmegaConf.to_container(config.model, resolve=True)
 
 
 @pytest.mark.parametrize("name", ["concepts/attention.md", "howto/extending.md"])
@@ -142,7 +142,9 @@ def test_python_blocks_of_a_page_run(name, desk, monkeypatch):
         "__name__": "docs", "target_states": torch.rand(1, 3, 64), "memory": torch.rand(1, 4, 64), "step": 1,
         "source_tokens": ["a", "b", "c", "<eos>"], "target_tokens": ["x", "y", "<eos>"], "weights": torch.rand(3, 4),
     }  # fmt: skip
-    for number, block in enumerate(re.findall(r"```python\n(.*?)```", text, re.DOTALL)):
+    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    assert blocks
+    for number, block in enumerate(blocks):
         fast = f'"debug=fast", "threads=1", "trainer.max_epochs=1", "name={Path(name).stem}{number}"'
         if "cross_attentions" in block:  # tests/tensorboard_attention/test_cross_attention.py
             continue
