@@ -171,7 +171,7 @@ def test_a_step_is_asked_for_as_a_number_or_not_at_all():
     script = """
     const seen = [];
     globalThis.fetch = async (url) => {
-      seen.push(url.search);
+      if (url.pathname === "/view") seen.push(url.search);
       const none = { frames: [], problems: [], sources: [], targets: [], alignments: [] };
       return { ok: true, json: async () => ({ ...none, steps: [] }) };
     };
