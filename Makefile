@@ -43,7 +43,7 @@ check: $(STAMP) ## format check and lint
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 
-SUITE := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+SUITE := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 .PHONY: test
 test: check ## all checks and the test suite (ARGS="--real-data=DIR" for real corpora)

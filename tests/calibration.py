@@ -105,10 +105,7 @@ def main():
         cells = {(q, s): share_significant(TRIALS, seeds, 200, s, q) for q in QUALITIES for s in SHARES}
         # one seed cannot know how seeds differ, and says so
         worst = max([worst, *(cell for (q, _), cell in cells.items() if seeds > 1 or q == 0)])
-        print(
-            f"| {seeds} | " + " | ".join(f"{cell:.3f}" for cell in cells.values()) + " |",
-            flush=True,
-        )
+        print(f"| {seeds} | " + " | ".join(f"{cell:.3f}" for cell in cells.values()) + " |", flush=True)
     print("\n| seeds | 0.5 BLEU | 1 BLEU | 2 BLEU |\n| --- | --- | --- | --- |")
     for seeds in SEEDS:
         cells = [share_significant(POWER_TRIALS, seeds, 1000, 0.5, 0.2, gain) for gain in (0.5, 1, 2)]

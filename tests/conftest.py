@@ -38,6 +38,12 @@ def pytest_addoption(parser):
     )
 
 
+def pytest_collection_modifyitems(items):
+    """Put the files whose tests start programs first: they take longest."""
+    first = {item.path for item in items if "launch" in getattr(item, "fixturenames", ())}
+    items.sort(key=lambda item: item.path not in first)
+
+
 @pytest.fixture(scope="session")
 def real_data(request):
     folder = request.config.getoption("--real-data")

@@ -19,6 +19,7 @@ from seq2seq.attention import (
     ScaledDotScore,
     UniformScore,
 )  # fmt: skip
+from seq2seq.data.batch import Batch, EncodedSplit, Sentences, SourceBatch
 from seq2seq.data.text import SentencePair
 from seq2seq.data.tokenizers import (
     CharacterTokenizer,
@@ -26,6 +27,7 @@ from seq2seq.data.tokenizers import (
     WhitespaceTokenizer,
     WordTokenizer,
 )  # fmt: skip
+from seq2seq.data.vocabulary import BEGIN_ID
 from seq2seq.models import (
     BahdanauDecoder,
     ConditionalDecoder,
@@ -39,8 +41,8 @@ from seq2seq.models import (
 from tests.conftest import ROOT
 
 SCORES = {
-    "additive": partial(AdditiveScore, hidden_size=5),
-    "coverage": partial(CoverageScore, hidden_size=5),
+    "additive": AdditiveScore,
+    "coverage": CoverageScore,
     "dot": DotScore,
     "scaled_dot": ScaledDotScore,
     "bilinear": BilinearScore,
@@ -77,49 +79,66 @@ VARIANTS = {
 }
 
 
+def attention_of(
+    score="additive", alignment=None, normalizer="softmax", heads=1, attention_size=5, attention_dropout=0.0
+):
+    """An attention that a decoder gives its sizes; the alignment is a name or a factory."""
+    sized = {"hidden_size": attention_size} if score in ("additive", "coverage") else {}
+    attention = partial(
+        Attention, score=partial(SCORES[score], **sized), alignment=ALIGNMENTS.get(alignment, alignment),
+        normalizer=normalizer, dropout=attention_dropout,
+    )  # fmt: skip
+    return attention if heads == 1 else partial(MultiHeadAttention, heads=heads, attention=attention)
+
+
 def model_of(
     *, source_vocab_size=11, target_vocab_size=11, embedding_size=4, encoder_hidden_size=3, decoder_hidden_size=6,
-    num_layers=1, bidirectional=True, dropout=0.0, readout_size=None, tie="none", score="additive", alignment=None,
-    normalizer="softmax", heads=1, initial_state="linear", query_with_embedding=False, decoder="bahdanau", cell="gru",
-    input_feeding=True, reverse_source=False, seed=7,
+    num_layers=1, encoder_layers=None, bidirectional=True, readout_size=None, tie="none", initial_state="linear",
+    query_with_embedding=False, decoder="bahdanau", cell="gru", input_feeding=True, reverse_source=False, dropout=0.0,
+    embedding_dropout=None, output_dropout=None, variational_dropout=False, seed=7, **attention,
 ):  # fmt: skip
-    """A model in float64, in evaluation mode."""
+    """A model in float64, in evaluation mode; the decoder is a name or a class, further arguments are of `attention_of`."""
     torch.manual_seed(seed)
-    attention = partial(
-        Attention, score=SCORES[score], alignment=ALIGNMENTS.get(alignment), normalizer=normalizer
-    )
-    if heads > 1:
-        attention = partial(MultiHeadAttention, heads=heads, attention=attention)
-    options = {} if decoder in ("context", "plain") else {"attention": attention}
+    options = {} if decoder in ("context", "plain") else {"attention": attention_of(**attention)}
     if decoder == "bahdanau":
         options["query_with_embedding"] = query_with_embedding
     if decoder == "luong":
         options["input_feeding"] = input_feeding
+    drops = {
+        "dropout": dropout, "embedding_dropout": embedding_dropout, "output_dropout": output_dropout,
+        "variational_dropout": variational_dropout,
+    }  # fmt: skip
+    encoder = partial(
+        LSTMEncoder if cell == "lstm" else GRUEncoder, hidden_size=encoder_hidden_size,
+        num_layers=encoder_layers or num_layers, bidirectional=bidirectional, **drops,
+    )  # fmt: skip
     model = build_model(
-        encoder=partial(
-            LSTMEncoder if cell == "lstm" else GRUEncoder,
-            hidden_size=encoder_hidden_size,
-            num_layers=num_layers,
-            bidirectional=bidirectional,
-            dropout=dropout,
-        ),
+        encoder=encoder,
         decoder=partial(
-            DECODERS[decoder],
-            hidden_size=decoder_hidden_size,
-            num_layers=num_layers,
-            cell=cell,
-            readout_size=readout_size,
-            initial_state=initial_state,
-            dropout=dropout,
-            **options,
+            DECODERS.get(decoder, decoder), hidden_size=decoder_hidden_size, num_layers=num_layers, cell=cell,
+            readout_size=readout_size, initial_state=initial_state, **drops, **options,
         ),
-        source_vocab_size=source_vocab_size,
-        target_vocab_size=target_vocab_size,
-        embedding_size=embedding_size,
-        tie_embeddings=tie,
-        reverse_source=reverse_source,
-    )
+        source_vocab_size=source_vocab_size, target_vocab_size=target_vocab_size, embedding_size=embedding_size,
+        tie_embeddings=tie, reverse_source=reverse_source,
+    )  # fmt: skip
     return model.double().eval()
+
+
+def batch_of(sources, targets, rows=None):
+    """A batch of sentences of ids, without ``<eos>``; `rows` chooses and orders them."""
+    pairs = [SentencePair("a", "b")] * len(sources)
+    split = EncodedSplit(pairs, Sentences.from_lists(sources), Sentences.from_lists(targets))
+    return Batch.from_split(split, range(len(sources)) if rows is None else rows)
+
+
+def steps_of(model, source, target):
+    """Logits and attention of each of the decoder's steps along ``<bos>`` and a target, of one sentence."""
+    batch = SourceBatch.from_sentences([source])
+    memory = model.encode(batch.ids, batch.lengths, batch.is_token)
+    state = model.decoder.initial_state(memory)
+    for token in (BEGIN_ID, *target):
+        features, state, weights = model.decoder.step(torch.tensor([token]), state, memory)
+        yield model.decoder.output(features)[0], weights if weights is None else weights[0]
 
 
 KINDS = {

@@ -46,15 +46,22 @@ def test_links_lead_to_files_and_headings(page):
             assert anchor in map(slug, headings), f"{page.name}: {link}"
 
 
-def command_lines():
+def typed(pattern):
+    """Matches of a pattern in the lines of the shell blocks, each once, with a name for the test."""
+    found = {}
     for page in PAGES:
-        if page.name in HISTORICAL:
-            continue
         for block in re.findall(r"```sh\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
-            for line in block.replace("\\\n", " ").splitlines():
-                found = re.match(r"(?:torchrun \S+ |srun |python )+train\.py(.*)", line.split("  #")[0])
-                if found and "…" not in line:
-                    yield pytest.param(found[1], id=f"{page.name}:{found[1].strip()[:60]}")
+            for line in block.replace("\\\n", " ").splitlines() if page.name not in HISTORICAL else ():
+                if match := re.match(pattern, line.split("  #")[0].strip()):
+                    words = tuple(" ".join(group.split()) for group in match.groups())
+                    found.setdefault(words, f"{page.name}:{' '.join(words)[:60]}")
+    return found.items()
+
+
+def command_lines():
+    for (line,), name in typed(r"(?:torchrun \S+ |srun |python )+train\.py(.*)"):
+        if "…" not in line:
+            yield pytest.param(line, id=name)
 
 
 @pytest.mark.parametrize("line", list(command_lines()))
@@ -73,7 +80,7 @@ def test_a_command_line_composes(line):
     config.paths.run_dir = "runs/x"
     for node in OBJECTS:
         check_arguments(config[node], node)
-    OmegaConf.resolve(config.model)
+    assert "_target_" in OmegaConf.to_container(config.model, resolve=True)
 
 
 @pytest.mark.parametrize("name", ["concepts/attention.md", "howto/extending.md"])
@@ -86,21 +93,14 @@ def test_python_blocks_run(name):
         exec(compile(block, name, "exec"), names)
 
 
+ELSEWHERE = ("FOLDER", "--steps", " --to ", "--baseline")
+"""Commands that need other files or runs: tests/program."""
+
+
 def script_lines():
-    for page in PAGES:
-        if page.name in HISTORICAL:
-            continue
-        for block in re.findall(r"```sh\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
-            for line in block.replace("\\\n", " ").splitlines():
-                found = re.match(r"python scripts/(\w+)\.py (.*)", line.split("  #")[0].strip())
-                if (
-                    found
-                    and "FOLDER" not in line
-                    and "--steps" not in line
-                    and " --to " not in line
-                    and "--baseline" not in line  # runs of several settings: tests/program/test_compare.py
-                ):  # GIFs: tests/program/test_commands.py
-                    yield pytest.param(*found.groups(), id=f"{page.name}:{found[1]} {found[2][:50]}")
+    for (script, line), name in typed(r"python scripts/(\w+)\.py (.*)"):
+        if not any(word in line for word in ELSEWHERE):
+            yield pytest.param(script, line, id=name)
 
 
 @pytest.fixture(scope="module")
@@ -142,7 +142,9 @@ def test_python_blocks_of_a_page_run(name, desk, monkeypatch):
         "__name__": "docs", "target_states": torch.rand(1, 3, 64), "memory": torch.rand(1, 4, 64), "step": 1,
         "source_tokens": ["a", "b", "c", "<eos>"], "target_tokens": ["x", "y", "<eos>"], "weights": torch.rand(3, 4),
     }  # fmt: skip
-    for number, block in enumerate(re.findall(r"```python\n(.*?)```", text, re.DOTALL)):
+    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    assert blocks
+    for number, block in enumerate(blocks):
         fast = f'"debug=fast", "threads=1", "trainer.max_epochs=1", "name={Path(name).stem}{number}"'
         if "cross_attentions" in block:  # tests/tensorboard_attention/test_cross_attention.py
             continue
@@ -180,6 +182,7 @@ def test_readme_is_short_and_the_pages_have_at_most_20000_words():
     assert sum(map(len, words)) <= 20_000
 
 
+@pytest.mark.long  # make docs builds it too
 def test_the_website_is_built_without_a_warning(tmp_path):
     pytest.importorskip("mkdocs")
     pytest.importorskip("latex2mathml")

@@ -8,10 +8,7 @@ import seq2seq
 from tensorboard_attention import show
 from tests.browser.test_viewer import labels, point_at
 
-SENTENCES = (
-    "the red car <script>alert(1)</script> sees",
-    '"></iframe><img src=x onerror=alert(2)>',
-)
+SENTENCES = ("the red car <script>alert(1)</script> sees", '"></iframe><img src=x onerror=alert(2)>')
 
 
 @pytest.fixture

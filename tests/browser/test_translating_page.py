@@ -9,6 +9,7 @@ from seq2seq.decoding.search import search_from_options
 from seq2seq.export.translating_page import export_page
 from tensorboard_attention.event_files import read_log_folder
 from tests.browser.conftest import HOSTILE, tensorboard
+from tests.browser.test_viewer import labels, shown_weights
 from tests.tensorboard_attention.translating import rounded, steps_of
 
 FIRST = "The young woman doesn't like the red cars."
@@ -40,14 +41,6 @@ def address(content, tmp_path_factory):
 
 def words_of(page):
     return page.locator(".word bdi").all_text_contents()
-
-
-def labels(page, side):
-    return page.locator("figure").first.locator(f"text[data-{side}]").all_text_contents()
-
-
-def shown_weights(page):
-    return [float(text) for text in page.locator(".weights .number").all_text_contents()]
 
 
 def choose(page, place):

@@ -404,4 +404,5 @@ def test_the_page_shows_the_same_from_disk(open_page, log_folder, data, tmp_path
 def test_the_tab_itself(open_tab, screenshot):
     page, tab = open_tab(run="seed_1")
     point_at(tab, "row", 2)
+    expect(tab.locator(".weights h3")).to_contain_text("attends to")
     screenshot(page, "viewing_tab")

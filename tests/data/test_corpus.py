@@ -87,14 +87,7 @@ def test_a_split_keeps_every_pair_once_and_no_source_on_both_sides():
     assert hold_out(pairs, 10, seed=4) != (rest, held_out)
 
 
-VARIANTS = [
-    "Go now {0}.",
-    "go now {0}!",
-    "Go, now {0}",
-    "GO NOW {0}",
-    "« Go now {0} »",
-    "Go  now{0}",
-]
+VARIANTS = ["Go now {0}.", "go now {0}!", "Go, now {0}", "GO NOW {0}", "« Go now {0} »", "Go  now{0}"]
 
 
 def variants(count):

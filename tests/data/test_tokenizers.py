@@ -46,11 +46,7 @@ ORDINARY = {
             "The well-known (old) man sleeps.",
             "It's five o'clock in the dogs' house!",
         ],
-        "fr": [
-            "L'homme n'est pas là, est-ce qu'il dort ?",
-            "Il dit : « oui » !",
-            "Aujourd'hui, j'ai peur.",
-        ],
+        "fr": ["L'homme n'est pas là, est-ce qu'il dort ?", "Il dit : « oui » !", "Aujourd'hui, j'ai peur."],
     },
     "basic_english": {"en": ["i don't know, do you?", "the old (small) man's hat.", "at the dogs' house!"]},
     "moses": {

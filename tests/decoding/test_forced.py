@@ -1,43 +1,21 @@
-from itertools import pairwise
+"""Forced decoding by the decoder's own steps, and the weights of every head of what a search has found."""
 
 import pytest
 import torch
 
-from seq2seq.data.batch import Batch, EncodedSplit, Sentences, SourceBatch
+from seq2seq.data.batch import SourceBatch
 from seq2seq.data.batching import BatchSize
 from seq2seq.data.text import SentencePair
-from seq2seq.data.vocabulary import BEGIN_ID, END_ID
+from seq2seq.data.vocabulary import END_ID
 from seq2seq.decoding.aligner import word_attention
-from seq2seq.decoding.forced import force_decode, force_translate
-from seq2seq.decoding.greedy import greedy_search
-from seq2seq.decoding.translator import EMPTY
+from seq2seq.decoding.forced import force_decode, force_translate, with_heads
+from seq2seq.decoding.search import beam_search
+from seq2seq.decoding.translation import EMPTY, Translation
 from seq2seq.evaluation.alignment import argmax_links
 from tests.decoding.test_translator import exported_model
-from tests.small import VARIANTS, model_of
+from tests.small import VARIANTS, batch_of, model_of, steps_of
 
 SOURCES = [[4, 5, 6, 7], [8], [9, 10, 4, 4, 5, 6], [7, 7]]
-
-
-def batch_of(sources, targets):
-    split = EncodedSplit(
-        [SentencePair("a", "b")] * len(sources),
-        Sentences.from_lists(sources),
-        Sentences.from_lists(targets),
-    )
-    return Batch.from_split(split, range(len(sources)))
-
-
-def stepped(model, source, ids):
-    """Score and attention of ids, by the decoder's own steps."""
-    batch = SourceBatch.from_sentences([source])
-    memory = model.encode(batch.ids, batch.lengths, batch.is_token)
-    state, score, rows = model.decoder.initial_state(memory), 0.0, []
-    for previous, token in pairwise([BEGIN_ID, *ids]):
-        embedded = torch.tensor([previous])
-        features, state, weights = model.decoder.step(embedded, state, memory)
-        score += float(model.decoder.output(features).log_softmax(dim=-1)[0, token])
-        rows.append(weights[0])
-    return score, torch.stack(rows)
 
 
 @pytest.mark.parametrize("variant", list(VARIANTS))
@@ -48,33 +26,10 @@ def test_forcing_is_the_decoders_steps_along_the_target(variant):
     forced = force_decode(model, batch_of(SOURCES, targets))
     for source, target, hypothesis in zip(SOURCES, targets, forced, strict=True):
         assert hypothesis.ids == (*target, END_ID)
-        score, weights = stepped(model, source, hypothesis.ids)
-        assert hypothesis.score == pytest.approx(score, abs=1e-10)
-        torch.testing.assert_close(hypothesis.weights, weights, rtol=0, atol=1e-12)
-
-
-def test_forcing_what_greedy_search_found_gives_its_score_and_attention():
-    model = model_of(**VARIANTS["bridge_and_readout"])
-    model.decoder.output.weight.data.mul_(12)  # so that translations have words, and end
-    model.decoder.output.bias.data[END_ID] += 4
-    found = greedy_search(model, SourceBatch.from_sentences(SOURCES))
-    assert all(one.ids[-1] == END_ID for one in found)
-    batch = batch_of(SOURCES, [list(one.ids[:-1]) for one in found])
-    for searched, forced in zip(found, force_decode(model, batch), strict=True):
-        assert forced.ids == searched.ids
-        assert forced.score == pytest.approx(searched.score, abs=1e-10)
-        torch.testing.assert_close(forced.weights, searched.weights, rtol=0, atol=1e-12)
-
-
-def test_forced_scores_do_not_depend_on_the_pairs_beside_them():
-    model = model_of()
-    targets = [[5], [6, 7, 8, 9], [], [4, 4]]
-    together = force_decode(model, batch_of(SOURCES, targets))
-    for source, target, one in zip(SOURCES, targets, together, strict=True):
-        (alone,) = force_decode(model, batch_of([source], [target]))
-        assert one.score == pytest.approx(alone.score, abs=1e-10)
-        torch.testing.assert_close(one.weights, alone.weights, rtol=0, atol=1e-12)
-        assert one.weights.shape == (len(target) + 1, len(source) + 1)
+        logits, weights = zip(*steps_of(model, source, target), strict=True)
+        score = sum(each.log_softmax(-1)[token] for each, token in zip(logits, hypothesis.ids, strict=True))
+        assert hypothesis.score == pytest.approx(float(score), abs=1e-10)
+        torch.testing.assert_close(hypothesis.weights, torch.stack(weights), rtol=0, atol=1e-12)
 
 
 PAIRS = [
@@ -108,3 +63,61 @@ def test_attention_is_between_the_words_that_white_space_separates(tmp_path):
         (set(), set()),
         ({0}, {0, 1}),
     ]
+
+
+SEARCHED = [[4, 5, 6, 7], [8, 4], [9, 9, 5]]
+MODELS = {
+    "dot": {"score": "scaled_dot", "heads": 3},
+    "local": {"alignment": "local_p", "heads": 2},
+    "luong": {"decoder": "luong", "heads": 2, "score": "coverage"},
+}
+
+
+def found_by(model):
+    source = SourceBatch.from_sentences(SEARCHED)
+    return source, beam_search(model, source, size=3, num_best=2)
+
+
+def watched(model, sentence, ids):
+    """What each head's softmax gives, one step after the other (heads, target, source)."""
+    seen = [[] for _ in model.decoder.attention.heads]
+    hooks = [
+        head.dropout.register_forward_hook(lambda _, __, out, into=into: into.append(out.flatten()))
+        for head, into in zip(model.decoder.attention.heads, seen, strict=True)
+    ]
+    source, target = SourceBatch.from_sentences([sentence]), torch.tensor([[2, *ids[:-1]]])
+    model(source.ids, source.lengths, source.is_token, target, torch.tensor([len(ids)]))
+    for hook in hooks:
+        hook.remove()
+    return torch.stack([torch.stack(steps) for steps in seen])
+
+
+@pytest.mark.parametrize("name", MODELS)
+@torch.no_grad()
+def test_each_head_of_each_hypothesis_is_what_its_softmax_gave(name):
+    model = model_of(**MODELS[name])
+    source, found = found_by(model)
+    every = with_heads(model, source, found)
+    assert [len(hypotheses) for hypotheses in every] == [2, 2, 2]
+    for sentence, hypotheses in zip(SEARCHED, every, strict=True):
+        for hypothesis in hypotheses:
+            expected = watched(model, sentence, hypothesis.ids)
+            torch.testing.assert_close(hypothesis.heads, expected)
+            torch.testing.assert_close(hypothesis.heads.mean(dim=0), hypothesis.weights)
+
+
+def test_one_head_and_several_models_have_none():
+    single, several = model_of(), model_of(heads=2)
+    for models in (single, [several, several]):
+        source, found = found_by(models)
+        every = with_heads(models, source, found)
+        assert [each.heads for hypotheses in every for each in hypotheses] == [None] * 6
+
+
+def test_json_has_every_head_where_there_are_several():
+    heads = torch.tensor([[[0.25, 0.75]], [[1.0, 0.0]]])
+    told = Translation("c", ("a", "b"), ("c",), -1.0, heads.mean(dim=0), heads=heads).as_dict()
+    assert told["heads"] == [[[0.25, 0.75]], [[1.0, 0.0]]]
+    assert told["attention"] == [[0.625, 0.375]]
+    one = Translation("c", ("a", "b"), ("c",), -1.0, heads[0])
+    assert "heads" not in one.as_dict()

@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from seq2seq.data.batch import Batch, EncodedSplit, Sentences
 from seq2seq.decoding.interventions import changed_weights, tokens_that_stay
 from seq2seq.decoding.probing import importance
 from seq2seq.errors import InputError
 from seq2seq.evaluation.faithfulness import CHANGES
-from tests.small import VARIANTS, model_of
+from tests.small import VARIANTS, batch_of, model_of, steps_of
 
 SOURCES = [[4, 5, 6, 9, 10, 7], [7, 8], [8, 9, 10, 4]]
 TARGETS = [[5, 6, 7, 9], [8, 4, 10, 7, 5], [9, 6]]
@@ -21,14 +20,6 @@ MODELS = {
     "reversed": {"decoder": "luong", "input_feeding": False, "reverse_source": True},
     "heads": {"heads": 3, "cell": "lstm"},
 }
-
-
-def split_of(sources=SOURCES, targets=TARGETS):
-    stores = {
-        "source": Sentences.from_lists(sources),
-        "target": Sentences.from_lists(targets),
-    }
-    return EncodedSplit(pairs=[], **stores)
 
 
 def lively(**changes):
@@ -92,7 +83,7 @@ def expected_stays(model, source, target, number, seed, monkeypatch):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_a_token_stays_where_the_step_with_such_a_context_says_it_again(name, monkeypatch):
-    model, batch = lively(**MODELS[name]), Batch.from_split(split_of(), [2, 0, 1])
+    model, batch = lively(**MODELS[name]), batch_of(SOURCES, TARGETS, [2, 0, 1])
     stays, weights = tokens_that_stay(model, batch, seed=5)
     for row, number in enumerate(batch.sentence_ids.tolist()):
         source, target = SOURCES[number], TARGETS[number]
@@ -104,12 +95,12 @@ def test_a_token_stays_where_the_step_with_such_a_context_says_it_again(name, mo
 
 
 def test_what_is_drawn_is_decided_by_the_seed_and_the_place_of_the_pair():
-    split, model = split_of(SOURCES * 8, TARGETS * 8), lively()
-    every = Batch.from_split(split, range(24))
+    sentences, model = (SOURCES * 8, TARGETS * 8), lively()
+    every = batch_of(*sentences)
     stays, _ = tokens_that_stay(model, every, seed=1)
     drawn = [list(CHANGES).index(name) for name in ("another_erased", "permuted")]
     fixed = [place for place in range(len(CHANGES)) if place not in drawn]
-    again, _ = tokens_that_stay(model, Batch.from_split(split, range(23, -1, -1)), seed=1)
+    again, _ = tokens_that_stay(model, batch_of(*sentences, range(23, -1, -1)), seed=1)
     is_token = every.target_is_token.unsqueeze(1)
     assert ((again.flip(0) == stays) | ~is_token).all()
     other, _ = tokens_that_stay(model, every, seed=2)
@@ -118,7 +109,7 @@ def test_what_is_drawn_is_decided_by_the_seed_and_the_place_of_the_pair():
 
 
 def test_a_step_returns_and_remembers_its_own_weights_and_no_change_outlasts_its_block():
-    model, batch = lively(**VARIANTS["sparse_coverage"]), Batch.from_split(split_of(), [0])
+    model, batch = lively(**VARIANTS["sparse_coverage"]), batch_of(SOURCES, TARGETS, [0])
     memory = model.encode(batch.source.ids, batch.source.lengths, batch.source.is_token)
     decoder = model.decoder
     arguments = torch.tensor([2]), decoder.initial_state(memory), memory
@@ -133,28 +124,21 @@ def test_a_step_returns_and_remembers_its_own_weights_and_no_change_outlasts_its
 @pytest.mark.parametrize("decoder", ["context", "plain"])
 def test_a_decoder_without_attention_is_refused_in_one_line(decoder):
     with pytest.raises(InputError, match="it has none") as refusal:
-        tokens_that_stay(model_of(decoder=decoder), Batch.from_split(split_of(), [0]), seed=1)
+        tokens_that_stay(model_of(decoder=decoder), batch_of(SOURCES, TARGETS, [0]), seed=1)
     assert "\n" not in str(refusal.value)
 
 
 @torch.no_grad()
 def probabilities(model, source, target):
     """(tokens, vocabulary), step by step."""
-    ids = torch.tensor([[*source, 3]])
-    memory = model.encode(ids, torch.tensor([ids.shape[1]]), torch.ones_like(ids, dtype=torch.bool))
-    state, rows = model.decoder.initial_state(memory), []
-    for token in [2, *target][: len(target)]:
-        embedded = torch.tensor([token])
-        features, state, _ = model.decoder.step(embedded, state, memory)
-        rows.append(model.decoder.output(features)[0].softmax(0).numpy())
-    return np.array(rows)
+    return np.array([logits.softmax(0).numpy() for logits, _ in steps_of(model, source, target[:-1])])
 
 
 @pytest.mark.parametrize("name", ["additive", "local_p_heads", "conditional", "reversed"])
 def test_importance_is_what_scaling_and_leaving_out_a_word_does(name):
     model = lively(**MODELS[name])
     source, target = SOURCES[2], TARGETS[2]
-    gradient, left_out = importance(model, Batch.from_split(split_of(), [2]))
+    gradient, left_out = importance(model, batch_of(SOURCES, TARGETS, [2]))
     assert gradient.shape == left_out.shape == (len(target), len(source))
     before, rows = probabilities(model, source, target), np.arange(len(target))
     table, step = model.source_embedding.weight, 1e-6
@@ -176,13 +160,13 @@ def test_gradients_of_a_tied_model_are_of_the_source_words_alone():
     tied = lively(**VARIANTS["tied"])
     free = model_of(**{**VARIANTS["tied"], "tie": "none"})
     free.load_state_dict(tied.state_dict())
-    pair = Batch.from_split(split_of(), [1])
+    pair = batch_of(SOURCES, TARGETS, [1])
     for of_tied, of_free in zip(importance(tied, pair), importance(free, pair), strict=True):
         torch.testing.assert_close(of_tied, of_free)
 
 
 def test_a_single_word_can_be_left_out():
-    pair = Batch.from_split(split_of([[5]], [[6, 7]]), [0])
+    pair = batch_of([[5]], [[6, 7]])
     gradient, left_out = importance(lively(), pair)
     assert gradient.shape == left_out.shape == (2, 1)
     assert (left_out > 0).all()

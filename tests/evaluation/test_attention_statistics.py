@@ -40,12 +40,6 @@ def test_a_row_that_attends_to_nothing_is_sharp_and_goes_nowhere():
     assert found["peak"] == pytest.approx(2 / 3)
 
 
-def test_uniform_attention_has_entropy_one():
-    found = measured(np.full((3, 4), 0.25))
-    assert found["entropy"] == pytest.approx(1)
-    assert found["peak"] == found["eos_mass"] == 0.25
-
-
 def test_entropy_is_measured_against_the_source_length():
     # two of four tokens: log 2 / log 4
     assert measured([[0.5, 0.5, 0, 0], [0, 0, 0, 1]])["entropy"] == pytest.approx(0.5)

@@ -1,12 +1,7 @@
 import pytest
 
 from seq2seq.errors import InputError
-from seq2seq.evaluation.alignment import (
-    GoldAlignment,
-    format_links,
-    read_pharaoh,
-    require_within,
-)
+from seq2seq.evaluation.alignment import GoldAlignment, format_links, read_pharaoh, require_within
 
 GOLD = GoldAlignment.from_links([(0, 0), (10, 2), (2, 1)], only_possible=[(2, 1)])
 

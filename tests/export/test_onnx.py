@@ -5,7 +5,6 @@ import torch
 
 from seq2seq.data.batch import SourceBatch
 from seq2seq.data.text import SentencePair
-from seq2seq.decoding.greedy import greedy_search
 from seq2seq.errors import InputError
 from seq2seq.export.model_folder import SavedModel, save_model_folder
 from seq2seq.export.onnx import export_onnx
@@ -67,24 +66,6 @@ def test_encoder_and_steps_are_those_of_the_program_for_any_batch_and_length(var
             for place, each in enumerate(state):
                 found[f"state_{place}"] = step[f"new_state_{place}"]
                 assert_close(found[f"state_{place}"], each)
-
-
-def test_greedy_search_over_the_graphs_finds_what_the_program_finds(tmp_path):
-    model = model_of().float()
-    model.decoder.output.weight.data.mul_(5)
-    encode, advance = graphs_of(model, tmp_path)
-    source = SourceBatch.from_sentences([ids[:-1] for ids in SENTENCES])
-    expected = greedy_search(model, source)
-    fixed = encode({"source": source.ids.numpy(), "lengths": source.lengths.numpy()})
-    tokens, written = torch.full((3,), 2).numpy(), [[], [], []]
-    for _ in range(max(len(each.ids) for each in expected)):
-        step = advance({"tokens": tokens, **fixed})
-        tokens = step["log_probabilities"].argmax(-1)
-        fixed |= {name.removeprefix("new_"): value for name, value in step.items() if name.startswith("new_")}
-        for ids, token in zip(written, tokens.tolist(), strict=True):
-            ids.append(token)
-    for ids, hypothesis in zip(written, expected, strict=True):
-        assert tuple(ids[: len(hypothesis.ids)]) == hypothesis.ids
 
 
 def test_a_model_that_torch_cannot_export_is_refused(tmp_path):

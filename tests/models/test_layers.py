@@ -1,28 +1,16 @@
 """The first values of a model's parameters, and what dropout does to a mean."""
 
-from functools import partial
-
 import pytest
 import torch
 
-from seq2seq.attention import Attention, DotScore
-from seq2seq.models import BahdanauDecoder, GRUEncoder, build_model
 from seq2seq.models.layers import Dropout
+from tests.small import model_of
 
 
 @pytest.mark.parametrize(("tie", "deviation"), [("none", 1.0), ("output", 1 / 8), ("all", 1 / 8)])
 def test_an_embedding_that_is_the_output_layer_begins_smaller(tie, deviation):
-    torch.manual_seed(0)
-    model = build_model(
-        encoder=partial(GRUEncoder, hidden_size=8),
-        decoder=partial(
-            BahdanauDecoder, hidden_size=16, readout_size=64, attention=partial(Attention, score=DotScore)
-        ),
-        source_vocab_size=500,
-        target_vocab_size=500,
-        embedding_size=64,
-        tie_embeddings=tie,
-    )
+    sizes = {"source_vocab_size": 500, "target_vocab_size": 500, "embedding_size": 64, "readout_size": 64}
+    model = model_of(**sizes, tie=tie)
     table = model.decoder.embedding.weight.detach()
     assert float(table[2:].std()) == pytest.approx(deviation, rel=0.03)
     assert not table[1].any(), "padding"

@@ -1,17 +1,14 @@
 """The example in one file is the default model: the same losses while both are trained."""
 
 import runpy
-from functools import partial
 
 import pytest
 import torch
 from torch.nn.utils import clip_grad_norm_
 
-from seq2seq.attention import AdditiveScore, Attention
-from seq2seq.data.batch import Batch, EncodedSplit, Sentences
-from seq2seq.models import BahdanauDecoder, GRUEncoder, build_model
 from seq2seq.training.losses import token_cross_entropy
 from tests.conftest import ROOT
+from tests.small import batch_of, model_of
 
 V, W = 30, 40
 
@@ -55,21 +52,10 @@ def with_the_same_weights(translator, ours):
 
 
 def test_losses_and_attention_are_those_of_the_program(example):
-    torch.manual_seed(1)
-    ours = build_model(
-        encoder=partial(GRUEncoder, hidden_size=128),
-        decoder=partial(
-            BahdanauDecoder,
-            attention=partial(Attention, score=partial(AdditiveScore, hidden_size=128)),
-            hidden_size=256,
-            readout_size=128,
-        ),
-        embedding_size=128,
-        tie_embeddings="output",
-        source_vocab_size=V,
-        target_vocab_size=W,
-        padding_id=1,
-    )
+    ours = model_of(
+        source_vocab_size=V, target_vocab_size=W, embedding_size=128, encoder_hidden_size=128, decoder_hidden_size=256,
+        attention_size=128, readout_size=128, initial_state="linear", tie="output", seed=1,
+    ).float().train()  # fmt: skip
     translator = example["Translator"]({str(i): i for i in range(V)}, {str(i): i for i in range(W)})
     with_the_same_weights(translator, ours)
     for module in translator.modules():
@@ -77,13 +63,11 @@ def test_losses_and_attention_are_those_of_the_program(example):
             module.p = 0.0
     optimizers = [torch.optim.Adam(each.parameters(), lr=0.004) for each in (translator, ours)]
     for step in range(6):
-        sentences = [
-            Sentences.from_lists(
-                [torch.randint(4, size, (length,)).tolist() for length in torch.randint(1, 9, (5,))]
-            )
+        sides = (
+            [torch.randint(4, size, (length,)).tolist() for length in torch.randint(1, 9, (5,))]
             for size in (V, W)
-        ]
-        batch = Batch.from_split(EncodedSplit([], *sentences), range(5))
+        )
+        batch = batch_of(*sides)
         source = batch.source
         features, weights = ours(
             source.ids, source.lengths, source.is_token, batch.target_input, batch.target_lengths

@@ -1,40 +1,14 @@
 """Random configurations, models and batches, each from a number."""
 
 import random
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import asdict, dataclass, replace
 
 import torch
 
-from seq2seq.attention import AdditiveScore, Attention, BilinearScore, DotScore, GaussianScore, ScaledDotScore
-from seq2seq.data.batch import Batch, EncodedSplit, Sentences
-from seq2seq.models import (
-    BahdanauDecoder,
-    ConditionalDecoder,
-    ContextDecoder,
-    GRUEncoder,
-    LSTMEncoder,
-    LuongDecoder,
-    PlainDecoder,
-    build_model,
-)  # fmt: skip
+from tests import small
 from tests.oracles.model import Oracle
 
-SCORES = {
-    "additive": AdditiveScore,
-    "dot": DotScore,
-    "scaled_dot": ScaledDotScore,
-    "bilinear": BilinearScore,
-    "gaussian": partial(GaussianScore, learnable=True),
-}
-DECODERS = {
-    "bahdanau": BahdanauDecoder,
-    "conditional": ConditionalDecoder,
-    "luong": LuongDecoder,
-    "context": ContextDecoder,
-    "plain": PlainDecoder,
-}
-ENCODERS = {"gru": GRUEncoder, "lstm": LSTMEncoder}
+SCORES = ("additive", "dot", "scaled_dot", "bilinear", "gaussian")
 
 
 @dataclass(frozen=True)
@@ -85,7 +59,7 @@ def spec_of(draw):
         dropout=draw.choice([0.0, 0.3, 0.5]),
         readout_size=readout,
         tie=tie,
-        score=draw.choice(list(SCORES)),
+        score=draw.choice(SCORES),
         attention_size=draw.choice([4, 9]),
         initial_state=draw.choice(["copy" if fits else "linear", "linear", "zeros"]),
         variational_dropout=draw.random() < 0.5,
@@ -95,45 +69,7 @@ def spec_of(draw):
 
 def model_of(draw, spec):
     """A model whose numbers are large enough to tell its parts apart."""
-    torch.manual_seed(draw.randrange(2**31))
-    drops = {
-        "dropout": spec.dropout,
-        "embedding_dropout": spec.embedding_dropout,
-        "output_dropout": spec.output_dropout,
-        "variational_dropout": spec.variational_dropout,
-        "num_layers": spec.num_layers,
-    }
-    options = dict(drops)
-    if spec.decoder == "bahdanau":
-        options["query_with_embedding"] = spec.query_with_embedding
-    if spec.decoder == "luong":
-        options["input_feeding"] = spec.input_feeding
-    if spec.decoder not in ("context", "plain"):
-        score = SCORES[spec.score]
-        if spec.score == "additive":
-            score = partial(score, hidden_size=spec.attention_size)
-        options["attention"] = partial(Attention, score=score)
-    model = build_model(
-        encoder=partial(
-            ENCODERS[spec.cell],
-            hidden_size=spec.encoder_hidden_size,
-            bidirectional=spec.bidirectional,
-            **drops,
-        ),
-        decoder=partial(
-            DECODERS[spec.decoder],
-            hidden_size=spec.decoder_hidden_size,
-            cell=spec.cell,
-            readout_size=spec.readout_size,
-            initial_state=spec.initial_state,
-            **options,
-        ),
-        source_vocab_size=spec.source_vocab_size,
-        target_vocab_size=spec.target_vocab_size,
-        embedding_size=spec.embedding_size,
-        tie_embeddings=spec.tie,
-        reverse_source=spec.reverse_source,
-    ).double()
+    model = small.model_of(**asdict(spec), seed=draw.randrange(2**31)).train()
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.mul_(1.5)
@@ -152,8 +88,7 @@ def batch_of(draw, spec):
     count = draw.randint(1, 5)
     source = sentences(count, draw.choice([1, 4, 7]), spec.source_vocab_size)
     target = sentences(count, draw.choice([1, 5, 8]), spec.target_vocab_size)
-    split = EncodedSplit(pairs=[], source=Sentences.from_lists(source), target=Sentences.from_lists(target))
-    return Batch.from_split(split, list(range(count)))
+    return small.batch_of(source, target)
 
 
 def training_case(seed, **changes):

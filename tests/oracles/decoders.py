@@ -73,10 +73,4 @@ def layer_names(states):
 
 
 STARTS = {"luong": luong_start}
-STEPS = {
-    "bahdanau": bahdanau,
-    "conditional": conditional,
-    "luong": luong,
-    "context": context,
-    "plain": plain,
-}
+STEPS = {"bahdanau": bahdanau, "conditional": conditional, "luong": luong, "context": context, "plain": plain}

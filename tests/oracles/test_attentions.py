@@ -6,27 +6,13 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from seq2seq.attention import (
-    AdditiveScore,
-    Attention,
-    CoverageScore,
-    LocalAlignment,
-    Memory,
-    MonotonicAlignment,
-    MultiHeadAttention,
-    ScaledDotScore,
-    UniformScore,
-)  # fmt: skip
+from seq2seq.attention import LocalAlignment, Memory, MonotonicAlignment
 from tests.oracles.attentions import AttentionOracle
+from tests.small import attention_of
 
 PLAIN = {
-    "score": "additive",
-    "kind": "global",
-    "coverage": False,
-    "normalizer": "softmax",
-    "heads": 1,
-    "window": None,
-}
+    "score": "additive", "kind": "global", "coverage": False, "normalizer": "softmax", "heads": 1, "window": None,
+}  # fmt: skip
 FORMS = {
     "average": {"score": "average"},
     "sparsemax": {"normalizer": "sparsemax"},
@@ -48,13 +34,6 @@ QUERY_SIZE, MEMORY_SIZE, NUM_STEPS, LENGTHS = 6, 6, 5, [4, 1, 6]
 WIDTH = max(LENGTHS)
 
 
-SCORES = {
-    "additive": partial(AdditiveScore, hidden_size=5),
-    "average": UniformScore,
-    "scaled_dot": ScaledDotScore,
-}
-
-
 @pytest.fixture(autouse=True)
 def without_noise(monkeypatch):
     monkeypatch.setattr(torch, "randn_like", torch.zeros_like)  # of monotonic attention
@@ -73,10 +52,8 @@ def built(form, dtype=torch.float64):
         "local_p": partial(LocalAlignment, window=form.window, predictive=True),
         "monotonic": MonotonicAlignment,
     }[form.kind]
-    score = partial(CoverageScore, hidden_size=5) if form.coverage else SCORES[form.score]
-    attention = partial(Attention, score=score, alignment=alignment, normalizer=form.normalizer)
-    if form.heads > 1:
-        attention = partial(MultiHeadAttention, heads=form.heads, attention=attention)
+    score = "coverage" if form.coverage else form.score
+    attention = attention_of(score, alignment, form.normalizer, form.heads)
     attention = attention(query_size=QUERY_SIZE, memory_size=MEMORY_SIZE)
     with torch.no_grad():
         for parameter in attention.parameters():

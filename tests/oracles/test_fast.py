@@ -5,38 +5,17 @@ from functools import partial
 import pytest
 import torch
 
-from seq2seq.attention import (
-    AdditiveScore,
-    Attention,
-    BilinearScore,
-    CoverageScore,
-    DotScore,
-    GaussianScore,
-    MonotonicAlignment,
-    ScaledDotScore,
-)
-from seq2seq.models import BahdanauDecoder, GRUEncoder, LSTMEncoder, LuongDecoder, build_model
+from seq2seq.models import BahdanauDecoder
 from seq2seq.models.fast import is_supported, teacher_forcing
+from tests.small import model_of
 
 SOURCE, TARGET = torch.tensor([6, 3, 1, 4, 6]), torch.tensor([2, 7, 1, 5, 7])
 
 
-def small_model(
-    decoder=BahdanauDecoder, score=AdditiveScore, encoder=GRUEncoder, *, attention=None, layers=1, **options
-):
-    torch.manual_seed(1)
-    sides = {
-        key: options.pop(key)
-        for key in ("dropout", "variational_dropout", "embedding_dropout")
-        if key in options
-    }
-    encoder_options = {key: options.pop(key) for key in ("bidirectional", "num_layers") if key in options}
-    return build_model(
-        encoder=partial(encoder, hidden_size=6, **sides, **encoder_options),
-        decoder=partial(decoder, attention=partial(Attention, score=score, **attention or {}), hidden_size=10,
-                        num_layers=layers, **sides, **options),
-        source_vocab_size=20, target_vocab_size=20, embedding_size=7,
-    ).double()  # fmt: skip
+def small_model(**changes):
+    sizes = {"source_vocab_size": 20, "target_vocab_size": 20, "embedding_size": 7, "attention_size": 10}
+    sizes |= {"encoder_hidden_size": 6, "decoder_hidden_size": 10}
+    return model_of(**sizes, seed=1, **changes).train()
 
 
 def results(model, forward, source_lengths=SOURCE, target_lengths=TARGET):
@@ -61,7 +40,7 @@ def assert_same(model, *lengths, **tolerance):
         torch.testing.assert_close(found[name], value, **tolerance or {"rtol": 1e-9, "atol": 1e-10}, msg=name)
 
 
-@pytest.mark.parametrize("score", [AdditiveScore, DotScore, ScaledDotScore, BilinearScore])
+@pytest.mark.parametrize("score", ["additive", "dot", "scaled_dot", "bilinear"])
 @pytest.mark.parametrize(
     "options",
     [
@@ -69,7 +48,7 @@ def assert_same(model, *lengths, **tolerance):
         {"query_with_embedding": True, "readout_size": 5},
         {"dropout": 0.4, "embedding_dropout": 0.2, "readout_size": 5},
         {"dropout": 0.4, "variational_dropout": True, "query_with_embedding": True},
-        {"bidirectional": False, "num_layers": 2, "initial_state": "zeros"},
+        {"bidirectional": False, "encoder_layers": 2, "initial_state": "zeros"},
     ],
     ids=str,
 )
@@ -107,14 +86,14 @@ def test_products_in_bfloat16_are_near():
 @pytest.mark.parametrize(
     "options",
     [
-        {"layers": 2},
-        {"cell": "lstm", "encoder": LSTMEncoder},
-        {"score": GaussianScore, "query_with_embedding": False},
-        {"score": CoverageScore},
-        {"attention": {"normalizer": "sparsemax"}},
-        {"attention": {"alignment": MonotonicAlignment}},
-        {"attention": {"dropout": 0.3}},
-        {"decoder": LuongDecoder},
+        {"num_layers": 2},
+        {"cell": "lstm"},
+        {"score": "gaussian"},
+        {"score": "coverage"},
+        {"normalizer": "sparsemax"},
+        {"alignment": "monotonic"},
+        {"attention_dropout": 0.3},
+        {"decoder": "luong"},
     ],
     ids=str,
 )
@@ -128,4 +107,4 @@ def test_a_subclass_may_compute_something_else():
     class Mine(BahdanauDecoder):
         pass
 
-    assert not is_supported(small_model(Mine).decoder)
+    assert not is_supported(small_model(decoder=Mine).decoder)

@@ -6,8 +6,9 @@ from torch.nn.functional import cross_entropy
 
 from seq2seq.models.decoder import Decoder
 from seq2seq.training.losses import token_cross_entropy
-from tests.oracles.cases import DECODERS, SCORES, oracle_of, training_case
+from tests.oracles.cases import SCORES, oracle_of, training_case
 from tests.oracles.dropout import Masks
+from tests.small import DECODERS
 
 SMOOTHING = 0.1
 
@@ -111,7 +112,7 @@ def test_a_random_model_is_its_formula_with_every_gradient(seed, by_steps):
 @pytest.mark.parametrize("cell", ["gru", "lstm"])
 @pytest.mark.parametrize("decoder", DECODERS)
 def test_every_decoder_cell_and_score_is_its_formula_with_every_gradient(decoder, cell, score):
-    seed = list(SCORES).index(score)
+    seed = SCORES.index(score)
     changes = {"decoder": decoder, "cell": cell, "score": score}
     case = training_case(20 + seed, **changes, reverse_source=seed % 2 == 1, input_feeding=seed < 3)
     worst, of_gradients = compared(case)

@@ -1,12 +1,17 @@
 """Searches against the oracle: tokens, scores and attention of every hypothesis."""
 
 import random
+from dataclasses import replace
+from itertools import product
 
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from seq2seq.data.batch import SourceBatch
-from seq2seq.decoding.search import LengthPenalty, beam_search, greedy_search
+from seq2seq.decoding.greedy import greedy_search
+from seq2seq.decoding.search import LengthPenalty, beam_search
 from seq2seq.models.limits import LengthLimits
 from tests.oracles.cases import model_of, oracle_of, spec_of
 from tests.oracles.search import END, Rules, beam, forced
@@ -108,3 +113,31 @@ def test_greedy_search_is_the_oracles_beam_of_one(seed):
     for sentence, hypothesis in zip(sentences, found, strict=True):
         (expected,) = beam(oracles, [*sentence, END], Rules(size=1))
         assert_is(hypothesis, expected, 1e-10)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.integers(0, 2**16), st.sampled_from(["none", "average", "gnmt"]), st.integers(1, 4), st.integers(1, 6)
+)
+def test_a_beam_as_wide_as_the_tree_finds_the_best_of_all_translations(seed, penalty, longest, size):
+    draw = random.Random(seed)
+    model = sharp_model(draw, replace(spec_of(draw), source_vocab_size=6, target_vocab_size=6))
+    sentence, words = [draw.choice([4, 5]) for _ in range(draw.randint(0, 3))], (0, 4, 5)
+    every = [(*ids, END) for length in range(longest) for ids in product(words, repeat=length)]
+    every += product(words, repeat=longest)
+    rows = torch.tensor([[2, *ids, *[END] * longest][: longest + 1] for ids in every])
+    source = SourceBatch.from_sentences([sentence] * len(every))
+    with torch.no_grad():
+        features, _ = model(source.ids, source.lengths, source.is_token, rows[:, :-1])
+        logs = model.decoder.output(features).log_softmax(-1).gather(2, rows[:, 1:, None])[..., 0].tolist()
+    scores = {ids: sum(log[: len(ids)]) for ids, log in zip(every, logs, strict=True)}
+    rules = Rules(
+        size=len(every), num_best=min(3, len(every)), penalty=penalty, max_ratio=0.0, max_extra=longest
+    )
+    ranks = {ids: rules.rank(score, len(ids)) for ids, score in scores.items()}
+    (found,) = found_by([model], [sentence], rules)
+    assert [each.ids for each in found] == sorted(ranks, key=ranks.get, reverse=True)[: len(found)]
+    (narrow,) = found_by([model], [sentence], replace(rules, size=size, num_best=size))
+    for each in (*found, *narrow):
+        assert each.score == pytest.approx(scores[each.ids], abs=1e-9)
+        assert ranks[each.ids] <= ranks[found[0].ids]

@@ -106,16 +106,6 @@ def test_fast_dev_run_leaves_no_run(here, program):
     assert not (here / "runs/baseline/debug_fast/config.yaml").exists()
 
 
-def test_an_environment_variable_names_the_data(here, program):
-    for side in ("en", "fr"):
-        (here / f"text.{side}").write_text("".join(f"{side} {n} word{n % 7} .\n" for n in range(60)))
-    line = ["data=parallel", "data.train.source=${oc.env:TEXT}.en", "data.train.target=${oc.env:TEXT}.fr",
-            "data.validation.fraction=0.2", "data.source_language=en", "data.target_language=fr",
-            "tokenizer=words", "data.tokenizer.truecase=false"]  # fmt: skip
-    program(*TINY, *line, cwd=here, check=0, TEXT=str(here / "text"))
-    assert finished(here)["val"]["greedy"]["num_sentences"] >= 12
-
-
 def test_hydra_run_dir_is_the_folder_of_the_run(here, program):
     program(*TINY, "hydra.run.dir=elsewhere/mine", cwd=here, check=0)
     assert (here / "elsewhere/mine/metrics.json").is_file()
@@ -133,53 +123,36 @@ def test_a_config_dir_brings_experiments(here, program):
     assert "seed: 7" in (here / "runs/mine/debug_fast/config.yaml").read_text()
 
 
-def test_the_composed_configuration_is_printed(here, program):
-    done = program("--cfg", "job", "--resolve", "attention=dot", cwd=here, check=0)
-    assert "seq2seq.attention.DotScore" in done.text
-    assert not (here / "runs").exists()
-
-
 def test_help_shows_groups_keys_and_examples(here, program):
     done = program("--help", cwd=here, check=0)
     for expected in ("data=parallel", "attention:", "lr:", "--config-dir"):
         assert expected in done.text
 
 
-def test_a_sweep_runs_each_job_in_the_folder_of_the_run_alone_whatever_becomes_of_the_others(here, program):
-    tiny = [each for each in TINY if each != "debug=fast"] + ["trainer.max_epochs=1"]
-    line = [*tiny, "model.encoder.hidden_size=8", "model.decoder.hidden_size=16", "data.max_length=1,30"]
-    done = program("-m", *line, cwd=here, timeout=300)
+SWEEP = [*(each for each in TINY if each != "debug=fast"), "trainer.max_epochs=1", "model.encoder.hidden_size=8",
+         "model.decoder.hidden_size=16"]  # fmt: skip
+
+
+def test_a_sweep_runs_each_job_in_the_folder_of_the_run_alone(here, program):
+    program("-m", "hydra/launcher=basic", *SWEEP, "seed=1,2", cwd=here, check=0)
+    assert len(list((here / "runs/baseline").glob("*/metrics.json"))) == 2
+    assert "is finished" in program(*SWEEP, "seed=2", cwd=here, check=0).text
+
+
+@pytest.mark.long
+def test_a_sweep_goes_on_whatever_becomes_of_a_job(here, program):
+    done = program("-m", *SWEEP, "data.max_length=1,30", cwd=here, timeout=300)
     assert done.status not in (0, None)
     assert "no training pair is left" in done.text
     assert "done" in done.text
     assert len(list((here / "runs/baseline").glob("*/metrics.json"))) == 1
-    again = program(*line[:-1], "data.max_length=30", cwd=here, check=0)
-    assert "is finished" in again.text
+    assert "is finished" in program(*SWEEP, "data.max_length=30", cwd=here, check=0).text
 
 
-def test_joblib_launches_a_sweep(here, program):
-    tiny = [each for each in TINY if each != "debug=fast"] + [
-        "trainer.max_epochs=1",
-        "model.decoder.hidden_size=16",
-    ]
-    program(
-        "-m",
-        "hydra/launcher=joblib",
-        "hydra.launcher.n_jobs=1",
-        *tiny,
-        "seed=1,2",
-        cwd=here,
-        check=0,
-        timeout=300,
-    )
-    assert len(list((here / "runs/baseline").glob("*/metrics.json"))) == 2
-
-
-def test_a_checkpoint_continues_by_its_path(here, program):
-    program(*TINY, cwd=here, check=0)
-    checkpoint = here / "runs/baseline/debug_fast/checkpoints/last.ckpt"
-    program(*TINY, "name=longer", "trainer.max_epochs=2", f"ckpt_path={checkpoint}", cwd=here, check=0)
-    assert finished(here, "longer")["epochs"] == 2
+def test_a_checkpoint_continues_by_its_path(here, program, tiny_run):
+    checkpoint = tiny_run / "checkpoints/last.ckpt"
+    program(*TINY, "name=longer", "trainer.max_epochs=3", f"ckpt_path={checkpoint}", cwd=here, check=0)
+    assert finished(here, "longer")["epochs"] == 3
 
 
 def test_load_from_checkpoint_rebuilds_the_module(tiny_run):

@@ -17,6 +17,7 @@ import seq2seq
 from seq2seq.shipped import MODELS, SHIPPED
 from tests.conftest import ROOT, TINY
 from tests.small import built_in_pairs
+from tests.test_docs import typed
 
 COMMAND = ROOT / "src/seq2seq/__main__.py"
 MAX_MODEL, MAX_MODELS = 6_000_000, 15_000_000  # bytes of one, and of all that a wheel takes along
@@ -175,12 +176,8 @@ def test_samples_are_made_from_the_built_in_corpus(tmp_path, program):
 
 def commands_on_samples():
     """The training commands of README and docs that name sample files."""
-    for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
-        for block in re.findall(r"```sh\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
-            for line in block.replace("\\\n", " ").splitlines():
-                words = shlex.split(line, comments=True)
-                if words[:2] in (["python", "train.py"], ["seq2seq", "train"]) and "data/samples" in line:
-                    yield pytest.param(words[2:], id=f"{page.name}: {' '.join(words[2:4])}")
+    for (line,), name in typed(r"(?:python train\.py|seq2seq train) (.*data/samples.*)"):
+        yield pytest.param(shlex.split(line), id=name)
 
 
 @pytest.mark.parametrize("words", list(commands_on_samples()))

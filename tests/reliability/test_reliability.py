@@ -16,13 +16,13 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from tests.conftest import TINY
 
 RUN = (
-    "data.max_examples=80", "data.batch_size=8", "trainer.max_epochs=3", "model.embedding_size=16",
+    "data.max_examples=96", "data.batch_size=8", "trainer.max_epochs=2", "model.embedding_size=16",
     "model.encoder.hidden_size=16", "model.decoder.hidden_size=32", "model.decoder.readout_size=16",
     "decoding.beam_size=1", "scheduler.warmup_steps=5", "callbacks.periodic.every_n_train_steps=4",
     "trainer.log_every_n_steps=3", "callbacks.attention.every_n_steps=7", "callbacks.attention.heatmaps=1",
     "model.decoder.dropout=0.2", "threads=1",
 )  # fmt: skip
-"""Three epochs of ten steps, with dropout, an average of the weights, and checkpoints within epochs."""
+"""Two epochs of twelve steps, with dropout, an average of the weights, and checkpoints within epochs."""
 
 
 def series(folder):
@@ -64,12 +64,19 @@ def whole(program, tmp_path_factory):
     return folder / "runs/baseline/run", time.monotonic() - start
 
 
-def killed_until_done(launch, folder, seconds, number, seed):
-    """Kill at random moments until a start ends by itself; return the statuses."""
+def wait_for(path):
+    """Return when a file is there, or after a minute."""
+    end = time.monotonic() + 60
+    while not path.exists() and time.monotonic() < end:
+        time.sleep(0.01)
+
+
+def killed_until_done(launch, folder, seconds, number, seed, most):
+    """Kill at random moments, at most so often, until a start ends by itself; return the statuses."""
     draw, statuses = random.Random(seed), []
     while not statuses or statuses[-1] != 0:
         started = launch(*RUN, "name=run", cwd=folder)
-        if len(statuses) < 4:
+        if len(statuses) < most:
             end = time.monotonic() + draw.uniform(0.1, 1.0) * seconds
             while time.monotonic() < end and started.status is None:
                 pid, status = os.waitpid(started.pid, os.WNOHANG)
@@ -82,10 +89,10 @@ def killed_until_done(launch, folder, seconds, number, seed):
     return statuses
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, 23))])
 def test_a_killed_run_continues_to_the_same_result(whole, launch, tmp_path, seed):
     folder, seconds = whole
-    killed_until_done(launch, tmp_path, seconds, signal.SIGKILL, seed)
+    killed_until_done(launch, tmp_path, seconds, signal.SIGKILL, seed, most=4 if seed else 2)
     assert_same_result(folder, tmp_path / "runs/baseline/run")
 
 
@@ -108,8 +115,8 @@ class Kill(Callback):
     "moment",
     [
         "on_train_batch_start 3",  # something is logged, and there is no checkpoint yet
-        "on_validation_start 20",  # after the last batch of an epoch, a step of the periodic checkpoint
-        "on_train_epoch_start 20",  # after the checkpoint at the end of an epoch
+        "on_validation_start 12",  # after the last batch of an epoch, a step of the periodic checkpoint
+        "on_train_epoch_start 12",  # after the checkpoint at the end of an epoch
     ],
 )
 def test_a_run_that_is_killed_at_a_border_continues_to_the_same_result(whole, program, tmp_path, moment):
@@ -120,10 +127,12 @@ def test_a_run_that_is_killed_at_a_border_continues_to_the_same_result(whole, pr
     assert_same_result(whole[0], tmp_path / "runs/baseline/run")
 
 
-@pytest.mark.parametrize("objective", ["minimum_risk", "scheduled_sampling"])
+@pytest.mark.parametrize(
+    "objective", [pytest.param("minimum_risk", marks=pytest.mark.long), "scheduled_sampling"]
+)
 def test_an_objective_that_draws_continues_with_the_same_draws(program, tmp_path, objective):
     (tmp_path / "kill.py").write_text(KILL)
-    run = [*RUN, f"objective={objective}", "trainer.max_epochs=2", "+callbacks.kill._target_=kill.Kill"]
+    run = [*RUN, f"objective={objective}", "+callbacks.kill._target_=kill.Kill"]
     if objective == "scheduled_sampling":
         run.append("module.objective.ramp_steps=15")
     program(*run, "name=whole", cwd=tmp_path, KILL_AT="setup 0", check=0)
@@ -133,6 +142,7 @@ def test_an_objective_that_draws_continues_with_the_same_draws(program, tmp_path
     assert_same_result(tmp_path / "runs/baseline/whole", tmp_path / "runs/baseline/run")
 
 
+@pytest.mark.long
 def test_a_killed_run_on_a_corpus_on_disk_continues_to_the_same_result(program, tmp_path):
     for folder in ("whole", "killed"):
         (tmp_path / folder).mkdir()
@@ -151,23 +161,13 @@ def test_a_killed_run_on_a_corpus_on_disk_continues_to_the_same_result(program, 
     assert_same_result(*(tmp_path / folder / "runs/baseline/run" for folder in ("whole", "killed")))
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("seed", range(3, 23))
-def test_twenty_more_killed_runs_continue_to_the_same_result(whole, launch, tmp_path, seed):
-    folder, seconds = whole
-    killed_until_done(launch, tmp_path, seconds, signal.SIGKILL, seed)
-    assert_same_result(folder, tmp_path / "runs/baseline/run")
-
-
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 def test_a_signal_saves_within_a_step_and_the_same_command_continues(
     whole, launch, program, tmp_path, number, status
 ):
     checkpoints = tmp_path / "runs/baseline/run/checkpoints"
     started = launch(*RUN, "name=run", cwd=tmp_path)
-    end = time.monotonic() + 60
-    while not (checkpoints / "last.ckpt").exists() and time.monotonic() < end:
-        time.sleep(0.01)
+    wait_for(checkpoints / "last.ckpt")
     started.send(number)
     assert started.wait() == status, started.text
     assert "the same command continues" in started.text
@@ -176,24 +176,26 @@ def test_a_signal_saves_within_a_step_and_the_same_command_continues(
     assert_same_result(whole[0], tmp_path / "runs/baseline/run")
 
 
-def test_a_truncated_checkpoint_is_said_and_the_one_before_continues(whole, program, tmp_path):
-    run = tmp_path / "runs/baseline/run"
-    shutil.copytree(whole[0], run)
+@pytest.fixture
+def unfinished(whole, tmp_path):
+    """A run that has its checkpoints and no result."""
+    run = shutil.copytree(whole[0], tmp_path / "runs/baseline/run")
     (run / "metrics.json").unlink()
-    last = run / "checkpoints" / "last.ckpt"
+    return run
+
+
+def test_a_truncated_checkpoint_is_said_and_the_one_before_continues(whole, unfinished, program, tmp_path):
+    last = unfinished / "checkpoints" / "last.ckpt"
     last.write_bytes(last.read_bytes()[:1000])
     done = program(*RUN, "name=run", cwd=tmp_path, check=0)
     assert "last.ckpt is damaged" in done.text
     assert "last.prev.ckpt is used" in done.text
-    assert_same_result(whole[0], run)
+    assert_same_result(whole[0], unfinished)
 
 
-def test_two_damaged_checkpoints_are_one_line(whole, program, tmp_path):
-    run = tmp_path / "runs/baseline/run"
-    shutil.copytree(whole[0], run)
-    (run / "metrics.json").unlink()
+def test_two_damaged_checkpoints_are_one_line(unfinished, program, tmp_path):
     for name in ("last.ckpt", "last.prev.ckpt"):
-        (run / "checkpoints" / name).write_bytes(b"nothing")
+        (unfinished / "checkpoints" / name).write_bytes(b"nothing")
     done = program(*RUN, "name=run", cwd=tmp_path, check=1)
     assert "Traceback" not in done.text
     assert "is damaged" in done.text.splitlines()[-1]
@@ -204,9 +206,7 @@ def test_a_full_disk_loses_no_earlier_checkpoint_and_is_said(whole, launch, prog
     run = tmp_path / "runs/baseline/run"
     last = run / "checkpoints" / "last.ckpt"
     started = launch(*RUN, "name=run", cwd=tmp_path)
-    end = time.monotonic() + 60
-    while not (run / "checkpoints" / "last.prev.ckpt").exists() and time.monotonic() < end:
-        time.sleep(0.01)
+    wait_for(run / "checkpoints" / "last.prev.ckpt")
     started.send(signal.SIGKILL)
     started.wait()
     before = last.read_bytes()
@@ -227,9 +227,7 @@ def test_a_full_disk_loses_no_earlier_checkpoint_and_is_said(whole, launch, prog
 
 def test_two_processes_in_one_folder_are_one_at_a_time(launch, program, tmp_path):
     first = launch(*RUN, "name=run", cwd=tmp_path)
-    end = time.monotonic() + 60
-    while not (tmp_path / "runs/baseline/run/config.yaml").exists() and time.monotonic() < end:
-        time.sleep(0.01)
+    wait_for(tmp_path / "runs/baseline/run/config.yaml")
     second = program(*RUN, "name=run", cwd=tmp_path, check=2)
     assert "another process" in second.text.splitlines()[-1]
     assert first.wait() == 0, first.text
@@ -292,11 +290,16 @@ def test_a_model_folder_from_elsewhere_runs_no_code(program, tiny_run, tmp_path,
         config.write_bytes(b"\xff\xfe{")
     else:
         config.write_text("[" * 100_000)
-    (tmp_path / "lines.en").write_text("the cats sleep .\n")
-    done = program("translate", model, "--input", "lines.en", cwd=tmp_path, script="src/seq2seq/__main__.py")
+    assert_refused(program, model, tmp_path)
     assert not proof.exists()
-    assert done.status == 2, done.text
-    assert "Traceback" not in done.text
+
+
+def assert_refused(program, model, folder):
+    """The folder of a model is refused in one line."""
+    (folder / "lines.en").write_text("the cats sleep .\n")
+    done = program(
+        "translate", model, "--input", "lines.en", cwd=folder, script="src/seq2seq/__main__.py", check=2
+    )
     (line,) = done.text.strip().splitlines()
     assert line.startswith("error: ")
     assert len(line) < 600
@@ -304,19 +307,9 @@ def test_a_model_folder_from_elsewhere_runs_no_code(program, tiny_run, tmp_path,
 
 def test_a_hostile_tokenizer_file_is_one_line(program, tiny_run, tmp_path):
     model = tmp_path / "model"
-    for content in (
-        "[]",
-        '{"kind": "os.system"}',
-        '{"tokens": ' + str(["x"] * 1_000_001).replace("'", '"') + "}",
-        "{",
-    ):
+    many = '{"tokens": ' + str(["x"] * 1_000_001).replace("'", '"') + "}"
+    for content in ("[]", '{"kind": "os.system"}', many, "{"):
         shutil.rmtree(model, ignore_errors=True)
         shutil.copytree(tiny_run / "model", model)
         (model / "source.json").write_text(content)
-        (tmp_path / "lines.en").write_text("the cats sleep .\n")
-        done = program(
-            "translate", model, "--input", "lines.en", cwd=tmp_path, script="src/seq2seq/__main__.py"
-        )
-        assert done.status == 2, done.text
-        assert "Traceback" not in done.text
-        assert len(done.text.strip().splitlines()) == 1
+        assert_refused(program, model, tmp_path)

@@ -69,12 +69,13 @@ def _wait_until_read(provider):
     """The fast loader reads in the background: until nothing changes any more."""
     before, quiet = None, 0
     for _ in range(100):
-        now = {
-            (run, tag, series.max_step)
-            for plugin in provider.list_plugins(CONTEXT, experiment_id="")
-            for run, tags in provider.list_tensors(CONTEXT, experiment_id="", plugin_name=plugin).items()
-            for tag, series in tags.items()
-        }
+        now = set()
+        for plugin in provider.list_plugins(CONTEXT, experiment_id=""):
+            found = provider.list_tensors(CONTEXT, experiment_id="", plugin_name=plugin)
+            now |= {
+                (run, tag, series.max_step) for run, tags in found.items() for tag, series in tags.items()
+            }
+            now.add(plugin)
         quiet = quiet + 1 if now == before else 0
         before = now
         if now and quiet >= 3:

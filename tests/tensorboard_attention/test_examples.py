@@ -2,8 +2,8 @@
 
 import base64
 import re
-import subprocess
-import sys
+import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -16,11 +16,16 @@ def views_of(folder):
     return {view["tag"]: view for view in read_log_folder(folder)["views"]}
 
 
-def run(name, folder):
-    command = [sys.executable, str(ROOT / "examples" / name), "--logdir", str(folder)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
-    assert done.returncode == 0, done.stderr
-    return views_of(folder)
+@pytest.fixture
+def run(program, tmp_path):
+    def start(name):
+        quiet = partial(warnings.simplefilter, "ignore")
+        program(
+            "--logdir", tmp_path, script=f"examples/{name}", cwd=tmp_path, prepare=quiet, check=0, timeout=300
+        )
+        return views_of(tmp_path)
+
+    return start
 
 
 def last_weights(view):
@@ -30,8 +35,8 @@ def last_weights(view):
     return weights.reshape(*frame.get("maps", ()), *size)
 
 
-def test_the_loop_learns_to_look_at_the_other_end(tmp_path):
-    (view,) = run("attention_loop.py", tmp_path).values()
+def test_the_loop_learns_to_look_at_the_other_end(run):
+    (view,) = run("attention_loop.py").values()
     assert view["steps"] == list(range(0, 201, 20))
     weights = last_weights(view)
     assert weights.argmax(axis=1).tolist() == list(range(7, -1, -1))
@@ -39,8 +44,8 @@ def test_the_loop_learns_to_look_at_the_other_end(tmp_path):
     assert view["references"] == [" ".join(reversed(source))]
 
 
-def test_the_transformer_writes_all_heads_of_self_and_cross_attention(tmp_path):
-    views = run("attention_transformer.py", tmp_path)
+def test_the_transformer_writes_all_heads_of_self_and_cross_attention(run):
+    views = run("attention_transformer.py")
     names = "encoder self-attention", "decoder self-attention", "cross-attention"
     assert set(views) == {f"sentence 1/{name}" for name in names}
     for view in views.values():
@@ -52,9 +57,9 @@ def test_the_transformer_writes_all_heads_of_self_and_cross_attention(tmp_path):
     assert views["sentence 1/cross-attention"]["targets"] == [("le", "petit", "chat", "dort")]
 
 
-def test_a_model_of_hugging_face_writes_all_heads(tmp_path):
+def test_a_model_of_hugging_face_writes_all_heads(run):
     pytest.importorskip("transformers", reason="needs transformers")
-    views = run("attention_huggingface.py", tmp_path)
+    views = run("attention_huggingface.py")
     cross, own = views["sentence 1/beam"], views["sentence 1/encoder self-attention"]
     assert last_weights(cross).shape[:2] == (2, 4)
     assert last_weights(own).shape == (2, 4, 5, 5)

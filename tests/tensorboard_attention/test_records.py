@@ -62,15 +62,7 @@ def test_weights_come_back_within_the_documented_error(tmp_path, dtype):
     weights = weights_of(14, 12).to(dtype).requires_grad_()
     links = [(1, 2), (0, 0), (1, 2)]
     step, value = logged(
-        tmp_path,
-        "attention/0",
-        weights,
-        SOURCE,
-        TARGET,
-        7,
-        score=-3.5,
-        bleu=41.0,
-        alignment=links,
+        tmp_path, "attention/0", weights, SOURCE, TARGET, 7, score=-3.5, bleu=41.0, alignment=links
     )
     record = record_in(value)
     assert step == 7
@@ -90,8 +82,7 @@ def test_a_record_of_12_by_14_tokens_takes_at_most_1500_bytes_in_the_event_file(
 
 
 @pytest.mark.parametrize(
-    ("kind", "rank", "tag"),
-    [("forced", 0, "s/forced"), ("beam", 0, "s/beam"), ("beam", 2, "s/beam/2")],
+    ("kind", "rank", "tag"), [("forced", 0, "s/forced"), ("beam", 0, "s/beam"), ("beam", 2, "s/beam/2")]
 )
 def test_every_kind_and_rank_of_a_sentence_is_a_tag_that_describes_itself(tmp_path, kind, rank, tag):
     _, value = logged(tmp_path, "s", [[1.0]], ["a"], ["b"], 1, kind=kind, rank=rank)
@@ -242,17 +233,8 @@ WRONG = {
 @pytest.mark.parametrize("case", WRONG)
 def test_what_does_not_fit_is_refused_and_nothing_is_written(tmp_path, case):
     changes, message = WRONG[case]
-    arguments = {
-        "tag": "s",
-        "weights": [[1.0]],
-        "source_tokens": ["a"],
-        "target_tokens": ["b"],
-        "step": 1,
-    }
-    with (
-        SummaryWriter(str(tmp_path)) as writer,
-        pytest.raises(ValueError, match=message),
-    ):
+    arguments = {"tag": "s", "weights": [[1.0]], "source_tokens": ["a"], "target_tokens": ["b"], "step": 1}
+    with SummaryWriter(str(tmp_path)) as writer, pytest.raises(ValueError, match=message):
         add_attention(writer, **{**arguments, **changes})
     assert not events_of(tmp_path)
 

@@ -3,8 +3,6 @@
 import gzip
 import json
 import re
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -16,7 +14,7 @@ from seq2seq.errors import InputError
 from seq2seq.export.model_folder import SavedModel, load_model_folder, save_model_folder
 from seq2seq.export.translating_page import export_page
 from seq2seq.models.limits import LengthLimits
-from tests.conftest import ROOT
+from seq2seq.shipped import MODELS
 from tests.small import VARIANTS, built_in_pairs, tokenizers_of
 from tests.small import model_of as small_model
 from tests.tensorboard_attention.translating import (
@@ -42,11 +40,7 @@ REFUSED = {
     "luong": "encoder=gru with decoder=bahdanau only",
     "reversed": "model.reverse_source=false only",
 }
-OTHERS = {
-    "lstm": {"cell": "lstm"},
-    "luong": {"decoder": "luong"},
-    "reversed": {"reverse_source": True},
-}
+OTHERS = {"lstm": {"cell": "lstm"}, "luong": {"decoder": "luong"}, "reversed": {"reverse_source": True}}
 SEARCHES = (
     {"beam_size": 1},
     {"beam_size": 5, "length_penalty": "average"},
@@ -237,12 +231,7 @@ def test_text_becomes_the_same_tokens_and_text_again(name, lowercase, pairs, tmp
     languages = ("en", "en" if name == "basic_english" else "fr")
     written = [*pairs, *(SentencePair(text, text) for text in HARD[2:8])]
     codecs = tokenizers_of(
-        written,
-        languages,
-        tokenizer=name,
-        lowercase=lowercase,
-        truecase=lowercase,
-        **size,
+        written, languages, tokenizer=name, lowercase=lowercase, truecase=lowercase, **size
     )
     held = codecs_in_a_page(codecs, tmp_path)
     for codec, of_page, side in zip(codecs, held, ("source", "target"), strict=True):
@@ -268,14 +257,7 @@ def test_multi30k_becomes_the_same_tokens(name, real_data, tmp_path):
             lines[side] = file.read().splitlines()[:3000]
     pairs = [SentencePair(*pair) for pair in zip(lines["de"], lines["en"], strict=True)]
     size = {} if name == "word" else {"vocab_size": 2000}
-    codecs = tokenizers_of(
-        pairs[:2000],
-        ("de", "en"),
-        tokenizer=name,
-        lowercase=True,
-        truecase=True,
-        **size,
-    )
+    codecs = tokenizers_of(pairs[:2000], ("de", "en"), tokenizer=name, lowercase=True, truecase=True, **size)
     held = codecs_in_a_page(codecs, tmp_path)
     for codec, of_page, side in zip(codecs, held, ("de", "en"), strict=True):
         assert_tokens_alike(codec, of_page, lines[side][-1000:])
@@ -292,27 +274,13 @@ def test_the_page_is_small_and_asks_nobody(model_of):
     assert page.count("<script") == page.count("</script>") == 2
 
 
-@pytest.fixture(scope="module")
-def trained_default(tmp_path_factory):
-    """The folder of a run of the default experiment."""
-    folder = tmp_path_factory.mktemp("runs")
-    overrides = [f"paths.runs_dir={folder}", "device=cpu", "trainer.max_epochs=3", "name=run"]
-    command = [sys.executable, str(ROOT / "train.py"), *overrides]
-    done = subprocess.run(command, capture_output=True, timeout=1200, check=False)
-    assert done.returncode == 0, done.stderr
-    return folder / "baseline" / "run"
-
-
 @pytest.mark.long
-def test_a_thousand_sentences_of_the_default_model(trained_default):
-    sentences = [pair.source for pair in built_in_pairs(1000, "test")]
-    page = export_page(trained_default, "")
-    model = data_of(page)["model"]
-    translator = rounded(trained_default, page)
-    for options, least in (({"beam_size": 1}, 1000), ({"beam": 5, "length_penalty": "average"}, 995)):
-        found = in_node(TRANSLATE, model=model, sentences=sentences, searches=[options])
+def test_a_thousand_sentences_of_the_default_model():
+    folder, sentences = MODELS / "grammar-en-fr", [pair.source for pair in built_in_pairs(1000, "test")]
+    page = export_page(folder, "")
+    translator = rounded(folder, page)
+    for options, least in (({"beam_size": 1}, 1000), ({"beam_size": 5, "length_penalty": "average"}, 995)):
+        found = in_node(TRANSLATE, model=data_of(page)["model"], sentences=sentences, searches=[options])
         expected = translator.translate(sentences, search=search_from_options(**options))
-        same = [
-            each["target"] == list(other.target_tokens) for [each], other in zip(found, expected, strict=True)
-        ]
-        assert sum(same) >= least
+        pairs = zip(found, expected, strict=True)
+        assert sum(each["target"] == list(other.target_tokens) for [each], other in pairs) >= least

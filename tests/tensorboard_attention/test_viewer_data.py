@@ -171,7 +171,7 @@ def test_a_step_is_asked_for_as_a_number_or_not_at_all():
     script = """
     const seen = [];
     globalThis.fetch = async (url) => {
-      seen.push(url.search);
+      if (url.pathname === "/view") seen.push(url.search);
       const none = { frames: [], problems: [], sources: [], targets: [], alignments: [] };
       return { ok: true, json: async () => ({ ...none, steps: [] }) };
     };
@@ -209,95 +209,6 @@ def test_a_kind_is_named_by_its_own_text_whatever_it_is(kind):
     tell([kindName({kind!r}), found.kind, found.texts.get({kind!r})]);
     """
     assert answer_of(script) == [kind, kind, "x"]
-
-
-NO_BROWSER = """
-// Every element is one that does nothing and has every property.
-function element() {
-  const no = { contains: () => false, querySelector: () => null };
-  const own = { clientWidth: 800, offsetHeight: 40, ...no };
-  return new Proxy(element, {
-    get: (_, key) => {
-      if (key === "then") return undefined;
-      if (key === Symbol.toPrimitive) return () => 7;
-      return own[key] ?? element();
-    },
-    set: (_, key, value) => { own[key] = value; return true; },
-    apply: element,
-  });
-}
-Object.assign(globalThis, { addEventListener: () => {}, innerWidth: 1200, innerHeight: 800 });
-globalThis.document = { createElement: element, createElementNS: element, addEventListener() {} };
-document.documentElement = { dataset: {} };
-"""
-
-DRAGGED = """
-const seen = { asked: [], painted: [], together: 0 };
-let open = 0;
-const tag = { tag: "t", sentence: "s", kind: "k", rank: 0, text: "", max_step: 11, wall_time: 0 };
-const difference = Array(192).fill("#000000");
-const index = { runs: [{ run: "r", tags: [tag] }], colours: difference, difference, problems: [] };
-const frame = { score: null, bleu: null, source: ["a"], target: ["b"], links: null };
-const source = {
-  index: async () => index,
-  view: async (_run, _tag, wanted) => {
-    seen.asked.push(wanted);
-    seen.together = Math.max(seen.together, (open += 1));
-    await new Promise((resolve) => setTimeout(resolve, 20));
-    open -= 1;
-    const frames = [{ ...frame, step: Number(wanted ?? 11), weights: new Float64Array(1) }];
-    return { steps: [...Array(12).keys()], problems: [], frames };
-  },
-};
-const host = { read: () => new URLSearchParams(), isDark: () => false };
-for (const name of ["write", "link", "onTheme", "onReload", "onAddress"]) host[name] = () => {};
-const viewer = mount(element(), source, host);
-const paint = viewer.paint.bind(viewer);
-viewer.paint = () => { seen.painted.push(viewer.shown[0].frame.step); paint(); };
-const { recorded } = viewer;
-const quiet = async () => { await new Promise((r) => setTimeout(r, 5)); await recorded.asking; };
-for (let turn = 0; turn < 8; turn += 1) await quiet();
-for (const place of [9, 7, 5, 3, 1]) viewer.goTo(place);
-for (let turn = 0; turn < 8; turn += 1) await quiet();
-seen.painted.length = 0;
-viewer.goTo(6);
-while (!seen.painted.length) await new Promise((r) => setTimeout(r, 1));
-viewer.goTo(3); // before the steps beside the sixth have all been asked for
-for (let turn = 0; turn < 8; turn += 1) await quiet();
-tell(seen);
-process.exit(0);
-"""
-
-
-def test_a_slider_that_is_dragged_asks_for_where_it_stops_and_what_is_beside_it():
-    found = told_by(NO_BROWSER, f"const {{ mount }} = await import('{STATIC}/viewer.js');", DRAGGED)
-    dragged = found["asked"].index(6)
-    assert found["asked"][:2] == [None, 10]
-    assert found["asked"][dragged - 3 : dragged] == [1, 2, 0]
-    assert dragged <= 6
-    assert 5 not in found["asked"]
-    assert found["painted"] == [6, 3]
-    assert found["together"] == 1
-
-
-EMPTIED = """
-viewer.goTo(4);
-await new Promise((r) => setTimeout(r, 5)); // it is being asked for
-seen.painted.length = 0;
-source.index = async () => ({ ...index, runs: [] });
-await viewer.load();
-for (let turn = 0; turn < 8; turn += 1) await quiet();
-tell(seen);
-process.exit(0);
-"""
-
-
-def test_what_was_asked_for_before_all_was_gone_is_not_shown():
-    until_dragged = DRAGGED.partition("for (const place of [9")[0]
-    imported = f"const {{ mount }} = await import('{STATIC}/viewer.js');"
-    found = told_by(NO_BROWSER, imported, until_dragged + EMPTIED)
-    assert 4 in found["asked"]
-    assert found["painted"] == []
 
 
 @pytest.mark.parametrize(("address", "written"), [("file:///page.html", ["#step=5"]), ("about:srcdoc", [])])

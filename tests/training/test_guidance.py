@@ -1,4 +1,4 @@
-"""The loss of guided attention, held to sums over loops in float64."""
+"""The loss of guided attention, held to sums over loops in float64, and words that are left out."""
 
 import math
 
@@ -6,8 +6,10 @@ import pytest
 import torch
 
 from seq2seq.data import PairsCorpus, SentencePair
-from seq2seq.data.batch import Batch
+from seq2seq.data.batch import Batch, EncodedSplit, Sentences
+from seq2seq.data.vocabulary import UNKNOWN_ID
 from seq2seq.training.guided_alignment import GuidedAlignment
+from seq2seq.training.regularization import drop_words
 
 PAIRS = [
     SentencePair("a dog sees cats", "un chien voit", ((0, 0), (1, 1), (2, 1), (3, 1)), ((2, 1),)),
@@ -63,3 +65,26 @@ def test_a_weight_of_zero_has_a_finite_loss_and_gradient():
     (gradient,) = torch.autograd.grad(loss, weights)
     assert loss.isfinite()
     assert gradient.isfinite().all()
+
+
+LENGTHS = [100, 400, 300]
+
+
+def long_batch():
+    store = Sentences.from_lists([[4 + place % 7 for place in range(n)] for n in LENGTHS])
+    split = EncodedSplit([SentencePair("a", "b")] * 3, store, store)
+    return Batch.from_split(split, [0, 1, 2])
+
+
+def test_dropped_words_are_unknown_in_their_share_and_all_else_stays():
+    torch.manual_seed(1)
+    before = long_batch()
+    after = drop_words(before, 0.3)
+    for old, new in ((before.source.ids, after.source.ids), (before.target_input, after.target_input)):
+        changed = old != new
+        assert (new[changed] == UNKNOWN_ID).all()
+        assert (old[changed] >= 4).all()
+        assert abs(float(changed.sum() / (old >= 4).sum()) - 0.3) < 0.06
+    assert torch.equal(before.target_output, after.target_output)
+    assert torch.equal(before.source.lengths, after.source.lengths)
+    assert not torch.equal(after.source.ids[:, :99] == 0, after.target_input[:, 1:100] == 0)

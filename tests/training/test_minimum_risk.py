@@ -6,23 +6,18 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from seq2seq.data.batch import Batch, EncodedSplit, Sentences
-from seq2seq.data.text import SentencePair
 from seq2seq.data.vocabulary import BEGIN_ID, END_ID, PADDING_ID
 from seq2seq.evaluation.bleu import smoothed_sentence_bleu
 from seq2seq.training import MinimumRisk, TranslationModule
 from seq2seq.training.minimum_risk import sample_translations
-from tests.small import model_of
+from tests.small import batch_of, model_of, steps_of
 
 SOURCES = [[5, 6, 7, 8], [9, 4], [10, 10, 6]]
 TARGETS = [[4, 5, 6], [7], [8, 9, 9, 5, 4]]
 
 
 def batch():
-    split = EncodedSplit(
-        [SentencePair("a", "b")] * 3, Sentences.from_lists(SOURCES), Sentences.from_lists(TARGETS)
-    )
-    return Batch.from_split(split, [0, 1, 2])
+    return batch_of(SOURCES, TARGETS)
 
 
 def module_of(objective, **options):
@@ -34,13 +29,8 @@ def module_of(objective, **options):
 
 def log_probability(model, source, target):
     """log p(target, <eos> | source), token by token."""
-    ids = torch.tensor([[*source, END_ID]])
-    memory = model.encode(ids, torch.tensor([ids.shape[1]]), torch.ones_like(ids, dtype=torch.bool))
-    state, total, before = model.decoder.initial_state(memory), 0, BEGIN_ID
-    for token in (*target, END_ID):
-        features, state, _ = model.decoder.step(torch.tensor([before]), state, memory)
-        total, before = total + model.decoder.output(features).log_softmax(-1)[0, token], token
-    return total
+    steps = zip(steps_of(model, source, target), (*target, END_ID), strict=True)
+    return sum(logits.log_softmax(-1)[token] for (logits, _), token in steps)
 
 
 def bleu(found, wanted):
@@ -77,9 +67,11 @@ def test_smoothed_bleu_is_that_of_its_formula(found, wanted):
     assert smoothed_sentence_bleu(found, wanted) == pytest.approx(bleu(found, wanted), abs=1e-12)
 
 
-@pytest.mark.parametrize("alpha", [0.005, 0.7])
-@pytest.mark.parametrize("weight", [0.0, 0.3])
-@pytest.mark.parametrize("options", [{}, {"decoder": "luong"}, {"decoder": "plain"}, {"score": "coverage"}])
+@pytest.mark.parametrize(
+    ("alpha", "weight", "options"),
+    [(0.7, 0.0, {}), (0.005, 0.3, {}), (0.7, 0.3, {"decoder": "luong"}), (0.005, 0.0, {"decoder": "plain"}),
+     (0.7, 0.3, {"score": "coverage"})],
+)  # fmt: skip
 def test_value_and_gradient_are_those_of_enumeration(alpha, weight, options):
     module = module_of(MinimumRisk(num_samples=40, alpha=alpha, cross_entropy_weight=weight), **options)
     model, given = module.model, batch()
@@ -118,14 +110,10 @@ def test_samples_have_the_probabilities_of_the_model():
         for target in ([], [4], [0]):
             share = sum(ids == (*target, END_ID) for ids in found) / 4000
             # padding and <bos> are never drawn: the probabilities of the others grow by their share
-            ids = torch.tensor([[*source, END_ID]])
-            memory = model.encode(ids, torch.tensor([len(source) + 1]), torch.ones_like(ids).bool())
-            state, expected, before = model.decoder.initial_state(memory), 1.0, BEGIN_ID
-            for token in (*target, END_ID):
-                features, state, _ = model.decoder.step(torch.tensor([before]), state, memory)
-                p = model.decoder.output(features).softmax(-1)[0]
+            expected = 1.0
+            for (logits, _), token in zip(steps_of(model, source, target), (*target, END_ID), strict=True):
+                p = logits.softmax(-1)
                 expected *= float(p[token] / (1 - p[PADDING_ID] - p[BEGIN_ID]))
-                before = token
             assert share == pytest.approx(expected, abs=0.03)
 
 

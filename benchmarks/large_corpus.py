@@ -1,6 +1,6 @@
 """Measure a corpus larger than memory: seconds, resident memory, and the share of loading in a step.
 
-    python tests/large_corpus.py SOURCE TARGET --pairs 10000000
+    python benchmarks/large_corpus.py SOURCE TARGET --pairs 10000000
 
 The files are repeated until there are so many pairs. Every pair of one epoch is drawn.
 """

@@ -1,4 +1,4 @@
-"""Measure the Attention tab in Chromium: python -m tests.browser.speed
+"""Measure the Attention tab in Chromium: python -m benchmarks.attention_tab
 
 Writes 10,000 records of 30 x 30 tokens twice, as one sentence of 10,000 steps and as 100 sentences of 100 steps, and
 prints the time from opening TensorBoard's address until TensorBoard has made the tab's frame and until the matrix
