@@ -7,7 +7,7 @@ from seq2seq.data.batch import SourceBatch
 from seq2seq.data.vocabulary import BEGIN_ID, END_ID, PADDING_ID
 from seq2seq.decoding.greedy import greedy_search
 from seq2seq.decoding.search import LengthPenalty, Sampling, beam_search, draw, sample_search
-from seq2seq.decoding.stepper import place_of_top, top_k
+from seq2seq.decoding.stepper import argmax, top_k
 from seq2seq.models.limits import LengthLimits
 from tests.small import VARIANTS, model_of
 
@@ -200,4 +200,4 @@ def test_the_largest_logits_are_those_of_topk_and_the_first_of_equals(size):
         torch.testing.assert_close(found, expected)
     numbers = torch.randint(0, 50, (300, 2, size), generator=generator).float()
     numbers[0] = -torch.inf
-    assert torch.equal(place_of_top(numbers), numbers.argmax(dim=-1))
+    assert torch.equal(argmax(numbers), numbers.argmax(dim=-1))

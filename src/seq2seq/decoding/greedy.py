@@ -8,7 +8,7 @@ from torch import Tensor
 
 from seq2seq.data.batch import SourceBatch
 from seq2seq.data.vocabulary import BEGIN_ID, END_ID
-from seq2seq.decoding.stepper import FULL, Hypothesis, Models, Stepper, forbid, place_of_top
+from seq2seq.decoding.stepper import LIVE_SHARE, Hypothesis, Models, Stepper, argmax, forbid
 from seq2seq.models.limits import DEFAULT_LIMITS, LengthLimits
 
 Choice = Callable[[Tensor, Tensor, int], Tensor]
@@ -28,7 +28,7 @@ def greedy_search(
     Returns:
         One hypothesis per sentence.
     """
-    return follow_choices(models, source, lambda log_probs, *_: place_of_top(log_probs), limits=limits)
+    return follow_choices(models, source, lambda log_probs, *_: argmax(log_probs), limits=limits)
 
 
 @torch.no_grad()
@@ -71,9 +71,9 @@ def follow_choices(
             weights.new_zeros(size, weights.shape[2]).index_copy_(0, live, weights[rows].squeeze(1))
         )
         is_live[rows] = (next_tokens != END_ID) & (step + 1 < maximum[live])
-        if is_live.sum() <= FULL * len(is_live):
+        if is_live.sum() <= LIVE_SHARE * len(is_live):
             kept = is_live.nonzero().squeeze(1)
-            stepper.follow(kept, torch.zeros_like(tokens).unsqueeze(1))
+            stepper.select(kept, torch.zeros_like(tokens).unsqueeze(1))
             sentences, tokens, is_live = sentences[kept], tokens[kept], is_live[kept]
 
     ids, weights = torch.stack(all_tokens, dim=1).tolist(), torch.stack(all_weights, dim=1).cpu()

@@ -19,7 +19,7 @@ from torch import Tensor
 from seq2seq.data.batch import SourceBatch
 from seq2seq.data.vocabulary import BEGIN_ID, END_ID, PADDING_ID
 from seq2seq.decoding.greedy import follow_choices, greedy_search
-from seq2seq.decoding.stepper import FULL, Hypothesis, Models, Stepper, forbid, top_k
+from seq2seq.decoding.stepper import LIVE_SHARE, Hypothesis, Models, Stepper, forbid, top_k
 from seq2seq.errors import InputError
 from seq2seq.models.limits import DEFAULT_LIMITS, LONGEST, LengthLimits
 
@@ -375,11 +375,11 @@ class _Search:
         """Remove hypotheses with score -inf, as far as the shape (N, W) allows, and sentences without others."""
         num_live = (scores > -torch.inf).sum(dim=1)
         has_live = num_live > 0
-        is_full = bool(has_live.sum() > FULL * len(has_live))
+        is_full = bool(has_live.sum() > LIVE_SHARE * len(has_live))
         kept = None if is_full else has_live.nonzero().squeeze(1)
         self._scores, self._origins = scores.topk(max(int(num_live.max()), 1), dim=1)
         self._tokens = tokens.gather(1, self._origins)
-        self._stepper.follow(kept, parents.gather(1, self._origins))
+        self._stepper.select(kept, parents.gather(1, self._origins))
         if kept is not None:
             self.sentences = self.sentences[kept]
             self._scores, self._origins = self._scores[kept], self._origins[kept]

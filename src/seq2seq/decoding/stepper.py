@@ -40,10 +40,10 @@ class Hypothesis:
     heads: Tensor | None = None
 
 
-FULL = 7 / 8
+LIVE_SHARE = 7 / 8
 """When at most this share of the sentences in a search is unfinished, the finished ones are removed."""
-GROUP = 64
-"""Number of adjacent elements in a group of `top_k` and `place_of_top`."""
+GROUP_SIZE = 64
+"""Number of adjacent elements in a group of `top_k` and `argmax`."""
 
 
 def top_k(numbers: Tensor, count: int) -> tuple[Tensor, Tensor]:
@@ -54,31 +54,32 @@ def top_k(numbers: Tensor, count: int) -> tuple[Tensor, Tensor]:
     Returns:
         Values and indices (…, count), in descending order.
     """
-    num_groups = numbers.shape[-1] // GROUP
+    num_groups = numbers.shape[-1] // GROUP_SIZE
     if num_groups <= count:
         return numbers.topk(count)
     ids = torch.arange(numbers.shape[-1], device=numbers.device)
-    grouped = numbers[..., : num_groups * GROUP].unflatten(-1, (num_groups, GROUP))
+    grouped = numbers[..., : num_groups * GROUP_SIZE].unflatten(-1, (num_groups, GROUP_SIZE))
     groups = grouped.amax(dim=-1).topk(count).indices
-    inside = grouped.gather(-2, groups.unsqueeze(-1).expand(*groups.shape, GROUP)).flatten(-2)
-    behind = numbers[..., num_groups * GROUP :]
-    values, places = torch.cat([inside, behind], dim=-1).topk(count)
-    ids_behind = ids[num_groups * GROUP :].expand_as(behind)
-    ids_inside = ids[: num_groups * GROUP].view(num_groups, GROUP)[groups].flatten(-2)
-    return values, torch.cat([ids_inside, ids_behind], dim=-1).gather(-1, places)
+    in_groups = grouped.gather(-2, groups.unsqueeze(-1).expand(*groups.shape, GROUP_SIZE)).flatten(-2)
+    rest = numbers[..., num_groups * GROUP_SIZE :]
+    values, positions = torch.cat([in_groups, rest], dim=-1).topk(count)
+    ids_of_rest = ids[num_groups * GROUP_SIZE :].expand_as(rest)
+    ids_in_groups = ids[: num_groups * GROUP_SIZE].view(num_groups, GROUP_SIZE)[groups].flatten(-2)
+    return values, torch.cat([ids_in_groups, ids_of_rest], dim=-1).gather(-1, positions)
 
 
-def place_of_top(numbers: Tensor) -> Tensor:
+def argmax(numbers: Tensor) -> Tensor:
     """Compute `torch.argmax` over the last axis, several times as fast if this axis is long."""
-    num_whole = numbers.shape[-1] // GROUP * GROUP
-    if num_whole <= GROUP:
+    num_whole = numbers.shape[-1] // GROUP_SIZE * GROUP_SIZE
+    if num_whole <= GROUP_SIZE:
         return numbers.argmax(dim=-1)
-    grouped = numbers[..., :num_whole].unflatten(-1, (-1, GROUP))
+    grouped = numbers[..., :num_whole].unflatten(-1, (-1, GROUP_SIZE))
     group = grouped.amax(dim=-1).argmax(dim=-1, keepdim=True)
-    inside = grouped.gather(-2, group.unsqueeze(-1).expand(*group.shape, GROUP)).squeeze(-2)
-    behind = numbers[..., num_whole:]
-    places = torch.cat([inside, behind], dim=-1).argmax(dim=-1)
-    return torch.where(places < GROUP, group.squeeze(-1) * GROUP, num_whole - GROUP) + places
+    in_group = grouped.gather(-2, group.unsqueeze(-1).expand(*group.shape, GROUP_SIZE)).squeeze(-2)
+    rest = numbers[..., num_whole:]
+    positions = torch.cat([in_group, rest], dim=-1).argmax(dim=-1)
+    start = torch.where(positions < GROUP_SIZE, group.squeeze(-1) * GROUP_SIZE, num_whole - GROUP_SIZE)
+    return start + positions
 
 
 class Stepper:
@@ -164,7 +165,7 @@ class Stepper:
             weights = scores.new_empty(tokens.numel(), 0)
         return scores, ids, weights.unflatten(0, tokens.shape)
 
-    def follow(self, kept: Tensor | None, parents: Tensor) -> None:
+    def select(self, kept: Tensor | None, parents: Tensor) -> None:
         """Select sentences and hypotheses for the next step.
 
         Args:

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from seq2seq.decoding.stepper import place_of_top
+from seq2seq.decoding.stepper import argmax
 
 CHUNK_ROWS = 512
 """Number of tokens in a chunk, whose logits fit into the caches of the CPU."""
@@ -51,7 +51,7 @@ class ChunkedCrossEntropy(torch.autograd.Function):
                 torch.addmm(b, chunk, w.T, out=logits)
                 if not exact:
                     p.copy_(logits)
-                chosen, target_logit = place_of_top(p).unsqueeze(1), p.gather(1, target)
+                chosen, target_logit = argmax(p).unsqueeze(1), p.gather(1, target)
                 maximum = p.gather(1, chosen)
                 torch.softmax(p, dim=1, out=p)
                 normalizer = maximum - p.gather(1, chosen).log()
