@@ -45,20 +45,27 @@ def test_models_that_come_along_are_small_and_have_a_card():
             assert "research" in text
 
 
-def test_the_scores_of_a_card_are_those_that_evaluate_finds(tmp_path, program):
-    lines = built_in_pairs(10**6, "test")
-    (tmp_path / "en").write_text("".join(f"{pair.source}\n" for pair in lines), encoding="utf-8")
-    (tmp_path / "fr").write_text("".join(f"{pair.target}\n" for pair in lines), encoding="utf-8")
-    done = program("grammar-en-fr", "--source", "en", "--reference", "fr", "--json",
+@pytest.mark.parametrize("name", SHIPPED)
+def test_the_scores_of_a_card_are_those_that_evaluate_finds(name, tmp_path, program, request):
+    sides = name.split("-")[1:]
+    if name.startswith("multi30k"):
+        folder = request.getfixturevalue("real_data") / "multi30k"
+        files = [next(folder.glob(f"test_2016_flickr.{side}*")) for side in sides]
+    else:
+        files = [tmp_path / side for side in sides]
+        for file, side in zip(files, ("source", "target"), strict=True):
+            lines = (getattr(pair, side) for pair in built_in_pairs(10**6, "test"))
+            file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    done = program(name, "--source", files[0], "--reference", files[1], "--json",
                    script="scripts/evaluate.py", cwd=tmp_path, check=0)  # fmt: skip
     found = json.loads(done.text[done.text.index("{") :])
-    metadata, _ = card(MODELS / "grammar-en-fr")
+    metadata, _ = card(MODELS / name)
     metrics = metadata["model-index"][0]["results"][0]["metrics"]
     said = {each["name"]: each["value"] for each in metrics}
     assert len(said) == 4
     for search in ("greedy", "beam"):
-        for name in ("bleu", "chrf"):
-            assert found[search][name] == pytest.approx(said[f"{name}, {search} search"], abs=0.1)
+        for score in ("bleu", "chrf"):
+            assert found[search][score] == pytest.approx(said[f"{score}, {search} search"], abs=0.1)
 
 
 def test_translating_loads_neither_lightning_nor_matplotlib_nor_tensorboard(tmp_path):

@@ -167,11 +167,8 @@ class GRULayer:
     def advance(self, step: int, inputs: Tensor) -> Tensor:
         """Compute a step, and return the new states (n, H), from the input's part of the gates (n, 3 H)."""
         rows, size = self._steps.rows(step), self.states.shape[1]
-        state_gates, gates, candidate = (
-            self._state_gates[rows],
-            self._reset_update[rows],
-            self._candidate[rows],
-        )
+        state_gates, candidate = self._state_gates[rows], self._candidate[rows]
+        gates = self._reset_update[rows]
         torch.add(inputs[:, : 2 * size], state_gates[:, : 2 * size], out=gates).sigmoid_()
         torch.addcmul(inputs[:, 2 * size :], gates[:, :size], state_gates[:, 2 * size :], out=candidate)
         # tanh(x) = 2 sigmoid(2 x) - 1 is several times as fast on a CPU
@@ -179,10 +176,7 @@ class GRULayer:
         return torch.lerp(candidate, self.before(step), gates[:, size:], out=self.states[rows])
 
     def backward(self, step: int, grad_new: Tensor, grad_inputs: Tensor, grad_products: Tensor) -> Tensor:
-        """Write the rows of a step in ∂x (N, 3 H) and in the last 3 H columns of ∂products, and return `direct`.
-
-        `grad_new` is the gradient of the new states (n, H).
-        """
+        """Write a step's rows of ∂x (N, 3 H) and ∂products, return `direct`; `grad_new`: of the states (n, H)."""
         rows, size = self._steps.rows(step), self.states.shape[1]
         grad_inputs, grad_state_gates = grad_inputs[rows], grad_products[rows, -3 * size :]
         gates, candidate = self._reset_update[rows], self._candidate[rows]
@@ -201,9 +195,6 @@ class GRULayer:
     def gradients(self, grad_products: Tensor) -> tuple[Tensor, Tensor]:
         """Return the gradients of weight and bias."""
         return grad_products.T @ self.operands, grad_products.sum(dim=0)
-
-
-# --- the encoder ---
 
 
 def encode(encoder: GRUEncoder, embedded: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
@@ -242,9 +233,7 @@ class _GRU(torch.autograd.Function):
                 layer.multiply(step)
                 layer.advance(step, gates[steps.rows(step)])
         ctx.steps, ctx.layer = steps, layer
-        return layer.states[
-            :
-        ]  # a view: ctx.layer refers to the tensor itself, and an output that ctx refers to is never freed
+        return layer.states[:]  # a view: an output to which ctx itself refers is never freed
 
     @staticmethod
     @once_differentiable
@@ -261,18 +250,14 @@ class _GRU(torch.autograd.Function):
             return None, grad_inputs, *layer.gradients(grad_products)
 
 
-# --- the decoder ---
-
-
 def decode(
     decoder: BahdanauDecoder, target_input: Tensor, memory: Memory, target_lengths: Tensor
 ) -> tuple[Tensor, Tensor]:
     """Return features and weights like `BahdanauDecoder.forward`, for decoders with `is_supported`."""
     steps, score = Steps(target_lengths, target_input.shape[1]), decoder.attention.score
     embedding_mask, output_mask = (None if mask is None else mask.unsqueeze(1) for mask in memory.masks)
-    embedded = steps.pack(
-        decoder.embedding_dropout(decoder.embedding(target_input), embedding_mask)
-    )  # (N, E)
+    embedded = decoder.embedding_dropout(decoder.embedding(target_input), embedding_mask)
+    embedded = steps.pack(embedded)  # (N, E)
     (initial,) = decoder.initial_state(memory)
     tensors = memory.states, memory.keys, memory.source_is_token, initial
     if bool((steps.order.diff() < 0).any()):
@@ -399,13 +384,11 @@ class _Decoder(torch.autograd.Function):
 
             def query(step: int) -> Tensor:
                 rows = steps.rows(step)
-                if not num_queries:
-                    states = layer.before(step)
-                    return (
-                        states if token_queries is None else torch.cat([states, token_queries[rows]], dim=1)
-                    )
-                state_queries = layer.products[rows, :num_queries]
-                return state_queries if token_queries is None else state_queries + token_queries[rows]
+                state_queries = layer.products[rows, :num_queries] if num_queries else layer.before(step)
+                if token_queries is None:
+                    return state_queries
+                of_step = token_queries[rows]
+                return state_queries + of_step if num_queries else torch.cat([state_queries, of_step], dim=1)
 
             for step, count in enumerate(steps.counts):
                 rows = steps.rows(step)
@@ -441,9 +424,8 @@ class _Decoder(torch.autograd.Function):
                 torch.mm(grad_inputs[rows], context_weight, out=grad_step)
                 if grad_contexts is not None:
                     grad_step += grad_contexts[rows]
-                grad_scores = (
-                    torch.bmm(grad_step.unsqueeze(1), memory[:count].mT).squeeze(1).to(weights.dtype)
-                )
+                grad_scores = torch.bmm(grad_step.unsqueeze(1), memory[:count].mT).squeeze(1)
+                grad_scores = grad_scores.to(weights.dtype)
                 if grad_weights is not None:
                     grad_scores += grad_weights[rows]
                 grad_scores -= (grad_scores * weights).sum(dim=-1, keepdim=True)
