@@ -125,6 +125,6 @@ def test_a_training_from_python_and_its_scores(tmp_path, monkeypatch):
         "data.validation.fraction=0.2", "device=cpu", source=source, target=target,
     )  # fmt: skip
     assert run.metrics["finished"]
-    assert "<script" in run.attention("a1 b1 .", "B1 A1 .")._repr_html_()
+    assert "&lt;script" in run.attention("a1 b1 .", "B1 A1 .")._repr_html_()
     (found,) = seq2seq.load(run.folder).translate(["a1 b1 ."])
     assert found.source_tokens[:3] == ("a1", "b1", ".")

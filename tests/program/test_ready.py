@@ -45,7 +45,9 @@ def test_models_that_come_along_are_small_and_have_a_card():
             assert "research" in text
 
 
-@pytest.mark.parametrize("name", SHIPPED)
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[pytest.mark.long] if n.startswith("multi30k") else []) for n in SHIPPED]
+)
 def test_the_scores_of_a_card_are_those_that_evaluate_finds(name, tmp_path, program, request):
     sides = name.split("-")[1:]
     if name.startswith("multi30k"):
