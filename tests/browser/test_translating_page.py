@@ -210,7 +210,7 @@ def test_the_tree_shows_every_step_of_the_beam(open_page, address, translator, s
     last = path.last.locator("title").text_content()
     assert f"log-probability \N{MINUS SIGN}{-best.score:.4f}" in last
     rank = best.score / len(best.target_tokens)
-    assert f"over the length penalty \N{MINUS SIGN}{-rank:.4f}" in last
+    assert f"divided by the length penalty \N{MINUS SIGN}{-rank:.4f}" in last
     assert page.locator(".tree .node.ended").count() >= 1
     scroll_to(page.locator("details.more").last)
     screenshot(page, "viewing_tree")
