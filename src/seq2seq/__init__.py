@@ -16,7 +16,7 @@ import os
 from importlib.metadata import PackageNotFoundError, version
 
 # oneDNN keeps a program for each shape of a product, and the last ones of a batch have all numbers of rows. With 64
-# programs in place of 1,024 training the recipe needs 20 % less memory, at the same speed.
+# programs in place of 1,024 training the recipe needs 20 % less memory, at the same speed; a small model in bfloat16 takes 9 % longer.
 os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
 
 from seq2seq.api import Run, load, train
