@@ -94,3 +94,10 @@ def test_comparisons_are_judged_by_their_intervals(
     assert result["found"][0]["finding"] == finding
     assert result["num_runs"] == 9
     assert result["minutes"] == 9
+
+
+def test_runs_of_a_swept_switch_are_found(tmp_path, judge, monkeypatch):
+    monkeypatch.setattr(judge, "ROOT", tmp_path)
+    make_run(tmp_path / "runs/claims-y/on", 1, 0.9, fed=True)
+    assert judge.finished({"name": "y"}, {"fed": True, "seed": 1}).folder.name == "on"
+    assert judge.finished({"name": "y"}, {"fed": False}) is None

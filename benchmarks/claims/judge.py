@@ -65,8 +65,10 @@ def runs_in(name: str) -> list[Run]:
 def finished(claim: dict[str, Any], wanted: dict[str, Any]) -> Run | None:
     """Return the finished run whose overrides hold those that are wanted; Hydra writes true as True."""
     items = {(key, written(value).lower()) for key, value in wanted.items()}
-    holds = (items <= {(k, v.lower()) for k, v in run.overrides.items()} for run in runs_in(claim["name"]))
-    return next(itertools.compress(runs_in(claim["name"]), holds), None)
+    for run in runs_in(claim["name"]):
+        if items <= {(key, value.lower()) for key, value in run.overrides.items()}:
+            return run
+    return None
 
 
 def train(claim: dict[str, Any], sweep: dict[str, list[Any]], launcher: Sequence[str]) -> None:

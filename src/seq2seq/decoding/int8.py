@@ -25,14 +25,14 @@ class Int8Linear(nn.Linear):
         with warnings.catch_warnings():  # PyTorch will move quantization to the package torchao
             warnings.filterwarnings("ignore", message="torch.quantize_per", category=UserWarning)
             rounded = torch.quantize_per_channel(weight, scales, zeros, 0, torch.qint8)
-        quantized, engine = torch.backends.quantized, torch.backends.quantized.engine
+        backend, engine = torch.backends.quantized, torch.backends.quantized.engine
         try:
-            if "onednn" in quantized.supported_engines:
-                quantized.engine = "onednn"
+            if "onednn" in backend.supported_engines:
+                backend.engine = "onednn"
             bias = None if layer.bias is None else layer.bias.detach().float()
             self._packed = torch.ops.quantized.linear_prepack(rounded, bias)
         finally:
-            quantized.engine = engine
+            backend.engine = engine
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Return the outputs (…, out_features) in float32."""
