@@ -125,7 +125,7 @@ def stop_under_load(server, port, clients, number=signal.SIGTERM):
         each.start()
     while found[200] < clients:
         time.sleep(0.01)
-    server.send_signal(number)
+    os.killpg(server.pid, number) if number == signal.SIGINT else server.send_signal(number)  # as Ctrl-C does
     status = server.wait(timeout=60)
     for each in threads:
         each.join(timeout=60)

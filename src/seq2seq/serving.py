@@ -1,6 +1,7 @@
 """What a server answers: requests, which are checked before they wait, and a model that answers many at once."""
 
 import os
+import signal
 import threading
 import time
 from pathlib import Path
@@ -100,7 +101,9 @@ class TranslationAPI(litserve.LitAPI):
 
 
 def end_with_parent() -> None:
-    """End this process soon after the one that started it, which SIGKILL gives no time to stop its children."""
+    """End this process on SIGTERM, and soon after the one that started it, which SIGKILL may have ended."""
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})  # `seq2seq serve` blocks it
     parent = os.getppid()
 
     def watch() -> None:

@@ -277,7 +277,8 @@ def test_a_model_goes_to_the_hub_and_comes_back(tiny_run, tmp_path, monkeypatch)
     assert seq2seq.Run.from_pretrained("grammar-en-fr").translate(["I see it."])[0].text == "Je le vois."
 
 
-def test_a_server_under_load_gives_clean_answers_and_stops(tmp_path):
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_server_under_load_gives_clean_answers_and_stops(number):
     pytest.importorskip("litserve")
     from tests import serving_load
 
@@ -287,12 +288,8 @@ def test_a_server_under_load_gives_clean_answers_and_stops(tmp_path):
         status, page = serving_load.ask(port, "GET", "/")
         assert status == 200
         assert b"Content-Security-Policy" in page
-        status, content = serving_load.ask(
-            port,
-            "POST",
-            "/translate",
-            json.dumps({"text": "The red cat sees it.", "alternatives": 3, "weights": True}),
-        )
+        body = json.dumps({"text": "The red cat sees it.", "alternatives": 3, "weights": True})
+        status, content = serving_load.ask(port, "POST", "/translate", body)
         (answer,) = json.loads(content)["translations"]
         assert answer["text"] == "Le chat rouge le voit."
         assert len(answer["alternatives"]) == 2
@@ -300,14 +297,15 @@ def test_a_server_under_load_gives_clean_answers_and_stops(tmp_path):
         assert {len(row) for row in answer["attention"]} == {len(answer["source_tokens"])}
         found, _ = serving_load.load(port, clients=8, requests=10)
         assert found == {200: 64, 400: 2, 413: 2, 422: 12}
-        found, status = serving_load.stop_under_load(server, port, clients=4)
+        found, status = serving_load.stop_under_load(server, port, clients=4, number=number)
         assert status == 0
         assert found.keys() == {200, "closed"}
         assert not serving_load.alive(server.pid)
+        assert server.communicate()[0].count("\n") == 1  # its address, no traceback
     finally:
         if server.poll() is None:
             os.killpg(server.pid, signal.SIGKILL)
-        server.communicate()
+            server.communicate()
 
 
 def test_a_server_refuses_wrong_options(tmp_path, program):

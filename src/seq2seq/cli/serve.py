@@ -7,10 +7,15 @@
 answers ``ok``; ``/`` is the page that translates in the browser. Built on LitServe: ``pip install litserve``.
 """
 
+import logging
+import multiprocessing
 import os
 import signal
+import socket
 import sys
+import threading
 from collections.abc import Sequence
+from multiprocessing import resource_tracker
 from types import FrameType
 from typing import Any
 
@@ -19,22 +24,66 @@ from seq2seq.cli.messages import exit_with_one_line
 from seq2seq.errors import InputError
 from seq2seq.shipped import model_path
 
+FAMILIES = {"127.0.0.1": socket.AF_INET, "0.0.0.0": socket.AF_INET, "::": socket.AF_INET6}
+"""Addresses that LitServe accepts."""
+
 
 def main(arguments: Sequence[str]) -> None:
     """Serve until SIGTERM or Ctrl-C."""
     parser = parser_of("serve", __doc__)
     add = parser.add_argument
     add("model", type=model_path, help=MODEL_HELP)
-    add("--host", default="127.0.0.1", choices=("127.0.0.1", "0.0.0.0", "::"), help="(default: 127.0.0.1)")
+    add(
+        "--host",
+        default="127.0.0.1",
+        choices=tuple(FAMILIES),
+        help="0.0.0.0 or :: accept other machines (default: 127.0.0.1)",
+    )
     add("--port", type=int, default=8000, help="1024 to 65535 (default: 8000)")
     add("--device", default="cpu", help="cpu, cuda or mps (default: cpu)")
-    add("--workers", type=int, default=1, metavar="N", help="processes with a model each (default: 1)")
-    add("--batch-size", type=int, default=32, metavar="N", help="requests answered together (default: 32)")
-    add("--batch-timeout", type=float, default=0.005, metavar="S", help="wait for others (default: 0.005)")
-    add("--timeout", type=float, default=30, metavar="S", help="refuse what waited longer (default: 30)")
-    add("--max-texts", type=int, default=64, metavar="N", help="sentences of a request (default: 64)")
-    add("--max-characters", type=int, default=2000, metavar="N", help="of a sentence (default: 2000)")
-    add("--max-requests", type=int, default=256, metavar="N", help="at the same time (default: 256)")
+    add(
+        "--workers",
+        type=int,
+        default=1,
+        metavar="N",
+        help="processes, each with a copy of the model (default: 1)",
+    )
+    add(
+        "--batch-size",
+        type=int,
+        default=32,
+        metavar="N",
+        help="requests translated together at most (default: 32)",
+    )
+    add(
+        "--batch-timeout",
+        type=float,
+        default=0.005,
+        metavar="S",
+        help="seconds to wait for more requests (default: 0.005)",
+    )
+    add(
+        "--timeout",
+        type=float,
+        default=30,
+        metavar="S",
+        help="seconds after which a request that waits is refused (default: 30)",
+    )
+    add("--max-texts", type=int, default=64, metavar="N", help="maximum sentences of a request (default: 64)")
+    add(
+        "--max-characters",
+        type=int,
+        default=2000,
+        metavar="N",
+        help="maximum characters of a sentence (default: 2000)",
+    )
+    add(
+        "--max-requests",
+        type=int,
+        default=256,
+        metavar="N",
+        help="maximum requests at the same time (default: 256)",
+    )
     options = parser.parse_args(list(arguments))
     with exit_with_one_line():
         for name in ("workers", "batch_size", "max_texts", "max_characters", "max_requests"):
@@ -42,23 +91,24 @@ def main(arguments: Sequence[str]) -> None:
                 raise InputError(f"--{name.replace('_', '-')} {getattr(options, name)}: 1 or more")
         if not 1024 <= options.port <= 65535:
             raise InputError(f"--port {options.port}: choose one from 1024 to 65535")
+
+        if hasattr(signal, "pthread_sigmask"):
+            stop_on_signals()
+        try:
+            socket.create_server((options.host, options.port), family=FAMILIES[options.host]).close()
+        except OSError as error:
+            raise InputError(
+                f"port {options.port} cannot be used ({os.strerror(error.errno or 0)}): choose another --port"
+            ) from error
         server = make_server(options)
-
-        def stop(number: int, frame: FrameType | None) -> None:
-            raise KeyboardInterrupt
-
-        signal.signal(signal.SIGTERM, stop)
         if hasattr(os, "register_at_fork"):
             from seq2seq.serving import end_with_parent
 
-            def begin() -> None:
-                signal.signal(signal.SIGTERM, signal.SIG_DFL)
-                end_with_parent()
-
-            os.register_at_fork(after_in_child=begin)  # the processes that LitServe forks
+            os.register_at_fork(after_in_child=end_with_parent)  # the processes that LitServe forks
         print(
             f"http://{options.host}:{options.port}   POST /translate, GET /health, / translates", flush=True
         )
+        server.uvicorn_graceful_timeout = 8  # seconds for open requests; `docker stop` waits for 10
         try:
             server.run(
                 host=options.host,
@@ -68,8 +118,34 @@ def main(arguments: Sequence[str]) -> None:
                 generate_client_file=False,
                 limit_concurrency=options.max_requests,
             )
-        except SystemExit as error:  # uvicorn's, where the port is taken; it has said so
-            raise InputError(f"port {options.port} cannot be used: choose another --port") from error
+        except KeyboardInterrupt:  # before it served; afterwards LitServe ends its processes
+            for child in multiprocessing.active_children():
+                child.kill()
+            raise
+
+
+def stop_on_signals() -> None:
+    """Raise KeyboardInterrupt in the main thread on SIGTERM and Ctrl-C; the second one ends the process at once.
+
+    Both are blocked and a thread waits for them. Other processes inherit the mask, so that Ctrl-C, which a terminal
+    sends to all of them, ends this one, and this one ends the others.
+    """
+    signals = {signal.SIGINT, signal.SIGTERM}
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        logging.disable()  # of LitServe, which reports processes that have ended by the same signal
+        raise KeyboardInterrupt
+
+    def wait() -> None:
+        signal.sigwait(signals)
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR1)
+        signal.sigwait(signals)
+        os._exit(130)
+
+    signal.signal(signal.SIGUSR1, stop)
+    resource_tracker.ensure_running()  # first, because it unblocks both signals
+    signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+    threading.Thread(target=wait, daemon=True).start()
 
 
 def make_server(options: Any) -> Any:
