@@ -1,7 +1,7 @@
 """Show the attention of a translation: ``seq2seq show MODEL "The red cat sees it."``
 
-Writes one HTML page with the translation and where the model looked at each of its words, and opens it where
-there is a screen. With --target the model is forced to give that translation.
+Writes an HTML page with the translation and the attention weights of each word, and opens it if there is a display.
+With --target, the model is forced to produce that translation (teacher forcing).
 """
 
 import os
@@ -22,9 +22,16 @@ def main(arguments: Sequence[str]) -> None:
     add = parser.add_argument
     add("model", type=model_path, help=MODEL_HELP)
     add("sentence", help="a source sentence")
-    add("--target", help="its translation, to be forced")
+    add("--target", help="show the attention for this translation")
     add("--beam-size", type=int, default=5, metavar="K", help="hypotheses; 1: greedy (default: 5)")
-    add("-o", "--output", type=Path, default=Path("attention.html"), metavar="FILE", help="page to write")
+    add(
+        "-o",
+        "--output",
+        type=Path,
+        default=Path("attention.html"),
+        metavar="FILE",
+        help="page to write (default: attention.html)",
+    )
     add("--no-open", action="store_true", help="write the page and do not open it")
     options = parser.parse_args(list(arguments))
     with exit_with_one_line():

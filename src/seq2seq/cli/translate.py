@@ -1,6 +1,6 @@
 """Translate lines: ``seq2seq translate MODEL < source.txt > translation.txt``
 
-One line out for each line in, in order; a blank line gives a blank line. On a terminal it asks for sentences.
+Writes one line for each line read, in the same order; a blank line stays blank. On a terminal it asks for sentences.
 """
 
 import argparse
@@ -22,7 +22,14 @@ def main(arguments: Sequence[str]) -> None:
     parser = parser_of("translate", __doc__)
     add = parser.add_argument
     add("model", type=model_path, help=MODEL_HELP)
-    add("--ensemble", type=model_path, nargs="+", default=[], metavar="MODEL", help="average with these")
+    add(
+        "--ensemble",
+        type=model_path,
+        nargs="+",
+        default=[],
+        metavar="MODEL",
+        help="models whose probabilities are averaged with those of MODEL",
+    )
     add("--beam-size", type=int, default=5, metavar="K", help="hypotheses; 1: greedy (default: 5)")
     add(
         "--n-best",
@@ -36,7 +43,12 @@ def main(arguments: Sequence[str]) -> None:
         "--length-penalty-alpha", type=float, default=0.6, metavar="A", help="exponent of gnmt (default: 0.6)"
     )
     add("--min-ratio", type=float, default=0.0, metavar="R", help="minimum target tokens per source token")
-    add("--max-ratio", type=float, metavar="R", help="maximum, plus 10 tokens (default: the model's)")
+    add(
+        "--max-ratio",
+        type=float,
+        metavar="R",
+        help="maximum target tokens per source token, plus 10 tokens (default: the model's)",
+    )
     add(
         "--beam-threshold",
         type=float,
