@@ -33,57 +33,21 @@ def main(arguments: Sequence[str]) -> None:
     parser = parser_of("serve", __doc__)
     add = parser.add_argument
     add("model", type=model_path, help=MODEL_HELP)
-    add(
-        "--host",
-        default="127.0.0.1",
-        choices=tuple(FAMILIES),
-        help="0.0.0.0 or :: accept other machines (default: 127.0.0.1)",
-    )
+    add("--host", default="127.0.0.1", choices=tuple(FAMILIES), help="default: 127.0.0.1, this machine only")
     add("--port", type=int, default=8000, help="1024 to 65535 (default: 8000)")
     add("--device", default="cpu", help="cpu, cuda or mps (default: cpu)")
-    add(
-        "--workers",
-        type=int,
-        default=1,
-        metavar="N",
-        help="processes, each with a copy of the model (default: 1)",
-    )
-    add(
-        "--batch-size",
-        type=int,
-        default=32,
-        metavar="N",
-        help="requests translated together at most (default: 32)",
-    )
-    add(
-        "--batch-timeout",
-        type=float,
-        default=0.005,
-        metavar="S",
-        help="seconds to wait for more requests (default: 0.005)",
-    )
-    add(
-        "--timeout",
-        type=float,
-        default=30,
-        metavar="S",
-        help="seconds after which a request that waits is refused (default: 30)",
-    )
-    add("--max-texts", type=int, default=64, metavar="N", help="maximum sentences of a request (default: 64)")
-    add(
-        "--max-characters",
-        type=int,
-        default=2000,
-        metavar="N",
-        help="maximum characters of a sentence (default: 2000)",
-    )
-    add(
-        "--max-requests",
-        type=int,
-        default=256,
-        metavar="N",
-        help="maximum requests at the same time (default: 256)",
-    )
+    for name, default, text in (
+        ("workers", 1, "processes, each with a copy of the model"),
+        ("batch-size", 32, "maximum requests that are translated together"),
+        ("batch-timeout", 0.005, "seconds to wait for more requests"),
+        ("timeout", 30.0, "seconds after which a request that waits is refused"),
+        ("max-texts", 64, "maximum sentences of a request"),
+        ("max-characters", 2000, "maximum characters of a sentence"),
+        ("max-requests", 256, "maximum requests at the same time"),
+    ):
+        kind = type(default)
+        metavar = "S" if kind is float else "N"
+        add(f"--{name}", type=kind, default=default, metavar=metavar, help=f"{text} (default: {default:g})")
     options = parser.parse_args(list(arguments))
     with exit_with_one_line():
         for name in ("workers", "batch_size", "max_texts", "max_characters", "max_requests"):

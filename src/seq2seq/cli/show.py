@@ -24,14 +24,8 @@ def main(arguments: Sequence[str]) -> None:
     add("sentence", help="a source sentence")
     add("--target", help="show the attention for this translation")
     add("--beam-size", type=int, default=5, metavar="K", help="hypotheses; 1: greedy (default: 5)")
-    add(
-        "-o",
-        "--output",
-        type=Path,
-        default=Path("attention.html"),
-        metavar="FILE",
-        help="page to write (default: attention.html)",
-    )
+    page = Path("attention.html")
+    add("-o", "--output", type=Path, default=page, metavar="FILE", help=f"page to write (default: {page})")
     add("--no-open", action="store_true", help="write the page and do not open it")
     options = parser.parse_args(list(arguments))
     with exit_with_one_line():

@@ -28,7 +28,7 @@ def main(arguments: Sequence[str]) -> None:
         nargs="+",
         default=[],
         metavar="MODEL",
-        help="models whose probabilities are averaged with those of MODEL",
+        help="average with these models",
     )
     add("--beam-size", type=int, default=5, metavar="K", help="hypotheses; 1: greedy (default: 5)")
     add(
@@ -43,12 +43,7 @@ def main(arguments: Sequence[str]) -> None:
         "--length-penalty-alpha", type=float, default=0.6, metavar="A", help="exponent of gnmt (default: 0.6)"
     )
     add("--min-ratio", type=float, default=0.0, metavar="R", help="minimum target tokens per source token")
-    add(
-        "--max-ratio",
-        type=float,
-        metavar="R",
-        help="maximum target tokens per source token, plus 10 tokens (default: the model's)",
-    )
+    add("--max-ratio", type=float, metavar="R", help="maximum, with 10 tokens more (default: the model's)")
     add(
         "--beam-threshold",
         type=float,
