@@ -193,7 +193,7 @@ def commands_on_samples():
 def test_commands_for_own_text_train_on_the_samples(words, tmp_path, program):
     done = program(
         *words, *TINY, "data.tokenizer.vocab_size=300", "name=own", f"paths.runs_dir={tmp_path}", "callbacks.attention=null",
-        cwd=ROOT, timeout=300, check=0,
+        "trainer.max_epochs=1", cwd=ROOT, timeout=300, check=0,
     )  # fmt: skip
     assert "BLEU" in done.text
     assert (tmp_path / "baseline/own/metrics.json").is_file()
