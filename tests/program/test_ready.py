@@ -124,18 +124,8 @@ def test_a_run_becomes_a_smaller_model_folder_with_a_card(precision, share, tiny
 def test_a_damaged_int8_folder_is_one_line(tiny_run, tmp_path, program):
     from safetensors.torch import load_file, save_file
 
-    program(
-        "export",
-        "model",
-        tiny_run,
-        "-o",
-        "small",
-        "--precision",
-        "int8",
-        script=COMMAND,
-        cwd=tmp_path,
-        check=0,
-    )
+    command = ["export", "model", tiny_run, "-o", "small", "--precision", "int8"]
+    program(*command, script=COMMAND, cwd=tmp_path, check=0)
     path = tmp_path / "small" / "model.safetensors"
     weights = load_file(path)
     name = next(each for each in weights if each.endswith(".int8_scale"))
