@@ -145,7 +145,8 @@ def test_python_blocks_of_a_page_run(name, desk, monkeypatch):
     blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     assert blocks
     for number, block in enumerate(blocks):
-        fast = f'"debug=fast", "threads=1", "trainer.max_epochs=1", "name={Path(name).stem}{number}"'
+        few = '"debug=fast", "data.max_examples=32", "data.batch_size=4", "threads=1", "trainer.max_epochs=1"'
+        fast = f'{few}, "name={Path(name).stem}{number}"'
         if "cross_attentions" in block:  # tests/tensorboard_attention/test_cross_attention.py
             continue
         quick = block.replace('"trainer.max_epochs=1"', fast).replace("*languages,", f"*languages, {fast},")

@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+import signal
 
 import pytest
 
@@ -118,12 +119,14 @@ def test_a_training_from_python_and_its_scores(tmp_path, monkeypatch):
     import seq2seq
 
     monkeypatch.chdir(tmp_path)
+    handlers = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
     source = [f"a{n} b{n % 7} ." for n in range(60)]
     target = [f"B{n % 7} A{n} ." for n in range(60)]
     run = seq2seq.train(
         *TINY, "tokenizer=whitespace", "data.source_language=en", "data.target_language=fr",
         "data.validation.fraction=0.2", "device=cpu", source=source, target=target,
     )  # fmt: skip
+    assert handlers == [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
     assert run.metrics["finished"]
     assert "&lt;script" in run.attention("a1 b1 .", "B1 A1 .")._repr_html_()
     (found,) = seq2seq.load(run.folder).translate(["a1 b1 ."])

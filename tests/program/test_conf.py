@@ -11,7 +11,7 @@ from tests.conftest import ROOT, TINY
 from tests.small import built_in_pairs
 
 SUBWORDS = ["data.tokenizer.vocab_size=400", "data.max_examples=64"]
-JOINT = ["data.tokenizer.vocab_size=300", "decoding.max_ratio=1"]
+JOINT = ["data.tokenizer.vocab_size=300"]
 TINY_TASK = ["data.train_pairs=80", "data.validation_pairs=10", "data.test_pairs=10"]
 TINY_EPOCH = ["trainer.max_epochs=1", "trainer.check_val_every_n_epoch=1"]
 
@@ -62,11 +62,12 @@ ELSEWHERE = {
 
 
 def tiny(line):
-    """`TINY`, less what the choices of a line do away with."""
+    """`TINY` with half of its pairs, less what the choices of a line do away with."""
     debug = any(each.startswith("debug=") for each in line)
     lacks = [*(["scheduler"] if "scheduler=" in str(line) or "textbook" in str(line) else []),
              *(["debug"] if debug else []), *(["callbacks."] if "callbacks.attention=null" in line else [])]  # fmt: skip
-    return [each for each in TINY if not each.startswith(tuple(lacks))]
+    few = [*TINY, "data.max_examples=16", "data.batch_size=4"]
+    return [each for each in few if not each.startswith(tuple(lacks))]
 
 
 def test_every_file_of_conf_is_in_a_command_line_of_this_module():

@@ -124,18 +124,8 @@ def test_a_run_becomes_a_smaller_model_folder_with_a_card(precision, share, tiny
 def test_a_damaged_int8_folder_is_one_line(tiny_run, tmp_path, program):
     from safetensors.torch import load_file, save_file
 
-    program(
-        "export",
-        "model",
-        tiny_run,
-        "-o",
-        "small",
-        "--precision",
-        "int8",
-        script=COMMAND,
-        cwd=tmp_path,
-        check=0,
-    )
+    command = ["export", "model", tiny_run, "-o", "small", "--precision", "int8"]
+    program(*command, script=COMMAND, cwd=tmp_path, check=0)
     path = tmp_path / "small" / "model.safetensors"
     weights = load_file(path)
     name = next(each for each in weights if each.endswith(".int8_scale"))
@@ -193,7 +183,7 @@ def commands_on_samples():
 def test_commands_for_own_text_train_on_the_samples(words, tmp_path, program):
     done = program(
         *words, *TINY, "data.tokenizer.vocab_size=300", "name=own", f"paths.runs_dir={tmp_path}", "callbacks.attention=null",
-        cwd=ROOT, timeout=300, check=0,
+        "trainer.max_epochs=1", cwd=ROOT, timeout=300, check=0,
     )  # fmt: skip
     assert "BLEU" in done.text
     assert (tmp_path / "baseline/own/metrics.json").is_file()

@@ -189,8 +189,8 @@ class StopOnSignal(Callback):
             self._received, f"stopped by {name}, saved {path}; the same command continues"
         )
 
-    def teardown(self, trainer: pl.Trainer, pl_module: pl.LightningModule, stage: str) -> None:
-        """Restore the signal handlers."""
+    def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Restore the signal handlers of Lightning, which then restores those that it found."""
         self._restore()
 
     def on_exception(
