@@ -110,7 +110,7 @@ class Stepper:
             if type(output) is not torch.nn.Linear:
                 self._outputs.append(output)
                 continue
-            weight, bias = (each.detach().to(mixed or each.dtype) for each in (output.weight, output.bias))
+            weight, bias = output.weight.detach().to(mixed or output.weight.dtype), output.bias.detach()
             logits = torch.empty(ROWS, len(weight), dtype=weight.dtype, device=device)
             logs = logits if weight.dtype.itemsize >= 4 else torch.empty_like(logits, dtype=torch.float32)
             self._outputs.append((weight, bias, logits, logs))
@@ -150,7 +150,8 @@ class Stepper:
                 if isinstance(output, tuple):
                     weight, bias, logits, buffer = output
                     out = buffer[: len(inputs)]
-                    out.copy_(torch.addmm(bias, inputs.to(weight.dtype), weight.T, out=logits[: len(inputs)]))
+                    torch.mm(inputs.to(weight.dtype), weight.T, out=logits[: len(inputs)])
+                    out.copy_(logits[: len(inputs)]).add_(bias)
                 else:
                     out = output(inputs).float()
                 logs.append(torch.log_softmax(out, dim=-1, out=out))
