@@ -10,8 +10,7 @@ import pytest
 from tests.conftest import ROOT, TINY
 from tests.small import built_in_pairs
 
-SUBWORDS = ["data.tokenizer.vocab_size=400", "data.max_examples=64"]
-JOINT = ["data.tokenizer.vocab_size=300"]
+SUBWORDS = ["data.tokenizer.vocab_size=300"]
 TINY_TASK = ["data.train_pairs=80", "data.validation_pairs=10", "data.test_pairs=10"]
 TINY_EPOCH = ["trainer.max_epochs=1", "trainer.check_val_every_n_epoch=1"]
 
@@ -32,19 +31,19 @@ TRAINED = [
     ["attention=scaled_dot", "encoder=transformer", "model.encoder.heads=2"],
     ["decoder=context", "encoder=lstm", "debug=profile", "trainer.max_steps=2"],
     ["decoder=plain", "tokenizer=huggingface", "data.tokenizer.file=tokenizer.json"],
-    ["recipe=standard", *JOINT, *TINY_EPOCH],
+    ["recipe=standard", *SUBWORDS, *TINY_EPOCH],
     ["recipe=textbook"],
-    ["recipe=multi30k", *JOINT, "trainer.max_epochs=1"],
+    ["recipe=multi30k", *SUBWORDS, "trainer.max_epochs=1"],
     ["debug=overfit", *TINY_EPOCH],
 ]  # fmt: skip
 """Command lines, each with the files of conf that it chooses; files of several groups share a training."""
 
 REAL = [
-    *([f"experiment={name}", "data=multi30k", *JOINT, "callbacks.attention=null"]
+    *([f"experiment={name}", "data=multi30k", *SUBWORDS, "callbacks.attention=null"]
       for name in ("multi30k_en_de", "multi30k_de_en", "multi30k_en_fr", "speedrun")),
-    ["experiment=multi30k_en_de", "data=multi30k", "recipe=multi30k_transformer", *JOINT, "callbacks.attention=null"],
-    ["experiment=multi30k_multi", "data=multi", *JOINT, "callbacks.attention=null"],
-    ["data=tatoeba", *JOINT],
+    ["experiment=multi30k_en_de", "data=multi30k", "recipe=multi30k_transformer", *SUBWORDS, "callbacks.attention=null"],
+    ["experiment=multi30k_multi", "data=multi", *SUBWORDS, "callbacks.attention=null"],
+    ["data=tatoeba", *SUBWORDS],
     ["experiment=textbook"],
 ]  # fmt: skip
 """The same on real corpora."""

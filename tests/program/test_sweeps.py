@@ -105,7 +105,7 @@ def test_kinds_of_parameters(app):
     }
     (app.folder / "conf" / "config.yaml").write_text(
         yaml.safe_dump({"defaults": [{"override hydra/sweeper": "optuna"}, "_self_"], **CONFIG,
-                        "hydra": {"sweeper": {"params": space, "n_trials": 8, "direction": "maximize"}}})
+                        "hydra": {"sweeper": {"params": space, "n_trials": 5, "direction": "maximize"}}})
     )  # fmt: skip
     app("-m", "hydra.sweep.dir=out", "hydra/launcher=subprocess", "hydra.launcher.n_jobs=2", "hydra.sweeper.n_jobs=2",
         check=0)  # fmt: skip

@@ -132,9 +132,9 @@ def test_a_run_that_is_killed_at_a_border_continues_to_the_same_result(whole, pr
 )
 def test_an_objective_that_draws_continues_with_the_same_draws(program, tmp_path, objective):
     (tmp_path / "kill.py").write_text(KILL)
-    run = [*RUN, f"objective={objective}", "+callbacks.kill._target_=kill.Kill"]
+    run = [*RUN, f"objective={objective}", "trainer.max_epochs=1", "+callbacks.kill._target_=kill.Kill"]
     if objective == "scheduled_sampling":
-        run.append("module.objective.ramp_steps=15")
+        run.append("module.objective.ramp_steps=10")
     program(*run, "name=whole", cwd=tmp_path, KILL_AT="setup 0", check=0)
     killed = program(*run, "name=run", cwd=tmp_path, KILL_AT="on_train_batch_start 6")
     assert killed.status == -signal.SIGKILL

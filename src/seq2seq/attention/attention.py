@@ -104,9 +104,10 @@ class AdditiveScore(nn.Module):
         """Return the scores (B, Q, K); `projected_keys` is the result of `project_keys(keys)`, or None."""
         projected = self.project_keys(keys) if projected_keys is None else projected_keys
         # tanh(x) = 2 sigmoid(2 x) - 1 is several times as fast on a CPU; one query at a time fits into its caches
-        queries, keys = at_least_float32(2 * self.query_projection(queries)), at_least_float32(2 * projected)
+        operands = self.query_projection(queries), projected, self.score_weight
+        queries, keys, weight = (2 * at_least_float32(each) for each in operands)
         with torch.autocast(keys.device.type, enabled=False):  # float32 is faster here
-            scores = [(q.unsqueeze(1) + keys).sigmoid_() @ (2 * self.score_weight) for q in queries.unbind(dim=1)]
+            scores = [(query.unsqueeze(1) + keys).sigmoid_() @ weight for query in queries.unbind(dim=1)]
         return torch.stack(scores, dim=1) - self.score_weight.sum()
 
 
