@@ -162,7 +162,7 @@ class GRULayer:
         """Compute the products of the states before a step."""
         rows = self._steps.rows(step)
         self.operands[rows] = self.before(step)
-        torch.addmm(self._bias, self.operands[rows], self.weight.T, out=self.products[rows])
+        torch.mm(self.operands[rows], self.weight.T, out=self.products[rows]).add_(self._bias)
 
     def advance(self, step: int, inputs: Tensor) -> Tensor:
         """Compute a step, and return the new states (n, H), from the input's part of the gates (n, 3 H)."""

@@ -30,7 +30,7 @@ class ChunkedCrossEntropy(torch.autograd.Function):
         product = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else features.dtype
         precise = torch.promote_types(product, torch.float32)
         with torch.autocast(device, enabled=False):
-            wide, w, b = features.to(product), weight.to(product), bias.to(product)
+            wide, w = features.to(product), weight.to(product)
             size, exact = min(CHUNK_ROWS, len(features)), product == precise
             probabilities = torch.empty(size, len(weight), dtype=precise, device=features.device)
             # gradients in bfloat16 or float16 are kept for several chunks, for one product with the features
@@ -48,9 +48,10 @@ class ChunkedCrossEntropy(torch.autograd.Function):
                 chunk, target = wide[start : start + size], targets[start : start + size].unsqueeze(1)
                 p = probabilities[: len(chunk)]  # (n, V)
                 logits = kept[start % several :][: len(chunk)]
-                torch.addmm(b, chunk, w.T, out=logits)
+                torch.mm(chunk, w.T, out=logits)
                 if not exact:
                     p.copy_(logits)
+                p += bias
                 chosen, target_logit = argmax(p).unsqueeze(1), p.gather(1, target)
                 maximum = p.gather(1, chosen)
                 torch.softmax(p, dim=1, out=p)
