@@ -57,15 +57,16 @@ def top_k(numbers: Tensor, count: int) -> tuple[Tensor, Tensor]:
     num_groups = numbers.shape[-1] // GROUP_SIZE
     if num_groups <= count:
         return numbers.topk(count)
-    ids = torch.arange(numbers.shape[-1], device=numbers.device)
     grouped = numbers[..., : num_groups * GROUP_SIZE].unflatten(-1, (num_groups, GROUP_SIZE))
     groups = grouped.amax(dim=-1).topk(count).indices
     in_groups = grouped.gather(-2, groups.unsqueeze(-1).expand(*groups.shape, GROUP_SIZE)).flatten(-2)
     rest = numbers[..., num_groups * GROUP_SIZE :]
     values, positions = torch.cat([in_groups, rest], dim=-1).topk(count)
-    ids_of_rest = ids[num_groups * GROUP_SIZE :].expand_as(rest)
-    ids_in_groups = ids[: num_groups * GROUP_SIZE].view(num_groups, GROUP_SIZE)[groups].flatten(-2)
-    return values, torch.cat([ids_in_groups, ids_of_rest], dim=-1).gather(-1, positions)
+    groups = torch.nn.functional.pad(
+        groups, (0, 1), value=num_groups
+    )  # the remainder is the group after the last
+    starts = groups.gather(-1, positions // GROUP_SIZE) * GROUP_SIZE
+    return values, starts + positions % GROUP_SIZE
 
 
 def argmax(numbers: Tensor) -> Tensor:
