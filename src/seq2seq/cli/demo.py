@@ -20,7 +20,7 @@ def main(arguments: Sequence[str]) -> None:
     """Translate, draw and write the page."""
     parser = parser_of("demo", __doc__)
     add = parser.add_argument
-    default = SHIPPED[0] if SHIPPED else None
+    default = "multi30k-en-de" if "multi30k-en-de" in SHIPPED else None
     add(
         "model",
         type=model_path,
