@@ -155,10 +155,10 @@ def test_show_writes_the_page_of_a_sentence(target, tmp_path, program):
 
 
 def test_the_demo_translates_draws_and_writes_the_page(tmp_path, program):
-    done = program("demo", "--sentence", "The red cat sees it.", script=COMMAND, cwd=tmp_path, check=0)
-    assert "Le chat rouge le voit." in done.text
+    done = program("demo", "--sentence", "A man rides a bike.", script=COMMAND, cwd=tmp_path, check=0)
+    assert "Ein Mann fährt Fahrrad." in done.text
     assert (tmp_path / "demo.png").read_bytes().startswith(b"\x89PNG")
-    assert "The red cat sees it." in (tmp_path / "demo.html").read_text(encoding="utf-8")
+    assert "A man rides a bike." in (tmp_path / "demo.html").read_text(encoding="utf-8")
     done = program("demo", script=COMMAND, cwd=tmp_path, check=0)
     assert done.text.count("\n    ") == len(card(MODELS / SHIPPED[0])[0]["widget"])
 
