@@ -267,7 +267,7 @@ def test_a_model_goes_to_the_hub_and_comes_back(tiny_run, tmp_path, monkeypatch)
     assert seq2seq.Run.from_pretrained("grammar-en-fr").translate(["I see it."])[0].text == "Je le vois."
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.long)])
 def test_a_server_under_load_gives_clean_answers_and_stops(number):
     pytest.importorskip("litserve")
     from tests import serving_load
