@@ -51,9 +51,9 @@ def token_cross_entropy(
 ) -> LossSums:
     """Return the sum of the cross-entropies of the target tokens under softmax(W f + b).
 
-    Label smoothing with eps replaces the one-hot label by (1 - eps) times it plus eps / V on every token (Szegedy
-    et al. 2016). R-Drop with alpha (Liang et al. 2021) adds alpha / 2 (KL(p, q) + KL(q, p)) per token, where p and q
-    are its distributions under two dropout masks; the second half of the batch must be a copy of the first half.
+    Label smoothing with eps (Szegedy et al. 2016) uses the label (1 - eps) [v = y] + eps / V. R-Drop with alpha (Liang
+    et al. 2021) adds alpha / 2 (KL(p, q) + KL(q, p)) for each token and its copy, where p and q are their
+    distributions under two dropout masks; the second half of the batch must be a copy of the first half.
 
     Args:
         features: Features f of every target position (B, T, R).
