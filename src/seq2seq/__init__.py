@@ -16,7 +16,7 @@ import os
 from importlib.metadata import PackageNotFoundError, version
 
 # oneDNN keeps a compiled program for each shape of a product, and the steps of training have many different numbers of
-# rows. A limit of 64 programs (default: 1,024) saves 20 % of the memory of training recipe=multi30k, at the same speed.
+# rows. A limit of 64 programs (default: 1,024) saves 15 % of the memory of training recipe=multi30k, at the same speed.
 # A small model in bfloat16 computes about 10 % more slowly; set the variable to 1024 for it.
 os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
 

@@ -124,15 +124,16 @@ def run(config: DictConfig, run_dir: str | Path | None = None) -> float | None:
         data = instantiate(config.data)
         data.prepare_data()
         _choose_by_size(config, data, first=first)
+        # A folder may be downloaded. Classes of other packages that it names are imported only if this configuration names
+        # such classes itself.
+        parts = OmegaConf.to_yaml(config.model) + OmegaConf.to_yaml(config.data)
+        own_classes = re.search(r"_target_: (?!seq2seq\.)", parts) is not None
         saved = None
         if config.init_from is not None:
-            # The folder may be downloaded: its classes are imported only if this configuration names own ones.
-            parts = OmegaConf.to_yaml(config.model) + OmegaConf.to_yaml(config.data)
-            own_classes = re.search(r"_target_: (?!seq2seq\.)", parts) is not None
             saved = load_model_folder(config.init_from, trust_custom_code=own_classes)
             data.source_tokenizer, data.target_tokenizer = saved.source_tokenizer, saved.target_tokenizer
         elif checkpoint is not None and (run_dir / "tokenizers").is_dir():
-            data.load_tokenizers(run_dir / "tokenizers")
+            data.load_tokenizers(run_dir / "tokenizers", trust_custom_code=own_classes)
         data.setup("fit")
         if first:
             print(corpus_summary(data))

@@ -34,20 +34,14 @@ def finished(here, name="debug_fast", experiment="baseline"):
 @pytest.mark.parametrize(
     "overrides",
     [
-        [
-            "scheduler._target_=mine.halving", "~scheduler.warmup_steps", "~scheduler.min_lr_ratio",
-            "optimizer=adamw", "+optimizer.betas=[0.9,0.98]",
-        ],
-        [
-            "+callbacks.mine._target_=mine.Shout", "+callbacks.mine.word=HEARD", "logger=[tensorboard,csv]",
-            "+logger.mine._target_=lightning.pytorch.loggers.CSVLogger", "+logger.mine.save_dir=logs",
-        ],
+        ["scheduler._target_=mine.halving", "~scheduler.warmup_steps", "~scheduler.min_lr_ratio",
+         "optimizer=adamw", "+optimizer.betas=[0.9,0.98]"],
+        ["+callbacks.mine._target_=mine.Shout", "+callbacks.mine.word=HEARD", "logger=[tensorboard,csv]",
+         "+logger.mine._target_=lightning.pytorch.loggers.CSVLogger", "+logger.mine.save_dir=logs"],
         ["data._target_=mine.Letters"],
         ["data.tokenizer._target_=mine.Halves", "~data.tokenizer.rules"],
-        [
-            "module.rdrop_alpha=1", "module.word_dropout=0.1", "module.label_smoothing=0.1",
-            "+trainer.limit_train_batches=2", "trainer.accelerator=cpu", "trainer.accumulate_grad_batches=2",
-        ],
+        ["module.rdrop_alpha=1", "module.word_dropout=0.1", "module.label_smoothing=0.1",
+         "+trainer.limit_train_batches=2", "trainer.accelerator=cpu", "trainer.accumulate_grad_batches=2"],
         ["module.guided_alignment_weight=0.3", "trainer.precision=bf16-mixed"],
     ],
     ids=lambda overrides: overrides[0],
@@ -60,6 +54,9 @@ def test_a_choice_of_the_users_trains(here, program, overrides):
     if "mine.Shout" in str(overrides):
         assert "HEARD" in done.text
         assert list((here / "logs").rglob("metrics.csv"))
+    if "mine.Halves" in str(overrides):
+        again = ["name=more", "init_from=runs/baseline/debug_fast"]
+        program(*tiny, *scheduler, *overrides, *again, cwd=here, check=0)
 
 
 OWN = {

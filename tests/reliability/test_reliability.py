@@ -202,6 +202,14 @@ def test_two_damaged_checkpoints_are_one_line(unfinished, program, tmp_path):
     assert "remove it" in done.text.splitlines()[-1]
 
 
+def test_a_continued_run_imports_no_class_that_only_its_folder_names(unfinished, program, tmp_path):
+    (tmp_path / "hostile.py").write_text("open('proof', 'w')")
+    file = unfinished / "tokenizers" / "source.json"
+    file.write_text(file.read_text().replace("seq2seq.data.tokenizers.", "hostile."))
+    assert "not part of this program" in program(*RUN, "name=run", cwd=tmp_path, check=2).text
+    assert not (tmp_path / "proof").exists()
+
+
 def test_a_full_disk_loses_no_earlier_checkpoint_and_is_said(whole, launch, program, tmp_path):
     run = tmp_path / "runs/baseline/run"
     last = run / "checkpoints" / "last.ckpt"
@@ -271,10 +279,8 @@ def test_a_model_folder_from_elsewhere_runs_no_code(program, tiny_run, tmp_path,
     elif name == "class path":
         (tmp_path / "hostile.py").write_text(f"open({str(proof)!r}, 'w')\nclass Encoder: pass\n")
         described["model"]["encoder"]["_target_"] = "hostile.Encoder"
-        config.write_text(json.dumps(described))
     elif name == "huge vocabulary":
         described["model"]["source_vocab_size"] = 10**12
-        config.write_text(json.dumps(described))
     elif name == "nan":
         from safetensors.torch import save_file
 
@@ -285,12 +291,12 @@ def test_a_model_folder_from_elsewhere_runs_no_code(program, tiny_run, tmp_path,
         weights.write_bytes(weights.read_bytes()[:5000])
     elif name == "wrong shape":
         described["model"]["embedding_size"] = 3
-        config.write_text(json.dumps(described))
-    elif name == "not json":
+    config.write_text("[" * 100_000 if name == "deep json" else json.dumps(described))
+    if name == "not json":
         config.write_bytes(b"\xff\xfe{")
-    else:
-        config.write_text("[" * 100_000)
     assert_refused(program, model, tmp_path)
+    if name == "class path":
+        assert "not part of this program" in program(*RUN, f"init_from={model}", cwd=tmp_path, check=2).text
     assert not proof.exists()
 
 

@@ -250,10 +250,10 @@ class TranslationDataModule(pl.LightningDataModule):
         self.source_tokenizer.save(folder, "source")
         self.target_tokenizer.save(folder, "target")
 
-    def load_tokenizers(self, folder: Path) -> None:
+    def load_tokenizers(self, folder: Path, *, trust_custom_code: bool = False) -> None:
         """Read the files of `save_tokenizers` instead of fitting."""
-        self.source_tokenizer = Tokenizer.load(folder, "source", trust_custom_code=True)
-        self.target_tokenizer = Tokenizer.load(folder, "target", trust_custom_code=True)
+        self.source_tokenizer = Tokenizer.load(folder, "source", trust_custom_code=trust_custom_code)
+        self.target_tokenizer = Tokenizer.load(folder, "target", trust_custom_code=trust_custom_code)
 
 
 class _Sampled:

@@ -51,9 +51,9 @@ def token_cross_entropy(
 ) -> LossSums:
     """Return the sum of the cross-entropies of the target tokens under softmax(W f + b).
 
-    Label smoothing with eps (Szegedy et al. 2016) uses the label (1 - eps) [v = y] + eps / V. R-Drop with alpha (Liang
-    et al. 2021) adds alpha / 2 (KL(p, q) + KL(q, p)) for each token and its copy, where p and q are their
-    distributions under two dropout masks; the second half of the batch must be a copy of the first half.
+    With label smoothing eps (Szegedy et al. 2016), the target probability is eps / V for each token of the vocabulary,
+    plus 1 - eps for the correct one. R-Drop with alpha (Liang et al. 2021) needs a batch whose second half is a copy of
+    the first; for each token and its copy it adds alpha / 2 (KL(p, q) + KL(q, p)), p and q being their distributions.
 
     Args:
         features: Features f of every target position (B, T, R).
