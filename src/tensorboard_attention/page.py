@@ -74,11 +74,7 @@ def page(data: Any, *, title: str, parts: tuple[Iterable[str], str] = VIEWING) -
         "img-src data: blob:; base-uri 'none'; form-action 'none'"
     )
     return _PAGE.format(
-        policy=policy,
-        title=escape(printable(title)),
-        style=style,
-        data=_json(data),
-        script=script,
+        policy=policy, title=escape(printable(title)), style=style, data=_json(data), script=script
     )
 
 

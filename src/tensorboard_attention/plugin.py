@@ -64,9 +64,7 @@ class AttentionPlugin(TBPlugin):
 
     def _index(self, request: Request) -> Response:
         content = views.index(
-            self._provider,
-            plugin_util.context(request.environ),
-            plugin_util.experiment_id(request.environ),
+            self._provider, plugin_util.context(request.environ), plugin_util.experiment_id(request.environ)
         )
         for run in content["runs"]:
             run["model"] = self._model_folder(run["run"]) is not None

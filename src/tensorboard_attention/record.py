@@ -50,8 +50,7 @@ _MAX_HEADER = 2 * MAX_TOKENS * (6 * MAX_TOKEN_LENGTH + 24)
 _MAX_CONTENT = _LENGTH.size + _MAX_HEADER + 2 * MAX_WEIGHTS
 
 _Tokens = Annotated[
-    list[Annotated[str, Meta(max_length=MAX_TOKEN_LENGTH)]],
-    Meta(min_length=1, max_length=MAX_TOKENS),
+    list[Annotated[str, Meta(max_length=MAX_TOKEN_LENGTH)]], Meta(min_length=1, max_length=MAX_TOKENS)
 ]
 
 Weights = npt.NDArray[np.uint16]

@@ -22,13 +22,7 @@ from tensorboard.context import RequestContext
 from tensorboard.data.provider import DataProvider, RunTagFilter, TensorDatum
 
 from tensorboard_attention.colours import difference_colours, weight_colours
-from tensorboard_attention.record import (
-    PLUGIN_NAME,
-    VERSIONS,
-    AttentionRecord,
-    RecordError,
-    decode_record,
-)
+from tensorboard_attention.record import PLUGIN_NAME, VERSIONS, AttentionRecord, RecordError, decode_record
 
 ALL_STEPS = 1_000_000
 """More than a run has: providers want a bound."""

@@ -88,10 +88,7 @@ def true_points() -> Points:
 
 
 def pooled(
-    attention: nn.Module,
-    queries: Tensor,
-    points: Points,
-    mask: Tensor | None = None,
+    attention: nn.Module, queries: Tensor, points: Points, mask: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
     """Compute kernel regression as attention pooling: queries x, keys x_i, values y_i.
 
@@ -167,11 +164,7 @@ def _estimates(training: Points, test: Points) -> Iterator[Estimate]:
 
 @torch.no_grad()
 def _estimate(
-    name: str,
-    attention: nn.Module,
-    training: Points,
-    test: Points,
-    inverse_width: float | None = None,
+    name: str, attention: nn.Module, training: Points, test: Points, inverse_width: float | None = None
 ) -> Estimate:
     predictions, weights = pooled(attention, test.inputs, training)
     error = mean_squared_error(predictions, test.outputs)

@@ -93,9 +93,7 @@ class LocalAlignment(nn.Module):
         self.place = None
         if predictive:
             self.place = nn.Sequential(
-                nn.Linear(query_size, query_size, bias=False),
-                nn.Tanh(),
-                nn.Linear(query_size, 1, bias=False),
+                nn.Linear(query_size, query_size, bias=False), nn.Tanh(), nn.Linear(query_size, 1, bias=False)
             )
 
     def forward(self, scores: Tensor, queries: Tensor, is_token: Tensor, history: AttentionHistory) -> Tensor:

@@ -26,12 +26,7 @@ def length_mask(valid_lengths: Tensor, num_keys: int) -> Tensor:
     return positions < valid_lengths.unsqueeze(-1)
 
 
-def masked_softmax(
-    scores: Tensor,
-    valid_lengths: Lengths = None,
-    *,
-    mask: Tensor | None = None,
-) -> Tensor:
+def masked_softmax(scores: Tensor, valid_lengths: Lengths = None, *, mask: Tensor | None = None) -> Tensor:
     """Compute the softmax over the real keys of each query.
 
         w_j = exp(s_j) / sum of exp(s_i) over the real keys i,  and w_j = 0 if j is padding
@@ -56,9 +51,7 @@ def masked_softmax(
 
 
 def only_real(
-    scores: Tensor,
-    valid_lengths: Lengths = None,
-    mask: Tensor | None = None,
+    scores: Tensor, valid_lengths: Lengths = None, mask: Tensor | None = None
 ) -> tuple[Tensor, Tensor | None]:
     """Replace the scores of padding by minus infinity.
 
@@ -97,12 +90,7 @@ def attention_weights(
     return normalizer(precise, valid_lengths, mask=mask)
 
 
-def sparsemax(
-    scores: Tensor,
-    valid_lengths: Lengths = None,
-    *,
-    mask: Tensor | None = None,
-) -> Tensor:
+def sparsemax(scores: Tensor, valid_lengths: Lengths = None, *, mask: Tensor | None = None) -> Tensor:
     """Compute sparsemax over the real keys of each query; many weights are exactly zero.
 
         w = argmin over p of |p - s|^2, p >= 0 and sum of p_j = 1,  which is  w_j = max(s_j - c, 0)

@@ -22,10 +22,7 @@ class AttentionPooling(nn.Module):
     """
 
     def __init__(
-        self,
-        score: nn.Module,
-        dropout: float = 0.0,
-        normalizer: Normalizer = masked_softmax,
+        self, score: nn.Module, dropout: float = 0.0, normalizer: Normalizer = masked_softmax
     ) -> None:
         super().__init__()
         self.score, self._normalizer = score, normalizer

@@ -24,12 +24,7 @@ class EqualSizesScore(nn.Module):
         """Return the keys unchanged."""
         return keys
 
-    def forward(
-        self,
-        queries: Tensor,
-        keys: Tensor,
-        projected_keys: Tensor | None = None,
-    ) -> Tensor:
+    def forward(self, queries: Tensor, keys: Tensor, projected_keys: Tensor | None = None) -> Tensor:
         """Return the scores (B, Q, K).
 
         Raises:
@@ -99,12 +94,7 @@ class BilinearScore(nn.Module):
         """Return M k (B, K, q)."""
         return self.key_projection(keys)
 
-    def forward(
-        self,
-        queries: Tensor,
-        keys: Tensor,
-        projected_keys: Tensor | None = None,
-    ) -> Tensor:
+    def forward(self, queries: Tensor, keys: Tensor, projected_keys: Tensor | None = None) -> Tensor:
         """Return the scores (B, Q, K); `projected_keys` is the result of `project_keys(keys)`, or None."""
         projected = self.project_keys(keys) if projected_keys is None else projected_keys
         return queries @ projected.transpose(-1, -2)
@@ -161,12 +151,7 @@ class UniformScore(nn.Module):
         """Return the keys unchanged."""
         return keys
 
-    def forward(
-        self,
-        queries: Tensor,
-        keys: Tensor,
-        projected_keys: Tensor | None = None,
-    ) -> Tensor:
+    def forward(self, queries: Tensor, keys: Tensor, projected_keys: Tensor | None = None) -> Tensor:
         """Return zeros (B, Q, K)."""
         return queries.new_zeros(*queries.shape[:2], keys.shape[1])
 

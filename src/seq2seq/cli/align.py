@@ -126,10 +126,7 @@ def _links(arguments: argparse.Namespace, forward: "WordAttention", *backward: "
 
 
 def _least(
-    arguments: argparse.Namespace,
-    gold: GoldAlignment,
-    forward: "WordAttention",
-    *backward: "WordAttention",
+    arguments: argparse.Namespace, gold: GoldAlignment, forward: "WordAttention", *backward: "WordAttention"
 ) -> Links:
     """Return the links with the minimum error rate that the tokens allow."""
     if arguments.method == "agreement":  # which links words without tokens, too

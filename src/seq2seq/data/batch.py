@@ -141,12 +141,7 @@ class Batch:
         return Batch(*moved)
 
 
-def _padded(
-    sentences: Sequence[Ids],
-    *,
-    first: tuple[int, ...],
-    last: tuple[int, ...],
-) -> Tensor:
+def _padded(sentences: Sequence[Ids], *, first: tuple[int, ...], last: tuple[int, ...]) -> Tensor:
     """Return sentences between `first` and `last`, padded to the same length."""
     width = max(len(sentence) for sentence in sentences) + len(first) + len(last)
     padded = np.full((len(sentences), width), PADDING_ID, dtype=np.int64)

@@ -117,10 +117,7 @@ class BatchLoader:
     """
 
     def __init__(
-        self,
-        split: Callable[[int], EncodedSplit],
-        order: Callable[[int], Order],
-        epoch: Callable[[], int],
+        self, split: Callable[[int], EncodedSplit], order: Callable[[int], Order], epoch: Callable[[], int]
     ) -> None:
         self._split, self.order, self._epoch = split, order, epoch
         self._num_yielded = 0

@@ -42,10 +42,7 @@ def word_attention(
     """
     exported = load_attending(model_path)
     forced = force_translate(
-        exported,
-        pairs,
-        device=device_named(device),
-        batch_size=BatchSize(sentences=None, tokens=max_tokens),
+        exported, pairs, device=device_named(device), batch_size=BatchSize(sentences=None, tokens=max_tokens)
     )
     tokenizers = exported.source_tokenizer, exported.target_tokenizer
     found = []

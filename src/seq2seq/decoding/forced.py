@@ -54,11 +54,7 @@ def _hypotheses(batch: Batch, scores: Tensor, weights: Tensor) -> list[Hypothesi
 
 
 def force_translate(
-    exported: SavedModel,
-    pairs: Sequence[SentencePair],
-    *,
-    device: torch.device,
-    batch_size: BatchSize,
+    exported: SavedModel, pairs: Sequence[SentencePair], *, device: torch.device, batch_size: BatchSize
 ) -> list[Translation]:
     """Return given translations with their scores and attention, in the given order.
 

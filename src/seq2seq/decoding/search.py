@@ -102,11 +102,7 @@ class Trace:
         self.steps: list[Step] = []
 
     def hypotheses(
-        self,
-        sentences: Tensor,
-        lengths: Tensor,
-        choices: Tensor,
-        scores: Tensor,
+        self, sentences: Tensor, lengths: Tensor, choices: Tensor, scores: Tensor
     ) -> list[Hypothesis]:
         """Return hypotheses from their last choice, by following parents backwards.
 
@@ -276,14 +272,7 @@ class _Finished:
         self.counts = torch.zeros_like(self.lengths[:, 0])
         self._size = size
 
-    def add(
-        self,
-        sentences: Tensor,
-        ended: Tensor,
-        scores: Tensor,
-        ranks: Tensor,
-        step: int,
-    ) -> None:
+    def add(self, sentences: Tensor, ended: Tensor, scores: Tensor, ranks: Tensor, step: int) -> None:
         """Store the choices that have ended in the next free columns."""
         places = self.counts[sentences].unsqueeze(1) + ended.cumsum(dim=1) - 1
         cells = (sentences.unsqueeze(1), torch.where(ended, places, self._size))
@@ -365,11 +354,7 @@ class _Search:
         scores, places = candidates.topk(min(self._size, candidates.shape[1]), dim=1)
         num_free = self._size - self._finished.counts[self.sentences]
         taken = torch.arange(scores.shape[1], device=scores.device) >= num_free.unsqueeze(1)
-        return (
-            scores.masked_fill(taken, -torch.inf),
-            places // best.shape[1],
-            tokens.gather(1, places),
-        )
+        return (scores.masked_fill(taken, -torch.inf), places // best.shape[1], tokens.gather(1, places))
 
     def _select(self, scores: Tensor, parents: Tensor, tokens: Tensor) -> None:
         """Remove hypotheses with score -inf, as far as the shape (N, W) allows, and sentences without others."""

@@ -9,13 +9,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, Literal, Protocol, get_args
 
-from seq2seq.evaluation.bleu import (
-    UNSPACED,
-    base_language,
-    bleu_metric,
-    cased_bleu,
-    require_pairs,
-)
+from seq2seq.evaluation.bleu import UNSPACED, base_language, bleu_metric, cased_bleu, require_pairs
 
 Texts = Sequence[str]
 Direction = Literal["min", "max"]

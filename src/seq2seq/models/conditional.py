@@ -16,15 +16,7 @@ from torch import Tensor, nn
 
 from seq2seq.attention.attention import Memory
 from seq2seq.models.decoder import Decoder
-from seq2seq.models.layers import (
-    CELLS,
-    Bridge,
-    DeepOutput,
-    Dropout,
-    RecurrentStack,
-    State,
-    output_layer,
-)
+from seq2seq.models.layers import CELLS, Bridge, DeepOutput, Dropout, RecurrentStack, State, output_layer
 
 
 class ConditionalDecoder(Decoder):

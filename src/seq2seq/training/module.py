@@ -181,7 +181,4 @@ class TranslationModule(MeasuredModule):
             settings = {"interval": "epoch", "frequency": frequency, "monitor": "val/loss"}
         else:
             settings = {"interval": "step"}
-        return {
-            "optimizer": optimizer,
-            "lr_scheduler": {"scheduler": scheduler, **settings},
-        }
+        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": scheduler, **settings}}
