@@ -91,7 +91,7 @@ def run(config: DictConfig, run_dir: str | Path | None = None) -> float | None:
         from seq2seq.decoding.translator import Translator
         from seq2seq.export.model_folder import SavedModel, load_model_folder, save_model_folder
         from seq2seq.models.limits import LengthLimits
-        from seq2seq.training.checkpoint import read_checkpoint
+        from seq2seq.training.checkpoint import previous, read_checkpoint
 
         for node in OBJECTS:
             check_arguments(config[node], node)
@@ -103,9 +103,10 @@ def run(config: DictConfig, run_dir: str | Path | None = None) -> float | None:
         if first and config.overwrite and not dry:
             clear(run_dir)
         last = run_dir / "checkpoints" / "last.ckpt"
-        checkpoint = config.ckpt_path or (str(last) if last.exists() and not dry else None)
-        if checkpoint is not None and not Path(checkpoint).is_file():
-            raise InputError(f"ckpt_path={checkpoint}: there is no such file")
+        if config.ckpt_path is not None and not Path(config.ckpt_path).is_file():
+            raise InputError(f"ckpt_path={config.ckpt_path}: there is no such file")
+        has_last = not dry and (last.exists() or previous(last).exists())
+        checkpoint = config.ckpt_path or (str(last) if has_last else None)
         started = time.perf_counter()
         pl.seed_everything(config.seed, workers=True, verbose=False)
         if config.threads is not None:

@@ -148,8 +148,12 @@ def test_a_sweep_goes_on_whatever_becomes_of_a_job(here, program):
 
 def test_a_checkpoint_continues_by_its_path(here, program, tiny_run):
     checkpoint = tiny_run / "checkpoints/last.ckpt"
-    program(*TINY, "name=longer", "trainer.max_epochs=3", f"ckpt_path={checkpoint}", cwd=here, check=0)
-    assert finished(here, "longer")["epochs"] == 3
+    limit = "trainer.max_steps=1000"  # Lightning restores the progress otherwise with a limit
+    program(*TINY, "name=longer", "trainer.max_epochs=3", limit, f"ckpt_path={checkpoint}", cwd=here, check=0)
+    before, after = (
+        json.loads((run / "metrics.json").read_text()) for run in (tiny_run, here / "runs/baseline/longer")
+    )
+    assert (after["epochs"], after["steps"] * before["epochs"]) == (3, before["steps"] * 3)
 
 
 def test_load_from_checkpoint_rebuilds_the_module(tiny_run):

@@ -21,6 +21,7 @@ RUN = (
     "decoding.beam_size=1", "scheduler.warmup_steps=5", "callbacks.periodic.every_n_train_steps=4",
     "trainer.log_every_n_steps=3", "callbacks.attention.every_n_steps=7", "callbacks.attention.heatmaps=1",
     "model.decoder.dropout=0.2", "decoding.max_ratio=1", "threads=1",
+    "trainer.max_steps=100",
 )  # fmt: skip
 """Two epochs of twelve steps, with dropout, an average of the weights, and checkpoints within epochs."""
 
@@ -184,13 +185,30 @@ def unfinished(whole, tmp_path):
     return run
 
 
-def test_a_truncated_checkpoint_is_said_and_the_one_before_continues(whole, unfinished, program, tmp_path):
+@pytest.mark.parametrize("size", [1000, None])
+def test_the_checkpoint_before_a_damaged_or_missing_one_continues(whole, unfinished, program, tmp_path, size):
     last = unfinished / "checkpoints" / "last.ckpt"
-    last.write_bytes(last.read_bytes()[:1000])
+    last.write_bytes(last.read_bytes()[:size])
+    if size is None:
+        last.unlink()
     done = program(*RUN, "name=run", cwd=tmp_path, check=0)
-    assert "last.ckpt is damaged" in done.text
-    assert "last.prev.ckpt is used" in done.text
+    assert ("last.ckpt is damaged" in done.text) == ("last.prev.ckpt is used" in done.text) == (size == 1000)
     assert_same_result(whole[0], unfinished)
+
+
+def test_a_checkpoint_that_names_other_paths_has_none_of_them_removed(unfinished, program, tmp_path):
+    last, other = unfinished / "checkpoints" / "last.ckpt", tmp_path / "other"
+    other.mkdir()
+    (other / "text").write_text("kept")
+    checkpoint = torch.load(last, weights_only=True)
+    for name, state in checkpoint["callbacks"].items():
+        if name.startswith("ModelCheckpoint"):
+            worst = torch.tensor(1e9)
+            state |= {"best_k_models": {str(other): worst}, "kth_best_model_path": str(other), "kth_value": worst,
+                      "best_model_path": str(other), "best_model_score": worst}  # fmt: skip
+    torch.save(checkpoint, last)
+    program(*RUN, "name=run", "trainer.max_epochs=3", cwd=tmp_path, check=0)
+    assert (other / "text").read_text() == "kept"
 
 
 def test_two_damaged_checkpoints_are_one_line(unfinished, program, tmp_path):

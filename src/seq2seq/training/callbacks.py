@@ -89,11 +89,17 @@ class ResumeState(Callback):
     """Save the states of the random number generators in checkpoints, which Lightning does not.
 
     They are restored in `on_train_start`: Lightning draws random numbers between loading a checkpoint and the
-    first batch.
+    first batch. Until then `max_steps` is hidden from Lightning: with it, version 2.6 counts the last epoch of a
+    checkpoint that was saved at the end of an epoch twice.
     """
 
     def __init__(self) -> None:
         self._restored: dict[str, Any] | None = None
+        self._max_steps = -1
+
+    def on_fit_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Hide `max_steps` while Lightning restores the progress of training."""
+        self._max_steps, trainer.fit_loop.epoch_loop.max_steps = trainer.max_steps, -1
 
     def state_dict(self) -> dict[str, Any]:
         """Return the states of Python's, numpy's and torch's generators."""
@@ -113,7 +119,8 @@ class ResumeState(Callback):
         self._restored = state_dict
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Restore the states, in the main process only."""
+        """Restore `max_steps`, and the states in the main process only."""
+        trainer.fit_loop.epoch_loop.max_steps = self._max_steps
         if self._restored is None or not trainer.is_global_zero:
             return
         torch.set_rng_state(self._restored["torch"].cpu())

@@ -17,6 +17,9 @@ class DurableCheckpointIO(TorchCheckpointIO):
     The previous ``last.ckpt`` is kept as ``last.prev.ckpt``, which is read if ``last.ckpt`` is damaged.
     """
 
+    def __init__(self) -> None:
+        self._folders: set[Path] = set()
+
     def save_checkpoint(
         self, checkpoint: dict[str, Any], path: str | Path, storage_options: Any | None = None
     ) -> None:
@@ -34,14 +37,28 @@ class DurableCheckpointIO(TorchCheckpointIO):
                 file.flush()
                 os.fsync(file.fileno())
             if path.name == "last.ckpt" and path.exists():
-                os.replace(path, previous(path))
+                previous(path).unlink(missing_ok=True)
+                try:
+                    os.link(path, previous(path))  # there is a last.ckpt at any moment
+                except OSError:  # a file system without links
+                    os.replace(path, previous(path))
             os.replace(partial, path)
+            self._folders.add(path.parent.resolve())
         except (OSError, RuntimeError) as error:
             partial.unlink(missing_ok=True)
             reason = getattr(error, "strerror", None) or " ".join(str(error).split())[:200]
             raise TrainingFailed(
                 f"{path} cannot be written ({reason}): earlier checkpoints are kept, the same command continues"
             ) from error
+
+    def remove_checkpoint(self, path: str | Path) -> None:
+        """Remove a file ``*.ckpt`` in a folder that this object has written to.
+
+        Lightning reads from the checkpoint which paths to remove; a damaged or foreign one may name any.
+        """
+        path = Path(path)
+        if path.suffix == ".ckpt" and path.is_file() and path.parent.resolve() in self._folders:
+            path.unlink()
 
     def load_checkpoint(
         self,
