@@ -203,9 +203,12 @@ def test_a_checkpoint_that_names_other_paths_has_none_of_them_removed(unfinished
     checkpoint = torch.load(last, weights_only=True)
     for name, state in checkpoint["callbacks"].items():
         if name.startswith("ModelCheckpoint"):
-            worst = torch.tensor(1e9)
-            state |= {"best_k_models": {str(other): worst}, "kth_best_model_path": str(other), "kth_value": worst,
-                      "best_model_path": str(other), "best_model_score": worst}  # fmt: skip
+            path = f"{last.parent}/../../../../other"
+            state |= {
+                "dirpath": str(last.parent),
+                "best_k_models": {path: torch.tensor(1e9)},
+                "kth_best_model_path": path,
+            }
     torch.save(checkpoint, last)
     program(*RUN, "name=run", "trainer.max_epochs=3", cwd=tmp_path, check=0)
     assert (other / "text").read_text() == "kept"
