@@ -1,6 +1,7 @@
 """The folder of a run: who works in it, what it holds, and what is printed of it."""
 
 import json
+import math
 import os
 import re
 import shlex
@@ -28,7 +29,7 @@ OLD_CLASSES = {"ConstantScore": "UniformScore"}
 
 WRITTEN = (
     "config.yaml", "tokenizers", "checkpoints", "events.out.tfevents.*", "hparams.yaml", "metrics.csv", "model",
-    "predictions", "metrics.json",
+    "predictions", "metrics.json", "auto_config.json",
 )  # fmt: skip
 """What a run leaves in its folder."""
 
@@ -75,7 +76,7 @@ def finished_metrics(run_dir: Path, config: dict[str, Any]) -> dict[str, Any] | 
         before = OmegaConf.to_container(OmegaConf.load(path))
     except Exception as error:
         raise InputError(f"{path} cannot be read ({error!s:.100}): give name=… or overwrite=true") from error
-    old, new = _flat(before), _flat(config)
+    old, new = flat(before), flat(config)
     place = old.get("paths.run_dir")  # the folder may have been moved
     old = {k: v.replace(place, str(run_dir)) if place and isinstance(v, str) else v for k, v in old.items()}
     differing = [
@@ -93,18 +94,33 @@ def finished_metrics(run_dir: Path, config: dict[str, Any]) -> dict[str, Any] | 
         )
     if not (run_dir / "metrics.json").is_file():
         return None
-    metrics = json.loads((run_dir / "metrics.json").read_text(encoding="utf-8"))
-    longer = new["trainer.max_epochs"] > old["trainer.max_epochs"] or (
-        old["trainer.max_steps"] >= 0
-        and (new["trainer.max_steps"] < 0 or new["trainer.max_steps"] > old["trainer.max_steps"])
-    )
+    metrics = read_json(run_dir / "metrics.json")
+
+    def limit(values: dict[str, Any], key: str) -> float:
+        value = values.get(key)
+        return value if isinstance(value, int) and value >= 0 else math.inf
+
+    longer = any(limit(new, key) > limit(old, key) for key in ("trainer.max_epochs", "trainer.max_steps"))
     return None if longer else metrics
 
 
-def _flat(node: Any, prefix: str = "") -> dict[str, Any]:
+def flat(node: Any, prefix: str = "") -> dict[str, Any]:
+    """Return nested dictionaries as one with dotted keys."""
     if isinstance(node, dict):
-        return {k: v for key, value in node.items() for k, v in _flat(value, f"{prefix}{key}.").items()}
+        return {k: v for key, value in node.items() for k, v in flat(value, f"{prefix}{key}.").items()}
     return {prefix.rstrip("."): node}
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Read a file of a run folder.
+
+    Raises:
+        InputError: It is missing or damaged.
+    """
+    try:
+        return dict(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError) as error:
+        raise InputError(f"{path} cannot be read ({error!s:.100}): give name=… or overwrite=true") from error
 
 
 def write_json(path: Path, value: Any) -> None:
@@ -147,7 +163,11 @@ def summary(metrics: dict[str, Any], run_dir: Path, examples: Sequence[str] = ()
     lines += [
         f"time        {minutes}:{seconds:02d}",
         f"results     {run_dir}",
-        f"look        tensorboard --logdir {shlex.quote(str(run_dir.parent))}",
+        *(
+            [f"look        tensorboard --logdir {shlex.quote(str(run_dir.parent))}"]
+            if any(run_dir.glob("events.out.*"))
+            else []
+        ),
         f"translate   {command} {shlex.quote(str(run_dir))} < sentences.txt",
     ]
     lines += [f"{'' if place else 'examples':<11} {text}" for place, text in enumerate(examples)]

@@ -21,12 +21,20 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
-from seq2seq.cli.messages import check_arguments
+from seq2seq.cli.messages import OBJECTS, check_arguments
 from seq2seq.errors import InputError
 from seq2seq.publish import commit_of_program
-from seq2seq.run_folder import clear, finished_metrics, from_here, lock, metric_of, summary, write_json
+from seq2seq.run_folder import (
+    clear,
+    finished_metrics,
+    from_here,
+    lock,
+    metric_of,
+    read_json,
+    summary,
+    write_json,
+)
 
-OBJECTS = "data", "model", "module", "optimizer", "scheduler", "trainer", "callbacks", "logger"  # by _target_
 # Where Lightning looks for its rank_zero_only.rank, which would be slow to import for a finished run.
 RANKS = "RANK", "LOCAL_RANK", "SLURM_PROCID", "JSM_NAMESPACE_RANK"
 
@@ -85,6 +93,7 @@ def run(config: DictConfig, run_dir: str | Path | None = None) -> float | None:
         import torch
 
         from seq2seq.corpus_report import corpus_summary
+        from seq2seq.data.datamodule import TranslationDataModule
         from seq2seq.data.vocabulary import PADDING_ID
         from seq2seq.decoding.scoring import as_metrics, score_searches
         from seq2seq.decoding.search import search_from_options
@@ -96,13 +105,17 @@ def run(config: DictConfig, run_dir: str | Path | None = None) -> float | None:
         for node in OBJECTS:
             check_arguments(config[node], node)
         resolved = OmegaConf.to_container(config, resolve=True)
-        logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
+        for handler in logging.getLogger("lightning.pytorch").handlers:
+            handler.addFilter(is_news)
         for message in ("exists and is not empty", "smaller than the logging interval", "dirpath has changed",
-                        "isinstance.treespec, LeafSpec", "was not created with WeightAveraging"):  # fmt: skip
+                        "isinstance.treespec, LeafSpec", "was not created with WeightAveraging",
+                        "recommended to use .self.log"):  # fmt: skip
             warnings.filterwarnings("ignore", f".*{message}.*")  # true of every continued or small run
         if first and config.overwrite and not dry:
             clear(run_dir)
         last = run_dir / "checkpoints" / "last.ckpt"
+        if config.ckpt_path == "last":
+            config.ckpt_path = None
         if config.ckpt_path is not None and not Path(config.ckpt_path).is_file():
             raise InputError(f"ckpt_path={config.ckpt_path}: there is no such file")
         has_last = not dry and (last.exists() or previous(last).exists())
@@ -119,12 +132,27 @@ def run(config: DictConfig, run_dir: str | Path | None = None) -> float | None:
             purged = read_checkpoint(checkpoint)["global_step"] + 1 if checkpoint else 0
             OmegaConf.update(config, "logger.tensorboard.purge_step", purged, force_add=True)
         loggers = [instantiate(node) for node in config.logger.values() if node]
-        trainer = instantiate(config.trainer, _partial_=True)(callbacks=callbacks, logger=loggers)
+        try:
+            trainer = instantiate(config.trainer, _partial_=True)(callbacks=callbacks, logger=loggers)
+        except (ValueError, TypeError) as error:
+            raise InputError(f"trainer: {error}") from error
 
         # 3. Data: read, tokenise, batch. A continued run reads its tokenizers back.
         data = instantiate(config.data)
+        if not isinstance(data, TranslationDataModule):
+            raise InputError(
+                f"data._target_={config.data._target_}: a subclass of seq2seq.data.TranslationDataModule is needed; "
+                "with another LightningDataModule, train a TranslationModule by lightning.Trainer"
+            )
         data.prepare_data()
-        _choose_by_size(config, data, first=first)
+        automatic = run_dir / "auto_config.json"
+        stored = read_json(automatic) if checkpoint and automatic.is_file() else {}
+        chosen = _choose_automatic(config, data, stored)
+        trainer.check_val_every_n_epoch = config.trainer.check_val_every_n_epoch
+        if chosen and first:
+            print(f"automatic   {' '.join(f'{key}={value}' for key, value in chosen.items())}")
+            if not dry:
+                write_json(automatic, chosen)
         # A folder may be downloaded. Classes of other packages that it names are imported only if this configuration names
         # such classes itself.
         parts = OmegaConf.to_yaml(config.model) + OmegaConf.to_yaml(config.data)
@@ -221,6 +249,12 @@ def run(config: DictConfig, run_dir: str | Path | None = None) -> float | None:
         return metric_of(metrics, config.metric)
 
 
+def is_news(record: logging.LogRecord) -> bool:
+    """Return whether to show a line of Lightning's log: not the machine, nor what every run prints."""
+    usual = r"\W*(GPU|TPU|Using|LOCAL_RANK|You are using|Tip|Restor|Found current|Trainer.fit|Initializing|distributed|All dist)"
+    return re.match(usual, record.getMessage()) is None
+
+
 def check_metric(name: str, own: Collection[str] = ()) -> None:
     """Refuse the name of a metric that no run has.
 
@@ -244,29 +278,40 @@ def check_metric(name: str, own: Collection[str] = ()) -> None:
         )
 
 
-def _choose_by_size(config: DictConfig, data: Any, *, first: bool) -> None:
-    """Fill values that are null by the number of training pairs, see `seq2seq.auto_config`."""
+def _choose_automatic(config: DictConfig, data: Any, stored: dict[str, Any]) -> dict[str, Any]:
+    """Fill values that are null by the number of training pairs, see `seq2seq.auto_config`.
+
+    Args:
+        config: Is changed.
+        data: Its data module, the batch size of which is set.
+        stored: The values of an earlier start of this run, which are used again.
+
+    Returns:
+        The values by key.
+    """
     from seq2seq import auto_config
 
     trainer, chosen = config.trainer, {}
+    limits = trainer.max_epochs, trainer.max_steps
+
+    def choose(key: str, value: Any) -> None:
+        chosen[key] = stored.get(key, value)
+        OmegaConf.update(config, key, chosen[key])
+
     processes = trainer.get("devices", 1) if isinstance(trainer.get("devices", 1), int) else 1
     pairs = data.num_pairs / max(processes * trainer.get("num_nodes", 1), 1)
     if data.batch_size is None and data.max_tokens is None:
-        data.batch_size = auto_config.batch_size(
-            pairs, trainer.max_epochs, trainer.max_steps, trainer.accumulate_grad_batches
-        )
-        chosen["data.batch_size"] = config.data.batch_size = data.batch_size
+        choose("data.batch_size", auto_config.batch_size(pairs, *limits, trainer.accumulate_grad_batches))
+        data.batch_size = config.data.batch_size
     of_step = (data.batch_size or 128) * trainer.accumulate_grad_batches
-    num_passes = auto_config.passes(pairs, trainer.max_epochs, trainer.max_steps, of_step)
+    num_passes = auto_config.passes(pairs, *limits, of_step)
     of_embeddings, of_states = auto_config.dropouts(max(num_passes, 0.1))
     for side in ("encoder", "decoder"):
         for key, value in (("dropout", of_states), ("embedding_dropout", of_embeddings)):
             node = config.model[side]
             if key in node and node[key] is None and (key == "dropout" or f"model.{side}.dropout" in chosen):
-                node[key] = chosen[f"model.{side}.{key}"] = value
+                choose(f"model.{side}.{key}", value)
     if trainer.check_val_every_n_epoch is None:
         epochs = max(1, round(num_passes)) if trainer.max_steps >= 0 else trainer.max_epochs
-        trainer.check_val_every_n_epoch = auto_config.validation_interval(epochs)
-        chosen["trainer.check_val_every_n_epoch"] = trainer.check_val_every_n_epoch
-    if chosen and first:
-        print(f"by size     {' '.join(f'{key}={value}' for key, value in chosen.items())}")
+        choose("trainer.check_val_every_n_epoch", auto_config.validation_interval(epochs))
+    return chosen

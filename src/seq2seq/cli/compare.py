@@ -24,7 +24,7 @@ from omegaconf import OmegaConf
 from seq2seq.cli.main import parser_of
 from seq2seq.cli.messages import exit_with_one_line
 from seq2seq.errors import InputError
-from seq2seq.run_folder import metric_of
+from seq2seq.run_folder import flat, metric_of
 
 LEVEL = 0.05
 NOT_COMPARED = (
@@ -103,7 +103,7 @@ def find_runs(paths: Sequence[Path]) -> tuple[list[Run], list[str]]:
                 continue
             try:
                 metrics = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
-                config = _flat(OmegaConf.to_container(OmegaConf.load(file)))
+                config = flat(OmegaConf.to_container(OmegaConf.load(file)))
             except FileNotFoundError:
                 left_out.append(f"{folder} is not finished")
                 continue
@@ -129,12 +129,6 @@ def find_runs(paths: Sequence[Path]) -> tuple[list[Run], list[str]]:
             f"no finished run in {', '.join(map(str, paths))}{''.join('; ' + e for e in left_out[:1])}"
         )
     return runs, left_out
-
-
-def _flat(node: Any, prefix: str = "") -> dict[str, Any]:
-    if isinstance(node, dict):
-        return {k: v for key, value in node.items() for k, v in _flat(value, f"{prefix}{key}.").items()}
-    return {prefix.rstrip("."): node}
 
 
 def settings_of(runs: Sequence[Run]) -> list[Setting]:

@@ -8,6 +8,7 @@ Any other exception is a defect and keeps its traceback. ``HYDRA_FULL_ERROR=1`` 
 import difflib
 import errno
 import inspect
+import logging
 import os
 import re
 import sys
@@ -40,6 +41,9 @@ CONF = next(
     if folder.is_dir()
 )
 """The configuration: inside the package where it is installed from a wheel, else that of the clone."""
+
+OBJECTS = "data", "model", "module", "optimizer", "scheduler", "trainer", "callbacks", "logger"
+"""Nodes that hold objects, by `_target_`; only these have the callbacks and loggers of the trainer."""
 
 OLD_KEYS = {
     "optim": "optimizer",
@@ -162,8 +166,19 @@ def message_of(error: BaseException) -> str | None:
     if isinstance(error, ConfigCompositionException | MissingConfigException | OmegaConfBaseException):
         if unknown := re.search(r"Could not override '([^'@]+)", str(error)):
             key = unknown[1]
+            if (CONF / key).is_dir():
+                return (f"{key}: a file cannot override this group, which comes later in the defaults list of "
+                        f"config.yaml; give {key}=… on the command line")  # fmt: skip
             if key in OLD_KEYS:
                 return f"{key}: this key is now {OLD_KEYS[key]}"
+            target = OmegaConf.select(default_config(), f"{key.rpartition('.')[0]}._target_") or ""
+            with suppress(Exception):  # what cannot be imported has no arguments to name
+                if key.rpartition(".")[2] in {
+                    *inspect.signature(get_object(target or "builtins.object")).parameters
+                } - {*OBJECTS}:
+                    return (
+                        f"{key}: an argument of {target} that the configuration does not list: write +{key}=…"
+                    )
             nearest = nearest_name(key, known_keys())
             hint = f"did you mean {nearest}? " if nearest else ""
             return f"{key}: no such key; {hint}To add a new key, write +{key}=…"
@@ -186,6 +201,10 @@ def message_of(error: BaseException) -> str | None:
             hint = f"did you mean {found[0]}?" if found else "give the folder of the file by --config-path"
             return f"--config-name {config[1]}: there is no such file in {CONF}; {hint}"
         return one_line(str(error).replace("full_key:", "key:"))
+    if "Config group override must be a string" in str(error):
+        for group, *_ in (each.split("=") for each in sys.argv if each.endswith("=null")):
+            options = ", ".join(sorted(path.stem for path in (CONF / group).glob("*.yaml")))
+            return f"{group}=null: choose one of {options}; {group}.NAME=null leaves out a part of it"
     if isinstance(error, HydraException):
         if wrong := re.search(r"Error parsing override '([^']*)'", str(error)):
             return (
@@ -226,28 +245,31 @@ def hint_for_option(arguments: list[str]) -> str | None:
 
 
 def one_line(text: str) -> str:
-    """Join the lines of a message."""
-    return " ".join(text.split())
+    """Join the lines of a message, without control characters, which could steer the terminal."""
+    return re.sub(r"[\x00-\x1f\x7f-\x9f]", "?", " ".join(text.split()))
 
 
 def nearest_name(name: str, known: list[str]) -> str | None:
-    """Return the known name that is most like another, compared whole and by its last part."""
-    found = difflib.get_close_matches(name, known, n=1, cutoff=0.7)
-    if not found:
-        last = {key.rpartition(".")[2]: key for key in reversed(known)}
-        found = [last[each] for each in difflib.get_close_matches(name.rpartition(".")[2], last, 1, 0.6)]
-    if not found and "." in name:  # every key beside it
-        start = name.rpartition(".")[0] + "."
-        beside = [key for key in known if key.startswith(start) and "." not in key[len(start) :]]
-        return f"one of {', '.join(beside[:12])}" if beside else None
-    return found[0] if found else None
+    """Return the key whose last part is most like that of another, or the keys beside it."""
+    prefix, _, last = name.rpartition(".")
+    beside = {key.rpartition(".")[2]: key for key in known if re.fullmatch(rf"{prefix}\.?[^._][^.]*", key)}
+    anywhere = {key.rpartition(".")[2]: key for key in sorted(known, key=lambda key: -key.count("."))}
+    for keys, cutoff in ((anywhere, 1.0), (beside, 0.6), (anywhere, 0.75)):
+        if found := difflib.get_close_matches(last, keys, n=1, cutoff=cutoff):
+            return keys[found[0]]
+    return f"one of {', '.join([*beside.values()][:12])}" if beside and prefix else None
+
+
+def default_config() -> DictConfig:
+    """Return the configuration without overrides."""
+    GlobalHydra.instance().clear()
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        return compose("config")
 
 
 def known_keys() -> list[str]:
     """Return every group and every dotted key of the default configuration."""
-    GlobalHydra.instance().clear()
-    with initialize_config_dir(str(CONF), version_base="1.3"):
-        keys, stack = [], [("", compose("config"))]
+    keys, stack = [], [("", default_config())]
     while stack:
         prefix, node = stack.pop()
         for key in node:
@@ -276,14 +298,21 @@ def check_arguments(node: Any, key: str = "") -> None:
     if not isinstance(node, DictConfig):
         return
     if "_target_" in node:
+        logging.getLogger("hydra.utils").disabled = True  # it prints what the message says
         try:
             target = get_object(node._target_)
         except Exception as error:
             if user_frames(error):
                 raise
-            raise InputError(
-                f"{key}._target_={node._target_}: {one_line(str(error.__cause__ or error))}"
-            ) from error
+            module, _, name = str(node._target_).rpartition(".")
+            nearest = difflib.get_close_matches(name, dir(sys.modules.get(module)), n=1)
+            reason = (
+                f"{module} has no {name}"
+                if module in sys.modules
+                else one_line(str(error.__cause__ or error))
+            )
+            reason += f"; did you mean {module}.{nearest[0]}?" if nearest else ""
+            raise InputError(f"{key}._target_={node._target_}: {reason}") from error
         parameters = inspect.signature(target).parameters
         takes_any = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
         hints: dict[str, Any] = {}

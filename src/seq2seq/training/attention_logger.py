@@ -68,7 +68,7 @@ class AttentionLogger(Callback):
     def on_fit_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Select and encode the sentences."""
         data = trainer.datamodule
-        if data is None or not getattr(pl_module.model.decoder, "has_attention", False):
+        if not hasattr(data, "validation") or not getattr(pl_module.model.decoder, "has_attention", False):
             self._panel = None
             return
         split, limits = data.validation, pl_module.limits

@@ -42,6 +42,8 @@ class EpochLines(Callback):
             f"epoch {trainer.current_epoch + 1:>3}/{trainer.max_epochs}",
             f"step {trainer.global_step:>6}",
         ]
+        if (trainer.current_epoch + 1) % (trainer.check_val_every_n_epoch or 1):  # those of an earlier epoch
+            values = {name: value for name, value in values.items() if not name.startswith("val/")}
         for name, title in (("train/loss", "loss"), ("val/loss", "val loss")):
             if name in values:
                 parts.append(f"{title} {values[name]:.3f}")

@@ -111,7 +111,7 @@ class MeasuredModule(pl.LightningModule):
             )
         self._val_sums = self._val_sums + sums.stacked()
         data = getattr(self.trainer, "datamodule", None)
-        if data is None:
+        if not hasattr(data, "target_tokenizer"):  # data loaders, or a data module of another class
             return
         if weights is not None:
             self._measure_attention(weights, batch, data, split)
@@ -150,11 +150,14 @@ class MeasuredModule(pl.LightningModule):
 
     def test_step(self, batch: Batch, batch_idx: int) -> None:
         """Compute loss, attention and greedy translations of a batch."""
-        self.validation_step(batch, batch_idx, split="test" if self.trainer.datamodule.test else "validation")
+        self.validation_step(batch, batch_idx, self._test_split())
 
     def on_test_epoch_end(self) -> None:
         """Compute and log the scores of the split."""
-        self._log_scores("test", "test" if self.trainer.datamodule.test else "validation")
+        self._log_scores("test", self._test_split())
+
+    def _test_split(self) -> str:
+        return "test" if getattr(self.trainer.datamodule, "test", None) else "validation"
 
     def _log_scores(self, prefix: str, split: str) -> None:
         shares = [(self._val_sums.cpu(), self.translations, self._statistics, self._aligned, self._least)]
