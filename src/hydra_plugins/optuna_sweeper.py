@@ -12,6 +12,7 @@ Commands that run at the same time share the trials. `interval` is a real number
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
+from math import isfinite
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -21,6 +22,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import IntervalSweep, Override, RangeSweep
 from hydra.core.plugins import Plugins
 from hydra.core.utils import JobStatus
+from hydra.errors import HydraException
 from hydra.plugins.sweeper import Sweeper
 from hydra.types import HydraContext, TaskFunction
 from hydra.utils import instantiate
@@ -71,7 +73,8 @@ class OptunaSweeper(Sweeper):
         from filelock import FileLock, Timeout
 
         optuna.logging.set_verbosity(optuna.logging.WARNING)
-        settings, fail = self.settings, optuna.trial.TrialState.FAIL
+        settings = self.settings
+        running, fail = optuna.trial.TrialState.RUNNING, optuna.trial.TrialState.FAIL
         folder = Path(self.config.hydra.sweep.dir).absolute()
         (folder / ".trials").mkdir(parents=True, exist_ok=True)
         OmegaConf.save(self.config, folder / "multirun.yaml")
@@ -95,7 +98,7 @@ class OptunaSweeper(Sweeper):
                     known = sum(not space.keys() - trial.params.keys() for trial in trials)
                     for trial in trials:
                         follows = not batch or trial.number == batch[-1].number + 1  # so are jobs numbered
-                        if not trial.state.is_finished() and follows and len(batch) < settings.n_jobs:
+                        if trial.state == running and follows and len(batch) < settings.n_jobs:
                             with suppress(Timeout):  # another command runs it; a kill frees the lock
                                 held.enter_context(FileLock(locks / f"{trial.number}.lock", timeout=0))
                                 batch.append(trial)
@@ -105,10 +108,20 @@ class OptunaSweeper(Sweeper):
                     shifted = {} if seed is None else {"seed": seed + known}
                     study.sampler = instantiate(settings.sampler, **shifted)
                     for _ in range(0 if batch else min(settings.n_jobs, settings.n_trials - known)):
-                        batch.append(study.ask(space))
-                        held.enter_context(FileLock(locks / f"{batch[-1].number}.lock"))
+                        trial = study.ask(space)  # a new one, or one of the user's study.enqueue_trial
+                        if batch and trial.number != batch[-1].number + 1:
+                            break  # the next batch begins with it
+                        batch.append(trial)
+                        held.enter_context(FileLock(locks / f"{trial.number}.lock"))
                 jobs = [[*fixed, *(f"{keys[k]}={trial.params[k]}" for k in space)] for trial in batch]
                 returned = self.launcher.launch(jobs, initial_job_idx=batch[0].number) if batch else []
+                for job in returned:
+                    if job.status != JobStatus.COMPLETED:
+                        continue
+                    values = job.return_value if isinstance(job.return_value, list) else [job.return_value]
+                    if not all(isinstance(each, int | float) and isfinite(each) for each in values):
+                        error = HydraException(f"{' '.join(job.overrides)}: its result is {job.return_value}")
+                        job.status, job.return_value = JobStatus.FAILED, error
                 failed = [job for job in returned if job.status != JobStatus.COMPLETED]
                 ends = len(failed) > settings.max_failure_rate * settings.n_jobs
                 with FileLock(locks / "study.lock"):
@@ -120,9 +133,10 @@ class OptunaSweeper(Sweeper):
                 _ = failed[0].return_value if ends else None  # raises its error
         rows = [{"trial": t.number, **t.params, "result": t.values[0] if len(t.values or []) == 1 else t.values,
                  "status": t.state.name.lower()} for t in study.trials]  # fmt: skip
-        write_results(folder, rows, "trial")
         best = [{"trial": t.number, "params": t.params, "values": t.values} for t in study.best_trials]
-        OmegaConf.save({"name": "optuna", "solutions": best}, folder / "optimization_results.yaml")
+        with FileLock(locks / "study.lock"):
+            write_results(folder, rows, "trial")
+            OmegaConf.save({"name": "optuna", "solutions": best}, folder / "optimization_results.yaml")
         for each in best[:5]:
             print(f"best        trial {each['trial']}:", *(f"{k}={v}" for k, v in each["params"].items()))
 

@@ -138,10 +138,20 @@ class SubprocessLauncher(Launcher):
         Its log is locked. The lock is the open file's, so a job that has it as its output holds the lock, too:
         one that outlives a killed sweep, or belongs to another sweep, is waited for and not started twice.
         """
+        job.status, job.return_value, gpu = JobStatus.FAILED, KeyboardInterrupt(), self.gpus.get()
+        try:
+            self.run_on(job, gpu)
+        except (OSError, ValueError) as error:  # its folder, its process or its result
+            job.return_value = HydraException(f"{' '.join(job.overrides)} failed: {error}")
+            print(f"{job.task_name}  failed: {error}", flush=True)
+        finally:
+            self.gpus.put(gpu)
+
+    def run_on(self, job: JobReturn, gpu: int | None) -> None:
+        """Run a job on a GPU, or where its environment says."""
         folder, words, title = Path(job.working_dir), " ".join(job.overrides), job.task_name
-        job.status, job.return_value = JobStatus.FAILED, KeyboardInterrupt()
         folder.mkdir(parents=True, exist_ok=True)
-        value, gpu = folder / "job_return.json", self.gpus.get()
+        value = folder / "job_return.json"
         variables = self.variables | ({} if gpu is None else {"CUDA_VISIBLE_DEVICES": str(gpu)})
         with (folder / "job.log").open("a", encoding="utf-8") as log:
             for tries in itertools.count():
@@ -168,28 +178,30 @@ class SubprocessLauncher(Launcher):
                 self.processes.discard(process)
                 if status == 0:
                     print(f"{title}  done, {folder}", flush=True)
-                    job.status = JobStatus.COMPLETED
                     job.return_value = json.loads(value.read_text()) if value.is_file() else None
+                    job.status = JobStatus.COMPLETED
                 elif not self.interrupted:
                     said = (folder / "job.log").read_text(encoding="utf-8", errors="replace").split("\n")
                     last = next((line for line in reversed(said) if line.strip()), "nothing was printed")
                     message = f"failed with status {status}: {last} (all of it: {folder}/job.log)"
                     print(f"{title}  {message}", flush=True)
                     job.return_value = HydraException(f"{words} {message}")
-        self.gpus.put(gpu)
 
 
 def write_results(sweep: Path, rows: Sequence[dict[str, Any]], key: str = "folder") -> None:
     """Print what differs between rows, and put them into results.csv, where those with another key stay."""
-    path, kept = sweep / "results.csv", {}
+    path, partial, kept = sweep / "results.csv", sweep / ".results.csv.partial", {}
+    if not rows:
+        return
     if path.is_file():
         with path.open(encoding="utf-8", newline="") as file:
             kept = {row[key]: row for row in csv.DictReader(file) if row.get(key)}
     kept |= {str(row[key]): row for row in rows}
-    with path.open("w", encoding="utf-8", newline="") as file:
+    with partial.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, dict.fromkeys(itertools.chain(*kept.values())), restval="")
         writer.writeheader()
         writer.writerows(kept.values())
+    os.replace(partial, path)
     names = [name for name in rows[0] if name in ("result", "status")
              or (name != "folder" and len({str(row.get(name)) for row in rows}) > 1)]  # fmt: skip
     cells = [names, *([f"{v:.4f}" if isinstance(v := row.get(name, ""), float) else str(v) for name in names]

@@ -130,6 +130,19 @@ def test_failed_trials_are_run_again_or_counted(app):
     assert len(rows(app.folder / "out" / "results.csv")) == 6
 
 
+def test_an_enqueued_trial_is_run_and_a_result_of_nan_is_a_failure(app):
+    (app.folder / "out").mkdir()
+    study = optuna.create_study(study_name="app", storage=f"sqlite:///{app.folder}/out/optuna.db")
+    study.enqueue_trial({"x": 1.5, "kind": "b"})
+    app(*SEARCH, "hydra.sweeper.n_trials=0", check=0)
+    app(*SEARCH, "hydra.sweeper.n_trials=2", "hydra.sweeper.n_jobs=2", check=0)
+    assert [line[:6] for line in begun(app)].count("1.5 b ") == 1
+    assert [trial.state.name for trial in study.trials] == ["COMPLETE"] * 2
+    done = app(*SEARCH, "hydra.sweeper.n_trials=3", "then='config.x = float(\"nan\")'", check=1)
+    assert "its result is nan" in done.text
+    assert len(study.trials) == 3
+
+
 def test_a_grid_ends_with_a_table_and_is_added_to(app):
     grid = ["-m", "hydra/launcher=subprocess", "hydra.launcher.n_jobs=2", "hydra.sweep.dir=out",
             "hydra.sweep.subdir=${hydra.job.override_dirname}"]  # fmt: skip
