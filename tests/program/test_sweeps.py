@@ -166,11 +166,12 @@ def test_a_failed_job_does_not_end_the_others_and_its_error_is_shown(app):
     done = app("-m", "hydra/launcher=subprocess", "hydra.sweep.dir=out", "x=1,2,3", "then='1/(config.x - 2)'")
     assert done.status == 1
     assert "ZeroDivisionError" in done.text
-    assert [row["status"] for row in rows(app.folder / "out" / "results.csv")] == [
-        "completed",
-        "failed",
-        "completed",
-    ]
+    results = app.folder / "out" / "results.csv"
+    assert [row["status"] for row in rows(results)] == ["completed", "failed", "completed"]
+    (app.folder / "out" / "x=5").touch()  # where the folder of a job is to be
+    app("-m", "hydra/launcher=subprocess", "hydra.sweep.dir=out", "x=4,5,6",
+        "hydra.sweep.subdir=${hydra.job.override_dirname}")  # fmt: skip
+    assert [row["status"] for row in rows(results)][3:] == ["completed", "failed", "completed"]
 
 
 def test_a_job_that_outlives_its_sweep_is_waited_for(app):
