@@ -186,7 +186,7 @@ def commands_page():
 
 def old_keys_page():
     """Return the table of the keys of earlier versions."""
-    from seq2seq.cli.messages import OLD_KEYS
+    from seq2seq.cli.messages import old_keys
 
     lines = [
         "# Old keys",
@@ -195,7 +195,7 @@ def old_keys_page():
         "",
     ]
     lines += ["| before | now |", "| --- | --- |"]
-    lines += [f"| `{old}` | `{new}` |" for old, new in OLD_KEYS.items()]
+    lines += [f"| `{old}` | `{new}` |" for old, new in old_keys().items()]
     lines += [
         "",
         "`scripts/rerun.py RUN` is now `python train.py --config-path RUN/.hydra hydra.run.dir=FOLDER`.",

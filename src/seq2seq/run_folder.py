@@ -24,9 +24,6 @@ FREE = (
 )  # fmt: skip
 """Keys that may change between a run and its continuation: longer training, other pictures and places."""
 
-OLD_CLASSES = {"ConstantScore": "UniformScore"}
-"""Earlier names of classes in descriptions of models, and their present names."""
-
 WRITTEN = (
     "config.yaml", "tokenizers", "checkpoints", "events.out.tfevents.*", "hparams.yaml", "metrics.csv", "model",
     "predictions", "metrics.json", "auto_config.json",
@@ -84,8 +81,11 @@ def finished_metrics(run_dir: Path, config: dict[str, Any]) -> dict[str, Any] | 
         for key in dict.fromkeys([*new, *old])
         if old.get(key) != new.get(key) and not f"{key}.".startswith(tuple(f"{k.rstrip('.')}" for k in FREE))
     ]
-    last = {key: [str(each.get(key)).rpartition(".")[2] for each in (old, new)] for key in differing}
-    differing = [key for key in differing if OLD_CLASSES.get(last[key][0]) != last[key][1]]
+    if any(key.endswith("_target_") for key in differing):  # perhaps an earlier name of the same class
+        from seq2seq.models.build import OLD_CLASSES
+
+        last = {key: [str(each.get(key)).rpartition(".")[2] for each in (old, new)] for key in differing}
+        differing = [key for key in differing if OLD_CLASSES.get(last[key][0]) != last[key][1]]
     if differing:
         shown = ", ".join(f"{key}={old.get(key)} (now {new.get(key)})" for key in differing[:3])
         more = f" and {len(differing) - 3} more" if len(differing) > 3 else ""

@@ -250,10 +250,10 @@ def test_mistakes_from_python_are_one_short_exception(tmp_path, monkeypatch):
 
 
 def test_every_old_key_is_replaced_by_one_that_exists():
-    from seq2seq.cli.messages import OLD_KEYS, known_keys
+    from seq2seq.cli.messages import known_keys, old_keys
 
     known = {*known_keys(), "scheduler.min_lr_ratio", "callbacks.periodic.every_n_train_steps"}
-    for old, new in OLD_KEYS.items():
+    for old, new in old_keys().items():
         for key in re.findall(r"[a-z_]+(?:\.[a-z_]+)+|^\w+(?==)|^\w+$", new):
             assert key in known or key.startswith("hydra."), f"{old}: {new}"
         assert old not in known

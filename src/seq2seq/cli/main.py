@@ -59,10 +59,10 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Print the usage and the message, and exit with status 2."""
-        from seq2seq.cli.messages import OLD_KEYS
+        from seq2seq.cli.messages import old_keys
 
-        old = [word for word in message.split() if word in OLD_KEYS]
-        super().error(f"{message}; {old[0]} is now {OLD_KEYS[old[0]]}" if old else message)
+        old = [word for word in message.split() if word in old_keys()]
+        super().error(f"{message}; {old[0]} is now {old_keys()[old[0]]}" if old else message)
 
 
 def parser_of(name: str, description: str) -> argparse.ArgumentParser:

@@ -15,10 +15,12 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
+import yaml
 from hydra import compose, initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
@@ -45,69 +47,11 @@ CONF = next(
 OBJECTS = "data", "model", "module", "optimizer", "scheduler", "trainer", "callbacks", "logger"
 """Nodes that hold objects, by `_target_`; only these have the callbacks and loggers of the trainer."""
 
-OLD_KEYS = {
-    "optim": "optimizer",
-    "optim.learning_rate": "optimizer.lr",
-    "optim.weight_decay": "optimizer.weight_decay",
-    "optim.warmup_steps": "scheduler.warmup_steps",
-    "optim.schedule": "scheduler=…",
-    "optim.final_fraction": "scheduler.min_lr_ratio",
-    "scheduler.final_fraction": "scheduler.min_lr_ratio",
-    "optim.label_smoothing": "module.label_smoothing",
-    "optim.word_dropout": "module.word_dropout",
-    "optim.r_drop": "module.rdrop_alpha",
-    "optim.guidance": "module.guided_alignment_weight",
-    "optim.averaging": "averaging=ema or averaging=epoch_mean",
-    "trainer.batch_sentences": "data.batch_size",
-    "trainer.batch_tokens": "data.max_tokens",
-    "trainer.gradient_clip": "trainer.gradient_clip_val",
-    "trainer.accumulate": "trainer.accumulate_grad_batches",
-    "trainer.validate_every": "trainer.check_val_every_n_epoch",
-    "trainer.checkpoint_every": "callbacks.periodic.every_n_train_steps",
-    "trainer.log_every": "trainer.log_every_n_steps",
-    "trainer.monitor": "callbacks.checkpoint.monitor",
-    "device.threads": "threads",
-    "device.devices": "trainer.devices",
-    "device.precision": "trainer.precision",
-    "model.cell": "model=gru or model=lstm",
-    "model.dropout": "model.encoder.dropout and model.decoder.dropout",
-    "model.embedding_dropout": "model.encoder.embedding_dropout and model.decoder.embedding_dropout",
-    "model.num_layers": "model.encoder.num_layers and model.decoder.num_layers",
-    "model.decoder_hidden_size": "model.decoder.hidden_size",
-    "model.encoder_hidden_size": "model.encoder.hidden_size",
-    "model.readout_size": "model.decoder.readout_size",
-    "model.initial_state": "model.decoder.initial_state",
-    "model.query": "model.decoder.query_with_embedding",
-    "model.dropout_by_sentence": "model.encoder.variational_dropout and model.decoder.variational_dropout",
-    "model.tying": "model.tie_embeddings",
-    "attention.heads": "attention=multihead",
-    "attention.coverage": "attention=coverage",
-    "attention.score": "attention=…",
-    "attention.normaliser": "model.decoder.attention.normalizer",
-    "data.tokenizer.name": "tokenizer=…",
-    "data.tokenizer.restore_case": "data.tokenizer.truecase",
-    "data.tokenizer.max_size": "data.tokenizer.vocab_size",
-    "data.tokenizer.joint": "data.joint_vocabulary",
-    "data.links": "data.alignments",
-    "data.validation_links": "data.validation_alignments",
-    "data.limit": "data.max_examples",
-    "decoding.beam": "decoding.beam_size",
-    "decoding.alpha": "decoding.length_penalty_alpha",
-    "tensorboard.heatmaps": "callbacks.attention.heatmaps",
-    "tensorboard.draw_every": "callbacks.attention.every_n_steps",
-    "tensorboard.panel": "callbacks.attention.sentences",
-    "sweep.jobs": "hydra.launcher.n_jobs",
-    "sweep.dry_run": "--cfg job",
-    "--alpha": "--length-penalty-alpha",
-    "--batch-tokens": "--max-tokens",
-    "--beam": "--beam-size",
-    "--min-length": "--min-ratio",
-    "--max-length": "--max-ratio",
-    "--prune": "--beam-threshold",
-    "--replace-unknown": "--replace-unk",
-    "--window": "--buffer-size",
-}
-"""Earlier key, group or option -> what replaces it. The documentation has the same table."""
+
+@cache
+def old_keys() -> dict[str, str]:
+    """Return what replaces earlier keys, groups and options."""
+    return yaml.safe_load((Path(__file__).parents[1] / "old_keys.yaml").read_text(encoding="utf-8"))
 
 
 @contextmanager
@@ -169,8 +113,8 @@ def message_of(error: BaseException) -> str | None:
             if (CONF / key).is_dir():
                 return (f"{key}: a file cannot override this group, which comes later in the defaults list of "
                         f"config.yaml; give {key}=… on the command line")  # fmt: skip
-            if key in OLD_KEYS:
-                return f"{key}: this key is now {OLD_KEYS[key]}"
+            if key in old_keys():
+                return f"{key}: this key is now {old_keys()[key]}"
             target = OmegaConf.select(default_config(), f"{key.rpartition('.')[0]}._target_") or ""
             with suppress(Exception):  # what cannot be imported has no arguments to name
                 if key.rpartition(".")[2] in {
