@@ -272,15 +272,8 @@ def test_weights_that_are_not_finite_end_a_training_with_a_line(program, tmp_pat
 
 
 HOSTILE = [
-    "pickle",
-    "class path",
-    "huge vocabulary",
-    "nan",
-    "truncated",
-    "wrong shape",
-    "not json",
-    "deep json",
-]
+    "pickle", "class path", "huge vocabulary", "nan", "truncated", "wrong shape", "not json", "deep json",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", HOSTILE)

@@ -51,13 +51,9 @@ def _data_server(flags):
         port_file = Path(folder) / "port"
         arguments = [
             get_server_binary().path,
-            f"--logdir={flags.logdir}",
-            "--reload=once",
-            f"--samples-per-plugin={kept}",
-            "--port=0",
-            f"--port-file={port_file}",
-            "--die-after-stdin",
-        ]
+            f"--logdir={flags.logdir}", "--reload=once", f"--samples-per-plugin={kept}", "--port=0",
+            f"--port-file={port_file}", "--die-after-stdin",
+        ]  # fmt: skip
         with Popen(arguments, stdin=PIPE, stderr=DEVNULL) as process:
             while process.poll() is None and not (port_file.exists() and port_file.read_text()):
                 time.sleep(0.02)
