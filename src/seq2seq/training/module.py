@@ -49,6 +49,8 @@ class TranslationModule(MeasuredModule):
             method of the model.
         max_nonfinite_steps: Number of steps with a NaN or infinite loss or gradient that are skipped before training
             fails.
+        trust_custom_code: Whether to import classes of other packages that `model` names, as in
+            ``load_from_checkpoint(path, trust_custom_code=True)``.
     """
 
     def __init__(
@@ -65,9 +67,11 @@ class TranslationModule(MeasuredModule):
         metrics: Mapping[str, Scorer] | None = None,
         fast: bool = True,
         max_nonfinite_steps: int = 0,
+        trust_custom_code: bool = False,
     ) -> None:
         super().__init__(metrics, max_nonfinite_steps)
-        self.model = model if isinstance(model, Seq2Seq) else build_model(**model, trust_custom_code=True)
+        made = isinstance(model, Seq2Seq)
+        self.model = model if made else build_model(**model, trust_custom_code=trust_custom_code)
         self.optimizer_factory, self.scheduler_factory = optimizer or Adam, scheduler
         self.objective = objective
         self.label_smoothing, self.word_dropout, self.rdrop_alpha = label_smoothing, word_dropout, rdrop_alpha
