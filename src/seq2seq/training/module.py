@@ -66,6 +66,10 @@ class TranslationModule(MeasuredModule):
         fast: bool = True,
         max_nonfinite_steps: int = 0,
     ) -> None:
+        if isinstance(optimizer, Optimizer):
+            raise InputError(
+                "optimizer: give a class or partial, such as partial(SGD, lr=0.1), not an object"
+            )
         super().__init__(metrics, max_nonfinite_steps)
         self.model = model if isinstance(model, Seq2Seq) else build_model(**model, trust_custom_code=True)
         self.optimizer_factory, self.scheduler_factory = optimizer or Adam, scheduler
@@ -98,7 +102,7 @@ class TranslationModule(MeasuredModule):
             batch.target_output,
             batch.target_is_token,
             label_smoothing=self.label_smoothing,
-            divergence=self.rdrop_alpha,
+            rdrop_alpha=self.rdrop_alpha,
         )
 
     # --- training ---
