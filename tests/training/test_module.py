@@ -112,5 +112,5 @@ def test_the_mean_of_epochs_begins_with_the_epoch_that_is_named(start):
 
 def test_an_optimizer_in_place_of_its_factory_is_refused():
     model = model_of()
-    with pytest.raises(InputError, match=r"optimizer: give a class or partial"):
+    with pytest.raises(InputError, match=r"optimizer: give a class or functools\.partial"):
         TranslationModule(model, torch.optim.SGD(model.parameters(), lr=0.1))

@@ -69,7 +69,7 @@ class BahdanauDecoder(Decoder):
             dropout if embedding_dropout is None else embedding_dropout, variational=variational_dropout
         )
         self.attention = attention(query_size=query_size, memory_size=memory_size)
-        # W [e; c] = W_e e + W_c c: `forward` computes W_e e for all steps at once
+        # the gates of the cell, W_x [e; c] = W_xe e + W_xc c, in two layers: `forward` computes W_xe e for all steps at once
         self.stack = RecurrentStack(
             cell, embedding_size, hidden_size, num_layers, Dropout(dropout, variational=variational_dropout)
         )
@@ -104,9 +104,9 @@ class BahdanauDecoder(Decoder):
         return self.output_dropout(features, output_mask), (*states, *attention_state), weights
 
     def for_search(self, memory: Memory) -> Memory:
-        """Return a memory whose states are the projections [W_c m_j; W_r m_j] for cell and deep output.
+        """Return a memory whose states are the projections [W_xc m_j; W_c m_j] for cell and deep output.
 
-        Their weighted mean is [W_c c; W_r c]. This saves time in a beam search, which computes more contexts
+        Their weighted mean is [W_xc c_t; W_c c_t]. This saves time in a beam search, which computes more contexts
         than a source has tokens. With a custom attention, whose context may not be a weighted mean of the states,
         the memory is returned unchanged.
         """

@@ -75,9 +75,10 @@ class Seq2Seq(nn.Module):
         target_input: Tensor,
         target_lengths: Tensor | None = None,
     ) -> tuple[Tensor, Tensor | None]:
-        """Return features (B, T, R) and attention weights (B, T, S) of all target positions (teacher forcing).
+        """Return features, not logits (B, T, R), and attention weights (B, T, S) of all target positions.
 
-        With `target_lengths` (B,), both are zero on padding. ``decoder.output`` maps features to logits.
+        ``decoder.output`` maps features to logits (B, T, V). `target_input` has the previous target tokens (teacher
+        forcing). With `target_lengths` (B,), features and weights are zero on padding.
         """
         memory = self.encode(source, source_lengths, source_is_token)
         return self.decoder(target_input, memory, target_lengths)

@@ -67,9 +67,7 @@ class TranslationModule(MeasuredModule):
         max_nonfinite_steps: int = 0,
     ) -> None:
         if isinstance(optimizer, Optimizer):
-            raise InputError(
-                "optimizer: give a class or partial, such as partial(SGD, lr=0.1), not an object"
-            )
+            raise InputError("optimizer: give a class or functools.partial(SGD, lr=0.1), not an optimizer")
         super().__init__(metrics, max_nonfinite_steps)
         self.model = model if isinstance(model, Seq2Seq) else build_model(**model, trust_custom_code=True)
         self.optimizer_factory, self.scheduler_factory = optimizer or Adam, scheduler
