@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from seq2seq.attention.attention import Memory
-from seq2seq.models.layers import Dropout
+from seq2seq.models.layers import dropouts
 
 
 class Seq2Seq(nn.Module):
@@ -150,12 +150,8 @@ class GRUEncoder(Encoder):
         self.output_size = hidden_size * (2 if bidirectional else 1)
         states_of_layer = 2 if self.recurrent_class is nn.LSTM else 1  # [h; c] or h
         self.summary_size = num_layers * states_of_layer * self.output_size
-        self.embedding_dropout = Dropout(
-            dropout if embedding_dropout is None else embedding_dropout, variational=variational_dropout
-        )
-        self.dropout = Dropout(dropout, variational=variational_dropout)
-        self.output_dropout = Dropout(
-            dropout if output_dropout is None else output_dropout, variational=variational_dropout
+        self.embedding_dropout, self.dropout, self.output_dropout = dropouts(
+            (embedding_dropout, None, output_dropout), dropout, variational=variational_dropout
         )
         sizes = [input_size] + [self.output_size] * (num_layers - 1)
         self.layers = nn.ModuleList(
