@@ -176,6 +176,8 @@ class ProjectedKeys(AdditiveScore):
 
 def test_an_own_score_that_uses_keys_beside_projected_keys_is_refused():
     Attention(SIZE, 5, score=ProjectedKeys)
+    with torch.device("meta"):  # as model folders are loaded
+        Attention(SIZE, 5, score=ProjectedKeys)
     with pytest.raises(InputError, match="BothKeys must not use `keys` if `projected_keys` is given"):
         Attention(SIZE, 5, score=BothKeys)
 
