@@ -129,7 +129,7 @@ class AdditiveAttention(nn.Module):
         self.score_weight = nn.Linear(hidden_size, 1, bias=False)  # w_v
 
     def forward(self, query, projected_keys, values, is_token):
-        """Return the context (B, M) and the weights (B, S) of a query (B, Q); padding has the weight 0."""
+        """Return the context (B, M) and the weights (B, S) of a query (B, H); padding has the weight 0."""
         scores = self.score_weight(torch.tanh(self.query_projection(query)[:, None] + projected_keys))
         weights = scores.squeeze(2).masked_fill(~is_token, -math.inf).softmax(dim=1)  # masked softmax
         return torch.bmm(weights[:, None], values).squeeze(1), weights
@@ -151,13 +151,13 @@ class BahdanauDecoder(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def start(self, states, summary, is_token):
-        """Return the first state (B, H), and what all steps use of the source."""
+        """Return the first state (B, H), and the memory of all steps: projected keys, values, and the mask of real tokens."""
         return torch.tanh(self.bridge(summary)), (self.attention.key_projection(states), states, is_token)
 
-    def step(self, token, state, source):
+    def step(self, token, state, memory):
         """Return logits (B, V), the next state (B, H) and weights (B, S) for the previous token (B,)."""
         embedded = self.dropout(self.embedding(token))
-        context, weights = self.attention(state, *source)
+        context, weights = self.attention(state, *memory)
         state = self.cell(torch.cat([embedded, context], dim=1), state)
         features = torch.tanh(self.readout(torch.cat([state, context, embedded], dim=1)))
         return self.output(self.dropout(features)), state, weights
@@ -179,11 +179,11 @@ class Translator(pl.LightningModule):
 
     def forward(self, source, lengths, target):
         """Return logits (B, T, V) and weights (B, T, S) where every previous token is right (teacher forcing)."""
-        state, keys = self.decoder.start(*self.encoder(source, lengths), source != PADDING)
+        state, memory = self.decoder.start(*self.encoder(source, lengths), source != PADDING)
         previous = F.pad(target[:, :-1], (1, 0), value=BEGIN)
         steps = []
         for token in previous.unbind(1):
-            logits, state, weights = self.decoder.step(token, state, keys)
+            logits, state, weights = self.decoder.step(token, state, memory)
             steps.append((logits, weights))
         return tuple(torch.stack(each, dim=1) for each in zip(*steps, strict=True))
 
@@ -204,11 +204,11 @@ class Translator(pl.LightningModule):
         self.log("val/loss", self.loss(batch), prog_bar=True, batch_size=int((batch[2] != PADDING).sum()))
 
     def on_validation_epoch_end(self):
-        """Draw the attention of some sentences."""
+        """Draw the attention of some sentences: rows are target tokens, dark cells are large weights."""
         for number, sentence in enumerate(self.sentences):
             (words, weights), *_ = self.translate([sentence])
             figure, axes = plt.subplots(figsize=(7, 6), layout="constrained")
-            axes.imshow(weights, cmap="viridis", vmin=0, vmax=1)
+            axes.imshow(weights, cmap="Blues", vmin=0, vmax=1)
             source = [*tokens_of(sentence), "<eos>"]
             axes.set_xticks(range(len(source)), source, rotation=60)
             axes.set_yticks(range(len(words)), words)
@@ -235,12 +235,12 @@ class Translator(pl.LightningModule):
         sources = [encode(sentence, self.source_vocabulary) for sentence in sentences]
         source = pad_sequence(sources, batch_first=True, padding_value=PADDING).to(self.device)
         lengths = torch.tensor([len(each) for each in sources])
-        state, keys = self.decoder.start(*self.encoder(source, lengths), source != PADDING)
+        state, memory = self.decoder.start(*self.encoder(source, lengths), source != PADDING)
         token = torch.full((len(sources),), BEGIN, device=self.device)
         chosen, attention = [], []
         ended = torch.zeros_like(token, dtype=torch.bool)
         while len(chosen) < MAX_LENGTH and not ended.all():
-            logits, state, weights = self.decoder.step(token, state, keys)
+            logits, state, weights = self.decoder.step(token, state, memory)
             logits[:, [PADDING, BEGIN]] = -math.inf
             token = logits.argmax(dim=1)
             ended |= token == END

@@ -110,7 +110,7 @@ MUTANTS = {
         ("cells += [(row, at, 1 / len(linked))", "cells += [(row, at, 1.0)"),
     ],
     "training/losses.py": [
-        ("smoothed.sum() + divergence / 2 * kl", "smoothed.sum() + divergence * kl"),
+        ("token_loss.sum() + rdrop_alpha / 2 * kl", "token_loss.sum() + rdrop_alpha * kl"),
     ],
     "training/module.py": [
         ("loss = objective / num_tokens", "loss = objective / len(batch)"),

@@ -6,7 +6,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.autograd import gradcheck
 
-from seq2seq.attention import AdditiveScore, BilinearScore, DotScore, GaussianScore, ScaledDotScore
+from seq2seq.attention import (
+    AdditiveScore,
+    Attention,
+    BilinearScore,
+    DotScore,
+    GaussianScore,
+    LocalAlignment,
+    ScaledDotScore,
+)
+from seq2seq.errors import InputError
 
 SIZE = 3
 FACTORIES = {
@@ -152,3 +161,33 @@ def test_variance_of_scores_is_d_for_dot_and_one_for_scaled_dot(score, grows, si
     queries, keys = torch.randn(100, 20, size), torch.randn(100, 20, size)
     expected = size if grows else 1
     assert score(queries, keys).var().item() == pytest.approx(expected, rel=0.1)
+
+
+class BothKeys(AdditiveScore):
+    """A score of which a decoder cannot compute the second term, because it stores projected keys only."""
+
+    def forward(self, queries, keys, projected_keys=None):
+        return super().forward(queries, keys, projected_keys) + keys.sum(dim=-1).unsqueeze(1)
+
+
+class ProjectedKeys(AdditiveScore):
+    pass
+
+
+def test_an_own_score_that_uses_keys_beside_projected_keys_is_refused():
+    Attention(SIZE, 5, score=ProjectedKeys)
+    with torch.device("meta"):  # as model folders are loaded
+        Attention(SIZE, 5, score=ProjectedKeys)
+    with pytest.raises(InputError, match="BothKeys must not use `keys` if `projected_keys` is given"):
+        Attention(SIZE, 5, score=BothKeys)
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [{"score": AdditiveScore(8, 8)}, {"score": DotScore, "alignment": LocalAlignment(8)}],
+    ids=["score", "alignment"],
+)
+def test_a_module_in_place_of_its_factory_is_refused(parts):
+    name = type(list(parts.values())[-1]).__name__
+    with pytest.raises(InputError, match=rf"class {name} or partial\({name}, …\)"):
+        Attention(8, 8, **parts)

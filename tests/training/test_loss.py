@@ -134,7 +134,7 @@ def test_the_divergence_of_two_readings_is_added_with_its_gradients(smoothing):
     output, targets = nn.Linear(4, 9).double(), torch.randint(0, 9, (1, 5)).repeat(2, 1)
     is_token = torch.ones(2, 5, dtype=torch.bool)
     found = token_cross_entropy(
-        features, output, targets, is_token, label_smoothing=smoothing, divergence=5.0
+        features, output, targets, is_token, label_smoothing=smoothing, rdrop_alpha=5.0
     ).smoothed
     logits = output(features).flatten(0, 1)
     p, q = (each.log_softmax(-1) for each in logits.chunk(2))

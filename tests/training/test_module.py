@@ -10,6 +10,7 @@ from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader
 
 from seq2seq.data.batch import Batch, EncodedSplit, Sentences
+from seq2seq.errors import InputError
 from seq2seq.training import EpochMean, TranslationModule, warmup_constant
 from tests.small import model_of
 
@@ -107,3 +108,9 @@ def test_the_mean_of_epochs_begins_with_the_epoch_that_is_named(start):
     for place, found in enumerate(module.parameters()):
         expected = torch.stack([weights[place] for weights in logged.weights[start - 1 :]]).mean(0)
         torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_an_optimizer_in_place_of_its_factory_is_refused():
+    model = model_of()
+    with pytest.raises(InputError, match=r"optimizer: give a class or functools\.partial"):
+        TranslationModule(model, torch.optim.SGD(model.parameters(), lr=0.1))

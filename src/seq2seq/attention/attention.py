@@ -7,8 +7,8 @@ with every alignment: softmax or sparsemax over all real tokens, a window (`Loca
 (`MonotonicAlignment`). `CoverageScore` also depends on the weights of the previous steps. `MultiHeadAttention`
 computes several attentions in parallel.
 
-Shapes: B sentences, K hypotheses per sentence, N = B K rows (the hypotheses of a sentence are adjacent), S source
-length, M memory size, Q query size, A attention size.
+Shapes: B sentences, Q queries per sentence (in a search one per hypothesis), N = B Q adjacent rows, S keys per sentence
+(the source length), M size of an encoder state, A size of a hidden layer, d_q and d_k sizes of a query and a key.
 """
 
 import math
@@ -19,6 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from seq2seq.attention.masking import NORMALIZERS, attention_weights
+from seq2seq.attention.scores import check_score
 from seq2seq.errors import InputError
 
 State = tuple[Tensor, ...]
@@ -63,9 +64,9 @@ class AttentionHistory:
     """Attention weights of the steps before the current step.
 
     Attributes:
-        step: Index of the current step, from 0 (B, K).
-        latest: Weights of the previous step; at step 0, 1 on the first token (B, K, S).
-        total: Sum of the weights of all previous steps (B, K, S).
+        step: Index of the current step, from 0 (B, Q).
+        latest: Weights of the previous step; at step 0, 1 on the first token (B, Q, S).
+        total: Sum of the weights of all previous steps (B, Q, S).
     """
 
     step: Tensor
@@ -76,14 +77,14 @@ class AttentionHistory:
 class AdditiveScore(nn.Module):
     """Additive score: a feed-forward network with one hidden layer, without biases.
 
-        a(q, k) = w_v^T tanh(W_q q + W_k k),  W_q (A, q), W_k (A, k), w_v (A)
+        a(q, k) = w_v^T tanh(W_q q + W_k k),  W_q (A, d_q), W_k (A, d_k), w_v (A)
 
-    Bahdanau, Cho and Bengio, "Neural machine translation by jointly learning to align and
-    translate", 2015. Queries and keys may differ in size. Cost: B Q K A evaluations of tanh, and the projections.
+    Bahdanau, Cho and Bengio, "Neural machine translation by jointly learning to align and translate", 2015. Queries
+    and keys may differ in size. Cost: B Q S A evaluations of tanh, and the projections.
 
     Args:
-        query_size: Size of a query.
-        key_size: Size of a key.
+        query_size: Size d_q of a query.
+        key_size: Size d_k of a key.
         hidden_size: Size A of the hidden layer.
     """
 
@@ -97,11 +98,11 @@ class AdditiveScore(nn.Module):
         self.score_weight = nn.Parameter(torch.empty(hidden_size).uniform_(-bound, bound))
 
     def project_keys(self, keys: Tensor) -> Tensor:
-        """Return W_k k (B, K, A)."""
+        """Return W_k k (B, S, A)."""
         return self.key_projection(keys)
 
     def forward(self, queries: Tensor, keys: Tensor, projected_keys: Tensor | None = None) -> Tensor:
-        """Return the scores (B, Q, K); `projected_keys` is the result of `project_keys(keys)`, or None."""
+        """Return the scores (B, Q, S); `projected_keys` is the result of `project_keys(keys)`, or None."""
         projected = self.project_keys(keys) if projected_keys is None else projected_keys
         # tanh(x) = 2 sigmoid(2 x) - 1 is several times as fast on a CPU; one query at a time fits into its caches
         operands = self.query_projection(queries), projected, self.score_weight
@@ -117,16 +118,16 @@ class Attention(nn.Module):
     If the score needs queries and keys of equal size, the keys are projected to the size of the query.
 
     Args:
-        query_size: Size Q of a query.
+        query_size: Size d_q of a query.
         memory_size: Size M of an encoder state.
-        score: Factory of the score, called with `query_size` and `key_size`.
+        score: Factory of the score (a class or `functools.partial`), called with `query_size` and `key_size`.
         alignment: Factory of the alignment, called with `query_size` and `normalizer`; None: all real tokens.
         normalizer: ``softmax`` or ``sparsemax``.
         dropout: Dropout probability of the weights. The returned weights are those before dropout.
 
     Raises:
         ValueError: `normalizer` is unknown.
-        InputError: A custom score returns a tensor of the wrong shape.
+        InputError: `score` or `alignment` is a module instead of a factory, or a custom score fails `check_score`.
     """
 
     def __init__(
@@ -142,19 +143,18 @@ class Attention(nn.Module):
         super().__init__()
         if normalizer not in NORMALIZERS:
             raise ValueError(f"normalizer={normalizer}: choose one of {', '.join(NORMALIZERS)}")
+        for part in (score, alignment):
+            if isinstance(part, nn.Module):
+                name = type(part).__name__
+                raise InputError(
+                    f"Attention: give the class {name} or partial({name}, …), not an object of it"
+                )
         self.normalizer = normalizer
         self.score = score(query_size=query_size, key_size=memory_size)
         project = getattr(self.score, "needs_equal_sizes", False) and query_size != memory_size
         self.key_projection = nn.Linear(memory_size, query_size, bias=False) if project else nn.Identity()
-        if not type(self.score).__module__.startswith("seq2seq."):  # check the shape of custom scores
-            with torch.no_grad():
-                keys = torch.zeros(1, 3, query_size if project else memory_size)
-                shape = tuple(self.score(torch.zeros(1, 2, query_size), keys).shape)
-            if shape != (1, 2, 3):
-                raise InputError(
-                    f"{type(self.score).__name__} returned scores of shape {shape} for 1 sentence, 2 queries and 3 "
-                    "keys: the shape must be (batch, queries, keys), here (1, 2, 3)"
-                )
+        if not type(self.score).__module__.startswith("seq2seq."):
+            check_score(self.score, query_size, query_size if project else memory_size)
         self.alignment = alignment and alignment(query_size=query_size, normalizer=normalizer)
         self.dropout = nn.Dropout(dropout)
         self.needs_total = getattr(self.score, "needs_total", False)  # True for `CoverageScore`
@@ -178,7 +178,7 @@ class Attention(nn.Module):
         """Compute the context of each query.
 
         Args:
-            query: One query per hypothesis (N, Q).
+            query: The queries (N, d_q).
             memory: The encoded source sentences.
             state: State after the previous step.
 
@@ -186,7 +186,7 @@ class Attention(nn.Module):
             Contexts (N, M), weights (N, S) in float32 or float64, and the new state.
         """
         num_sentences = memory.states.shape[0]  # len() would become a constant in torch.onnx.export
-        queries = query.view(num_sentences, -1, query.shape[-1])  # (B, K, Q)
+        queries = query.view(num_sentences, -1, query.shape[-1])  # (B, Q, d_q)
         is_token = memory.source_is_token.unsqueeze(1)  # (B, 1, S)
         if not self.keeps_history:
             scores = at_least_float32(self.score(queries, memory.keys, memory.keys))
@@ -197,11 +197,8 @@ class Attention(nn.Module):
             context = self.dropout(weights.to(memory.states.dtype)) @ memory.states
             return context.flatten(0, 1), weights.flatten(0, 1), ()
         history = AttentionHistory(*(part.view(num_sentences, -1, *part.shape[1:]) for part in state))
-        if self.needs_total:
-            scores = self.score(queries, memory.keys, memory.keys, total=history.total)
-        else:
-            scores = self.score(queries, memory.keys, memory.keys)
-        scores = at_least_float32(scores)
+        total = {"total": history.total} if self.needs_total else {}
+        scores = at_least_float32(self.score(queries, memory.keys, memory.keys, **total))
         if self.alignment is None:
             weights = attention_weights(scores, mask=is_token, normalizer=NORMALIZERS[self.normalizer])
         else:

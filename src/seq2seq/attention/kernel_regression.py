@@ -7,7 +7,7 @@ the prediction, the keys are the inputs x_i of the training points, the values a
 kernel K(u) = exp(-(u w)^2 / 2) the weights are the softmax of `seq2seq.attention.scores.GaussianScore`; with a constant
 kernel they are equal.
 
-Shapes: N training points, Q queries. All numbers are float64, for comparisons with the formula.
+Shapes: Q queries, S training points (the keys). All numbers are float64, for comparisons with the formula.
 """
 
 from collections.abc import Iterator
@@ -36,8 +36,8 @@ class Points:
     """Points of a function.
 
     Attributes:
-        inputs: Inputs x, ascending (N,).
-        outputs: Outputs y, with or without noise (N,).
+        inputs: Inputs x, ascending (S,).
+        outputs: Outputs y, with or without noise (S,).
     """
 
     inputs: Tensor
@@ -51,7 +51,7 @@ class Estimate:
     Attributes:
         name: Name of the estimator.
         predictions: f(x) at each test input (Q,).
-        weights: Weight of each training point for each test input (Q, N); rows sum to one.
+        weights: Weight of each training point for each test input (Q, S); rows sum to one.
         test_error: Mean squared error of the predictions against the function without noise.
         inverse_width: w of the kernel; None without a kernel.
     """
@@ -95,11 +95,11 @@ def pooled(
     Args:
         attention: `AttentionPooling` or `AveragePooling`.
         queries: Inputs of the predictions (Q,).
-        points: Training points (N).
-        mask: True on the points that a query may use (Q, N); None: all.
+        points: Training points (S).
+        mask: True on the points that a query may use (Q, S); None: all.
 
     Returns:
-        Predictions (Q,) and weights (Q, N).
+        Predictions (Q,) and weights (Q, S).
     """
     column = (1, -1, 1)
     context, weights = attention(

@@ -1,7 +1,7 @@
 """Other kinds of attention: coverage, local, monotonic, multi-head.
 
 `CoverageScore` depends on the weights of the previous steps. `LocalAlignment` and `MonotonicAlignment` replace the
-softmax. `MultiHeadAttention` computes several attentions in parallel. Shapes as in `seq2seq.attention.attention`.
+softmax. `MultiHeadAttention` computes several attentions in parallel. Letters as in `seq2seq.attention.attention`.
 """
 
 from collections.abc import Callable
@@ -20,16 +20,16 @@ class CoverageScore(nn.Module):
     """Additive score with coverage: it depends on the total weight of each source token in the previous steps.
 
         a_tj = w^T tanh(W_q q_t + W_k k_j + v C_tj)
-        C_tj = (w_1j + ... + w_{t-1,j}) / F_j,  F_j = N sigmoid(u^T k_j)
+        C_tj = (w_1j + ... + w_{t-1,j}) / phi_j,  phi_j = max_fertility * sigmoid(u^T k_j)
 
     The linguistic coverage of Tu, Lu, Liu, Liu and Li, "Modeling coverage for neural machine translation", 2016.
-    F_j is the fertility of token j: the expected number of its target words, at most N.
+    phi_j is the fertility of token j: the expected number of its target words.
 
     Args:
-        query_size: Size of a query.
-        key_size: Size of a key.
+        query_size: Size d_q of a query.
+        key_size: Size d_k of a key.
         hidden_size: Size A of the hidden layer.
-        max_fertility: Maximum fertility N.
+        max_fertility: Maximum of phi_j.
     """
 
     needs_equal_sizes, needs_total = False, True
@@ -45,18 +45,18 @@ class CoverageScore(nn.Module):
         self.fertility = nn.Linear(key_size, 1, bias=False)
 
     def project_keys(self, keys: Tensor) -> Tensor:
-        """Return W_k k, and F as the last column (B, S, A + 1)."""
+        """Return W_k k, and phi as the last column (B, S, A + 1)."""
         fertility = self.max_fertility * at_least_float32(self.fertility(keys)).sigmoid()
         return torch.cat([self.score.project_keys(keys), fertility], dim=-1)
 
     def forward(
         self, queries: Tensor, keys: Tensor, projected_keys: Tensor | None = None, *, total: Tensor
     ) -> Tensor:
-        """Return the scores (B, K, S); `total` is the sum of the weights of all previous steps (B, K, S)."""
+        """Return the scores (B, Q, S); `total` is the sum of the weights of all previous steps (B, Q, S)."""
         projected = self.project_keys(keys) if projected_keys is None else projected_keys
         coverage = total / projected[..., -1].unsqueeze(1)
-        covered = coverage.unsqueeze(-1) * self.coverage_weight  # (B, K, S, A)
-        keys = (projected[..., :-1].unsqueeze(1) + covered).flatten(0, 1)  # separate for each hypothesis
+        covered = coverage.unsqueeze(-1) * self.coverage_weight  # (B, Q, S, A)
+        keys = (projected[..., :-1].unsqueeze(1) + covered).flatten(0, 1)  # separate for each query
         return self.score(queries.flatten(0, 1).unsqueeze(1), keys, keys).view_as(total)
 
 
@@ -64,11 +64,11 @@ class LocalAlignment(nn.Module):
     """Local attention: weights within a window of D tokens on either side of a position p_t.
 
         monotonic (local-m):   p_t = t, counted from 0
-        predictive (local-p):  p_t = S sigmoid(v^T tanh(W q_t)),  and - (j - p_t)^2 / (2 s^2) is added to
+        predictive (local-p):  p_t = n sigmoid(v^T tanh(W q_t)),  and - (j - p_t)^2 / (2 s^2) is added to
                                the scores
         w_t = softmax (or sparsemax) of the scores over the real tokens j with |j - p_t| <= D
 
-    with S the number of real source tokens and s = D / 2. Luong, Pham and Manning, "Effective approaches
+    with n the number of real source tokens and s = D / 2. Luong, Pham and Manning, "Effective approaches
     to attention-based neural machine translation", 2015. Two differences from the paper: the window of local-m does
     not move beyond the last token, so it is never empty; and the Gaussian is added to the scores instead of
     multiplied with the weights, so the weights of local-p sum to one.
@@ -97,7 +97,7 @@ class LocalAlignment(nn.Module):
             )
 
     def forward(self, scores: Tensor, queries: Tensor, is_token: Tensor, history: AttentionHistory) -> Tensor:
-        """Return the weights (B, K, S) of scores (B, K, S), queries (B, K, Q) and mask (B, 1, S)."""
+        """Return the weights (B, Q, S) of scores (B, Q, S), queries (B, Q, d_q) and mask (B, 1, S)."""
         length = is_token.sum(dim=-1, keepdim=True)
         positions = torch.arange(scores.shape[-1], dtype=scores.dtype, device=scores.device)
         if self.place is None:
@@ -134,7 +134,7 @@ class MonotonicAlignment(nn.Module):
         self.offset = nn.Parameter(torch.tensor(first_offset))
 
     def forward(self, scores: Tensor, queries: Tensor, is_token: Tensor, history: AttentionHistory) -> Tensor:
-        """Return the weights (B, K, S): expected weights in training, else 1 on the selected token."""
+        """Return the weights (B, Q, S): expected weights in training, else 1 on the selected token."""
         energies = scores + self.offset
         if self.training:
             return expected_weights(energies + torch.randn_like(energies), history.latest, is_token)
@@ -143,7 +143,7 @@ class MonotonicAlignment(nn.Module):
 
 
 def expected_weights(energies: Tensor, latest: Tensor, is_token: Tensor) -> Tensor:
-    """Return w_t of `MonotonicAlignment` from the logits of p_t and from w_{t-1}, all (B, K, S).
+    """Return w_t of `MonotonicAlignment` from the logits of p_t and from w_{t-1}, all (B, Q, S).
 
     P_tij is computed for each pair (i, j) as the exponential of a sum of logarithms. This takes S^2 numbers per
     step, but needs no division by a product that may underflow to zero.
@@ -160,15 +160,15 @@ def expected_weights(energies: Tensor, latest: Tensor, is_token: Tensor) -> Tens
 class MultiHeadAttention(nn.Module):
     """Multi-head attention: several attentions with separate projections of query, keys and values.
 
-        c = [V_1 c_1; ...; V_h c_h],  w = (w_1 + ... + w_h) / h,
-        c_i and w_i: context and weights of attention i with the query Q_i q and the keys K_i m
+        c = [W_vi c_i for i = 1, ..., h],  w = (w_1 + ... + w_h) / h,
+        c_i and w_i: context and weights of attention i with the query W_qi q and the keys W_ki m
 
-    Q_i (Q / h, Q), K_i (Q / h, M), V_i (M / h, M). Vaswani et al., "Attention is all you need", 2017, without
+    W_qi (d_q / h, d_q), W_ki (d_q / h, M), W_vi (M / h, M). Vaswani et al., "Attention is all you need", 2017, without
     their output projection, because the decoder projects the context itself. The weights of the heads are the last
     tensor of the state (N, h, S).
 
     Args:
-        query_size: Size Q of a query.
+        query_size: Size d_q of a query.
         memory_size: Size M of the encoder's states.
         heads: Number of heads h, at most `query_size` and at most `memory_size`.
         attention: Factory of the attention of a head, called with `query_size` and `memory_size`.

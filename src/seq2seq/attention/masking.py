@@ -17,10 +17,10 @@ def length_mask(valid_lengths: Tensor, num_keys: int) -> Tensor:
 
     Args:
         valid_lengths: Number of real keys (…).
-        num_keys: Number K of keys, including padding.
+        num_keys: Number S of keys, including padding.
 
     Returns:
-        Mask (…, K), True on the first `valid_lengths` keys.
+        Mask (…, S), True on the first `valid_lengths` keys.
     """
     positions = torch.arange(num_keys, device=valid_lengths.device)
     return positions < valid_lengths.unsqueeze(-1)
@@ -35,12 +35,12 @@ def masked_softmax(scores: Tensor, valid_lengths: Lengths = None, *, mask: Tenso
     infinite or NaN.
 
     Args:
-        scores: Scores (B, Q, K) of any floating-point type; not modified.
+        scores: Scores (B, Q, S) of any floating-point type; not modified.
         valid_lengths: Number of real keys, which come first: (B,) or (B, Q); None: all keys are real.
-        mask: True on real keys, of a shape that broadcasts to the scores, such as (B, 1, K).
+        mask: True on real keys, of a shape that broadcasts to the scores, such as (B, 1, S).
 
     Returns:
-        Weights (B, Q, K).
+        Weights (B, Q, S).
 
     Raises:
         ValueError: Both `valid_lengths` and `mask` are given.
@@ -59,7 +59,7 @@ def only_real(
     in `masked_softmax`.
 
     Returns:
-        The scores, and the mask of real keys, both (B, Q, K); the mask is None if no mask or lengths are given.
+        The scores, and the mask of real keys, both (B, Q, S); the mask is None if no mask or lengths are given.
     """
     if valid_lengths is not None:
         if mask is not None:
@@ -97,7 +97,7 @@ def sparsemax(scores: Tensor, valid_lengths: Lengths = None, *, mask: Tensor | N
         c = (s_(1) + ... + s_(k) - 1) / k,  k the maximum with 1 + k s_(k) > s_(1) + ... + s_(k)
 
     with s_(1) the largest score, s_(2) the second largest. Martins and Astudillo, "From softmax to sparsemax: a
-    sparse model of attention and multi-label classification", 2016. Computed exactly, by sorting, in O(K log K). A
+    sparse model of attention and multi-label classification", 2016. Computed exactly, by sorting, in O(S log S). A
     score that is less than the maximum by 1 or more has the weight 0. Only scores with nonzero weights have gradients.
     Arguments, padding and errors as in `masked_softmax`.
     """

@@ -46,15 +46,15 @@ class AttentionPooling(nn.Module):
         """Compute the context of each query.
 
         Args:
-            queries: Queries (B, Q, q).
-            keys: Keys (B, K, k).
-            values: Values (B, K, v); finite, on padding too.
+            queries: Queries (B, Q, d_q).
+            keys: Keys (B, S, d_k).
+            values: Values (B, S, d_v); finite, on padding too.
             valid_lengths: Number of real keys, which come first: (B,) or (B, Q); None: all keys are real.
-            mask: True on real keys, of a shape that broadcasts to (B, Q, K); instead of `valid_lengths`.
+            mask: True on real keys, of a shape that broadcasts to (B, Q, S); instead of `valid_lengths`.
             projected_keys: Result of `project_keys(keys)`; None: computed by the score.
 
         Returns:
-            Contexts (B, Q, v) in the type of the values, and weights (B, Q, K) in float32 or float64. Both are zero for
+            Contexts (B, Q, d_v) in the type of the values, and weights (B, Q, S) in float32 or float64. Both are zero for
             a query without real keys.
 
         Raises:

@@ -1,15 +1,17 @@
 """Score functions of attention, which compare queries with keys.
 
-A score is a module from queries (B, Q, q) and keys (B, K, k) to scores (B, Q, K), constructed with both sizes:
+A score is a module from queries (B, Q, d_q) and keys (B, S, d_k) to scores (B, Q, S), constructed with both sizes:
 ``Score(query_size=…, key_size=…)``. The method `project_keys` computes the part that depends on the keys only, once
-for all queries of a sentence: ``score(queries, keys, score.project_keys(keys))`` equals ``score(queries, keys)``. A
-score with `needs_equal_sizes` True requires queries and keys of equal size.
+for all queries of a sentence: ``score(queries, keys, score.project_keys(keys))`` equals ``score(queries, keys)`` and
+does not use `keys`. A score with `needs_equal_sizes` True requires queries and keys of equal size.
 """
 
 import math
 
 import torch
 from torch import Tensor, nn
+
+from seq2seq.errors import InputError
 
 
 class EqualSizesScore(nn.Module):
@@ -25,7 +27,7 @@ class EqualSizesScore(nn.Module):
         return keys
 
     def forward(self, queries: Tensor, keys: Tensor, projected_keys: Tensor | None = None) -> Tensor:
-        """Return the scores (B, Q, K).
+        """Return the scores (B, Q, S).
 
         Raises:
             ValueError: Queries and keys differ in size.
@@ -48,7 +50,7 @@ class DotScore(EqualSizesScore):
         a(q, k) = q^T k
 
     Luong, Pham and Manning, "Effective approaches to attention-based neural machine translation",
-    2015. Queries and keys have the same size d. Cost: one batched product, B Q K d. For independent vectors with
+    2015. Queries and keys have the same size d. Cost: one batched product, B Q S d. For independent vectors with
     elements of unit variance, the scores have variance d.
     """
 
@@ -62,7 +64,7 @@ class ScaledDotScore(EqualSizesScore):
         a(q, k) = q^T k / sqrt(d)
 
     Vaswani et al., "Attention is all you need", 2017. Queries and keys have the same size d. Cost: one batched
-    product, B Q K d.
+    product, B Q S d.
     """
 
     def _score(self, queries: Tensor, keys: Tensor) -> Tensor:
@@ -73,15 +75,14 @@ class ScaledDotScore(EqualSizesScore):
 class BilinearScore(nn.Module):
     """Bilinear score with a learned matrix, the "general" score of Luong et al.
 
-        a(q, k) = q^T M k,  M (q, k)
+        a(q, k) = q^T W k,  W (d_q, d_k)
 
-    Luong, Pham and Manning, "Effective approaches to attention-based neural machine translation",
-    2015. Queries and keys may differ in size. Cost: B K q k for M k, once for all queries, and B Q K q for the
-    product.
+    Luong, Pham and Manning, "Effective approaches to attention-based neural machine translation", 2015. Queries and
+    keys may differ in size. Cost: B S d_q d_k for W k, once for all queries, and B Q S d_q for the product.
 
     Args:
-        query_size: Size q of a query.
-        key_size: Size k of a key.
+        query_size: Size d_q of a query.
+        key_size: Size d_k of a key.
     """
 
     needs_equal_sizes = False
@@ -91,11 +92,11 @@ class BilinearScore(nn.Module):
         self.key_projection = nn.Linear(key_size, query_size, bias=False)
 
     def project_keys(self, keys: Tensor) -> Tensor:
-        """Return M k (B, K, q)."""
+        """Return W k (B, S, d_q)."""
         return self.key_projection(keys)
 
     def forward(self, queries: Tensor, keys: Tensor, projected_keys: Tensor | None = None) -> Tensor:
-        """Return the scores (B, Q, K); `projected_keys` is the result of `project_keys(keys)`, or None."""
+        """Return the scores (B, Q, S); `projected_keys` is the result of `project_keys(keys)`, or None."""
         projected = self.project_keys(keys) if projected_keys is None else projected_keys
         return queries @ projected.transpose(-1, -2)
 
@@ -106,12 +107,12 @@ class GaussianScore(EqualSizesScore):
         a(q, k) = -|(q - k) w|^2 / 2
 
     Nadaraya, "On estimating regression", 1964; Watson, "Smooth regression analysis", 1964.
-    Queries and keys have the same size d. Cost: one batched product, B Q K d, without a tensor of this size. The
+    Queries and keys have the same size d. Cost: one batched product, B Q S d, without a tensor of this size. The
     scores are in float32 or float64, also under autocast.
 
     Args:
-        query_size: Size of a query.
-        key_size: Size of a key.
+        query_size: Size d_q of a query.
+        key_size: Size d_k of a key.
         inverse_width: The inverse w of the width of the kernel; None: 1 / sqrt(query_size), or 1 without
             `query_size`. Distances grow with the size, and a larger w would give weights near 0 and 1.
         learnable: Whether w is a parameter with the initial value `inverse_width`.
@@ -152,12 +153,30 @@ class UniformScore(nn.Module):
         return keys
 
     def forward(self, queries: Tensor, keys: Tensor, projected_keys: Tensor | None = None) -> Tensor:
-        """Return zeros (B, Q, K)."""
+        """Return zeros (B, Q, S)."""
         return queries.new_zeros(*queries.shape[:2], keys.shape[1])
 
 
+@torch.no_grad()
+def check_score(score: nn.Module, query_size: int, key_size: int) -> None:
+    """Raise `InputError` if scores have the wrong shape, or depend on `keys` although `projected_keys` is given."""
+    name, queries, keys = type(score).__name__, torch.ones(1, 2, query_size), torch.ones(1, 3, key_size)
+    if keys.is_meta:  # the model of a folder, which was checked before its training
+        return
+    projects = hasattr(score, "project_keys")
+    raw, projected = (keys * torch.nan, score.project_keys(keys)) if projects else (keys, keys)
+    scores = score(queries, raw, projected)
+    if scores.shape != (1, 2, 3):
+        raise InputError(
+            f"{name} returned scores of shape {tuple(scores.shape)} for 1 sentence, 2 queries and 3 keys: the shape "
+            "must be (batch, queries, keys), here (1, 2, 3)"
+        )
+    if projects and scores.isnan().any():
+        raise InputError(f"{name} must not use `keys` if `projected_keys` is given: a decoder has no others")
+
+
 def _squared_distances(queries: Tensor, keys: Tensor) -> Tensor:
-    """Return |q - k|^2 (B, Q, K), computed as |q|^2 - 2 q^T k + |k|^2.
+    """Return |q - k|^2 (B, Q, S), computed as |q|^2 - 2 q^T k + |k|^2.
 
     The mean query is subtracted from queries and keys first: this does not change the distances, and it reduces
     cancellation, which is large if the three terms are much larger than their sum.

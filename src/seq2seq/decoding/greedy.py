@@ -40,41 +40,32 @@ def follow_choices(
     The limits of a sentence depend on its length only, so its translation does not depend on the other sentences
     of the batch.
     """
-    stepper, size = Stepper(models, source), len(source.lengths)
+    stepper, num_sentences = Stepper(models, source), len(source.lengths)
     minimum, maximum = limits.minimum(source.lengths), limits.maximum(source.lengths)
-    # N rows, one per sentence; when enough sentences have ended, their rows are removed
-    sentences = torch.arange(size, device=source.ids.device)  # index of the sentence of each row (N,)
-    tokens = torch.full_like(sentences, BEGIN_ID)
-    is_live = torch.ones_like(tokens, dtype=torch.bool)  # rows whose translation has not ended
-    lengths = torch.zeros_like(sentences)
-    scores = torch.zeros(size, dtype=stepper.dtype, device=tokens.device)  # log-probabilities
+    # the stepper has a row for each sentence; when enough translations have ended, their rows are removed
+    row_sentences = torch.arange(num_sentences, device=source.ids.device)  # index of the sentence of each row
+    row_tokens = torch.full_like(row_sentences, BEGIN_ID)  # previous token of each row
+    is_live = torch.ones_like(row_sentences, dtype=torch.bool)  # rows whose translation has not ended
+    lengths = torch.zeros_like(row_sentences)
+    scores = torch.zeros(num_sentences, dtype=stepper.dtype, device=lengths.device)  # log-probabilities
     all_tokens, all_weights = [], []  # of each step (B,) and (B, S), 0 for sentences that have ended
 
-    def choose_tokens(
-        live: Tensor, too_short: Tensor, step: int, log_probs: Tensor, part: slice
-    ) -> tuple[Tensor, Tensor]:
-        forbid(log_probs, too_short[part])
-        token = choose(log_probs, live[part], step)
-        return log_probs.gather(1, token.unsqueeze(1)).squeeze(1), token
-
-    while len(sentences):
-        step = len(all_tokens)
-        rows = is_live.nonzero().squeeze(1)
-        live = sentences[rows]
-        choose_live = partial(choose_tokens, live, step + 1 < minimum[live], step)
-        log_probs, next_tokens, weights = stepper.advance(tokens.unsqueeze(1), rows, choose_live)
-        tokens[rows] = next_tokens
+    while len(row_sentences):
+        step, live_rows = len(all_tokens), is_live.nonzero().squeeze(1)
+        live = row_sentences[live_rows]  # sentences whose translation has not ended
+        choose_part = partial(_choose_part, choose, live, step + 1 < minimum[live], step)
+        log_probs, tokens, weights = stepper.advance(row_tokens.unsqueeze(1), live_rows, choose_part)
         scores[live] += log_probs
         lengths[live] = step + 1
-        all_tokens.append(torch.zeros_like(lengths).index_copy_(0, live, next_tokens))
-        all_weights.append(
-            weights.new_zeros(size, weights.shape[2]).index_copy_(0, live, weights[rows].squeeze(1))
-        )
-        is_live[rows] = (next_tokens != END_ID) & (step + 1 < maximum[live])
+        all_tokens.append(torch.zeros_like(lengths).index_copy_(0, live, tokens))
+        step_weights = weights.new_zeros(num_sentences, weights.shape[2])
+        all_weights.append(step_weights.index_copy_(0, live, weights[live_rows].squeeze(1)))
+        row_tokens[live_rows] = tokens
+        is_live[live_rows] = (tokens != END_ID) & (step + 1 < maximum[live])
         if is_live.sum() <= LIVE_SHARE * len(is_live):
             kept = is_live.nonzero().squeeze(1)
-            stepper.select(kept, torch.zeros_like(tokens).unsqueeze(1))
-            sentences, tokens, is_live = sentences[kept], tokens[kept], is_live[kept]
+            stepper.select(kept, torch.zeros_like(row_tokens).unsqueeze(1))
+            row_sentences, row_tokens, is_live = row_sentences[kept], row_tokens[kept], is_live[kept]
 
     ids, weights = torch.stack(all_tokens, dim=1).tolist(), torch.stack(all_weights, dim=1).cpu()
     columns = zip(ids, scores.tolist(), weights, lengths.tolist(), source.lengths.tolist(), strict=True)
@@ -82,3 +73,12 @@ def follow_choices(
         Hypothesis(tuple(tokens[:length]), score, matrix[:length, :source_length])
         for tokens, score, matrix, length, source_length in columns
     ]
+
+
+def _choose_part(
+    choose: Choice, sentences: Tensor, too_short: Tensor, step: int, log_probs: Tensor, part: slice
+) -> tuple[Tensor, Tensor]:
+    """Return log-probabilities and tokens of a part of the sentences, see `Stepper.advance`."""
+    forbid(log_probs, too_short[part])
+    tokens = choose(log_probs, sentences[part], step)
+    return log_probs.gather(1, tokens.unsqueeze(1)).squeeze(1), tokens

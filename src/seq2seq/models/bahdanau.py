@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from seq2seq.attention.attention import Attention, Memory
 from seq2seq.models.decoder import Decoder, masked
-from seq2seq.models.layers import Bridge, DeepOutput, Dropout, RecurrentStack, State, output_layer
+from seq2seq.models.layers import Bridge, DeepOutput, RecurrentStack, State, dropouts, output_layer
 
 
 class BahdanauDecoder(Decoder):
@@ -65,21 +65,16 @@ class BahdanauDecoder(Decoder):
         query_size = hidden_size + (embedding_size if query_with_embedding else 0)
         self.query_with_embedding = query_with_embedding
         self.embedding = embedding
-        self.embedding_dropout = Dropout(
-            dropout if embedding_dropout is None else embedding_dropout, variational=variational_dropout
+        self.embedding_dropout, layer_dropout, self.output_dropout = dropouts(
+            (embedding_dropout, None, output_dropout), dropout, variational=variational_dropout
         )
         self.attention = attention(query_size=query_size, memory_size=memory_size)
-        # W [e; c] = W_e e + W_c c: `forward` computes W_e e for all steps at once
-        self.stack = RecurrentStack(
-            cell, embedding_size, hidden_size, num_layers, Dropout(dropout, variational=variational_dropout)
-        )
+        # the gates of the cell, W_x [e; c] = W_xe e + W_xc c, in two layers: `forward` computes W_xe e for all steps at once
+        self.stack = RecurrentStack(cell, embedding_size, hidden_size, num_layers, layer_dropout)
         self.context_gates = nn.Linear(memory_size, self.stack.gates_size, bias=False)
         self.bridge = Bridge(initial_state, summary_size, self.stack.state_size, num_layers)
         self.readout = (
             DeepOutput(hidden_size, memory_size, embedding_size, readout_size) if readout_size else None
-        )
-        self.output_dropout = Dropout(
-            dropout if output_dropout is None else output_dropout, variational=variational_dropout
         )
         self.output = output_layer(readout_size or hidden_size, embedding, tied=tie_output)
 
@@ -104,9 +99,9 @@ class BahdanauDecoder(Decoder):
         return self.output_dropout(features, output_mask), (*states, *attention_state), weights
 
     def for_search(self, memory: Memory) -> Memory:
-        """Return a memory whose states are the projections [W_c m_j; W_r m_j] for cell and deep output.
+        """Return a memory whose states are the projections [W_xc m_j; W_c m_j] for cell and deep output.
 
-        Their weighted mean is [W_c c; W_r c]. This saves time in a beam search, which computes more contexts
+        Their weighted mean is [W_xc c_t; W_c c_t]. This saves time in a beam search, which computes more contexts
         than a source has tokens. With a custom attention, whose context may not be a weighted mean of the states,
         the memory is returned unchanged.
         """

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from seq2seq.attention.attention import Memory
 from seq2seq.models.decoder import Decoder
-from seq2seq.models.layers import CELLS, Bridge, DeepOutput, Dropout, RecurrentStack, State, output_layer
+from seq2seq.models.layers import CELLS, Bridge, DeepOutput, RecurrentStack, State, dropouts, output_layer
 
 
 class ConditionalDecoder(Decoder):
@@ -43,20 +43,15 @@ class ConditionalDecoder(Decoder):
         super().__init__()
         embedding_size = embedding.embedding_dim
         self.embedding = embedding
-        self.embedding_dropout = Dropout(
-            dropout if embedding_dropout is None else embedding_dropout, variational=variational_dropout
+        self.embedding_dropout, layer_dropout, self.output_dropout = dropouts(
+            (embedding_dropout, None, output_dropout), dropout, variational=variational_dropout
         )
         self.attention = attention(query_size=hidden_size, memory_size=memory_size)
-        self.stack = RecurrentStack(
-            cell, memory_size, hidden_size, num_layers, Dropout(dropout, variational=variational_dropout)
-        )
+        self.stack = RecurrentStack(cell, memory_size, hidden_size, num_layers, layer_dropout)
         self.token_cell = CELLS[cell](embedding_size, hidden_size)
         self.bridge = Bridge(initial_state, summary_size, self.stack.state_size, num_layers)
         self.readout = (
             DeepOutput(hidden_size, memory_size, embedding_size, readout_size) if readout_size else None
-        )
-        self.output_dropout = Dropout(
-            dropout if output_dropout is None else output_dropout, variational=variational_dropout
         )
         self.output = output_layer(readout_size or hidden_size, embedding, tied=tie_output)
 

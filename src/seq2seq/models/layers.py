@@ -125,6 +125,11 @@ class Dropout(nn.Module):
         return mask.mul_(2**16 / (2**16 - num_dropped))
 
 
+def dropouts(rates: Sequence[float | None], default: float, *, variational: bool) -> list[Dropout]:
+    """Return a `Dropout` for each rate; None is replaced by `default`."""
+    return [Dropout(default if rate is None else rate, variational=variational) for rate in rates]
+
+
 class RecurrentStack(nn.Module):
     """A stack of recurrent cells, computed one step at a time.
 

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from seq2seq.attention.attention import Memory
 from seq2seq.models.decoder import Decoder
-from seq2seq.models.layers import Bridge, Dropout, RecurrentStack, State, output_layer
+from seq2seq.models.layers import Bridge, RecurrentStack, State, dropouts, output_layer
 
 
 class LuongDecoder(Decoder):
@@ -52,22 +52,14 @@ class LuongDecoder(Decoder):
         size = readout_size or hidden_size
         self.fed_size = size if input_feeding else 0
         self.embedding = embedding
-        self.embedding_dropout = Dropout(
-            dropout if embedding_dropout is None else embedding_dropout, variational=variational_dropout
+        self.embedding_dropout, layer_dropout, self.output_dropout = dropouts(
+            (embedding_dropout, None, output_dropout), dropout, variational=variational_dropout
         )
-        self.stack = RecurrentStack(
-            cell,
-            embedding.embedding_dim + self.fed_size,
-            hidden_size,
-            num_layers,
-            Dropout(dropout, variational=variational_dropout),
-        )
+        input_size = embedding.embedding_dim + self.fed_size
+        self.stack = RecurrentStack(cell, input_size, hidden_size, num_layers, layer_dropout)
         self.bridge = Bridge(initial_state, summary_size, self.stack.state_size, num_layers)
         self.attention = attention(query_size=hidden_size, memory_size=memory_size)
         self.attentional = nn.Linear(memory_size + hidden_size, size, bias=False)
-        self.output_dropout = Dropout(
-            dropout if output_dropout is None else output_dropout, variational=variational_dropout
-        )
         self.output = output_layer(size, embedding, tied=tie_output)
 
     def initial_state(self, memory: Memory) -> State:

@@ -2,7 +2,7 @@
 
 With e(y) the embedding of a token y, and s_0 computed from the final states of the encoder:
 
-    s_t = LSTM(e(y_{t-1}), s_{t-1}),  o_t = s_t, or tanh(W_o s_t + b) with a readout
+    s_t = LSTM(e(y_{t-1}), s_{t-1}),  o_t = s_t, or tanh(W_s s_t + b) with a readout
 
 Sutskever, Vinyals and Le, "Sequence to sequence learning with neural networks", 2014; their source is
 reversed (`model.reverse_source=true`).
@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from seq2seq.attention.attention import Memory
 from seq2seq.models.decoder import Decoder
-from seq2seq.models.layers import Bridge, Dropout, RecurrentStack, State, output_layer
+from seq2seq.models.layers import Bridge, RecurrentStack, State, dropouts, output_layer
 
 
 class PlainDecoder(Decoder):
@@ -44,22 +44,13 @@ class PlainDecoder(Decoder):
     ) -> None:
         super().__init__()
         self.embedding = embedding
-        self.embedding_dropout = Dropout(
-            dropout if embedding_dropout is None else embedding_dropout, variational=variational_dropout
+        self.embedding_dropout, layer_dropout, self.output_dropout = dropouts(
+            (embedding_dropout, None, output_dropout), dropout, variational=variational_dropout
         )
-        self.stack = RecurrentStack(
-            cell,
-            embedding.embedding_dim,
-            hidden_size,
-            num_layers,
-            Dropout(dropout, variational=variational_dropout),
-        )
+        self.stack = RecurrentStack(cell, embedding.embedding_dim, hidden_size, num_layers, layer_dropout)
         self.bridge = Bridge(initial_state, summary_size, self.stack.state_size, num_layers)
         self.readout = (
             nn.Sequential(nn.Linear(hidden_size, readout_size), nn.Tanh()) if readout_size else nn.Identity()
-        )
-        self.output_dropout = Dropout(
-            dropout if output_dropout is None else output_dropout, variational=variational_dropout
         )
         self.output = output_layer(readout_size or hidden_size, embedding, tied=tie_output)
 

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from seq2seq.attention.attention import Memory
-from seq2seq.models.layers import Dropout
+from seq2seq.models.layers import dropouts
 
 
 class Seq2Seq(nn.Module):
@@ -75,9 +75,10 @@ class Seq2Seq(nn.Module):
         target_input: Tensor,
         target_lengths: Tensor | None = None,
     ) -> tuple[Tensor, Tensor | None]:
-        """Return features (B, T, R) and attention weights (B, T, S) of all target positions (teacher forcing).
+        """Return features, not logits (B, T, R), and attention weights (B, T, S) of all target positions.
 
-        With `target_lengths` (B,), both are zero on padding. ``decoder.output`` maps features to logits.
+        ``decoder.output`` maps features to logits (B, T, V). `target_input` has the previous target tokens (teacher
+        forcing). With `target_lengths` (B,), features and weights are zero on padding.
         """
         memory = self.encode(source, source_lengths, source_is_token)
         return self.decoder(target_input, memory, target_lengths)
@@ -149,12 +150,8 @@ class GRUEncoder(Encoder):
         self.output_size = hidden_size * (2 if bidirectional else 1)
         states_of_layer = 2 if self.recurrent_class is nn.LSTM else 1  # [h; c] or h
         self.summary_size = num_layers * states_of_layer * self.output_size
-        self.embedding_dropout = Dropout(
-            dropout if embedding_dropout is None else embedding_dropout, variational=variational_dropout
-        )
-        self.dropout = Dropout(dropout, variational=variational_dropout)
-        self.output_dropout = Dropout(
-            dropout if output_dropout is None else output_dropout, variational=variational_dropout
+        self.embedding_dropout, self.dropout, self.output_dropout = dropouts(
+            (embedding_dropout, None, output_dropout), dropout, variational=variational_dropout
         )
         sizes = [input_size] + [self.output_size] * (num_layers - 1)
         self.layers = nn.ModuleList(

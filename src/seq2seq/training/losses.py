@@ -47,13 +47,13 @@ def token_cross_entropy(
     is_token: Tensor,
     *,
     label_smoothing: float = 0.0,
-    divergence: float = 0.0,
+    rdrop_alpha: float = 0.0,
 ) -> LossSums:
     """Return the sum of the cross-entropies of the target tokens under softmax(W f + b).
 
     With label smoothing eps (Szegedy et al. 2016), the target probability is eps / V for each token of the vocabulary,
     plus 1 - eps for the correct one. R-Drop with alpha (Liang et al. 2021) needs a batch whose second half is a copy of
-    the first; for each token and its copy it adds alpha / 2 (KL(p, q) + KL(q, p)), p and q being their distributions.
+    the first. For each token and its copy, with distributions p and q, it adds alpha / 2 (KL(p, q) + KL(q, p)).
 
     Args:
         features: Features f of every target position (B, T, R).
@@ -61,18 +61,21 @@ def token_cross_entropy(
         targets: Token ids (B, T).
         is_token: True on real tokens (B, T); padding is not counted.
         label_smoothing: eps.
-        divergence: alpha; 0: no R-Drop.
+        rdrop_alpha: alpha; 0: no R-Drop.
     """
     features, targets = features[is_token], targets[is_token]
-    if divergence:
+    if rdrop_alpha:
         logits = output(features)
         logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
         log_probs = logits.log_softmax(dim=-1)
-        nll = -log_probs.gather(1, targets.unsqueeze(1)).squeeze(1)
-        smoothed = (1 - label_smoothing) * nll - label_smoothing * log_probs.mean(dim=1)
+        token_nll = -log_probs.gather(1, targets.unsqueeze(1)).squeeze(1)
+        nll, num_correct = token_nll.detach().sum(), (log_probs.argmax(dim=1) == targets).sum()
         log_p, log_q = log_probs.chunk(2)
         kl = ((log_p.exp() - log_q.exp()) * (log_p - log_q)).sum()  # KL(p, q) + KL(q, p)
-        sums = nll.sum(), smoothed.sum() + divergence / 2 * kl, (log_probs.argmax(1) == targets).sum()
+        token_loss = (1 - label_smoothing) * token_nll - label_smoothing * log_probs.mean(dim=1)
+        smoothed = token_loss.sum() + rdrop_alpha / 2 * kl
     else:
-        sums = ChunkedCrossEntropy.apply(features, output.weight, output.bias, targets, label_smoothing)
-    return LossSums(sums[0].detach(), sums[1], sums[2], is_token.sum())
+        nll, smoothed, num_correct = ChunkedCrossEntropy.apply(
+            features, output.weight, output.bias, targets, label_smoothing
+        )
+    return LossSums(nll, smoothed, num_correct, is_token.sum())

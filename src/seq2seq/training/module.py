@@ -69,6 +69,8 @@ class TranslationModule(MeasuredModule):
         max_nonfinite_steps: int = 0,
         trust_custom_code: bool = False,
     ) -> None:
+        if isinstance(optimizer, Optimizer):
+            raise InputError("optimizer: give a class or functools.partial(SGD, lr=0.1), not an optimizer")
         super().__init__(metrics, max_nonfinite_steps)
         made = isinstance(model, Seq2Seq)
         self.model = model if made else build_model(**model, trust_custom_code=trust_custom_code)
@@ -102,7 +104,7 @@ class TranslationModule(MeasuredModule):
             batch.target_output,
             batch.target_is_token,
             label_smoothing=self.label_smoothing,
-            divergence=self.rdrop_alpha,
+            rdrop_alpha=self.rdrop_alpha,
         )
 
     # --- training ---
