@@ -75,10 +75,10 @@ class ScaledDotScore(EqualSizesScore):
 class BilinearScore(nn.Module):
     """Bilinear score with a learned matrix, the "general" score of Luong et al.
 
-        a(q, k) = q^T W k,  W (d_q, d_k)
+        a(q, k) = q^T M k,  M (d_q, d_k)
 
     Luong, Pham and Manning, "Effective approaches to attention-based neural machine translation", 2015. Queries and
-    keys may differ in size. Cost: B S d_q d_k for W k, once for all queries, and B Q S d_q for the product.
+    keys may differ in size. Cost: B S d_q d_k for M k, once for all queries, and B Q S d_q for the product.
 
     Args:
         query_size: Size d_q of a query.
@@ -92,7 +92,7 @@ class BilinearScore(nn.Module):
         self.key_projection = nn.Linear(key_size, query_size, bias=False)
 
     def project_keys(self, keys: Tensor) -> Tensor:
-        """Return W k (B, S, d_q)."""
+        """Return M k (B, S, d_q)."""
         return self.key_projection(keys)
 
     def forward(self, queries: Tensor, keys: Tensor, projected_keys: Tensor | None = None) -> Tensor:
