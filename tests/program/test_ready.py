@@ -270,7 +270,7 @@ def test_a_model_goes_to_the_hub_and_comes_back(tiny_run, tmp_path, monkeypatch)
 @pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.long)])
 def test_a_server_under_load_gives_clean_answers_and_stops(number):
     pytest.importorskip("litserve")
-    from tests import serving_load
+    from benchmarks import serving_load
 
     port = 20_000 + os.getpid() % 20_000
     server = serving_load.start("grammar-en-fr", port)

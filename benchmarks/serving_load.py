@@ -1,4 +1,4 @@
-"""Load a server of `seq2seq serve`: python -m tests.serving_load [MODEL] [--clients 50] [--requests 20] [--kill]
+"""Load a server of `seq2seq serve`: python -m benchmarks.serving_load [MODEL] [--clients 50] [--requests 20] [--kill]
 
 Clients send sentences, lists, malformed JSON, texts of a megabyte and markup at the same time. Every request is to
 have a clean answer: the translation, or a refusal as JSON. Then the server is stopped by SIGTERM while it is under
