@@ -156,6 +156,19 @@ def test_a_checkpoint_continues_by_its_path(here, program, tiny_run):
     assert (after["epochs"], after["steps"] * before["epochs"]) == (3, before["steps"] * 3)
 
 
+def test_values_chosen_by_the_size_of_the_corpus_are_kept_when_a_run_continues(here, program):
+    run = ["recipe=standard", *TINY, "tokenizer=words", "data.batch_size=null", "name=sized"]
+    first, second = (
+        program(*run, f"trainer.max_epochs={epochs}", cwd=here, check=0).text for epochs in (2, 40)
+    )
+    assert finished(here, "sized")["epochs"] == 6
+    chosen = re.search("automatic.*batch_size=32.*dropout=0.1 .*", first)[0]
+    assert chosen in second
+    longer = program(*run[:-1], "name=long", "trainer.max_epochs=6", cwd=here, check=0).text
+    assert "automatic" in longer
+    assert chosen not in longer
+
+
 def test_load_from_checkpoint_rebuilds_the_module(tiny_run):
     from seq2seq.training import TranslationModule
 
