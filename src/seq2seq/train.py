@@ -105,8 +105,12 @@ def run(config: DictConfig, run_dir: str | Path | None = None) -> float | None:
         for node in OBJECTS:
             check_arguments(config[node], node)
         resolved = OmegaConf.to_container(config, resolve=True)
-        for handler in logging.getLogger("lightning.pytorch").handlers:
-            handler.addFilter(is_news)
+        for name in (
+            "pytorch.utilities.rank_zero",
+            "pytorch.accelerators.cuda",
+            "fabric.utilities.distributed",
+        ):
+            logging.getLogger(f"lightning.{name}").addFilter(is_news)
         for message in ("exists and is not empty", "smaller than the logging interval", "dirpath has changed",
                         "isinstance.treespec, LeafSpec", "was not created with WeightAveraging",
                         "recommended to use .self.log"):  # fmt: skip

@@ -159,7 +159,7 @@ def test_a_checkpoint_continues_by_its_path(here, program, tiny_run):
 def test_values_chosen_by_the_size_of_the_corpus_are_kept_when_a_run_continues(here, program):
     run = ["recipe=standard", *TINY, "tokenizer=words", "data.batch_size=null", "name=sized"]
     first, second = (
-        program(*run, f"trainer.max_epochs={epochs}", cwd=here, check=0).text for epochs in (2, 40)
+        program(*run, f"trainer.max_epochs={epochs}", cwd=here, check=0).text for epochs in (2, 6)
     )
     assert finished(here, "sized")["epochs"] == 6
     chosen = re.search("automatic.*batch_size=32.*dropout=0.1 .*", first)[0]
