@@ -3,6 +3,7 @@
 import base64
 import json
 import math
+import os
 import re
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import entry_points
@@ -12,6 +13,7 @@ import pytest
 from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.compat.proto.summary_pb2 import Summary, SummaryMetadata
 from tensorboard.compat.proto.tensor_pb2 import TensorProto
+from tensorboard.summary.writer.record_writer import RecordWriter
 from torch.utils.tensorboard import SummaryWriter
 
 from tensorboard_attention import event_files, views
@@ -348,6 +350,22 @@ def test_what_a_continued_run_has_not_reached_yet_is_hidden_too(serve, tmp_path)
             for step in steps:
                 add_attention(writer, "s", [[0.5]], ["a"], ["b"], step)
     assert view(serve(tmp_path), ".", "s/forced").json["steps"] == [10, 20, 30, 40]
+
+
+def test_what_is_no_event_file_disturbs_nobody(serve, tmp_path):
+    with SummaryWriter(str(tmp_path)) as writer:
+        add_attention(writer, "s", [[0.5]], ["a"], ["b"], 1)
+    client = serve(tmp_path)
+    (tmp_path / "xtfevents").mkdir()
+    os.mkfifo(tmp_path / "events.out.tfevents.9999999998")
+    with (tmp_path / "events.out.tfevents.9999999999").open("wb") as file:
+        RecordWriter(file).write(b"\xff\xff damaged")
+    assert view(client, ".", "s/forced").json["steps"] == [1]
+    with pytest.raises(ValueError, match="is a pipe"):
+        read_log_folder(tmp_path)
+    (tmp_path / "events.out.tfevents.9999999998").unlink()
+    with pytest.raises(ValueError, match="holds a damaged event file"):
+        read_log_folder(tmp_path)
 
 
 def test_a_reference_is_served_once(serve, tmp_path):
