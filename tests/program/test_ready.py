@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 import seq2seq
+from seq2seq.cli.demo import examples
 from seq2seq.shipped import MODELS, SHIPPED
 from tests.conftest import ROOT, TINY
 from tests.small import built_in_pairs
@@ -161,6 +162,9 @@ def test_the_demo_translates_draws_and_writes_the_page(tmp_path, program):
     assert "A man rides a bike." in (tmp_path / "demo.html").read_text(encoding="utf-8")
     done = program("demo", script=COMMAND, cwd=tmp_path, check=0)
     assert done.text.count("\n    ") == len(card(MODELS / SHIPPED[0])[0]["widget"])
+    for metadata in ("widget: [x, {text: Hi}, {text: [a]}]", "widget: 2001-99-99", "- a", "[" * 9999):
+        (tmp_path / "README.md").write_text(f"---\n{metadata}\n---\n")
+        assert examples(tmp_path) == (["Hi"] if "Hi" in metadata else [])
 
 
 def test_samples_are_made_from_the_built_in_corpus(tmp_path, program):
