@@ -102,11 +102,8 @@ class Records:
         Raises:
             ValueError, TypeError or MemoryError: TensorBoard cannot read them.
         """
-        wanted = {
-            "experiment_id": experiment_id,
-            "plugin_name": PLUGIN_NAME,
-            "run_tag_filter": RunTagFilter(runs=[run], tags=[tag]),
-        }
+        only = RunTagFilter(runs=[run], tags=[tag])
+        wanted = {"experiment_id": experiment_id, "plugin_name": PLUGIN_NAME, "run_tag_filter": only}
         series = self._provider.list_tensors(context, **wanted).get(run, {}).get(tag)
         if series is None:
             return None
