@@ -354,7 +354,7 @@ class SentencePieceTokenizer(Tokenizer):
                 remove_extra_whitespaces=False,
                 byte_fallback=True,
                 unk_id=UNKNOWN_ID, pad_id=PADDING_ID, bos_id=BEGIN_ID, eos_id=END_ID,
-                **dict(zip(("unk_piece", "pad_piece", "bos_piece", "eos_piece"), SPECIALS, strict=True)),
+                unk_piece=SPECIALS[0], pad_piece=SPECIALS[1], bos_piece=SPECIALS[2], eos_piece=SPECIALS[3],
                 num_threads=1,  # more threads give another, less reproducible model
                 minloglevel=2,
             )  # fmt: skip
