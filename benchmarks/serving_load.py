@@ -54,11 +54,11 @@ def start(model, port, *options):
     raise AssertionError(f"no server after 120 s: {server.communicate()[0]}")
 
 
-def ask(port, method, path, body=None):
+def ask(port, method, path, body=None, host="localhost"):
     """Send a request; return status and content."""
     connection = HTTPConnection("127.0.0.1", port, timeout=60)
     try:
-        connection.request(method, path, body, {"Content-Type": "application/json"})
+        connection.request(method, path, body, {"Content-Type": "application/json", "Host": host})
         answer = connection.getresponse()
         return answer.status, answer.read()
     finally:

@@ -77,10 +77,7 @@ class AttentionPlugin(TBPlugin):
         try:
             is_own = all(file.resolve() == file and file.is_relative_to(root) for file in files)
             is_there = files[0].is_file() and files[1].stat().st_size <= MODEL_BYTES
-        except (
-            OSError,
-            ValueError,
-        ):  # absent, a name that no file can have, or a folder that is somebody else's
+        except (OSError, ValueError):  # absent, a name that no file can have, or somebody else's folder
             return None
         return files[0].parent if self._logdir and is_own and is_there else None
 
@@ -102,14 +99,9 @@ class AttentionPlugin(TBPlugin):
         step = request.args.get("step")
         if step is not None and not STEP.fullmatch(step):
             return _refused(request, 400, "a step is a whole number")
-        content = views.view(
-            self._records,
-            plugin_util.context(request.environ),
-            run[0],
-            tag[0],
-            step=None if step is None else int(step),
-            experiment_id=plugin_util.experiment_id(request.environ),
-        )
+        context, experiment = plugin_util.context(request.environ), plugin_util.experiment_id(request.environ)
+        wanted = None if step is None else int(step)
+        content = views.view(self._records, context, run[0], tag[0], step=wanted, experiment_id=experiment)
         if content is None:
             return _refused(request, 404, "there is no such run and tag")
         return http_util.Respond(request, content, "application/json")

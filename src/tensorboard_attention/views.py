@@ -9,6 +9,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from threading import Lock
@@ -101,11 +102,8 @@ class Records:
         Raises:
             ValueError, TypeError or MemoryError: TensorBoard cannot read them.
         """
-        wanted = {
-            "experiment_id": experiment_id,
-            "plugin_name": PLUGIN_NAME,
-            "run_tag_filter": RunTagFilter(runs=[run], tags=[tag]),
-        }
+        only = RunTagFilter(runs=[run], tags=[tag])
+        wanted = {"experiment_id": experiment_id, "plugin_name": PLUGIN_NAME, "run_tag_filter": only}
         series = self._provider.list_tensors(context, **wanted).get(run, {}).get(tag)
         if series is None:
             return None
@@ -127,10 +125,11 @@ def restarts(folder: Path) -> tuple[tuple[int, float], ...]:
     event files does not heed them.
     """
     found = []
-    for file in sorted(folder.glob("*tfevents*"))[1:]:
-        for event in islice(EventFileLoader(str(file)).Load(), 4):
-            if event.session_log.status == SessionLog.START:
-                found.append((event.step, event.wall_time))
+    for file in sorted(path for path in folder.glob("*tfevents*") if path.is_file())[1:]:
+        with suppress(Exception):  # the file is damaged, or gone
+            for event in islice(EventFileLoader(str(file)).Load(), 4):
+                if event.session_log.status == SessionLog.START:
+                    found.append((event.step, event.wall_time))
     return tuple(found)
 
 

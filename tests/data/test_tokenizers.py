@@ -115,15 +115,9 @@ def test_moses_escapes_nothing_and_knows_the_abbreviations_of_its_language():
 
 @pytest.mark.parametrize(
     ("name", "language", "message"),
-    [
-        (
-            "basic_english",
-            "fr",
-            "basic_english splits English only, not fr: choose rules=word or rules=moses",
-        ),
-        ("moses", "french", "moses does not know the language french"),
-    ],
-)
+    [("basic_english", "fr", "basic_english splits English only, not fr: choose rules=word or rules=moses"),
+     ("moses", "french", "moses does not know the language french")],
+)  # fmt: skip
 def test_a_tokenizer_refuses_a_language_that_it_does_not_know(name, language, message):
     with pytest.raises(InputError, match=re.escape(message)):
         KINDS[name](language=language, lowercase=False)
@@ -175,14 +169,9 @@ def test_a_joint_vocabulary_is_one_and_the_same(tmp_path, changes):
 
 @pytest.mark.parametrize(
     "changes",
-    [
-        {},
-        {"tokenizer": "unigram", "vocab_size": 320},
-        {"tokenizer": "moses"},
-        {"tokenizer": "character", "lowercase": True},
-        {"tokenizer": "whitespace"},
-    ],
-)
+    [{}, {"tokenizer": "unigram", "vocab_size": 320}, {"tokenizer": "moses"},
+     {"tokenizer": "character", "lowercase": True}, {"tokenizer": "whitespace"}],
+)  # fmt: skip
 def test_a_saved_tokenizer_is_the_same(tmp_path, changes):
     tokenizers = trained(**changes)
     for side, tokenizer in zip(("source", "target"), tokenizers, strict=True):
@@ -212,3 +201,13 @@ def test_a_saved_tokenizer_of_hugging_face_needs_its_file_no_more(tmp_path):
     loaded = Tokenizer.load(tmp_path / "saved", "source")
     assert loaded.encode("b a") == tokenizer.encode("b a") == [5, 4]
     assert loaded.language == "en"
+    folder, text = tmp_path / "saved", (tmp_path / "saved/source.json").read_text()
+    for name, content, message in (
+        ("source.json", text.replace('"language"', '"file": "x", "language"'), "names a file"),
+        ("source.json", text.replace('"a"', '"\\ud800"'), "surrogates"),
+        ("source.tokenizer.json", "{}", "tokenizer.json cannot be read"),
+    ):
+        (folder / "source.json").write_text(text)
+        (folder / name).write_text(content)
+        with pytest.raises(InputError, match=message):
+            Tokenizer.load(folder, "source")

@@ -1,4 +1,5 @@
 import json
+import os
 from dataclasses import replace
 
 import pytest
@@ -68,6 +69,35 @@ def test_a_folder_with_an_earlier_class_name_loads(tmp_path):
     found, expected = load_model_folder(tmp_path / "model").model, exported.model
     assert type(found.decoder.attention.score) is type(expected.decoder.attention.score)
     assert torch.equal(found.decoder.output.weight, expected.decoder.output.weight)
+
+
+WRONG = {
+    "no source_vectors": ("model source_vectors", "/etc/passwd"), "num_layers=": ("model decoder num_layers", 2**24),
+    "embedding_size=0": ("model embedding_size", 0), "hidden_size=0": ("model decoder hidden_size", 0),
+    "Padding": ("model padding_id", 99), "callable": ("model decoder attention alignment", 0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("message", WRONG)
+def test_a_description_that_fits_no_model_is_refused(folder, message):
+    path = folder / "config.json"
+    keys, value = WRONG[message]
+    config = part = json.loads(path.read_text())
+    *outer, last = keys.split()
+    for key in outer:
+        part = part[key]
+    part[last] = value
+    path.write_text(json.dumps(config))
+    with pytest.raises(InputError, match=message):
+        load_model_folder(folder)
+
+
+@pytest.mark.parametrize("name", ["source.json", "model.safetensors"])
+def test_a_pipe_in_a_folder_is_not_waited_for(folder, name):
+    (folder / name).unlink()
+    os.mkfifo(folder / name)
+    with pytest.raises(InputError, match="no regular file"):
+        load_model_folder(folder)
 
 
 def test_one_translation_for_each_sentence_in_order_and_blank_for_blank(folder):

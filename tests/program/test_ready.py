@@ -1,11 +1,13 @@
 """What is there without a training: models and samples that come along, show, demo, serve, the Hub."""
 
+import asyncio
 import json
 import os
 import re
 import shlex
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +16,7 @@ import pytest
 import yaml
 
 import seq2seq
+from seq2seq.cli.demo import examples
 from seq2seq.shipped import MODELS, SHIPPED
 from tests.conftest import ROOT, TINY
 from tests.small import built_in_pairs
@@ -161,6 +164,9 @@ def test_the_demo_translates_draws_and_writes_the_page(tmp_path, program):
     assert "A man rides a bike." in (tmp_path / "demo.html").read_text(encoding="utf-8")
     done = program("demo", script=COMMAND, cwd=tmp_path, check=0)
     assert done.text.count("\n    ") == len(card(MODELS / SHIPPED[0])[0]["widget"])
+    for metadata in ("widget: [x, {text: Hi}, {text: [a]}]", "widget: 2001-99-99", "- a", "[" * 9999):
+        (tmp_path / "README.md").write_text(f"---\n{metadata}\n---\n")
+        assert examples(tmp_path) == (["Hi"] if "Hi" in metadata else [])
 
 
 def test_samples_are_made_from_the_built_in_corpus(tmp_path, program):
@@ -273,8 +279,13 @@ def test_a_server_under_load_gives_clean_answers_and_stops(number):
     from benchmarks import serving_load
 
     port = 20_000 + os.getpid() % 20_000
-    server = serving_load.start("grammar-en-fr", port)
+    server = serving_load.start("grammar-en-fr", port, "--max-requests", "16")
+    idle = [socket.create_connection(("127.0.0.1", port)) for _ in range(16)]  # they do not count
     try:
+        asked = [serving_load.ask(port, "GET", path)[0] for path in ("/health", "/docs", "/redoc")]
+        assert [*asked, serving_load.ask(port, "GET", "/health", host="evil.org")[0]] == [200, 404, 404, 400]
+        body = json.dumps({"text": ["a" * 2000] * 64, "beam_size": 6})
+        assert b"lower beam_size" in serving_load.ask(port, "POST", "/translate", body)[1]
         status, page = serving_load.ask(port, "GET", "/")
         assert status == 200
         assert b"Content-Security-Policy" in page
@@ -293,15 +304,39 @@ def test_a_server_under_load_gives_clean_answers_and_stops(number):
         assert not serving_load.alive(server.pid)
         assert server.communicate()[0].count("\n") == 1  # its address, no traceback
     finally:
+        [each.close() for each in idle]
         if server.poll() is None:
             os.killpg(server.pid, signal.SIGKILL)
             server.communicate()
 
 
+def test_requests_that_are_too_many_or_too_late_are_refused():
+    pytest.importorskip("litserve")
+    from seq2seq.serving import Bounded, TranslationAPI, TranslationRequest
+
+    async def app(scope, receive, send):
+        await (asyncio.Event().wait() if scope["path"] == "/translate" else asyncio.sleep(0))
+        await send({"status": 200})
+
+    async def ask(path):
+        sent = asyncio.Queue()
+        await bounded({"type": "http", "path": path}, None, sent.put)
+        return (await sent.get())["status"]
+
+    async def talk():
+        return await asyncio.gather(*map(ask, ("/translate", "/translate", "/health")))
+
+    bounded = Bounded(app, path="/translate", most=1, timeout=0.1)
+    assert asyncio.run(talk()) == [504, 503, 200]
+    api, late = TranslationAPI("grammar-en-fr", max_batch_size=2), TranslationRequest(text="I see it.")
+    api.request_timeout, late._arrived = 30, late._arrived - 31
+    assert api.predict([late]) == [{"translations": []}]
+
+
 def test_a_server_refuses_wrong_options(tmp_path, program):
     pytest.importorskip("litserve")
-    for wrong in (["nothing"], ["grammar-en-fr", "--port", "80"], ["grammar-en-fr", "--batch-size", "0"]):
-        done = program("serve", *wrong, script=COMMAND, cwd=tmp_path, check=2)
+    for wrong in ("--device=none", "--port=80", "--batch-size=0", "--timeout=0"):
+        done = program("serve", "grammar-en-fr", wrong, script=COMMAND, cwd=tmp_path, check=2)
         assert done.text.startswith("error: ")
         assert done.text.count("\n") == 1
 

@@ -3,6 +3,7 @@
 import base64
 import json
 import math
+import os
 import re
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import entry_points
@@ -12,6 +13,7 @@ import pytest
 from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.compat.proto.summary_pb2 import Summary, SummaryMetadata
 from tensorboard.compat.proto.tensor_pb2 import TensorProto
+from tensorboard.summary.writer.record_writer import RecordWriter
 from torch.utils.tensorboard import SummaryWriter
 
 from tensorboard_attention import event_files, views
@@ -80,21 +82,12 @@ def test_the_index_names_runs_sentences_kinds_and_ranks_in_order(client):
     index = client.get(f"{ROUTE}/index").json
     assert [run["run"] for run in index["runs"]] == ["one", "two"]
     tags = index["runs"][0]["tags"]
-    assert [tag["tag"] for tag in tags] == [
-        "attention/0/forced",
-        "attention/2/greedy",
-        "attention/10/beam",
-        "attention/10/beam/1",
-    ]
+    names = [f"attention/{name}" for name in ("0/forced", "2/greedy", "10/beam", "10/beam/1")]
+    assert [tag["tag"] for tag in tags] == names
     assert tags[3] | {"wall_time": 0} == {
-        "tag": "attention/10/beam/1",
-        "sentence": "attention/10",
-        "kind": "beam",
-        "rank": 1,
-        "text": "a b",
-        "max_step": 3,
-        "wall_time": 0,
-    }
+        "tag": "attention/10/beam/1", "sentence": "attention/10", "kind": "beam", "rank": 1, "text": "a b",
+        "max_step": 3, "wall_time": 0,
+    }  # fmt: skip
     assert index["problems"] == []
     assert len(index["colours"]) == 192
 
@@ -142,16 +135,10 @@ def test_a_hostile_path_is_not_found(client, path):
 
 @pytest.mark.parametrize(
     "query",
-    [
-        "",
-        "run=one",
-        "tag=attention/0/forced",
-        "run=one&run=two&tag=attention/0/forced",
-        "run=one&tag=a&tag=b",
-        "run=" + "a" * 5000 + "&tag=b",
-    ],
+    ["", "run=one", "tag=attention/0/forced", "run=one&run=two&tag=attention/0/forced", "run=one&tag=a&tag=b",
+     "run=" + "a" * 5000 + "&tag=b"],
     ids=["nothing", "no tag", "no run", "two runs", "two tags", "long"],
-)
+)  # fmt: skip
 def test_bad_parameters_are_refused(client, query):
     assert client.get(f"{ROUTE}/view?{query}").status_code == 400
 
@@ -350,6 +337,19 @@ def test_what_a_continued_run_has_not_reached_yet_is_hidden_too(serve, tmp_path)
     assert view(serve(tmp_path), ".", "s/forced").json["steps"] == [10, 20, 30, 40]
 
 
+def test_what_is_no_event_file_disturbs_nobody(serve, tmp_path):
+    with SummaryWriter(str(tmp_path)) as writer:
+        add_attention(writer, "s", [[0.5]], ["a"], ["b"], 1)
+    client = serve(tmp_path)
+    (tmp_path / "xtfevents").mkdir()
+    os.mkfifo(tmp_path / "events.out.tfevents.9999999998")
+    with (tmp_path / "events.out.tfevents.9999999999").open("wb") as file:
+        RecordWriter(file).write(b"\xff\xff damaged")
+    assert view(client, ".", "s/forced").json["steps"] == [1]
+    with pytest.raises(ValueError, match="is a pipe"):
+        read_log_folder(tmp_path)
+
+
 def test_a_reference_is_served_once(serve, tmp_path):
     with SummaryWriter(str(tmp_path)) as writer:
         for step, reference in ((1, "r"), (2, "r"), (3, None)):
@@ -360,12 +360,8 @@ def test_a_reference_is_served_once(serve, tmp_path):
 
 
 def test_fifty_requests_at_once_are_answered_alike(client):
-    queries = [
-        ("one", "attention/0/forced"),
-        ("two", "attention/2/greedy"),
-        ("none", "x"),
-        ("../one", HOSTILE[0]),
-    ]
+    tags = ("attention/0/forced", "attention/2/greedy", "x", HOSTILE[0])
+    queries = list(zip(("one", "two", "none", "../one"), tags, strict=True))
     with ThreadPoolExecutor(50) as pool:
         answers = list(pool.map(lambda number: view(client, *queries[number % 4]), range(50)))
     assert [answer.status_code for answer in answers[:4]] == [200, 200, 404, 404]

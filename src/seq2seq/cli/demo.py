@@ -21,26 +21,12 @@ def main(arguments: Sequence[str]) -> None:
     parser = parser_of("demo", __doc__)
     add = parser.add_argument
     default = "multi30k-en-de" if "multi30k-en-de" in SHIPPED else None
-    add(
-        "model",
-        type=model_path,
-        nargs="?" if default else None,
-        default=default,
-        help=f"{MODEL_HELP} (default: {default})",
-    )
-    add(
-        "--sentence",
-        action="append",
-        help="a source sentence; may be given several times (default: the model card's)",
-    )
-    add(
-        "-o",
-        "--output",
-        type=Path,
-        default=Path("demo.html"),
-        metavar="FILE",
-        help="page to write (default: demo.html)",
-    )
+    add("model", type=model_path, nargs="?" if default else None, default=default,
+        help=f"{MODEL_HELP} (default: {default})")  # fmt: skip
+    add("--sentence", action="append",
+        help="a source sentence; may be given several times (default: the model card's)")  # fmt: skip
+    add("-o", "--output", type=Path, default=Path("demo.html"), metavar="FILE",
+        help="page to write (default: demo.html)")  # fmt: skip
     add("--no-open", action="store_true", help="write the page and do not open it")
     options = parser.parse_args(list(arguments))
     with exit_with_one_line():
@@ -64,13 +50,19 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def examples(model: Path) -> list[str]:
-    """Return the example sentences of a model card; none where there is no card."""
-    card = model / "README.md"
-    text = card.read_text(encoding="utf-8") if card.is_file() else ""
-    if not text.startswith("---\n"):
+    """Return the first example sentences of a model card; none where there is no card, or one that cannot be read."""
+    from seq2seq.data.tokenizers import read_file
+
+    try:
+        text = read_file(model / "README.md", 2**20).decode().replace("\r\n", "\n")
+        metadata = text.split("---\n")[1][: 2**14] if text.startswith("---\n") else ""
+        widget = yaml.load(metadata, yaml.BaseLoader)["widget"]  # makes lists, dictionaries and text only
+        texts = [each.get("text") for each in widget if isinstance(each, dict)]
+    except (OSError, ValueError, TypeError, LookupError, RecursionError, yaml.YAMLError):
         return []
-    metadata = yaml.safe_load(text.split("---\n")[1]) or {}
-    return [each["text"] for each in metadata.get("widget", ()) if "text" in each]
+    return [text for text in texts if isinstance(text, str) and text.isprintable() and 0 < len(text) < 500][
+        :8
+    ]
 
 
 if __name__ == "__main__":

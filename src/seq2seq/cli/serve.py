@@ -40,10 +40,10 @@ def main(arguments: Sequence[str]) -> None:
         ("workers", 1, "processes, each with a copy of the model"),
         ("batch-size", 32, "maximum requests that are translated together"),
         ("batch-timeout", 0.005, "seconds to wait for more requests"),
-        ("timeout", 30.0, "seconds after which a request that waits is refused"),
+        ("timeout", 30.0, "seconds after which a request is refused"),
         ("max-texts", 64, "maximum sentences of a request"),
         ("max-characters", 2000, "maximum characters of a sentence"),
-        ("max-requests", 256, "maximum requests at the same time"),
+        ("max-requests", 256, "maximum translation requests at the same time"),
     ):
         kind = type(default)
         metavar = "S" if kind is float else "N"
@@ -53,6 +53,8 @@ def main(arguments: Sequence[str]) -> None:
         for name in ("workers", "batch_size", "max_texts", "max_characters", "max_requests"):
             if getattr(options, name) < 1:
                 raise InputError(f"--{name.replace('_', '-')} {getattr(options, name)}: 1 or more")
+        if not 0 <= options.batch_timeout < options.timeout:
+            raise InputError(f"--timeout {options.timeout:g}: more than --batch-timeout is needed")
         if not 1024 <= options.port <= 65535:
             raise InputError(f"--port {options.port}: choose one from 1024 to 65535")
 
@@ -61,27 +63,19 @@ def main(arguments: Sequence[str]) -> None:
         try:
             socket.create_server((options.host, options.port), family=FAMILIES[options.host]).close()
         except OSError as error:
-            raise InputError(
-                f"port {options.port} cannot be used ({os.strerror(error.errno or 0)}): choose another --port"
-            ) from error
+            reason = os.strerror(error.errno or 0)
+            raise InputError(f"--port {options.port}: {reason}; choose another one") from error
         server = make_server(options)
         if hasattr(os, "register_at_fork"):
             from seq2seq.serving import end_with_parent
 
             os.register_at_fork(after_in_child=end_with_parent)  # the processes that LitServe forks
-        print(
-            f"http://{options.host}:{options.port}   POST /translate, GET /health, / translates", flush=True
-        )
+        address = f"http://{options.host}:{options.port}"
+        print(f"{address}   POST /translate, GET /health, / translates", flush=True)
         server.uvicorn_graceful_timeout = 8  # seconds for open requests; `docker stop` waits for 10
         try:
-            server.run(
-                host=options.host,
-                port=options.port,
-                log_level="warning",
-                num_api_servers=1,
-                generate_client_file=False,
-                limit_concurrency=options.max_requests,
-            )
+            quiet = {"log_level": "warning", "generate_client_file": False}
+            server.run(host=options.host, port=options.port, num_api_servers=1, **quiet)
         except KeyboardInterrupt:  # before it served; afterwards LitServe ends its processes
             for child in multiprocessing.active_children():
                 child.kill()
@@ -126,10 +120,11 @@ def make_server(options: Any) -> Any:
     from fastapi.exceptions import RequestValidationError
     from fastapi.responses import HTMLResponse, JSONResponse
     from fastapi.routing import APIRoute
+    from starlette.middleware.trustedhost import TrustedHostMiddleware
 
     from seq2seq.decoding.translator import Translator, device_named
     from seq2seq.export.translating_page import export_page
-    from seq2seq.serving import TranslationAPI, TranslationRequest
+    from seq2seq.serving import Bounded, TranslationAPI, TranslationRequest
 
     device_named(options.device)
     Translator.load(options.model)  # what is wrong with it is said here, not in a worker
@@ -139,12 +134,9 @@ def make_server(options: Any) -> Any:
         page = f"<!doctype html><title>seq2seq</title><p>POST /translate. There is no page: {error}.</p>"
     TranslationRequest.max_texts = options.max_texts
     TranslationRequest.max_characters = options.max_characters
-    api = TranslationAPI(
-        options.model,
-        max_batch_size=options.batch_size,
-        batch_timeout=options.batch_timeout,
-        api_path="/translate",
-    )
+    TranslationRequest.max_work = 5 * options.max_texts * options.max_characters  # with the usual beam
+    batching = {"max_batch_size": options.batch_size, "batch_timeout": options.batch_timeout}
+    api = TranslationAPI(options.model, api_path="/translate", **batching)
     server = litserve.LitServer(
         api,
         accelerator=options.device,
@@ -164,7 +156,11 @@ def make_server(options: Any) -> Any:
         said = first.get("msg", "wrong request").removeprefix("Value error, ")
         return JSONResponse({"detail": f"{where}: {said}"}, 422)
 
-    server.app.router.routes.insert(0, APIRoute("/", home, methods=["GET"]))  # LitServe has one of its own
+    routes, replaced = server.app.router.routes, ("/", "/docs", "/docs/oauth2-redirect", "/redoc")
+    routes[:] = [APIRoute("/", home), *(each for each in routes if each.path not in replaced)]
+    server.app.add_middleware(Bounded, path="/translate", most=options.max_requests, timeout=options.timeout)
+    if options.host == "127.0.0.1":  # a page whose name leads here must not ask in its visitor's place
+        server.app.add_middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost"])
     server.app.add_exception_handler(RequestValidationError, refuse)
     return server
 

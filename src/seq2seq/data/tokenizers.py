@@ -6,7 +6,9 @@ Your own tokenizer is a subclass of `Tokenizer` with `split` and `join`, named b
 import copy
 import io
 import json
+import os
 import re
+import stat
 from abc import ABC, abstractmethod
 from bisect import bisect
 from collections import Counter, defaultdict
@@ -23,22 +25,27 @@ import sentencepiece
 
 from seq2seq.auto_config import vocabulary_size
 from seq2seq.data.text import join_basic_english, join_words, split_words
-from seq2seq.data.vocabulary import (
-    BEGIN,
-    BEGIN_ID,
-    END,
-    END_ID,
-    PADDING,
-    PADDING_ID,
-    SPACE_MARK,
-    SPECIALS,
-    UNKNOWN,
-    UNKNOWN_ID,
-)  # fmt: skip
+from seq2seq.data.vocabulary import BEGIN_ID, END_ID, PADDING_ID, SPACE_MARK, SPECIALS, UNKNOWN_ID
 from seq2seq.errors import InputError
 
 MAX_TOKENS, MAX_FILE = 500_000, 64 * 2**20
 """Limits of a vocabulary that is read from a file: tokens, and bytes of the file."""
+
+
+def read_file(path: Path, limit: int = MAX_FILE) -> bytes:
+    """Return the content of a file; InputError: it is a pipe or a device, or has more than `limit` bytes."""
+    flag = getattr(os, "O_NONBLOCK", 0)  # opening a pipe would wait
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | flag)) as file:
+        if stat.S_ISREG(os.fstat(file.fileno()).st_mode) and len(content := file.read(limit + 1)) <= limit:
+            return content
+    raise InputError(f"{path.name} is no regular file of {limit:,} bytes at most")
+
+
+def read_json(path: Path, limit: int = MAX_FILE) -> Any:
+    """Return the content of a JSON file; errors are those of `read_file`, ValueError and RecursionError."""
+    found = json.loads(read_file(path, limit).decode())
+    json.dumps(found, ensure_ascii=False).encode()  # refuses half of a surrogate pair
+    return found
 
 
 class Tokenizer(ABC):
@@ -204,9 +211,7 @@ class Tokenizer(ABC):
         """
         path = folder / f"{side}.json"
         try:
-            if path.stat().st_size > MAX_FILE:
-                raise InputError(f"{path} has more than {MAX_FILE:,} bytes: it is no vocabulary")
-            description = json.loads(path.read_text(encoding="utf-8"))
+            description = read_json(path)
             module, _, name = description["class"].rpartition(".")
             if module != __name__ and not trust_custom_code:
                 raise InputError(
@@ -216,6 +221,8 @@ class Tokenizer(ABC):
             made_by = getattr(import_module(module), name, None)
             if not (isinstance(made_by, type) and issubclass(made_by, Tokenizer)):
                 raise InputError(f"{path} names {description['class']!s:.80}, which is no tokenizer")
+            if module == __name__ and "file" in description["arguments"]:
+                raise InputError("it names a file to read: remove the argument file")
             tokenizer = made_by(**description["arguments"])
             if not all(isinstance(token, str) for token in description["tokens"]):
                 raise InputError("a token is no text")
@@ -347,7 +354,7 @@ class SentencePieceTokenizer(Tokenizer):
                 remove_extra_whitespaces=False,
                 byte_fallback=True,
                 unk_id=UNKNOWN_ID, pad_id=PADDING_ID, bos_id=BEGIN_ID, eos_id=END_ID,
-                unk_piece=UNKNOWN, pad_piece=PADDING, bos_piece=BEGIN, eos_piece=END,
+                unk_piece=SPECIALS[0], pad_piece=SPECIALS[1], bos_piece=SPECIALS[2], eos_piece=SPECIALS[3],
                 num_threads=1,  # more threads give another, less reproducible model
                 minloglevel=2,
             )  # fmt: skip
@@ -403,10 +410,8 @@ class SentencePieceTokenizer(Tokenizer):
     def read_model(self, folder: Path, side: str) -> None:
         """Read ``<side>.model``, whose pieces must be those of ``<side>.json``."""
         path, expected = folder / f"{side}.model", self.vocabulary
-        if path.stat().st_size > MAX_FILE:
-            raise InputError(f"{path} has more than {MAX_FILE:,} bytes: it is no SentencePiece model")
         try:
-            self._use(path.read_bytes())
+            self._use(read_file(path))
         except RuntimeError as error:
             raise InputError(f"{path} is no readable SentencePiece model") from error
         if self.vocabulary != expected:
@@ -442,9 +447,12 @@ class HuggingFaceTokenizer(Tokenizer):
     def _use(self, content: str) -> None:
         try:
             import tokenizers
+
+            self._tokenizer = tokenizers.Tokenizer.from_str(content)
         except ImportError as error:
             raise InputError("this tokenizer needs a package: pip install tokenizers") from error
-        self._tokenizer = tokenizers.Tokenizer.from_str(content)
+        except Exception as error:  # of no narrower class
+            raise InputError(f"a tokenizer.json cannot be read: {error}") from error
 
     def fit(self, texts: Iterable[str]) -> None:
         """Use the vocabulary of the file."""
@@ -469,4 +477,4 @@ class HuggingFaceTokenizer(Tokenizer):
 
     def read_model(self, folder: Path, side: str) -> None:
         """Read ``<side>.tokenizer.json``."""
-        self._use((folder / f"{side}.tokenizer.json").read_text(encoding="utf-8"))
+        self._use(read_file(folder / f"{side}.tokenizer.json").decode())

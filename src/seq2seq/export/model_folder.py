@@ -17,13 +17,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from safetensors import SafetensorError, safe_open
+from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 from torch.overrides import TorchFunctionMode
 
-from seq2seq.data.tokenizers import Tokenizer
+from seq2seq.data.tokenizers import Tokenizer, read_json
 from seq2seq.errors import InputError
-from seq2seq.models.build import build_model
+from seq2seq.models.build import STORED, build_model
 from seq2seq.models.limits import DEFAULT_LIMITS, LengthLimits
 from seq2seq.models.seq2seq import Seq2Seq
 from seq2seq.shipped import SHIPPED, model_path
@@ -83,14 +83,12 @@ def save_model_folder(folder: str | Path, saved: SavedModel, *, precision: str =
         raise InputError(f"there is no precision {precision!r} of a file: choose fp32, bf16 or int8")
     save_file(weights, partial / "model.safetensors")
     (partial / "model.safetensors").chmod(0o644)
+    old = folder.with_name(f".{folder.name}.old")
+    shutil.rmtree(old, ignore_errors=True)
     if folder.exists():
-        old = folder.with_name(f".{folder.name}.old")
-        shutil.rmtree(old, ignore_errors=True)
         folder.replace(old)
-        os.replace(partial, folder)
-        shutil.rmtree(old)
-    else:
-        os.replace(partial, folder)
+    os.replace(partial, folder)
+    shutil.rmtree(old, ignore_errors=True)
 
 
 def load_model_folder(path: str | Path, *, trust_custom_code: bool = False) -> SavedModel:
@@ -120,12 +118,12 @@ def load_model_folder(path: str | Path, *, trust_custom_code: bool = False) -> S
             )
         raise InputError(f"{path} holds no config.json: give a run folder or its model/ folder")
     try:
-        if config_path.stat().st_size > MAX_CONFIG:
-            raise InputError("it is too large")
-        config = json.loads(config_path.read_text(encoding="utf-8"))
+        config = read_json(config_path, MAX_CONFIG)
         if not isinstance(config, dict) or config.get("format_version") != FORMAT_VERSION:
             raise InputError(f"its format_version is not {FORMAT_VERSION}")
         arguments, limits = dict(config["model"]), LengthLimits(**config["limits"])
+        if unknown := arguments.keys() - STORED:
+            raise InputError(f"a model folder holds no {min(map(str, unknown))} of a model: remove it")
     except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
         reason = f"{error}" if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
         raise InputError(f"{config_path} does not describe a model: {reason:.200}") from error
@@ -141,6 +139,8 @@ def load_model_folder(path: str | Path, *, trust_custom_code: bool = False) -> S
             expected = build_model(**arguments, trust_custom_code=trust_custom_code)
         tied = tied_names(expected)
         shapes = {n: list(t.shape) for n, t in expected.state_dict().items() if n not in tied}
+        if not weights_path.is_file():
+            raise InputError(f"{weights_path.name} is missing or no regular file")
         with safe_open(weights_path, framework="pt") as file:
             found = {name: file.get_slice(name).get_shape() for name in file.keys()}  # noqa: SIM118
         scales = {name: found.pop(name) for name in [*found] if name.endswith(SCALE)}
@@ -161,13 +161,13 @@ def load_model_folder(path: str | Path, *, trust_custom_code: bool = False) -> S
             weights[name.removesuffix(SCALE)] = weights[name.removesuffix(SCALE)] * weights[name].unsqueeze(1)
         weights = {name: tensor for name, tensor in weights.items() if name not in scales}
         model.load_state_dict(weights | {n: weights[owner] for n, owner in tied_names(model).items()})
-    except (OSError, SafetensorError, RuntimeError, TypeError, ValueError, MemoryError) as error:
-        reason = " ".join(f"{error}".split())
-        prefix = (
-            f"{folder}: " if isinstance(error, InputError) else f"{weights_path} does not hold its weights: "
-        )
-        raise InputError(f"{prefix}{reason:.300}") from error
-    return SavedModel(model.eval(), source, target, limits)
+        with torch.no_grad():  # one step, where arguments of a wrong type fail
+            model.eval()(torch.tensor([[0]]), torch.tensor([1]), torch.tensor([[True]]), torch.tensor([[0]]))
+    except Exception as error:  # a wrong description can fail anywhere
+        reason = " ".join(f"{error}".split()) or type(error).__name__
+        where = folder if isinstance(error, InputError) else f"{weights_path} does not hold its weights"
+        raise InputError(f"{where}: {reason:.300}") from error
+    return SavedModel(model, source, target, limits)
 
 
 class _Uninitialised(TorchFunctionMode):

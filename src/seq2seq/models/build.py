@@ -19,8 +19,14 @@ Factory = Callable[..., nn.Module] | Mapping[str, Any]
 OLD_CLASSES = {"ConstantScore": "UniformScore"}
 """Earlier names of classes in descriptions of models, and their present names."""
 
-MAX_SIZE = 2**24
-"""Maximum of all numbers in a description, so that a damaged file does not allocate too much memory."""
+MAX_SIZE, MAX_PARTS = 2**24, 256
+"""Maximum of all numbers in a description, and of layers and heads: a damaged file takes little memory and time."""
+
+STORED = (
+    "encoder", "decoder", "source_vocab_size", "target_vocab_size", "padding_id", "embedding_size", "tie_embeddings",
+    "reverse_source",
+)  # fmt: skip
+"""Arguments of `build_model` that a model's `config` holds."""
 
 
 def build_model(
@@ -63,24 +69,17 @@ def build_model(
     Raises:
         InputError: Arguments do not match, or a class is unknown or not trusted.
     """
+    given = dict(locals())
     if tie_embeddings not in ("none", "output", "all"):
         raise InputError(f"model.tie_embeddings={tie_embeddings}: choose one of none, output, all")
     if tie_embeddings == "all" and source_vocab_size != target_vocab_size:
-        raise InputError(
-            "model.tie_embeddings=all needs one vocabulary for both languages: set data.joint_vocabulary=true"
-        )
-    config = {
-        "encoder": described(encoder), "decoder": described(decoder), "source_vocab_size": source_vocab_size,
-        "target_vocab_size": target_vocab_size, "padding_id": padding_id, "embedding_size": embedding_size,
-        "tie_embeddings": tie_embeddings, "reverse_source": reverse_source,
-    }  # fmt: skip
+        raise InputError("model.tie_embeddings=all needs one vocabulary: set data.joint_vocabulary=true")
+    config = {name: described(given[name]) for name in STORED}
     _check_sizes(config)
 
     def embedding(size: int) -> nn.Embedding:
         layer = nn.Embedding(size, embedding_size, padding_idx=padding_id)
-        if (
-            tie_embeddings != "none"
-        ):  # as output layer, a weight of unit variance gives logits of size sqrt(E)
+        if tie_embeddings != "none":  # an output layer of unit variance gives logits of size sqrt(E)
             nn.init.normal_(layer.weight, std=embedding_size**-0.5)
             layer.weight.data[padding_id].zero_()
         return layer
@@ -100,12 +99,10 @@ def build_model(
         )
     except ValueError as error:
         raise InputError(f"model: {error}") from error
-    for path, tokens, made in (
-        (source_vectors, source_tokens, source_embedding),
-        (target_vectors, target_tokens, target_embedding),
-    ):
-        if path is not None:
-            load_vectors(path, tokens or [], made)
+    if source_vectors is not None:
+        load_vectors(source_vectors, source_tokens or [], source_embedding)
+    if target_vectors is not None:
+        load_vectors(target_vectors, target_tokens or [], target_embedding)
     model = Seq2Seq(source_embedding, made_encoder, made_decoder, reverse_source=reverse_source)
     model.config = config
     return model
@@ -169,7 +166,7 @@ def factory(part: Factory, *, trust_custom_code: bool = False) -> Callable[..., 
 
 
 def _check_sizes(config: Any, key: str = "model") -> None:
-    """Check that all numbers are between 0 and `MAX_SIZE`.
+    """Check that numbers are between 0 and `MAX_SIZE`, or for sizes, layers and heads within narrower limits.
 
     Raises:
         InputError: A number is not; the message has its key.
@@ -177,5 +174,9 @@ def _check_sizes(config: Any, key: str = "model") -> None:
     if isinstance(config, Mapping):
         for name, value in config.items():
             _check_sizes(value, f"{key}.{name}")
-    elif isinstance(config, int) and not isinstance(config, bool) and not 0 <= config <= MAX_SIZE:
-        raise InputError(f"{key}={config}: a number from 0 to {MAX_SIZE:,} is needed")
+    elif isinstance(config, int) and not isinstance(config, bool):
+        is_count = key.endswith(("num_layers", "heads"))
+        least = int(is_count or key.endswith(("embedding_size", "hidden_size", "vocab_size")))
+        most = MAX_PARTS if is_count else MAX_SIZE
+        if not least <= config <= most:
+            raise InputError(f"{key}={config}: a number from {least} to {most:,} is needed")

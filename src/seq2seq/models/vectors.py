@@ -39,10 +39,8 @@ def load_vectors(path: str | Path, tokens: Sequence[str], embedding: nn.Embeddin
             ids_of_token.setdefault(name, []).append(index)
     found: dict[int, bool] = {}  # id -> whether the token itself had a vector
     try:
-        opened = (
-            gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8")
-        )
-        with opened as file, torch.no_grad():
+        open_file = gzip.open if path.suffix == ".gz" else open
+        with open_file(path, "rt", encoding="utf-8") as file, torch.no_grad():
             for number, line in enumerate(file, start=1):
                 token, *numbers = line.rstrip(" \r\n").split(" ")
                 if number == 1 and len(numbers) == 1 and size != 1:  # the header of word2vec
