@@ -3,7 +3,7 @@
 import hydra
 from omegaconf import DictConfig
 
-from seq2seq.cli.messages import exit_with_one_line, in_one_line
+from seq2seq.messages import exit_with_one_line, in_one_line
 from seq2seq.train import run
 
 

@@ -7,7 +7,7 @@ import pytest
 import yaml
 from hydra import compose, initialize_config_dir
 
-from seq2seq.cli.messages import check_arguments
+from seq2seq.messages import check_arguments
 from seq2seq.train import OBJECTS
 from tests.conftest import ROOT
 from tests.program.test_compare import make_run

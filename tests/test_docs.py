@@ -13,7 +13,7 @@ import pytest
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
-from seq2seq.cli.messages import check_arguments
+from seq2seq.messages import check_arguments
 from seq2seq.train import OBJECTS
 from tests.conftest import ROOT
 

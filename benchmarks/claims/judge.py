@@ -40,10 +40,10 @@ import yaml
 from numpy.typing import NDArray
 
 from seq2seq.cli.compare import LEVEL, Run, counts_of, find_runs
-from seq2seq.cli.messages import exit_with_one_line
 from seq2seq.errors import InputError
 from seq2seq.evaluation.bleu import NUM_STATISTICS, bleu_of
 from seq2seq.evaluation.significance import compare, statistics_of
+from seq2seq.messages import exit_with_one_line
 from seq2seq.run_folder import metric_of, write_json
 
 HERE, ROOT = Path(__file__).parent, Path(__file__).parents[2]

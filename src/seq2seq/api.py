@@ -12,8 +12,8 @@ from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import OmegaConf
 
-from seq2seq.cli.messages import CONF, message_of
 from seq2seq.errors import InputError
+from seq2seq.messages import CONF, message_of
 from seq2seq.shipped import SHIPPED, model_path
 from seq2seq.train import run
 

@@ -21,8 +21,8 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
-from seq2seq.cli.messages import OBJECTS, check_arguments
 from seq2seq.errors import InputError
+from seq2seq.messages import OBJECTS, check_arguments
 from seq2seq.publish import commit_of_program
 from seq2seq.run_folder import (
     clear,

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from seq2seq.cli.main import MODEL_HELP, parser_of
-from seq2seq.cli.messages import exit_with_one_line
 from seq2seq.data.text import SentencePair, read_parallel
 from seq2seq.errors import InputError
 from seq2seq.evaluation.agreement import agreed_weights
@@ -32,6 +31,7 @@ from seq2seq.evaluation.alignment import (
     symmetrized,
     threshold_links,
 )
+from seq2seq.messages import exit_with_one_line
 from seq2seq.shipped import model_path
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from omegaconf import OmegaConf
 
 from seq2seq.cli.main import parser_of
-from seq2seq.cli.messages import exit_with_one_line
 from seq2seq.errors import InputError
+from seq2seq.messages import exit_with_one_line
 from seq2seq.run_folder import flat, metric_of
 
 LEVEL = 0.05

@@ -11,8 +11,8 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.utils import instantiate
 
 from seq2seq.cli.main import parser_of
-from seq2seq.cli.messages import CONF, check_arguments, exit_with_one_line
 from seq2seq.corpus_report import corpus_report
+from seq2seq.messages import CONF, check_arguments, exit_with_one_line
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -11,8 +11,8 @@ from pathlib import Path
 import yaml
 
 from seq2seq.cli.main import MODEL_HELP, check_output, parser_of
-from seq2seq.cli.messages import exit_with_one_line
 from seq2seq.cli.show import open_page
+from seq2seq.messages import exit_with_one_line
 from seq2seq.shipped import SHIPPED, model_path
 
 

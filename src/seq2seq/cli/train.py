@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import hydra
 from omegaconf import DictConfig
 
-from seq2seq.cli.messages import CONF, exit_with_one_line, in_one_line
+from seq2seq.messages import CONF, exit_with_one_line, in_one_line
 
 
 @hydra.main(version_base="1.3", config_path=str(CONF), config_name="config")

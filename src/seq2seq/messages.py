@@ -39,7 +39,7 @@ from seq2seq.errors import InputError, TrainingFailed, TrainingInterrupted
 
 CONF = next(
     folder
-    for folder in (Path(__file__).parents[1] / "conf", Path(__file__).parents[3] / "conf")
+    for folder in (Path(__file__).parents[0] / "conf", Path(__file__).parents[2] / "conf")
     if folder.is_dir()
 )
 """The configuration: inside the package where it is installed from a wheel, else that of the clone."""
@@ -51,7 +51,7 @@ OBJECTS = "data", "model", "module", "optimizer", "scheduler", "trainer", "callb
 @cache
 def old_keys() -> dict[str, str]:
     """Return what replaces earlier keys, groups and options."""
-    return yaml.safe_load((Path(__file__).parents[1] / "old_keys.yaml").read_text(encoding="utf-8"))
+    return yaml.safe_load((Path(__file__).with_name("old_keys.yaml")).read_text(encoding="utf-8"))
 
 
 @contextmanager
@@ -329,7 +329,7 @@ def matches(value: Any, hint: Any) -> bool:
 
 def user_frames(error: BaseException) -> list[traceback.FrameSummary]:
     """Return the frames of an exception that lie outside of this program and of installed packages."""
-    ours = str(Path(__file__).parents[2]) + os.sep
+    ours = str(Path(__file__).parents[1]) + os.sep
     main = str(Path(getattr(sys.modules["__main__"], "__file__", "") or "").absolute())
     return [
         frame
