@@ -186,7 +186,7 @@ def commands_page():
 
 def old_keys_page():
     """Return the table of the keys of earlier versions."""
-    from seq2seq.messages import old_keys
+    from seq2seq.old_names import old_keys
 
     lines = [
         "# Old keys",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 SOURCE = Path(__file__).parents[1] / "src"
 LEVELS = [
-    {"errors"},
+    {"errors", "old_names"},
     {"messages"},
     {"auto_config", "run_folder", "shipped"},
     {"attention", "data"},

@@ -15,12 +15,10 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import cache
 from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-import yaml
 from hydra import compose, initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
@@ -36,6 +34,7 @@ from omegaconf import DictConfig, ListConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
 from seq2seq.errors import InputError, TrainingFailed, TrainingInterrupted
+from seq2seq.old_names import old_keys
 
 CONF = next(
     folder
@@ -46,12 +45,6 @@ CONF = next(
 
 OBJECTS = "data", "model", "module", "optimizer", "scheduler", "trainer", "callbacks", "logger"
 """Nodes that hold objects, by `_target_`; only these have the callbacks and loggers of the trainer."""
-
-
-@cache
-def old_keys() -> dict[str, str]:
-    """Return what replaces earlier keys, groups and options."""
-    return yaml.safe_load((Path(__file__).with_name("old_keys.yaml")).read_text(encoding="utf-8"))
 
 
 @contextmanager

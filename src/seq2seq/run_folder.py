@@ -15,6 +15,7 @@ import filelock
 from omegaconf import OmegaConf
 
 from seq2seq.errors import InputError
+from seq2seq.old_names import OLD_CLASSES
 
 FREE = (
     "paths.", "hydra.", "name", "threads", "ckpt_path", "overwrite", "metric", "logger.", "decoding.",
@@ -81,11 +82,8 @@ def finished_metrics(run_dir: Path, config: dict[str, Any]) -> dict[str, Any] | 
         for key in dict.fromkeys([*new, *old])
         if old.get(key) != new.get(key) and not f"{key}.".startswith(tuple(f"{k.rstrip('.')}" for k in FREE))
     ]
-    if any(key.endswith("_target_") for key in differing):  # perhaps an earlier name of the same class
-        from seq2seq.models.build import OLD_CLASSES
-
-        last = {key: [str(each.get(key)).rpartition(".")[2] for each in (old, new)] for key in differing}
-        differing = [key for key in differing if OLD_CLASSES.get(last[key][0]) != last[key][1]]
+    last = {key: [str(each.get(key)).rpartition(".")[2] for each in (old, new)] for key in differing}
+    differing = [key for key in differing if OLD_CLASSES.get(last[key][0]) != last[key][1]]
     if differing:
         shown = ", ".join(f"{key}={old.get(key)} (now {new.get(key)})" for key in differing[:3])
         more = f" and {len(differing) - 3} more" if len(differing) > 3 else ""

@@ -59,7 +59,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Print the usage and the message, and exit with status 2."""
-        from seq2seq.messages import old_keys
+        from seq2seq.old_names import old_keys
 
         old = [word for word in message.split() if word in old_keys()]
         super().error(f"{message}; {old[0]} is now {old_keys()[old[0]]}" if old else message)

@@ -12,12 +12,10 @@ from seq2seq import attention as attention_package
 from seq2seq.errors import InputError
 from seq2seq.models.seq2seq import Seq2Seq
 from seq2seq.models.vectors import load_vectors
+from seq2seq.old_names import OLD_CLASSES
 
 Factory = Callable[..., nn.Module] | Mapping[str, Any]
 """Factory of a part of the model: a class, a `functools.partial`, or a description with `_target_`."""
-
-OLD_CLASSES = {"ConstantScore": "UniformScore"}
-"""Earlier names of classes in descriptions of models, and their present names."""
 
 MAX_SIZE, MAX_PARTS = 2**24, 256
 """Maximum of all numbers in a description, and of layers and heads: a damaged file takes little memory and time."""
