@@ -156,7 +156,3 @@ def _report(links: list[Links], least: list[Links], gold: list[GoldAlignment]) -
         f"precision {counts.precision:.3f}   recall {counts.recall:.3f}   "
         f"({len(gold):,} sentence pairs)"
     )
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

@@ -9,7 +9,6 @@ pairs. Writes comparison.csv and comparison.png.
 
 import csv
 import json
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -349,7 +348,3 @@ def main(arguments: Sequence[str]) -> None:
                              for row in rows)  # fmt: skip
         draw(rows, options.metric, folder / "comparison.png")
         print(f"written     {folder / 'comparison.csv'}, {folder / 'comparison.png'}")
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

@@ -4,7 +4,6 @@ Completes commands, options, and the names of the models that come along; `train
 Hydra application does. For zsh put ``autoload -U bashcompinit && bashcompinit`` before.
 """
 
-import sys
 from collections.abc import Sequence
 
 from seq2seq.cli.main import COMMANDS, parser_of
@@ -33,7 +32,3 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("shell", choices=("bash", "zsh"))
     parser.parse_args(list(arguments))
     print(SCRIPT.replace("COMMANDS", " ".join(COMMANDS)).replace("MODELS", " ".join(SHIPPED)), end="")
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

@@ -3,7 +3,6 @@
 Takes the same keys as training, such as data=parallel data.train.source=a.en ….
 """
 
-import sys
 from collections.abc import Sequence
 
 from hydra import compose, initialize_config_dir
@@ -32,7 +31,3 @@ def main(arguments: Sequence[str]) -> None:
         data.prepare_data()
         data.setup()
         print(corpus_report(data))
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

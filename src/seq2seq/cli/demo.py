@@ -4,7 +4,6 @@ Translates some sentences, draws the attention of the first one, and writes a pa
 and answers what would have been said with other attention. The page is opened where there is a screen.
 """
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -63,7 +62,3 @@ def examples(model: Path) -> list[str]:
     return [text for text in texts if isinstance(text, str) and text.isprintable() and 0 < len(text) < 500][
         :8
     ]
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

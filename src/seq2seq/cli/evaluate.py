@@ -91,7 +91,3 @@ def _evaluate(options: argparse.Namespace) -> None:
     if any(num_unknown):
         unknown = by_unknown_words(num_unknown, last.texts, references, language)
         print("\n" + bucket_table(f"unknown words ({name})", unknown))
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

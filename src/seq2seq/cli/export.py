@@ -7,7 +7,6 @@ weights and a model card, whose scores are those of the rounded weights.
 """
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -77,7 +76,3 @@ def _export(options: argparse.Namespace) -> None:
             raise InputError(str(error)) from error
     options.output.write_text(content, encoding="utf-8")
     print(f"{options.output}   {len(content) / 1e6:.1f} MB")
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

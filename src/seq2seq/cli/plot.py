@@ -6,7 +6,6 @@ steps of a training as a .gif.
 """
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -80,7 +79,3 @@ def _plot(options: argparse.Namespace) -> None:
         print(f"{each.text}   score {each.score:.2f}   {options.output}")
         if note := each.unknown_note():
             print(note)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

@@ -7,7 +7,6 @@ a source word. The steps are those of greedy translations of the model's test sp
 """
 
 import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -63,7 +62,3 @@ def main(arguments: Sequence[str]) -> None:
             print(json.dumps({"num_sentences": len(probed), **found}))
         else:
             print(f"{faithfulness_table(found)}\n{len(probed):,} sentences, greedy translations")
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

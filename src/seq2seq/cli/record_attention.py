@@ -4,7 +4,6 @@ Sentence n, counted from 1, is recorded as attention/n, with its greedy and beam
 decoding of the lines of --target.
 """
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -91,7 +90,3 @@ def record(logdir: Path, model: Path, pairs: Sequence[SentencePair], *, step: in
                         bleu=bleu,
                     )
     return sum(bool(pair.source.strip()) for pair in pairs)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

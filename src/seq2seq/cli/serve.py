@@ -12,7 +12,6 @@ import multiprocessing
 import os
 import signal
 import socket
-import sys
 import threading
 from collections.abc import Sequence
 from multiprocessing import resource_tracker
@@ -163,7 +162,3 @@ def make_server(options: Any) -> Any:
         server.app.add_middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost"])
     server.app.add_exception_handler(RequestValidationError, refuse)
     return server
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

@@ -67,7 +67,3 @@ def open_page(path: Path, *, wanted: bool = True) -> None:
     )
     if wanted and has_screen and sys.stdout.isatty():
         webbrowser.open(path.absolute().as_uri())
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

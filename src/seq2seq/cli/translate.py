@@ -168,7 +168,3 @@ def _asked() -> Iterator[str]:
             yield input("> ")
         except EOFError:
             return
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])
