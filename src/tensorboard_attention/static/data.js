@@ -358,7 +358,8 @@ export function pageHost() {
   const wish = matchMedia("(prefers-color-scheme: dark)");
   return {
     read: () => new URLSearchParams(location.hash.slice(1)),
-    write: (parameters) => location.protocol === "about:" || history.replaceState(null, "", `#${parameters}`),
+    // an empty fragment would scroll a page that frames this one to it
+    write: (parameters) => location.protocol === "about:" || (!`${parameters}` && !location.hash) || history.replaceState(null, "", `#${parameters}`),
     link: () => location.href,
     isDark: () => wish.matches,
     onTheme: (react) => wish.addEventListener("change", react),
