@@ -282,7 +282,7 @@ def check_arguments(node: Any, key: str = "") -> None:
                 fits = isinstance(value, DictConfig) or matches(value, hint)
                 kind = KINDS.get(type(value), type(value).__name__)
             if not fits:
-                raise InputError(f"{key}.{name}={value}: expected {described(hint)}, got {kind}")
+                raise InputError(f"{key}.{name}={value}: expected {in_words(hint)}, got {kind}")
     for name in node:
         check_arguments(node[name], f"{key}.{name}" if key else str(name))
 
@@ -290,7 +290,7 @@ def check_arguments(node: Any, key: str = "") -> None:
 KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
 
 
-def described(hint: Any) -> str:
+def in_words(hint: Any) -> str:
     """Return an annotation in words."""
     parts = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     choices = [str(each) for part in parts if get_origin(part) is Literal for each in get_args(part)]

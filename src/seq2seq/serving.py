@@ -145,7 +145,7 @@ class TranslationAPI(litserve.LitAPI):
                 texts = [text for _, text in sentences]
                 found = self.translator.translate_n_best(texts, search=search, return_attention=weights)
                 for (place, _), translations in zip(sentences, found, strict=True):
-                    answers[place].append(described(translations, weights=weights))
+                    answers[place].append(as_json(translations, weights=weights))
         return [{"translations": each} for each in answers]
 
 
@@ -163,7 +163,7 @@ def end_with_parent() -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def described(translations: list[Translation], *, weights: bool) -> dict[str, Any]:
+def as_json(translations: list[Translation], *, weights: bool) -> dict[str, Any]:
     """Return the translations of a sentence, the best first, as JSON can hold them."""
     best = translations[0]
     answer: dict[str, Any] = {"text": best.text, "score": best.score, "unknown": best.unknown}

@@ -72,7 +72,7 @@ def build_model(
         raise InputError(f"model.tie_embeddings={tie_embeddings}: choose one of none, output, all")
     if tie_embeddings == "all" and source_vocab_size != target_vocab_size:
         raise InputError("model.tie_embeddings=all needs one vocabulary: set data.joint_vocabulary=true")
-    config = {name: described(given[name]) for name in STORED}
+    config = {name: plain_data(given[name]) for name in STORED}
     _check_sizes(config)
 
     def embedding(size: int) -> nn.Embedding:
@@ -106,18 +106,18 @@ def build_model(
     return model
 
 
-def described(part: Any) -> Any:
+def plain_data(part: Any) -> Any:
     """Convert a class, partial or plain data to plain data with `_target_`."""
     if isinstance(part, Mapping):
-        return {str(key): described(value) for key, value in part.items() if key != "_partial_"}
+        return {str(key): plain_data(value) for key, value in part.items() if key != "_partial_"}
     if isinstance(part, partial):
         if part.args:
             raise InputError(f"{part.func.__name__}: give its arguments by name")
-        return {"_target_": described(part.func)["_target_"], **described(part.keywords)}
+        return {"_target_": plain_data(part.func)["_target_"], **plain_data(part.keywords)}
     if inspect.isclass(part) or inspect.isfunction(part):
         return {"_target_": f"{part.__module__}.{part.__qualname__}"}
     if isinstance(part, list | tuple):
-        return [described(each) for each in part]
+        return [plain_data(each) for each in part]
     return part
 
 
