@@ -22,7 +22,7 @@ def vocabulary_size(num_sentences: int) -> int:
 
 
 def batch_size(num_pairs: float, max_epochs: int, max_steps: int, accumulate: int = 1) -> int:
-    """Return the largest of 128, 64 and 32 sentences that leaves enough steps.
+    """Return the largest of 128, 64, 32 and 16 sentences that leaves enough steps.
 
     Args:
         num_pairs: Training pairs of a process.
@@ -30,11 +30,11 @@ def batch_size(num_pairs: float, max_epochs: int, max_steps: int, accumulate: in
         max_steps: Optimizer steps at most; -1: no bound.
         accumulate: Batches of a step.
     """
-    for size in (128, 64):
+    for size in (128, 64, 32):
         steps = max_epochs * num_pairs / size / accumulate
         if (steps if max_steps < 0 else min(steps, max_steps)) >= ENOUGH_STEPS:
             return size
-    return 32
+    return 16
 
 
 def passes(num_pairs: float, max_epochs: int, max_steps: int, pairs_of_step: float) -> float:

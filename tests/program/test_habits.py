@@ -162,7 +162,7 @@ def test_values_chosen_by_the_size_of_the_corpus_are_kept_when_a_run_continues(h
         program(*run, f"trainer.max_epochs={epochs}", cwd=here, check=0).text for epochs in (2, 6)
     )
     assert finished(here, "sized")["epochs"] == 6
-    chosen = re.search("automatic.*batch_size=32.*dropout=0.1 .*", first)[0]
+    chosen = re.search("automatic.*batch_size=16.*dropout=0.1 .*", first)[0]
     assert chosen in second
     longer = program(*run[:-1], "name=long", "trainer.max_epochs=6", cwd=here, check=0).text
     assert "automatic" in longer
