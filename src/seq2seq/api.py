@@ -1,6 +1,5 @@
 """Training and opening runs from Python: `train`, `load`, `Run`."""
 
-import json
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +13,7 @@ from omegaconf import OmegaConf
 
 from seq2seq.errors import InputError
 from seq2seq.messages import CONF, message_of
+from seq2seq.run_folder import read_json
 from seq2seq.shipped import SHIPPED, model_path
 from seq2seq.train import run
 
@@ -38,7 +38,7 @@ class Run:
         path = self.folder / "metrics.json"
         if not path.is_file():
             raise InputError(f"{self.folder} holds no finished run")
-        return json.loads(path.read_text(encoding="utf-8"))
+        return read_json(path)
 
     @cached_property
     def translator(self) -> Any:

@@ -15,6 +15,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -108,11 +109,14 @@ def message_of(error: BaseException) -> str | None:
                         f"config.yaml; give {key}=… on the command line")  # fmt: skip
             if key in old_keys():
                 return f"{key}: this key is now {old_keys()[key]}"
-            target = OmegaConf.select(default_config(), f"{key.rpartition('.')[0]}._target_") or ""
+            parent, _, name = key.rpartition(".")
+            target = OmegaConf.select(default_config(), f"{parent}._target_")
             with suppress(Exception):  # what cannot be imported has no arguments to name
-                if key.rpartition(".")[2] in {
-                    *inspect.signature(get_object(target or "builtins.object")).parameters
-                } - {*OBJECTS}:
+                if (
+                    target
+                    and name not in OBJECTS
+                    and name in inspect.signature(get_object(target)).parameters
+                ):
                     return (
                         f"{key}: an argument of {target} that the configuration does not list: write +{key}=…"
                     )
@@ -197,6 +201,7 @@ def nearest_name(name: str, known: list[str]) -> str | None:
     return f"one of {', '.join([*beside.values()][:12])}" if beside and prefix else None
 
 
+@cache
 def default_config() -> DictConfig:
     """Return the configuration without overrides."""
     GlobalHydra.instance().clear()

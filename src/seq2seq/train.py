@@ -151,7 +151,7 @@ def run(config: DictConfig, run_dir: str | Path | None = None) -> float | None:
         data.prepare_data()
         automatic = run_dir / "auto_config.json"
         stored = read_json(automatic) if checkpoint and automatic.is_file() else {}
-        chosen = _choose_automatic(config, data, stored)
+        chosen = _choose_by_size(config, data, stored)
         trainer.check_val_every_n_epoch = config.trainer.check_val_every_n_epoch
         if chosen and first:
             print(f"automatic   {' '.join(f'{key}={value}' for key, value in chosen.items())}")
@@ -282,7 +282,7 @@ def check_metric(name: str, own: Collection[str] = ()) -> None:
         )
 
 
-def _choose_automatic(config: DictConfig, data: Any, stored: dict[str, Any]) -> dict[str, Any]:
+def _choose_by_size(config: DictConfig, data: Any, stored: dict[str, Any]) -> dict[str, Any]:
     """Fill values that are null by the number of training pairs, see `seq2seq.auto_config`.
 
     Args:

@@ -164,9 +164,11 @@ def test_values_chosen_by_the_size_of_the_corpus_are_kept_when_a_run_continues(h
     assert finished(here, "sized")["epochs"] == 6
     chosen = re.search("automatic.*batch_size=16.*dropout=0.1 .*", first)[0]
     assert chosen in second
-    longer = program(*run[:-1], "name=long", "trainer.max_epochs=6", cwd=here, check=0).text
+    longer = program(*run[:-1], "name=long", "trainer.max_epochs=45", cwd=here, check=0).text
     assert "automatic" in longer
     assert chosen not in longer
+    validated = ["val loss" in line for line in longer.splitlines() if line.startswith("epoch")]
+    assert validated == [False, True] * 22 + [False]  # every second epoch, as 45 epochs choose
 
 
 def test_load_from_checkpoint_rebuilds_the_module(tiny_run):

@@ -193,6 +193,7 @@ def test_the_checkpoint_before_a_damaged_or_missing_one_continues(whole, unfinis
         last.unlink()
     done = program(*RUN, "name=run", cwd=tmp_path, check=0)
     assert ("last.ckpt is damaged" in done.text) == ("last.prev.ckpt is used" in done.text) == (size == 1000)
+    assert "epoch   1/" not in done.text  # it did not begin again
     assert_same_result(whole[0], unfinished)
 
 
