@@ -166,7 +166,6 @@ def new(s, *, fast):
     from seq2seq.data.batch import Sentences
     from seq2seq.decoding.search import LengthPenalty, beam_search, greedy_search
     from seq2seq.models import BahdanauDecoder, GRUEncoder, build_model
-    from seq2seq.models.fast import teacher_forcing
     from seq2seq.models.limits import LengthLimits
     from seq2seq.training.losses import token_cross_entropy
 
@@ -185,9 +184,7 @@ def new(s, *, fast):
         return Batch.from_split(split, list(range(len(source))))
 
     def forward(batch):
-        source = batch.source.ids, batch.source.lengths, batch.source.is_token
-        targets = batch.target_input, batch.target_lengths
-        return (teacher_forcing(model, source, *targets) if fast else model(*source, *targets))[0]
+        return model(batch)[0]
 
     def search(model, source, size):
         if size == 1:

@@ -26,7 +26,7 @@ LONGEST = 900
 
 AREAS = {
     "attention": ["tests/attention", "tests/oracles/test_attentions.py"],
-    "models": ["tests/models", "tests/oracles/test_models.py", "tests/oracles/test_fast.py", "tests/golden"],
+    "models": ["tests/models", "tests/oracles/test_models.py", "tests/golden"],
     "decoding": ["tests/decoding", "tests/oracles/test_search.py", "tests/golden"],
     "training": ["tests/training", "tests/reliability"],
     "data": ["tests/data"],
@@ -72,11 +72,6 @@ MUTANTS = {
     ],
     "models/conditional.py": [
         ("query = self.token_cell.output(first)", "query = self.stack.top(state[: len(self.stack)])"),
-    ],
-    "models/fast.py": [
-        ("grad_scores -= (grad_scores * weights).sum(dim=-1, keepdim=True)", "pass"),
-        ("torch.mul(grad_candidate, gates[:, :size], out=grad_state_gates[:, 2 * size :])", "grad_state_gates[:, 2 * size :] = grad_candidate"),
-        ("and not attention.dropout.p", "and True"),
     ],
     "models/build.py": [
         ("std=embedding_size**-0.5", "std=1.0"),

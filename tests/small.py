@@ -134,7 +134,7 @@ def batch_of(sources, targets, rows=None):
 def steps_of(model, source, target):
     """Logits and attention of each of the decoder's steps along ``<bos>`` and a target, of one sentence."""
     batch = SourceBatch.from_sentences([source])
-    memory = model.encode(batch.ids, batch.lengths, batch.is_token)
+    memory = model.encode(batch)
     state = model.decoder.initial_state(memory)
     for token in (BEGIN_ID, *target):
         features, state, weights = model.decoder.step(torch.tensor([token]), state, memory)

@@ -86,7 +86,7 @@ def watched(model, sentence, ids):
         for head, into in zip(model.decoder.attention.heads, seen, strict=True)
     ]
     source, target = SourceBatch.from_sentences([sentence]), torch.tensor([[2, *ids[:-1]]])
-    model(source.ids, source.lengths, source.is_token, target, torch.tensor([len(ids)]))
+    model.decoder(target, model.encode(source))
     for hook in hooks:
         hook.remove()
     return torch.stack([torch.stack(steps) for steps in seen])

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from seq2seq.data.batch import SourceBatch
 from seq2seq.decoding.interventions import changed_weights, tokens_that_stay
 from seq2seq.decoding.probing import importance
 from seq2seq.errors import InputError
@@ -58,7 +59,7 @@ def context_of(attention, heads, memory):
 def expected_stays(model, source, target, number, seed, monkeypatch):
     """(changes, tokens), where the attention is taken out and a context put in its place."""
     decoder, ids = model.decoder, torch.tensor([[*source, 3]])
-    memory = model.encode(ids, torch.tensor([ids.shape[1]]), torch.ones_like(ids, dtype=torch.bool))
+    memory = model.encode(SourceBatch(ids, torch.tensor([ids.shape[1]])))
     generator, state, rows = np.random.default_rng([seed, number]), None, []
     state = decoder.initial_state(memory)
     for token in [2, *target]:
@@ -89,8 +90,7 @@ def test_a_token_stays_where_the_step_with_such_a_context_says_it_again(name, mo
         source, target = SOURCES[number], TARGETS[number]
         expected = expected_stays(model, source, target, number, 5, monkeypatch)
         np.testing.assert_array_equal(stays[row, :, : len(target) + 1], expected)
-    arguments = batch.source.ids, batch.source.lengths, batch.source.is_token, batch.target_input
-    torch.testing.assert_close(weights, model(*arguments)[1])
+    torch.testing.assert_close(weights, model.decoder(batch.target_input, model.encode(batch.source))[1])
     assert 0 < stays.double().mean() < 1
 
 
@@ -110,7 +110,7 @@ def test_what_is_drawn_is_decided_by_the_seed_and_the_place_of_the_pair():
 
 def test_a_step_returns_and_remembers_its_own_weights_and_no_change_outlasts_its_block():
     model, batch = lively(**VARIANTS["sparse_coverage"]), batch_of(SOURCES, TARGETS, [0])
-    memory = model.encode(batch.source.ids, batch.source.lengths, batch.source.is_token)
+    memory = model.encode(batch.source)
     decoder = model.decoder
     arguments = torch.tensor([2]), decoder.initial_state(memory), memory
     features, state, weights = decoder.step(*arguments)

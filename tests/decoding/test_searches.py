@@ -49,9 +49,7 @@ def forced(model, sentence, ids):
     """Score and attention of a translation, by teacher forcing."""
     source = SourceBatch.from_sentences([sentence])
     with torch.no_grad():
-        features, weights = model(
-            source.ids, source.lengths, source.is_token, torch.tensor([[BEGIN_ID, *ids[:-1]]])
-        )
+        features, weights = model.decoder(torch.tensor([[BEGIN_ID, *ids[:-1]]]), model.encode(source))
         logs = model.decoder.output(features).log_softmax(-1)[0]
     return float(logs[torch.arange(len(ids)), list(ids)].sum()), weights[0]
 

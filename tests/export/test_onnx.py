@@ -52,7 +52,7 @@ def test_encoder_and_steps_are_those_of_the_program_for_any_batch_and_length(var
     encode, advance = graphs_of(model, tmp_path)
     for sentences in (SENTENCES, SENTENCES[:1], [[4] * 30, [3]]):
         source = SourceBatch.from_sentences([ids[:-1] for ids in sentences])
-        memory = model.encode(source.ids, source.lengths, source.is_token)
+        memory = model.encode(source)
         state = model.decoder.initial_state(memory)
         found = encode({"source": source.ids.numpy(), "lengths": source.lengths.numpy()})
         assert_close(found["memory_states"], memory.states)

@@ -81,14 +81,12 @@ def test_losses_translations_and_attention_are_those_of_2fbdffe(name, path):
     expected, (model, names) = GOLDEN[name], model_of(CASES[name])
     assert names == expected["names"]
     batch = small.batch_of(SOURCE, TARGET)
-    source = batch.source
 
     def passed():
-        given = source.ids, source.lengths, source.is_token
         if path == "model":
-            features, weights = model(*given, batch.target_input, batch.target_lengths)
+            features, weights = model(batch)
         else:  # the loop over `step`, which every decoder inherits
-            memory = model.encode(*given)
+            memory = model.encode(batch.source)
             features, weights = Decoder.forward(
                 model.decoder, batch.target_input, memory, batch.target_lengths
             )
@@ -117,8 +115,8 @@ def test_losses_translations_and_attention_are_those_of_2fbdffe(name, path):
         assert weights is None
     else:
         torch.testing.assert_close(weights, torch.tensor(expected["attention"]), atol=1e-4, rtol=0)
-    greedy = greedy_search(model, source)
-    beam = [hypotheses[0] for hypotheses in beam_search(model, source, size=BEAM)]
+    greedy = greedy_search(model, batch.source)
+    beam = [hypotheses[0] for hypotheses in beam_search(model, batch.source, size=BEAM)]
     for found, recorded in ((greedy, expected["greedy"]), (beam, expected["beam"])):
         for hypothesis, (ids, score) in zip(found, recorded, strict=True):
             assert list(hypothesis.ids) == ids

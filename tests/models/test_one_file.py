@@ -69,9 +69,7 @@ def test_losses_and_attention_are_those_of_the_program(example):
         )
         batch = batch_of(*sides)
         source = batch.source
-        features, weights = ours(
-            source.ids, source.lengths, source.is_token, batch.target_input, batch.target_lengths
-        )
+        features, weights = ours(batch)
         sums = token_cross_entropy(features, ours.decoder.output, batch.target_output, batch.target_is_token)
         losses = [
             translator.loss((source.ids, source.lengths, batch.target_output)),

@@ -22,15 +22,14 @@ def cotangent(sentence, length, num_columns):
 def passed(spec, model, batch, *, by_steps=False):
     """Sums of the loss, features, weights and gradients of the model's own pass, and its masks."""
     source = batch.source
-    given = source.ids, source.lengths, source.is_token
     with Masks(model, spec) as masks:
         if by_steps:
-            memory = model.encode(*given)
+            memory = model.encode(source)
             features, weights = Decoder.forward(
                 model.decoder, batch.target_input, memory, batch.target_lengths
             )
         else:
-            features, weights = model(*given, batch.target_input, batch.target_lengths)
+            features, weights = model(batch)
     masks.check()
     sums = token_cross_entropy(
         features, model.decoder.output, batch.target_output, batch.target_is_token, label_smoothing=SMOOTHING

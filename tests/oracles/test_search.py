@@ -128,7 +128,7 @@ def test_a_beam_as_wide_as_the_tree_finds_the_best_of_all_translations(seed, pen
     rows = torch.tensor([[2, *ids, *[END] * longest][: longest + 1] for ids in every])
     source = SourceBatch.from_sentences([sentence] * len(every))
     with torch.no_grad():
-        features, _ = model(source.ids, source.lengths, source.is_token, rows[:, :-1])
+        features, _ = model.decoder(rows[:, :-1], model.encode(source))
         logs = model.decoder.output(features).log_softmax(-1).gather(2, rows[:, 1:, None])[..., 0].tolist()
     scores = {ids: sum(log[: len(ids)]) for ids, log in zip(every, logs, strict=True)}
     rules = Rules(

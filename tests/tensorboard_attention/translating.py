@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+from seq2seq.data.batch import SourceBatch
 from seq2seq.data.batching import BatchSize
 from seq2seq.data.vocabulary import BEGIN_ID, END_ID, PADDING_ID
 from seq2seq.decoding.translator import Translator
@@ -79,7 +80,7 @@ def steps_of(translator, sentence, prefix=(), weights=None, count=8):
     """
     model, tokenizer = translator._models[0], translator._source_tokenizer
     decoder, ids = model.decoder, torch.tensor([[*tokenizer.encode(sentence), END_ID]])
-    memory = model.encode(ids, torch.tensor([ids.shape[1]]), torch.ones_like(ids, dtype=torch.bool))
+    memory = model.encode(SourceBatch(ids, torch.tensor([ids.shape[1]])))
     states, token, steps = decoder.initial_state(memory), BEGIN_ID, []
     while len(steps) < count and token != END_ID:
         embedded = decoder.embedding(torch.tensor([token]))
@@ -135,7 +136,7 @@ def tree_of(translator, sentence, size, limits):
         found = []
         for written, score in going:
             read = torch.tensor([[BEGIN_ID, *written]])
-            features, _ = model(ids, lengths, torch.ones_like(ids, dtype=torch.bool), read)
+            features, _ = model.decoder(read, model.encode(SourceBatch(ids, lengths)))
             logs = model.decoder.output(features[0, -1]).log_softmax(-1).tolist()
             allowed = (t for t in range(len(logs)) if t not in (PADDING_ID, BEGIN_ID))
             found += [(score + logs[token], written, token) for token in allowed]

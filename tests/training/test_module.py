@@ -48,8 +48,7 @@ class Logged(pl.Callback):
 
 
 def losses_of(model, batch):
-    source = batch.source
-    features, _ = model(source.ids, source.lengths, source.is_token, batch.target_input)
+    features, _ = model(batch)
     is_token = batch.target_is_token
     logits = model.decoder.output(features[is_token])
     return cross_entropy(logits, batch.target_output[is_token], reduction="none")

@@ -1,5 +1,6 @@
 """Scheduled sampling: its two limits, its schedule, and the loss of a fixed draw by a plain loop."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -48,8 +49,7 @@ def test_with_probability_1_it_reads_only_what_it_says_itself(options):
     sums, _ = module.objective(module, given)
     read = torch.full_like(given.target_input, 6)
     read[:, 0] = BEGIN_ID
-    source = given.source
-    features, _ = module.model(source.ids, source.lengths, source.is_token, read)
+    features, _ = module.model(replace(given, target_input=read))
     expected = module.cross_entropy(given, features)
     torch.testing.assert_close(sums.smoothed, expected.smoothed)
 
@@ -57,13 +57,13 @@ def test_with_probability_1_it_reads_only_what_it_says_itself(options):
 @pytest.mark.parametrize("options", DECODERS)
 def test_loss_and_gradient_of_a_fixed_draw_are_those_of_a_plain_loop(options):
     module, given = module_of(ScheduledSampling(probability=0.5), **options), batch()
-    model, source = module.model, given.source
+    model = module.model
     torch.manual_seed(4)
     sums, _ = module.objective(module, given)
 
     torch.manual_seed(4)  # first which tokens are the decoder's own, then a number for each, step by step
     coins = torch.rand(given.target_input.shape)
-    memory = model.encode(source.ids, source.lengths, source.is_token)
+    memory = model.encode(given.source)
     state, logits, num_own = model.decoder.initial_state(memory), None, 0
     expected = 0
     for step in range(given.target_input.shape[1]):

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from seq2seq.attention.masking import NORMALIZERS, attention_weights
+from seq2seq.attention.masking import NORMALIZERS
 from seq2seq.attention.scores import check_score
 from seq2seq.errors import InputError
 
@@ -36,7 +36,6 @@ class Memory:
         source_is_token: True on real tokens (B, S).
         summary: Summary of each sentence by the encoder (B, F).
         masks: Masks of variational dropout (B, …), see `seq2seq.models.decoder.Decoder.masks`; None: no mask.
-        projected: Whether the states are the projections by `seq2seq.models.decoder.Decoder.for_search`.
     """
 
     states: Tensor
@@ -44,7 +43,6 @@ class Memory:
     source_is_token: Tensor
     summary: Tensor
     masks: tuple[Tensor | None, ...] = ()
-    projected: bool = False
 
     def select(self, rows: Tensor) -> "Memory":
         """Return the memory of the sentences with the indices `rows`, in this order."""
@@ -55,7 +53,6 @@ class Memory:
             source_is_token=self.source_is_token[rows],
             summary=self.summary[rows],
             masks=tuple(None if mask is None else mask[rows] for mask in self.masks),
-            projected=self.projected,
         )
 
 
@@ -104,12 +101,8 @@ class AdditiveScore(nn.Module):
     def forward(self, queries: Tensor, keys: Tensor, projected_keys: Tensor | None = None) -> Tensor:
         """Return the scores (B, Q, S); `projected_keys` is the result of `project_keys(keys)`, or None."""
         projected = self.project_keys(keys) if projected_keys is None else projected_keys
-        # tanh(x) = 2 sigmoid(2 x) - 1 is several times as fast on a CPU; one query at a time fits into its caches
-        operands = self.query_projection(queries), projected, self.score_weight
-        queries, keys, weight = (2 * at_least_float32(each) for each in operands)
-        with torch.autocast(keys.device.type, enabled=False):  # float32 is faster here
-            scores = [(query.unsqueeze(1) + keys).sigmoid_() @ weight for query in queries.unbind(dim=1)]
-        return torch.stack(scores, dim=1) - self.score_weight.sum()
+        hidden = self.query_projection(queries).unsqueeze(2) + projected.unsqueeze(1)  # (B, Q, S, A)
+        return hidden.tanh() @ self.score_weight
 
 
 class Attention(nn.Module):
@@ -188,23 +181,17 @@ class Attention(nn.Module):
         num_sentences = memory.states.shape[0]  # len() would become a constant in torch.onnx.export
         queries = query.view(num_sentences, -1, query.shape[-1])  # (B, Q, d_q)
         is_token = memory.source_is_token.unsqueeze(1)  # (B, 1, S)
-        if not self.keeps_history:
-            scores = at_least_float32(self.score(queries, memory.keys, memory.keys))
-            if self.normalizer == "softmax":  # each sentence has at least one real token
-                weights = scores.masked_fill(~is_token, -torch.inf).softmax(dim=-1)
-            else:
-                weights = NORMALIZERS[self.normalizer](scores, mask=is_token)
-            context = self.dropout(weights.to(memory.states.dtype)) @ memory.states
-            return context.flatten(0, 1), weights.flatten(0, 1), ()
-        history = AttentionHistory(*(part.view(num_sentences, -1, *part.shape[1:]) for part in state))
-        total = {"total": history.total} if self.needs_total else {}
-        scores = at_least_float32(self.score(queries, memory.keys, memory.keys, **total))
+        history, options = None, {}
+        if self.keeps_history:
+            history = AttentionHistory(*(part.view(num_sentences, -1, *part.shape[1:]) for part in state))
+            options = {"total": history.total} if self.needs_total else {}
+        scores = at_least_float32(self.score(queries, memory.keys, memory.keys, **options))
         if self.alignment is None:
-            weights = attention_weights(scores, mask=is_token, normalizer=NORMALIZERS[self.normalizer])
+            weights = NORMALIZERS[self.normalizer](scores, mask=is_token)
         else:
             weights = self.alignment(scores, queries, is_token, history)
         context = self.dropout(weights.to(memory.states.dtype)) @ memory.states
-        new_state = history.step + 1, weights, history.total + weights
+        new_state = () if history is None else (history.step + 1, weights, history.total + weights)
         return context.flatten(0, 1), weights.flatten(0, 1), tuple(part.flatten(0, 1) for part in new_state)
 
 

@@ -26,10 +26,8 @@ def force_decode(model: Seq2Seq, batch: Batch) -> list[Hypothesis]:
     A hypothesis has the target tokens and ``<eos>``, their natural log-probability given the source, and the
     attention at each of them: the result of a search that finds this translation.
     """
-    source, is_token = batch.source, batch.target_is_token
-    features, weights = model(
-        source.ids, source.lengths, source.is_token, batch.target_input, batch.target_lengths
-    )
+    is_token = batch.target_is_token
+    features, weights = model(batch)
     logits = model.decoder.output(features[is_token])
     log_probabilities = logits.to(torch.promote_types(logits.dtype, torch.float32)).log_softmax(dim=-1)
     chosen = log_probabilities.gather(1, batch.target_output[is_token].unsqueeze(1)).squeeze(1)
@@ -110,7 +108,7 @@ def with_heads(
 @torch.no_grad()
 def _every_head(model: Seq2Seq, source: SourceBatch, written: Sequence[tuple[int, ...]]) -> Tensor:
     before = [torch.tensor([BEGIN_ID, *ids[:-1]], device=source.ids.device) for ids in written]
-    memory = model.encode(source.ids, source.lengths, source.is_token)
+    memory = model.encode(source)
     state, steps = model.decoder.initial_state(memory), []
     for tokens in pad_sequence(before, batch_first=True).unbind(dim=1):
         _, state, _ = model.decoder.step(tokens, state, memory)

@@ -96,7 +96,7 @@ def tokens_that_stay(
         InputError: The decoder has no attention of this program.
     """
     decoder, source = model.decoder, batch.source
-    memory = model.encode(source.ids, source.lengths, source.is_token)
+    memory = model.encode(source)
     rows = torch.arange(len(batch), device=model.device).repeat_interleave(len(changes))
     state, stays, attention = decoder.initial_state(memory), list[Tensor](), list[Any]()
     orders = torch.from_numpy(_orders(batch, seed)).to(model.device)

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.func import functional_call
 
-from seq2seq.data.batch import Batch, EncodedSplit, Sentences
+from seq2seq.data.batch import Batch, EncodedSplit, Sentences, SourceBatch
 from seq2seq.data.batching import BatchSize, sorted_order
 from seq2seq.data.text import split_words
 from seq2seq.data.tokenizers import Tokenizer
@@ -108,9 +108,10 @@ def _features(
     model: Seq2Seq, ids: Tensor, pair: Batch, weights: Mapping[str, Tensor] = MappingProxyType({})
 ) -> Tensor:
     """Return the features of the target of a pair for each of N sources (N, T, R)."""
-    lengths, is_token = torch.full_like(ids[:, 0], ids.shape[1]), torch.ones_like(ids).bool()
-    arguments = ids, lengths, is_token, pair.target_input.expand(len(ids), -1)
-    features, _ = functional_call(model, dict(weights), arguments, tie_weights=False)
+    source = SourceBatch(ids, torch.full_like(ids[:, 0], ids.shape[1]))
+    fields = pair.target_input, pair.target_output, pair.target_lengths, pair.sentence_ids
+    batch = Batch(source, *(field.expand(len(ids), *field.shape[1:]) for field in fields))
+    features, _ = functional_call(model, dict(weights), batch, tie_weights=False)
     return features
 
 

@@ -97,13 +97,11 @@ class Stepper:
 
     def __init__(self, models: Models, source: SourceBatch, width: int = 1) -> None:
         self._members = [models] if isinstance(models, Seq2Seq) else list(models)
-        arguments = (source.ids, source.lengths, source.is_token)
-        memories = [model.encode(*arguments) for model in self._members]
-        self._states, self._memories = [], []
-        for model, memory in zip(self._members, memories, strict=True):
-            self._states.append(model.decoder.initial_state(memory))
-            # for a single hypothesis, projecting the memory is as expensive as projecting the contexts
-            self._memories.append(model.decoder.for_search(memory) if width > 1 else memory)
+        memories = [model.encode(source) for model in self._members]
+        self._memories = memories
+        self._states = [
+            m.decoder.initial_state(memory) for m, memory in zip(self._members, memories, strict=True)
+        ]
         # convert weights once, and allocate logits once: allocation takes longer than the softmax
         device, self._outputs = source.ids.device, []
         mixed = torch.get_autocast_dtype(device.type) if torch.is_autocast_enabled(device.type) else None

@@ -21,6 +21,7 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 from torch.overrides import TorchFunctionMode
 
+from seq2seq.data.batch import SourceBatch
 from seq2seq.data.tokenizers import Tokenizer, read_json
 from seq2seq.errors import InputError
 from seq2seq.models.build import STORED, build_model
@@ -162,7 +163,8 @@ def load_model_folder(path: str | Path, *, trust_custom_code: bool = False) -> S
         weights = {name: tensor for name, tensor in weights.items() if name not in scales}
         model.load_state_dict(weights | {n: weights[owner] for n, owner in tied_names(model).items()})
         with torch.no_grad():  # one step, where arguments of a wrong type fail
-            model.eval()(torch.tensor([[0]]), torch.tensor([1]), torch.tensor([[True]]), torch.tensor([[0]]))
+            memory = model.eval().encode(SourceBatch(torch.tensor([[0]]), torch.tensor([1])))
+            model.decoder(torch.tensor([[0]]), memory)
     except Exception as error:  # a wrong description can fail anywhere
         reason = " ".join(f"{error}".split()) or type(error).__name__
         where = folder if isinstance(error, InputError) else f"{weights_path} does not hold its weights"

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from seq2seq.attention.attention import Memory
+from seq2seq.data.batch import SourceBatch
 from seq2seq.errors import InputError
 from seq2seq.export.model_folder import load_model_folder
 from seq2seq.models.seq2seq import Seq2Seq
@@ -20,8 +21,7 @@ class _Encoder(nn.Module):
         self.model = model
 
     def forward(self, source: Tensor, lengths: Tensor) -> tuple[Tensor, ...]:
-        is_token = torch.arange(source.shape[1]) < lengths.unsqueeze(1)
-        memory = self.model.encode(source, lengths, is_token)
+        memory = self.model.encode(SourceBatch(source, lengths))
         return memory.states, memory.keys, memory.source_is_token, *self.model.decoder.initial_state(memory)
 
 
@@ -61,7 +61,7 @@ def export_onnx(path: str | Path, folder: str | Path, *, trust_custom_code: bool
     source, lengths = torch.tensor([[5, 6, 7, 3], [5, 6, 3, 1], [8, 3, 1, 1]]), torch.tensor([4, 3, 2])
     encoder, step = _Encoder(model), _Step(model)
     with torch.no_grad():
-        memory = model.encode(source, lengths, torch.arange(4) < lengths.unsqueeze(1))
+        memory = model.encode(SourceBatch(source, lengths))
         step.masks = memory.masks
         states, keys, is_token, *state = encoder(source, lengths)
     names = [f"state_{place}" for place in range(len(state))]

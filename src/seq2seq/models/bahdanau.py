@@ -10,17 +10,17 @@ Bahdanau, Cho and Bengio, "Neural machine translation by jointly learning to ali
 """
 
 from collections.abc import Callable
-from dataclasses import replace
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from seq2seq.attention.attention import Attention, Memory
-from seq2seq.models.decoder import Decoder, masked
-from seq2seq.models.layers import Bridge, DeepOutput, RecurrentStack, State, dropouts, output_layer
+from seq2seq.attention.attention import Memory
+from seq2seq.models.decoder import RecurrentDecoder, masked
+from seq2seq.models.layers import State
 
 
-class BahdanauDecoder(Decoder):
+class BahdanauDecoder(RecurrentDecoder):
     """The decoder above, with one or more layers; the query is the state of the top layer.
 
     Args:
@@ -28,17 +28,8 @@ class BahdanauDecoder(Decoder):
         memory_size: Size M of an encoder state.
         summary_size: Size F of the encoder's summary.
         attention: Factory of the attention, called with `query_size` and `memory_size`.
-        hidden_size: Size H of the state of a layer.
-        num_layers: Number of layers L; the context is an input of the lowest layer.
-        cell: ``gru`` or ``lstm``.
-        readout_size: Size R of the deep output o; None: o_t = s_t.
-        initial_state: How to compute s_0 from the encoder's summary: ``linear``, ``copy`` or ``zeros``, see `Bridge`.
         query_with_embedding: Whether the query is [s_{t-1}; e(y_{t-1})] instead of s_{t-1}.
-        dropout: Dropout probability between layers, and the default of the next two arguments.
-        embedding_dropout: Dropout probability of embedded tokens; None: `dropout`.
-        output_dropout: Dropout probability of the features o; None: `dropout`.
-        variational_dropout: Whether all tokens of a sentence share a dropout mask.
-        tie_output: Whether W_o is the weight of the embedding; R must then equal E.
+        **options: Those of `RecurrentDecoder`; the context is an input of the lowest layer.
     """
 
     def __init__(
@@ -48,35 +39,16 @@ class BahdanauDecoder(Decoder):
         summary_size: int,
         *,
         attention: Callable[..., nn.Module],
-        hidden_size: int = 256,
-        num_layers: int = 1,
-        cell: str = "gru",
-        readout_size: int | None = None,
-        initial_state: str = "linear",
         query_with_embedding: bool = False,
-        dropout: float = 0.0,
-        embedding_dropout: float | None = None,
-        output_dropout: float | None = None,
-        variational_dropout: bool = False,
-        tie_output: bool = False,
+        **options: Any,
     ) -> None:
-        super().__init__()
-        embedding_size = embedding.embedding_dim
-        query_size = hidden_size + (embedding_size if query_with_embedding else 0)
+        size = embedding.embedding_dim
+        super().__init__(embedding, summary_size, input_size=size, context_size=memory_size, **options)
         self.query_with_embedding = query_with_embedding
-        self.embedding = embedding
-        self.embedding_dropout, layer_dropout, self.output_dropout = dropouts(
-            (embedding_dropout, None, output_dropout), dropout, variational=variational_dropout
-        )
+        query_size = self.stack.hidden_size + (size if query_with_embedding else 0)
         self.attention = attention(query_size=query_size, memory_size=memory_size)
         # the gates of the cell, W_x [e; c] = W_xe e + W_xc c, in two layers: `forward` computes W_xe e for all steps at once
-        self.stack = RecurrentStack(cell, embedding_size, hidden_size, num_layers, layer_dropout)
         self.context_gates = nn.Linear(memory_size, self.stack.gates_size, bias=False)
-        self.bridge = Bridge(initial_state, summary_size, self.stack.state_size, num_layers)
-        self.readout = (
-            DeepOutput(hidden_size, memory_size, embedding_size, readout_size) if readout_size else None
-        )
-        self.output = output_layer(readout_size or hidden_size, embedding, tied=tie_output)
 
     def step(self, tokens: Tensor, state: State, memory: Memory) -> tuple[Tensor, State, Tensor]:
         """Compute one step, see `Decoder.step`. This is the definition of the decoder."""
@@ -87,30 +59,13 @@ class BahdanauDecoder(Decoder):
         if self.query_with_embedding:
             query = torch.cat([query, embedded], dim=-1)
         context, weights, attention_state = self.attention(query, memory, attention_state)  # (N, M), (N, S)
-        if memory.projected:
-            context_gates, context_readout = context.tensor_split([self.stack.gates_size], dim=-1)
-        else:
-            context_gates = self.context_gates(context)
-            context_readout = None if self.readout is None else self.readout.context(context)
-        states = self.stack(self.stack.input_gates(embedded) + context_gates, states, layer_masks)
+        states = self.stack(
+            self.stack.input_gates(embedded) + self.context_gates(context), states, layer_masks
+        )
         features = self.stack.top(states)
         if self.readout is not None:
-            features = self.readout(features, context_readout, embedded)
+            features = self.readout(features, self.readout.context(context), embedded)
         return self.output_dropout(features, output_mask), (*states, *attention_state), weights
-
-    def for_search(self, memory: Memory) -> Memory:
-        """Return a memory whose states are the projections [W_xc m_j; W_c m_j] for cell and deep output.
-
-        Their weighted mean is [W_xc c_t; W_c c_t]. This saves time in a beam search, which computes more contexts
-        than a source has tokens. With a custom attention, whose context may not be a weighted mean of the states,
-        the memory is returned unchanged.
-        """
-        if type(self.attention) is not Attention:
-            return memory
-        projected = [self.context_gates(memory.states)]
-        if self.readout is not None:
-            projected.append(self.readout.context(memory.states))
-        return replace(memory, states=torch.cat(projected, dim=-1), projected=True)
 
     def forward(
         self, target_input: Tensor, memory: Memory, target_lengths: Tensor | None = None

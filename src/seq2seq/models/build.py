@@ -157,7 +157,8 @@ def factory(part: Factory, *, trust_custom_code: bool = False) -> Callable[..., 
         for key, value in part.items()
         if key not in ("_target_", "_partial_")
     }
-    unknown = arguments.keys() - inspect.signature(found).parameters.keys()
+    bases = [base for base in found.__mro__ if base is not nn.Module and "__init__" in vars(base)]
+    unknown = arguments.keys() - {name for base in bases for name in inspect.signature(base).parameters}
     if unknown and ours:
         raise InputError(f"{target}: there is no argument {sorted(unknown)[0]}")
     return partial(found, **arguments)

@@ -11,15 +11,16 @@ machine translation", 2017. The query depends on the previous token, and the sta
 """
 
 from collections.abc import Callable
+from typing import Any
 
 from torch import Tensor, nn
 
 from seq2seq.attention.attention import Memory
-from seq2seq.models.decoder import Decoder
-from seq2seq.models.layers import CELLS, Bridge, DeepOutput, RecurrentStack, State, dropouts, output_layer
+from seq2seq.models.decoder import RecurrentDecoder
+from seq2seq.models.layers import CELLS, State
 
 
-class ConditionalDecoder(Decoder):
+class ConditionalDecoder(RecurrentDecoder):
     """The decoder above; further layers follow GRU_2. Arguments as in `BahdanauDecoder`."""
 
     def __init__(
@@ -29,31 +30,13 @@ class ConditionalDecoder(Decoder):
         summary_size: int,
         *,
         attention: Callable[..., nn.Module],
-        hidden_size: int = 256,
-        num_layers: int = 1,
         cell: str = "gru",
-        readout_size: int | None = None,
-        initial_state: str = "linear",
-        dropout: float = 0.0,
-        embedding_dropout: float | None = None,
-        output_dropout: float | None = None,
-        variational_dropout: bool = False,
-        tie_output: bool = False,
+        **options: Any,
     ) -> None:
-        super().__init__()
-        embedding_size = embedding.embedding_dim
-        self.embedding = embedding
-        self.embedding_dropout, layer_dropout, self.output_dropout = dropouts(
-            (embedding_dropout, None, output_dropout), dropout, variational=variational_dropout
-        )
-        self.attention = attention(query_size=hidden_size, memory_size=memory_size)
-        self.stack = RecurrentStack(cell, memory_size, hidden_size, num_layers, layer_dropout)
-        self.token_cell = CELLS[cell](embedding_size, hidden_size)
-        self.bridge = Bridge(initial_state, summary_size, self.stack.state_size, num_layers)
-        self.readout = (
-            DeepOutput(hidden_size, memory_size, embedding_size, readout_size) if readout_size else None
-        )
-        self.output = output_layer(readout_size or hidden_size, embedding, tied=tie_output)
+        sizes = {"input_size": memory_size, "context_size": memory_size}
+        super().__init__(embedding, summary_size, cell=cell, **sizes, **options)
+        self.attention = attention(query_size=self.stack.hidden_size, memory_size=memory_size)
+        self.token_cell = CELLS[cell](embedding.embedding_dim, self.stack.hidden_size)
 
     def step(self, tokens: Tensor, state: State, memory: Memory) -> tuple[Tensor, State, Tensor]:
         """Compute one step, see `Decoder.step`."""

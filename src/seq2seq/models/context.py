@@ -8,19 +8,17 @@ Cho et al., "Learning phrase representations using RNN encoder-decoder for stati
 translation", 2014, with `DeepOutput` in place of their maxout.
 """
 
+from typing import Any
+
 from torch import Tensor, nn
 
 from seq2seq.attention.attention import Memory
-from seq2seq.models.decoder import Decoder
-from seq2seq.models.layers import Bridge, DeepOutput, RecurrentStack, State, dropouts, output_layer
+from seq2seq.models.decoder import RecurrentDecoder
+from seq2seq.models.layers import State
 
 
-class ContextDecoder(Decoder):
-    """The decoder above, with one or more layers. Arguments as in `BahdanauDecoder`.
-
-    Args:
-        attention: Unused; this decoder has no attention.
-    """
+class ContextDecoder(RecurrentDecoder):
+    """The decoder above, with one or more layers. Arguments as in `BahdanauDecoder`; it has no attention."""
 
     has_attention = False
 
@@ -31,30 +29,11 @@ class ContextDecoder(Decoder):
         summary_size: int,
         *,
         attention: None = None,
-        hidden_size: int = 256,
-        num_layers: int = 1,
-        cell: str = "gru",
-        readout_size: int | None = None,
-        initial_state: str = "linear",
-        dropout: float = 0.0,
-        embedding_dropout: float | None = None,
-        output_dropout: float | None = None,
-        variational_dropout: bool = False,
-        tie_output: bool = False,
+        **options: Any,
     ) -> None:
-        super().__init__()
-        embedding_size = embedding.embedding_dim
-        self.embedding = embedding
-        self.embedding_dropout, layer_dropout, self.output_dropout = dropouts(
-            (embedding_dropout, None, output_dropout), dropout, variational=variational_dropout
-        )
-        self.stack = RecurrentStack(cell, embedding_size, hidden_size, num_layers, layer_dropout)
+        size = embedding.embedding_dim
+        super().__init__(embedding, summary_size, input_size=size, context_size=summary_size, **options)
         self.context_gates = nn.Linear(summary_size, self.stack.gates_size, bias=False)
-        self.bridge = Bridge(initial_state, summary_size, self.stack.state_size, num_layers)
-        self.readout = (
-            DeepOutput(hidden_size, summary_size, embedding_size, readout_size) if readout_size else None
-        )
-        self.output = output_layer(readout_size or hidden_size, embedding, tied=tie_output)
 
     def init_memory(self, states: Tensor, source_is_token: Tensor, summary: Tensor) -> Memory:
         """Return a memory with the summary as only state (B, 1, F), and its part of the gates as key (B, 1, G)."""

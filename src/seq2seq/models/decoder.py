@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from seq2seq.attention.attention import Memory
 from seq2seq.attention.masking import length_mask
-from seq2seq.models.layers import Bridge, State
+from seq2seq.models.layers import Bridge, DeepOutput, RecurrentStack, State, dropouts, output_layer
 
 
 class Decoder(nn.Module, ABC):
@@ -45,20 +45,9 @@ class Decoder(nn.Module, ABC):
         states = self.bridge(memory.summary)
         return (*states, *self.attention.initial_state(memory)) if self.has_attention else states
 
-    def for_search(self, memory: Memory) -> Memory:
-        """Return a memory with which `step` is faster for many hypotheses per sentence; by default unchanged."""
-        return memory
-
     def masks(self, like: Tensor) -> tuple[Tensor | None, ...]:
-        """Return masks of variational dropout: of embedded tokens, of all layers but the highest, of features."""
-        if not hasattr(self, "stack"):
-            return ()
-        sentences, hidden = len(like), self.stack.cells[0].hidden_size
-        return (
-            self.embedding_dropout.mask_like(like.new_empty(sentences, self.embedding.embedding_dim)),
-            *(self.stack.dropout.mask_like(like.new_empty(sentences, hidden)) for _ in self.stack.cells[1:]),
-            self.output_dropout.mask_like(like.new_empty(sentences, self.output.in_features)),
-        )
+        """Return the masks of variational dropout that a `Memory` keeps; by default none."""
+        return ()
 
     @abstractmethod
     def step(self, tokens: Tensor, state: State, memory: Memory) -> tuple[Tensor, State, Tensor | None]:
@@ -98,6 +87,66 @@ class Decoder(nn.Module, ABC):
             weights.append(step_weights)
         stacked = torch.stack(weights, dim=1) if weights[0] is not None else None
         return masked(torch.stack(features, dim=1), target_lengths), masked(stacked, target_lengths)
+
+
+class RecurrentDecoder(Decoder):
+    """Base class of the decoders of this package: a stack of cells, its first states, and an optional deep output.
+
+    Args:
+        embedding: Embedding of the target tokens (V, E).
+        summary_size: Size F of the encoder's summary.
+        input_size: Size of the input of the lowest cell.
+        context_size: Size of the context in the deep output; None: no deep output of a context.
+        hidden_size: Size H of the state of a layer.
+        num_layers: Number of layers L.
+        cell: ``gru`` or ``lstm``.
+        readout_size: Size R of the deep output o; None: o_t = s_t.
+        initial_state: How to compute s_0 from the encoder's summary: ``linear``, ``copy`` or ``zeros``, see `Bridge`.
+        dropout: Dropout probability between layers, and the default of the next two arguments.
+        embedding_dropout: Dropout probability of embedded tokens; None: `dropout`.
+        output_dropout: Dropout probability of the features o; None: `dropout`.
+        variational_dropout: Whether all tokens of a sentence share a dropout mask.
+        tie_output: Whether W_o is the weight of the embedding; R must then equal E.
+    """
+
+    def __init__(
+        self,
+        embedding: nn.Embedding,
+        summary_size: int,
+        *,
+        input_size: int,
+        context_size: int | None = None,
+        hidden_size: int = 256,
+        num_layers: int = 1,
+        cell: str = "gru",
+        readout_size: int | None = None,
+        initial_state: str = "linear",
+        dropout: float = 0.0,
+        embedding_dropout: float | None = None,
+        output_dropout: float | None = None,
+        variational_dropout: bool = False,
+        tie_output: bool = False,
+    ) -> None:
+        super().__init__()
+        self.embedding = embedding
+        self.embedding_dropout, layer_dropout, self.output_dropout = dropouts(
+            (embedding_dropout, None, output_dropout), dropout, variational=variational_dropout
+        )
+        self.stack = RecurrentStack(cell, input_size, hidden_size, num_layers, layer_dropout)
+        self.bridge = Bridge(initial_state, summary_size, self.stack.state_size, num_layers)
+        has_readout = readout_size is not None and context_size is not None
+        parts = (hidden_size, context_size, embedding.embedding_dim, readout_size)
+        self.readout = DeepOutput(*parts) if has_readout else None
+        self.output = output_layer(readout_size or hidden_size, embedding, tied=tie_output)
+
+    def masks(self, like: Tensor) -> tuple[Tensor | None, ...]:
+        """Return masks of variational dropout: of embedded tokens, of all layers but the highest, of features."""
+        sentences, hidden = len(like), self.stack.cells[0].hidden_size
+        return (
+            self.embedding_dropout.mask_like(like.new_empty(sentences, self.embedding.embedding_dim)),
+            *(self.stack.dropout.mask_like(like.new_empty(sentences, hidden)) for _ in self.stack.cells[1:]),
+            self.output_dropout.mask_like(like.new_empty(sentences, self.output.in_features)),
+        )
 
 
 def masked(steps: Tensor | None, lengths: Tensor | None) -> Tensor | None:

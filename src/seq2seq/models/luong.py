@@ -11,16 +11,17 @@ the attentional vector a_t and input feeding. Without input feeding s_t = GRU(e(
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from seq2seq.attention.attention import Memory
-from seq2seq.models.decoder import Decoder
-from seq2seq.models.layers import Bridge, RecurrentStack, State, dropouts, output_layer
+from seq2seq.models.decoder import RecurrentDecoder
+from seq2seq.models.layers import State
 
 
-class LuongDecoder(Decoder):
+class LuongDecoder(RecurrentDecoder):
     """The decoder above, with one or more layers; s_t is the state of the top layer.
 
     Arguments as in `BahdanauDecoder`; `readout_size` is the size of a_t (None: H).
@@ -37,30 +38,17 @@ class LuongDecoder(Decoder):
         *,
         attention: Callable[..., nn.Module],
         hidden_size: int = 256,
-        num_layers: int = 1,
-        cell: str = "gru",
         readout_size: int | None = None,
         input_feeding: bool = True,
-        initial_state: str = "linear",
-        dropout: float = 0.0,
-        embedding_dropout: float | None = None,
-        output_dropout: float | None = None,
-        variational_dropout: bool = False,
-        tie_output: bool = False,
+        **options: Any,
     ) -> None:
-        super().__init__()
         size = readout_size or hidden_size
-        self.fed_size = size if input_feeding else 0
-        self.embedding = embedding
-        self.embedding_dropout, layer_dropout, self.output_dropout = dropouts(
-            (embedding_dropout, None, output_dropout), dropout, variational=variational_dropout
-        )
-        input_size = embedding.embedding_dim + self.fed_size
-        self.stack = RecurrentStack(cell, input_size, hidden_size, num_layers, layer_dropout)
-        self.bridge = Bridge(initial_state, summary_size, self.stack.state_size, num_layers)
+        fed_size = size if input_feeding else 0
+        options |= {"hidden_size": hidden_size, "readout_size": readout_size}
+        super().__init__(embedding, summary_size, input_size=embedding.embedding_dim + fed_size, **options)
+        self.fed_size = fed_size
         self.attention = attention(query_size=hidden_size, memory_size=memory_size)
         self.attentional = nn.Linear(memory_size + hidden_size, size, bias=False)
-        self.output = output_layer(size, embedding, tied=tie_output)
 
     def initial_state(self, memory: Memory) -> State:
         """Return one tensor per layer, a_0 = 0 (B, 0 without input feeding), and the state of the attention."""

@@ -8,19 +8,17 @@ Sutskever, Vinyals and Le, "Sequence to sequence learning with neural networks",
 reversed (`model.reverse_source=true`).
 """
 
+from typing import Any
+
 from torch import Tensor, nn
 
 from seq2seq.attention.attention import Memory
-from seq2seq.models.decoder import Decoder
-from seq2seq.models.layers import Bridge, RecurrentStack, State, dropouts, output_layer
+from seq2seq.models.decoder import RecurrentDecoder
+from seq2seq.models.layers import State
 
 
-class PlainDecoder(Decoder):
-    """The decoder above, with one or more layers. Arguments as in `BahdanauDecoder`.
-
-    Args:
-        attention: Unused; this decoder has no attention.
-    """
+class PlainDecoder(RecurrentDecoder):
+    """The decoder above, with one or more layers. Arguments as in `BahdanauDecoder`; it has no attention."""
 
     has_attention = False
 
@@ -31,28 +29,13 @@ class PlainDecoder(Decoder):
         summary_size: int,
         *,
         attention: None = None,
-        hidden_size: int = 256,
-        num_layers: int = 1,
-        cell: str = "gru",
         readout_size: int | None = None,
-        initial_state: str = "linear",
-        dropout: float = 0.0,
-        embedding_dropout: float | None = None,
-        output_dropout: float | None = None,
-        variational_dropout: bool = False,
-        tie_output: bool = False,
+        **options: Any,
     ) -> None:
-        super().__init__()
-        self.embedding = embedding
-        self.embedding_dropout, layer_dropout, self.output_dropout = dropouts(
-            (embedding_dropout, None, output_dropout), dropout, variational=variational_dropout
-        )
-        self.stack = RecurrentStack(cell, embedding.embedding_dim, hidden_size, num_layers, layer_dropout)
-        self.bridge = Bridge(initial_state, summary_size, self.stack.state_size, num_layers)
-        self.readout = (
-            nn.Sequential(nn.Linear(hidden_size, readout_size), nn.Tanh()) if readout_size else nn.Identity()
-        )
-        self.output = output_layer(readout_size or hidden_size, embedding, tied=tie_output)
+        options |= {"input_size": embedding.embedding_dim, "readout_size": readout_size}
+        super().__init__(embedding, summary_size, **options)
+        layer = nn.Linear(self.stack.hidden_size, self.output.in_features)
+        self.readout = nn.Sequential(layer, nn.Tanh()) if readout_size else nn.Identity()
 
     def step(self, tokens: Tensor, state: State, memory: Memory) -> tuple[Tensor, State, None]:
         """Compute one step, see `Decoder.step`."""

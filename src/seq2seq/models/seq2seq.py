@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from seq2seq.attention.attention import Memory
+from seq2seq.data.batch import Batch, SourceBatch
 from seq2seq.models.layers import dropouts
 
 
@@ -49,39 +50,25 @@ class Seq2Seq(nn.Module):
         self.decoder = decoder
         self.reverse_source = reverse_source
 
-    def encode(self, source: Tensor, source_lengths: Tensor, source_is_token: Tensor) -> Memory:
-        """Encode source sentences and return the memory of the decoder.
-
-        Args:
-            source: Token ids (B, S).
-            source_lengths: Number of real tokens of each sentence (B,).
-            source_is_token: True on real tokens (B, S).
-        """
+    def encode(self, source: SourceBatch) -> Memory:
+        """Encode source sentences and return the memory of the decoder."""
+        ids, lengths = source.ids, source.lengths
         if self.reverse_source:
-            positions = torch.arange(source.shape[1], device=source.device)
-            reverse = source_lengths.unsqueeze(1) - 1 - positions
+            positions = torch.arange(ids.shape[1], device=ids.device)
+            reverse = lengths.unsqueeze(1) - 1 - positions
             positions = torch.where(reverse < 0, positions, reverse)  # padding is not moved
-            source = source.gather(1, positions)
-        states, summary = self.encoder(self.source_embedding(source), source_lengths)
+            ids = ids.gather(1, positions)
+        states, summary = self.encoder(self.source_embedding(ids), lengths)
         if self.reverse_source:
             states = states.gather(1, positions.unsqueeze(2).expand_as(states))
-        return self.decoder.init_memory(states, source_is_token, summary)
+        return self.decoder.init_memory(states, source.is_token, summary)
 
-    def forward(
-        self,
-        source: Tensor,
-        source_lengths: Tensor,
-        source_is_token: Tensor,
-        target_input: Tensor,
-        target_lengths: Tensor | None = None,
-    ) -> tuple[Tensor, Tensor | None]:
-        """Return features, not logits (B, T, R), and attention weights (B, T, S) of all target positions.
+    def forward(self, batch: Batch) -> tuple[Tensor, Tensor | None]:
+        """Return features (B, T, R) and attention weights (B, T, S) of all target positions (teacher forcing).
 
-        ``decoder.output`` maps features to logits (B, T, V). `target_input` has the previous target tokens (teacher
-        forcing). With `target_lengths` (B,), features and weights are zero on padding.
+        ``decoder.output`` maps features to logits (B, T, V). Features and weights are zero on padding.
         """
-        memory = self.encode(source, source_lengths, source_is_token)
-        return self.decoder(target_input, memory, target_lengths)
+        return self.decoder(batch.target_input, self.encode(batch.source), batch.target_lengths)
 
     @property
     def device(self) -> torch.device:

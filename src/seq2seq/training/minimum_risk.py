@@ -11,7 +11,6 @@ machine translation", 2016.
 """
 
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import torch
@@ -26,7 +25,6 @@ from seq2seq.data.vocabulary import BEGIN_ID, END_ID, PADDING_ID
 from seq2seq.decoding.search import Sampling, draw
 from seq2seq.decoding.stepper import forbid
 from seq2seq.evaluation.bleu import smoothed_sentence_bleu
-from seq2seq.models import fast as fast_path
 from seq2seq.models.seq2seq import Seq2Seq
 from seq2seq.training.losses import LossSums
 
@@ -62,7 +60,7 @@ class MinimumRisk:
 
     def __call__(self, module: Any, batch: Batch) -> tuple[LossSums, Tensor | None]:
         """Return the loss of a batch, and the attention weights (B, T, S) of the references."""
-        model, source = module.model, batch.source
+        model, decode = module.model, module.model.decoder
         references = [
             tuple(row[:length])
             for row, length in zip(batch.target_output.tolist(), batch.target_lengths.tolist(), strict=True)
@@ -77,9 +75,7 @@ class MinimumRisk:
         ]
 
         # log p(u | x): of the references, then of the samples
-        is_fast = module.fast and fast_path.is_supported(model.decoder)
-        decode = partial(fast_path.decode, model.decoder) if is_fast else model.decoder
-        memory = model.encode(source.ids, source.lengths, source.is_token)
+        memory = model.encode(batch.source)
         features, weights = decode(batch.target_input, memory, batch.target_lengths)
         output = model.decoder.output
         scores = log_probabilities(output, features, batch.target_output, batch.target_is_token)
@@ -89,7 +85,7 @@ class MinimumRisk:
             lengths = torch.tensor([len(ids) for _, ids in samples])
             pairs = torch.tensor([pair for pair, _ in samples])
             outputs, inputs, lengths, pairs = (
-                each.to(source.ids) for each in (outputs, inputs, lengths, pairs)
+                each.to(batch.target_output) for each in (outputs, inputs, lengths, pairs)
             )
             sample_features, _ = decode(inputs, memory.select(pairs), lengths)
             is_token = length_mask(lengths, outputs.shape[1])
@@ -104,7 +100,7 @@ class MinimumRisk:
             [1 - smoothed_sentence_bleu(candidates[row][:-1], reference[:-1]) for row in rows]
             for rows, reference in zip(rows_of_pairs, references, strict=True)
         ]
-        rows = pad_sequence([torch.tensor(each) for each in rows_of_pairs], True, -1).to(source.ids)
+        rows = pad_sequence([torch.tensor(each) for each in rows_of_pairs], True, -1).to(batch.target_output)
         q = (self.alpha * scores[rows]).masked_fill(rows < 0, -torch.inf).softmax(dim=1)
         risks = pad_sequence([torch.tensor(each, dtype=torch.float64) for each in risks], True)
         risk = (q * risks.to(q)).sum(dim=1)
@@ -135,12 +131,11 @@ def sample_translations(
     """
     was_training = model.training
     model.eval()
-    source = batch.source
-    memory = model.encode(source.ids, source.lengths, source.is_token)
-    pairs = torch.arange(len(batch), device=source.ids.device).repeat_interleave(num_samples)
+    memory = model.encode(batch.source)
+    pairs = torch.arange(len(batch), device=max_lengths.device).repeat_interleave(num_samples)
     state = tuple(part[pairs] for part in model.decoder.initial_state(memory))
     memory, max_lengths = memory.select(pairs), max_lengths[pairs]
-    ids = source.ids.new_full((len(pairs), int(max_lengths.max())), PADDING_ID)
+    ids = batch.target_output.new_full((len(pairs), int(max_lengths.max())), PADDING_ID)
     live, tokens = torch.arange(len(pairs), device=ids.device), torch.full_like(pairs, BEGIN_ID)
     step = 0
     while len(live):

@@ -12,7 +12,6 @@ from torch.optim import Adam, Optimizer
 from seq2seq.data.batch import Batch
 from seq2seq.errors import InputError
 from seq2seq.evaluation.metrics import Scorer
-from seq2seq.models import fast as fast_path
 from seq2seq.models.build import build_model
 from seq2seq.models.limits import LengthLimits
 from seq2seq.models.seq2seq import Seq2Seq
@@ -45,8 +44,6 @@ class TranslationModule(MeasuredModule):
         guided_alignment_weight: Weight of the loss of the attention weights against gold alignments.
         metrics: Additional scores of greedy translations by name, logged as ``val/NAME``: functions of translations,
             references and the language code.
-        fast: Whether to use `seq2seq.models.fast` for the models that it supports; False: always use the `forward`
-            method of the model.
         max_nonfinite_steps: Number of steps with a NaN or infinite loss or gradient that are skipped before training
             fails.
         trust_custom_code: Whether to import classes of other packages that `model` names, as in
@@ -65,7 +62,6 @@ class TranslationModule(MeasuredModule):
         rdrop_alpha: float = 0.0,
         guided_alignment_weight: float = 0.0,
         metrics: Mapping[str, Scorer] | None = None,
-        fast: bool = True,
         max_nonfinite_steps: int = 0,
         trust_custom_code: bool = False,
     ) -> None:
@@ -77,13 +73,13 @@ class TranslationModule(MeasuredModule):
         self.optimizer_factory, self.scheduler_factory = optimizer or Adam, scheduler
         self.objective = objective
         self.label_smoothing, self.word_dropout, self.rdrop_alpha = label_smoothing, word_dropout, rdrop_alpha
-        self.guided_alignment_weight, self.fast = guided_alignment_weight, fast
+        self.guided_alignment_weight = guided_alignment_weight
         # the arguments of `load_from_checkpoint`
         self.save_hyperparameters(
             {
                 "model": self.model.config, "label_smoothing": label_smoothing, "word_dropout": word_dropout,
                 "rdrop_alpha": rdrop_alpha, "guided_alignment_weight": guided_alignment_weight,
-                "fast": fast, "max_nonfinite_steps": max_nonfinite_steps,
+                "max_nonfinite_steps": max_nonfinite_steps,
             },
             logger=False,
         )  # fmt: skip
@@ -91,10 +87,7 @@ class TranslationModule(MeasuredModule):
 
     def forward(self, batch: Batch) -> tuple[Tensor, Tensor | None]:
         """Return features (B, T, R) and attention weights (B, T, S) of a batch (teacher forcing)."""
-        source = batch.source.ids, batch.source.lengths, batch.source.is_token
-        if self.fast:
-            return fast_path.teacher_forcing(self.model, source, batch.target_input, batch.target_lengths)
-        return self.model(*source, batch.target_input, batch.target_lengths)
+        return self.model(batch)
 
     def cross_entropy(self, batch: Batch, features: Tensor) -> LossSums:
         """Return the training loss of a batch, with label smoothing and R-Drop as configured."""

@@ -40,8 +40,8 @@ class ScheduledSampling:
         probability = self.probability
         if self.ramp_steps:
             probability *= min(1.0, module.global_step / self.ramp_steps)
-        source, decoder, given = batch.source, module.model.decoder, batch.target_input
-        memory = module.model.encode(source.ids, source.lengths, source.is_token)
+        decoder, given = module.model.decoder, batch.target_input
+        memory = module.model.encode(batch.source)
         state, features, weights = decoder.initial_state(memory), [], []
         is_sampled = (torch.rand(given.shape, device=given.device) < probability) & batch.target_is_token
         for step, tokens in enumerate(given.unbind(dim=1)):
