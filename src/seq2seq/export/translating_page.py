@@ -21,7 +21,7 @@ from seq2seq.errors import InputError
 from seq2seq.export.model_folder import Matrix, int8_rows, load_model_folder, tied_names
 from seq2seq.models import BahdanauDecoder, GRUEncoder, Seq2Seq
 from seq2seq.models.layers import GRUCell
-from tensorboard_attention.page import TRANSLATING, page
+from tensorboard_attention.page import page, static_file, viewer_modules
 from tensorboard_attention.views import colours
 
 SCORES = {
@@ -50,7 +50,17 @@ def export_page(folder: str | Path, sentence: str) -> str:
     model = page_model(folder)
     data = {"model": model, "sentence": sentence, "colours": colours()}
     languages = [model[side]["language"] for side in ("source", "target")]
-    return page(data, title=f"{' → '.join(languages)}, {Path(folder).resolve().name}", parts=TRANSLATING)
+    return page(
+        data,
+        title=f"{' → '.join(languages)}, {Path(folder).resolve().name}",
+        modules=[model_module(), *viewer_modules(), static_file("asking.js")],
+        start="translating(document.body);\n",
+    )
+
+
+def model_module() -> str:
+    """Return the JavaScript of the model, which knows nothing of pages."""
+    return static_file("model.js")
 
 
 def page_model(folder: str | Path) -> dict[str, Any]:

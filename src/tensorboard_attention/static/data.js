@@ -15,7 +15,7 @@ export function servedSource(base) {
   return {
     grows: true,
     index: () => get("index"),
-    model: (run) => get(`model?${new URLSearchParams({ run })}`),
+    modelAddress: (run) => new URL(`model?${new URLSearchParams({ run })}`, base),
     view: async (run, tag, step) => {
       const wanted = /^-?[0-9]{1,19}$/u.test(step) ? { step } : {};
       return decodeView(await get(`view?${new URLSearchParams({ run, tag, ...wanted })}`));
