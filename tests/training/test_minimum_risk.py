@@ -144,7 +144,7 @@ def test_risk_falls_when_it_is_minimised():
     module.log = lambda name, value, **_: risks.append(float(value)) if name == "train/risk" else None
     optimizer = torch.optim.Adam(module.parameters(), lr=0.02)
     torch.manual_seed(2)
-    for _ in range(40):
+    for _ in range(80):
         optimizer.zero_grad()
         module.objective(module, given)[0].smoothed.backward()
         optimizer.step()

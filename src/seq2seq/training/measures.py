@@ -114,7 +114,7 @@ class MeasuredModule(pl.LightningModule):
         if not hasattr(data, "target_tokenizer"):  # data loaders, or a data module of another class
             return
         if weights is not None:
-            self._measure_attention(weights, batch, data, split)
+            self._measure_attention(weights.mean(dim=2), batch, data, split)
         hypotheses = greedy_search(self.model, batch.source, limits=self.limits)
         for index, hypothesis in zip(batch.sentence_ids.tolist(), hypotheses, strict=True):
             self.translations[index] = data.target_tokenizer.decode(hypothesis.ids)

@@ -37,7 +37,7 @@ class TranslationModule(MeasuredModule):
         scheduler: Factory of the learning rate schedule, called with the optimizer, and with `total_steps` if it
             has an argument of this name; None: a constant learning rate.
         objective: Training objective, called with this module and a batch; returns `LossSums` and attention weights
-            (B, T, S) or None. Examples: `MinimumRisk`, `ScheduledSampling`. None: cross-entropy with teacher forcing.
+            (B, T, h, S) or None. Examples: `MinimumRisk`, `ScheduledSampling`. None: cross-entropy with teacher forcing.
         label_smoothing: Share of the label that is distributed uniformly over the vocabulary.
         word_dropout: Probability of replacing an input token by ``<unk>`` in training.
         rdrop_alpha: Weight of the divergence between two dropout masks (R-Drop); 0: no R-Drop.
@@ -86,7 +86,7 @@ class TranslationModule(MeasuredModule):
         self._guided_alignment: GuidedAlignment | None = None
 
     def forward(self, batch: Batch) -> tuple[Tensor, Tensor | None]:
-        """Return features (B, T, R) and attention weights (B, T, S) of a batch (teacher forcing)."""
+        """Return features (B, T, R) and attention weights (B, T, h, S) of a batch (teacher forcing)."""
         return self.model(batch)
 
     def cross_entropy(self, batch: Batch, features: Tensor) -> LossSums:
@@ -131,7 +131,7 @@ class TranslationModule(MeasuredModule):
             sums, weights = self.objective(self, batch)
         objective = sums.smoothed
         if self._guided_alignment is not None:
-            alignment_loss = self._guided_alignment.loss(weights, batch)
+            alignment_loss = self._guided_alignment.loss(weights.mean(dim=2), batch)
             objective = objective + self.guided_alignment_weight * alignment_loss
         num_tokens = sums.num_tokens
         if self.trainer.world_size > 1:  # DDP averages gradients: weight each process by its tokens
