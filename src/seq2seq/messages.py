@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin
 
 from hydra import compose, initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
@@ -34,6 +34,7 @@ from hydra.utils import get_object
 from omegaconf import DictConfig, ListConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
+from seq2seq.arguments import arguments_of
 from seq2seq.errors import InputError, TrainingFailed, TrainingInterrupted
 from seq2seq.old_names import old_keys
 
@@ -255,30 +256,23 @@ def check_arguments(node: Any, key: str = "") -> None:
             )
             reason += f"; did you mean {module}.{nearest[0]}?" if nearest else ""
             raise InputError(f"{key}._target_={node._target_}: {reason}") from error
-        parameters = inspect.signature(target).parameters
-        takes_any = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
-        hints: dict[str, Any] = {}
-        for part in (
-            reversed(target.__mro__) if inspect.isclass(target) else [target]
-        ):  # **options go to a base
-            with suppress(NameError, TypeError, AttributeError):  # names that exist for type checkers only
-                hints |= get_type_hints(part.__init__ if inspect.isclass(part) else part)
+        arguments, takes_any = arguments_of(target)
         for name in list(node):
             if str(name).startswith("_"):
                 continue
-            if name not in parameters and not takes_any and node[name] is None:
+            if name not in arguments and not takes_any and node[name] is None:
                 with open_dict(node):  # null is no value, and Hydra cannot remove it by ~
                     del node[name]
                 continue
-            if name not in parameters and not takes_any:
-                nearest = difflib.get_close_matches(str(name), [*parameters], n=1, cutoff=0.5)
-                hint = f"did you mean {key}.{nearest[0]}" if nearest else f"it takes {', '.join(parameters)}"
+            if name not in arguments and not takes_any:
+                nearest = difflib.get_close_matches(str(name), [*arguments], n=1, cutoff=0.5)
+                hint = f"did you mean {key}.{nearest[0]}" if nearest else f"it takes {', '.join(arguments)}"
                 raise InputError(
                     f"{key}.{name}: {node._target_} has no argument {name}; {hint}; "
                     f"~{key}.{name} removes the key"
                 )
             value = node[name]
-            hint = hints.get(str(name))
+            hint = arguments.get(str(name))
             if isinstance(value, ListConfig):
                 parts = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
                 fits = not {*parts} - {type(None)} <= {*KINDS}
