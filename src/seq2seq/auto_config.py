@@ -1,6 +1,14 @@
-"""Values that are null in `recipe=standard`, computed from the size of the corpus."""
+"""Values that are null in the configuration: sizes of `recipe=standard`, directions of metrics, names of files."""
 
+import difflib
+import inspect
+from collections.abc import Mapping
 from math import log
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
+
+from seq2seq.errors import InputError
 
 REFERENCE_PAIRS, REFERENCE_PIECES = 29_000, 8_000
 """Those of Multi30k, where they were measured."""
@@ -55,3 +63,83 @@ def dropouts(num_passes: float) -> tuple[float, float]:
 def validation_interval(num_epochs: int) -> int:
     """Return the epochs between two validations, for about thirty of them."""
     return max(1, round(num_epochs / 30))
+
+
+def own_metrics(config: DictConfig) -> dict[str, Any]:
+    """Return the functions and classes of ``module.metrics`` by name, for what they declare."""
+    from hydra.utils import get_object
+
+    found = config.module.get("metrics") or {}
+    return {name: get_object(node._target_) for name, node in found.items() if node}
+
+
+def complete_callbacks(config: DictConfig) -> None:
+    """Set the direction of every metric that callbacks and schedule compare, and distinct names of checkpoints.
+
+    Args:
+        config: Of the run; its nodes of callbacks and scheduler are changed.
+
+    Raises:
+        InputError: A direction is wrong, or not known and not given.
+    """
+    from hydra.utils import get_object
+    from lightning.pytorch.callbacks import ModelCheckpoint
+    from torch.optim.lr_scheduler import ReduceLROnPlateau
+
+    own = own_metrics(config)
+    for name, node in config.callbacks.items():
+        if not node or "_target_" not in node:
+            continue
+        target, key = get_object(node._target_), f"callbacks.{name}"
+        takes = inspect.signature(target).parameters
+        monitor = node.get("monitor", takes["monitor"].default if "monitor" in takes else None)
+        if isinstance(monitor, str) and ("mode" in takes or "mode" in node):
+            _set_mode(config, key, node.get("mode"), monitor, own)
+        elif "mode" in node and node.mode is None:
+            OmegaConf.update(config, f"{key}.mode", "min")  # nothing is compared
+        counts = node.get("enable_version_counter", True)
+        many = node.get("save_top_k", 1) not in (0, 1)
+        if inspect.isclass(target) and issubclass(target, ModelCheckpoint) and many and not counts:
+            if node.get("filename") and "{step}" not in node.filename:
+                OmegaConf.update(config, f"{key}.filename", f"{node.filename}-{{step}}")
+    if config.scheduler:
+        target = get_object(config.scheduler._target_)
+        if inspect.isclass(target) and issubclass(target, ReduceLROnPlateau):
+            _set_mode(config, "scheduler", config.scheduler.get("mode"), "val/loss", own)
+
+
+def _set_mode(config: DictConfig, key: str, mode: str | None, monitor: str, own: Mapping[str, Any]) -> None:
+    right = mode_of(monitor, own, f"{key}.mode", mode, f"{key}.monitor={monitor}")
+    OmegaConf.update(config, f"{key}.mode", right, force_add=True)
+
+
+def mode_of(monitor: str, own: Mapping[str, Any], key: str, mode: str | None, what: str) -> str:
+    """Return ``min`` or ``max`` for a metric.
+
+    Args:
+        monitor: Its logged name.
+        own: The user's metrics.
+        key: Where the direction is given.
+        mode: What is given; None: nothing.
+        what: What the message names.
+
+    Raises:
+        InputError: What is given is wrong, or nothing is given and the direction is not known.
+    """
+    from seq2seq.evaluation.metrics import METRICS, direction_of
+
+    right = direction_of(monitor, own)
+    if mode not in (None, "min", "max"):
+        raise InputError(f"{key}={mode}: write min or max")
+    if right is None and mode is None:
+        split, _, score = monitor.rpartition("/")
+        nearest = difflib.get_close_matches(score, [*METRICS, *own], n=1)
+        hint = f"did you mean {split}/{nearest[0]}? Otherwise " if nearest and nearest[0] not in own else ""
+        raise InputError(
+            f"{what}: whether higher or lower values are better is not known; {hint}give {key}=min or {key}=max, "
+            "or set higher_is_better on your metric"
+        )
+    if right is not None and mode not in (None, right):
+        better = "higher" if right == "max" else "lower"
+        raise InputError(f"{key}={mode}: {better} values of {monitor} are better; leave out {key}")
+    return right or str(mode)
