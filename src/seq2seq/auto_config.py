@@ -2,11 +2,13 @@
 
 import difflib
 import inspect
+import sys
 from collections.abc import Mapping
 from math import log
 from typing import Any
 
-from omegaconf import DictConfig, OmegaConf
+from hydra.experimental.callback import Callback
+from omegaconf import DictConfig, ListConfig, OmegaConf, read_write
 
 from seq2seq.errors import InputError
 
@@ -109,37 +111,63 @@ def complete_callbacks(config: DictConfig) -> None:
 
 
 def _set_mode(config: DictConfig, key: str, mode: str | None, monitor: str, own: Mapping[str, Any]) -> None:
-    right = mode_of(monitor, own, f"{key}.mode", mode, f"{key}.monitor={monitor}")
+    right = checked_direction(f"{key}.mode", mode, monitor, own, what=f"{key}.monitor={monitor}")
     OmegaConf.update(config, f"{key}.mode", right, force_add=True)
 
 
-def mode_of(monitor: str, own: Mapping[str, Any], key: str, mode: str | None, what: str) -> str:
-    """Return ``min`` or ``max`` for a metric.
+def checked_direction(
+    key: str, given: str | None, metric: str, own: Mapping[str, Any], *, what: str,
+    words: tuple[str, str] = ("min", "max"),
+) -> str:  # fmt: skip
+    """Return the direction of a metric in the words of a key.
 
     Args:
-        monitor: Its logged name.
-        own: The user's metrics.
         key: Where the direction is given.
-        mode: What is given; None: nothing.
-        what: What the message names.
+        given: What is given; None: nothing.
+        metric: Its logged name.
+        own: The user's metrics.
+        what: What a message names.
+        words: Lower values are better, higher values are better.
 
     Raises:
         InputError: What is given is wrong, or nothing is given and the direction is not known.
     """
     from seq2seq.evaluation.metrics import METRICS, direction_of
 
-    right = direction_of(monitor, own)
-    if mode not in (None, "min", "max"):
-        raise InputError(f"{key}={mode}: write min or max")
-    if right is None and mode is None:
-        split, _, score = monitor.rpartition("/")
+    known = direction_of(metric, own)
+    right = None if known is None else words[known == "max"]
+    if given not in (None, *words):
+        raise InputError(f"{key}={given}: write {' or '.join(words)}")
+    if right is None and given is None:
+        split, _, score = metric.rpartition("/")
         nearest = difflib.get_close_matches(score, [*METRICS, *own], n=1)
-        hint = f"did you mean {split}/{nearest[0]}? Otherwise " if nearest and nearest[0] not in own else ""
+        hint = f"did you mean {split}/{nearest[0]}? Otherwise " if nearest and nearest[0] != score else ""
         raise InputError(
-            f"{what}: whether higher or lower values are better is not known; {hint}give {key}=min or {key}=max, "
-            "or set higher_is_better on your metric"
+            f"{what}: whether higher or lower values are better is not known; {hint}give {key}={words[0]} or "
+            f"{key}={words[1]}, or set higher_is_better on your metric"
         )
-    if right is not None and mode not in (None, right):
-        better = "higher" if right == "max" else "lower"
-        raise InputError(f"{key}={mode}: {better} values of {monitor} are better; leave out {key}")
-    return right or str(mode)
+    if right is not None and given not in (None, right):
+        better = "higher" if known == "max" else "lower"
+        raise InputError(f"{key}={given}: {better} values of {metric} are better; leave out {key}")
+    return right or str(given)
+
+
+class SweepDirection(Callback):
+    """Hydra callback that gives a sweeper the direction of ``metric``, or refuses the wrong one."""
+
+    def on_multirun_start(self, config: DictConfig, **options: Any) -> None:
+        """Set ``hydra.sweeper.direction`` of a sweeper that has it."""
+        sweeper = config.hydra.sweeper
+        if "direction" not in sweeper or isinstance(sweeper.direction, ListConfig):
+            return
+        given = None if sweeper.direction is None else str(sweeper.direction)
+        try:
+            right = checked_direction(
+                "hydra.sweeper.direction", given, config.metric, own_metrics(config),
+                what=f"metric={config.metric}", words=("minimize", "maximize"),
+            )  # fmt: skip
+        except InputError as error:  # Hydra makes other exceptions of callbacks a warning
+            print(f"error: {error}", file=sys.stderr)
+            sys.exit(2)
+        with read_write(config.hydra):
+            sweeper.direction = right

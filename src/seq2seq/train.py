@@ -217,7 +217,7 @@ def run(config: DictConfig, run_dir: str | Path | None = None) -> float | None:
             write_tokenizers(run_dir / "tokenizers", data.save_tokenizers)
         fit(trainer, module, datamodule=data, ckpt_path=checkpoint, weights_only=True)
         if not dry:
-            check_trained(trainer, config, data.target_tokenizer.vocab_size)
+            check_trained(trainer, config, data.target_tokenizer.vocab_size, has_checkpoint=last.is_file())
         if dry or not trainer.is_global_zero:
             return None
 
@@ -250,7 +250,7 @@ def run(config: DictConfig, run_dir: str | Path | None = None) -> float | None:
         metrics |= {
             "seconds": round(time.perf_counter() - started, 1),
             "parameters": sum(each.numel() for each in module.model.parameters()),
-            "epochs": trainer.current_epoch,
+            "epochs": trainer.fit_loop.epoch_progress.total.started,
             "steps": trainer.global_step,
             "commit": commit_of_program(),
             "finished": True,
@@ -272,13 +272,13 @@ def is_news(record: logging.LogRecord) -> bool:
     return re.match(usual, record.getMessage()) is None
 
 
-def check_trained(trainer: Any, config: DictConfig, num_tokens: int) -> None:
+def check_trained(trainer: Any, config: DictConfig, num_tokens: int, *, has_checkpoint: bool) -> None:
     """Refuse to export weights that no step has trained, and warn of a loss that is no better than guessing.
 
     Raises:
         InputError: There was no step, and `init_from` names no model whose weights they are.
     """
-    if trainer.global_step == 0 and config.init_from is None:
+    if trainer.global_step == 0 and not has_checkpoint and config.init_from is None:
         asked = ("max_epochs", "max_steps", "limit_train_batches", "overfit_batches", "max_time")
         given = [f"trainer.{key}={config.trainer[key]}" for key in asked if key in config.trainer]
         raise InputError(f"no step was trained, so there is no model to keep: see {', '.join(given)}")
