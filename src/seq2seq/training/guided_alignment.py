@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from seq2seq.data.batch import Batch, EncodedSplit
-from seq2seq.data.text import split_words
 from seq2seq.data.tokenizers import Tokenizer
+from seq2seq.data.words import split_words
 from seq2seq.evaluation.alignment import GoldAlignment, word_indices
 
 
@@ -34,7 +34,7 @@ class AlignedPair:
         """Return the pair with an index in a split; it must have links."""
         pair = split.pairs[index]
         sides = [
-            word_indices(tokenizer.tokens(text), split_words(text))[: len(ids)]
+            word_indices(tokenizer.tokens(text), split_words(tokenizer.prepared(text)))[: len(ids)]
             for tokenizer, text, ids in (
                 (source_tokenizer, pair.source, split.source[index]),
                 (target_tokenizer, pair.target, split.target[index]),

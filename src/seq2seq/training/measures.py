@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from seq2seq.data.batch import Batch
+from seq2seq.data.words import clean
 from seq2seq.decoding.greedy import greedy_search
 from seq2seq.errors import TrainingFailed
 from seq2seq.evaluation.alignment import AlignmentCounts, argmax_links, best_links, merge_words
@@ -30,7 +31,8 @@ class MeasuredModule(pl.LightningModule):
     Attributes:
         model: The model; set by the subclass.
         limits: Length limits of translations; None before `setup`, which derives them from the training split.
-        translations: Greedy translations of the latest validation, by the index of the pair in its split.
+        translations: Greedy translations of the latest validation, by the index of the pair in its split;
+            that of a blank source is blank.
     """
 
     model: Seq2Seq
@@ -177,7 +179,9 @@ class MeasuredModule(pl.LightningModule):
         values = {f"{prefix}/{name}": float(value) for name, value in metrics_of(sums).items()}
         if self.translations:
             data = self.trainer.datamodule
-            pairs = [getattr(data, split).pairs[index] for index in self.translations]
+            whole = getattr(data, split).pairs
+            self.translations |= {index: "" for index, pair in enumerate(whole) if not clean(pair.source)}
+            pairs = [whole[index] for index in self.translations]
             texts, references = [*self.translations.values()], [pair.target for pair in pairs]
             scores = scores_of(texts, references, data.target_language, only_quick=True, others=self.metrics)
             scores |= bleu_by_languages(texts, references, [pair.languages for pair in pairs])
