@@ -15,7 +15,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from functools import lru_cache, partial
 from importlib import import_module
-from itertools import accumulate
+from itertools import accumulate, groupby
 from math import exp
 from pathlib import Path
 from random import Random
@@ -25,7 +25,7 @@ import sentencepiece
 
 from seq2seq.auto_config import vocabulary_size
 from seq2seq.data.languages import base_language
-from seq2seq.data.vocabulary import BEGIN_ID, END_ID, PADDING_ID, SPACE_MARK, SPECIALS, UNKNOWN_ID
+from seq2seq.data.vocabulary import BEGIN_ID, END_ID, PADDING_ID, SPACE_MARK, SPECIALS, UNKNOWN, UNKNOWN_ID
 from seq2seq.data.words import LETTERS, clean, join_basic_english, join_words, lowered, raised, split_words
 from seq2seq.errors import InputError
 
@@ -443,7 +443,9 @@ def _ways(model: Any, word: tuple[str, ...], alpha: float) -> tuple[list[list[st
 
 
 class HuggingFaceTokenizer(Tokenizer):
-    """A tokenizer of the package `tokenizers`, read from a ``tokenizer.json``; its ids are shifted by four.
+    """A tokenizer of the package `tokenizers`, read from a ``tokenizer.json``; its vocabulary follows the special tokens.
+
+    Its own unknown token, such as ``[UNK]``, is ``<unk>``.
 
     Args:
         file: A file that `tokenizers.Tokenizer.save` wrote.
@@ -451,7 +453,7 @@ class HuggingFaceTokenizer(Tokenizer):
     """
 
     def __init__(self, *, file: str | None = None, **options: Any) -> None:
-        self._tokenizer = None
+        self._tokenizer, self._unknown = None, None
         self.arguments.pop("file", None)  # a saved tokenizer has the content beside it
         super().__init__(**options)
         if file is not None:
@@ -462,6 +464,10 @@ class HuggingFaceTokenizer(Tokenizer):
             import tokenizers
 
             self._tokenizer = tokenizers.Tokenizer.from_str(content)
+            model = json.loads(content)["model"]
+            self._unknown = model.get("unk_token")
+            if model.get("unk_id") is not None:  # of Unigram
+                self._unknown = model["vocab"][model["unk_id"]][0]
         except ImportError as error:
             raise InputError("this tokenizer needs a package: pip install tokenizers") from error
         except Exception as error:  # of no narrower class
@@ -472,16 +478,29 @@ class HuggingFaceTokenizer(Tokenizer):
         if self._tokenizer is None:
             raise InputError("data.tokenizer.file is needed: a tokenizer.json")
         by_id = sorted(self._tokenizer.get_vocab().items(), key=lambda item: item[1])
-        self.set_vocabulary([*SPECIALS, *(token for token, _ in by_id if token not in SPECIALS)])
+        others = {*SPECIALS, self._unknown}
+        self.set_vocabulary([*SPECIALS, *(token for token, _ in by_id if token not in others)])
 
     def split(self, text: str) -> list[str]:
-        """Return the tokens of a sentence."""
-        return self._tokenizer.encode(text, add_special_tokens=False).tokens
+        """Return the tokens of a sentence; where the file's unknown token would stand, the text that is unknown."""
+        found = self._tokenizer.encode(text, add_special_tokens=False)
+        return [
+            token
+            if token != self._unknown
+            else text[start:end]
+            if text[start:end] not in self._ids
+            else UNKNOWN
+            for token, (start, end) in zip(found.tokens, found.offsets, strict=True)
+        ]
 
     def join(self, tokens: Sequence[str]) -> str:
-        """Return the text of tokens."""
-        ids = [self._tokenizer.token_to_id(token) for token in tokens]
-        return self._tokenizer.decode([index for index in ids if index is not None])
+        """Return the text of tokens; one that the file does not know is a word as it is."""
+        parts = list[str]()
+        for is_known, run in groupby(tokens, lambda token: self._tokenizer.token_to_id(token) is not None):
+            written = list(run)
+            ids = map(self._tokenizer.token_to_id, written)
+            parts += [self._tokenizer.decode(list(ids))] if is_known else written
+        return " ".join(part.strip() for part in parts) if len(parts) > 1 else "".join(parts)
 
     def save(self, folder: Path, side: str) -> None:
         """Write ``<side>.json`` and ``<side>.tokenizer.json``."""

@@ -42,6 +42,9 @@ class Translator:
     Raises:
         InputError: The models have different vocabularies, there is no such precision, or the model was not
             trained to translate into the language.
+
+    Attributes:
+        num_replaced: Number of ``<unk>`` that source words have replaced so far.
     """
 
     def __init__(
@@ -69,6 +72,7 @@ class Translator:
         self._batch_size = batch_size
         self.precision = precision
         self._to = to
+        self.num_replaced = 0
         if to is not None and not {target_tag(to), SPACE_MARK + target_tag(to)} & {
             *self._source_tokenizer.vocabulary
         }:
@@ -233,6 +237,7 @@ class Translator:
         if source and UNKNOWN_ID in hypothesis.ids:
             words = self._source_tokenizer.tokens(source)[:LONGEST]
             tokens = _with_source_words(tokens, words, hypothesis)
+            self.num_replaced += hypothesis.ids.count(UNKNOWN_ID) - tokens.count(UNKNOWN)
             text = self._target_tokenizer.text([t for t in tokens if t != END])
         return Translation(
             text=text,
