@@ -2,6 +2,7 @@
 
 import os
 import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -82,9 +83,12 @@ def read_checkpoint(path: str | Path, map_location: Any = "cpu") -> dict[str, An
     """
     path, reasons = Path(path), []
     for candidate in (path, previous(path)):
-        if not candidate.exists():
+        if not candidate.is_file():
             continue
         try:
+            with zipfile.ZipFile(candidate) as archive:
+                if broken := archive.testzip():  # torch does not compare the checksums
+                    raise ValueError(f"the checksum of {broken} is wrong")
             checkpoint = torch.load(candidate, map_location=map_location, weights_only=True)
             if not isinstance(checkpoint, dict) or "state_dict" not in checkpoint:
                 raise ValueError("it holds no training state")
