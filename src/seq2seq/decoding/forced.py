@@ -12,6 +12,7 @@ from seq2seq.data.batch import Batch, EncodedSplit, Sentences, SourceBatch
 from seq2seq.data.batching import BatchSize, sorted_order
 from seq2seq.data.text import SentencePair
 from seq2seq.data.vocabulary import END
+from seq2seq.data.words import clean
 from seq2seq.decoding.stepper import Hypothesis, Models
 from seq2seq.decoding.translation import EMPTY, Translation
 from seq2seq.export.model_folder import SavedModel, load_attending
@@ -51,7 +52,7 @@ def force_translate(
     If a side of a pair is blank, the translation is `EMPTY`.
     """
     model = exported.model.to(device).eval()
-    filled = [place for place, pair in enumerate(pairs) if pair.source.strip() and pair.target.strip()]
+    filled = [place for place, pair in enumerate(pairs) if clean(pair.source) and clean(pair.target)]
     kept = [pairs[place] for place in filled]
     split = EncodedSplit(
         kept,
