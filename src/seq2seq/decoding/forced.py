@@ -13,7 +13,7 @@ from seq2seq.data.batch import Batch, EncodedSplit, Sentences, SourceBatch
 from seq2seq.data.batching import BatchSize, sorted_order
 from seq2seq.data.text import SentencePair
 from seq2seq.data.vocabulary import BEGIN_ID, END
-from seq2seq.decoding.stepper import Hypothesis, Models
+from seq2seq.decoding.stepper import Hypothesis, Models, check_numbers
 from seq2seq.decoding.translation import EMPTY, Translation
 from seq2seq.export.model_folder import SavedModel, load_attending
 from seq2seq.models.seq2seq import Seq2Seq
@@ -69,7 +69,9 @@ def force_translate(
     translations = [EMPTY] * len(pairs)
     for indices in sorted_order(split.source.lengths, split.target.lengths, batch_size):
         batch = Batch.from_split(split, indices.tolist()).to(device)
-        found = with_heads(model, batch.source, [[each] for each in force_decode(model, batch)])
+        hypotheses = force_decode(model, batch)
+        check_numbers(torch.tensor([each.score for each in hypotheses]))
+        found = with_heads(model, batch.source, [[each] for each in hypotheses])
         for index, (hypothesis,) in zip(indices.tolist(), found, strict=True):
             translations[filled[index]] = Translation(
                 text=split.pairs[index].target,

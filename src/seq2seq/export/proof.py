@@ -56,10 +56,13 @@ def prove(
         bound: Maximum difference of numbers up to 1, and maximum relative difference of larger ones.
         advice: What to do about a difference, for the message.
 
+    A batch that the model itself cannot compute, such as one that is longer than its positions, is left out.
+
     Raises:
-        InputError: The export cannot be run, or a number differs by more than the bound.
+        InputError: The export cannot be run, a number differs by more than the bound, or the model cannot be run.
     """
-    generator = torch.Generator().manual_seed(0)
+    failed: Exception | None = None
+    num_compared, generator = 0, torch.Generator().manual_seed(0)
     sizes = (model.source_embedding.num_embeddings, model.decoder.embedding.num_embeddings)
     for lengths in LENGTHS:
         shape = len(lengths), max(lengths)
@@ -71,7 +74,12 @@ def prove(
         tokens[0] = BEGIN_ID
         source = SourceBatch(ids, torch.tensor(lengths))
         where = f"{name} with {shape[0]} sentences of {shape[1]} tokens"
-        expected = steps_of(model, source, tokens)
+        try:
+            expected = steps_of(model, source, tokens)
+        except Exception as error:  # anything can fail in a part of the user's own
+            failed = error
+            continue
+        num_compared += 1
         try:
             found = run(source, tokens)
         except Exception as error:  # other runtimes raise errors of their own
@@ -87,6 +95,8 @@ def prove(
                         f"{where} differs from the model, so it is not written: {part} of step {number} by "
                         f"{off:.1e}, more than {bound:.0e}. {advice}"
                     )
+    if not num_compared:
+        raise InputError(f"{name} cannot be compared, because the model fails: {failed!s:.200}") from failed
 
 
 def difference(found: Any, expected: Any) -> float:
