@@ -206,7 +206,9 @@ class TranslationModule(pl.LightningModule):
     def on_validation_epoch_start(self) -> None:
         """Start with sums of zero."""
         self._of_split = SplitSums()
-        self.translations = self._of_split.translations  # callbacks read them before `on_validation_epoch_end`
+        self.translations = (
+            self._of_split.translations
+        )  # callbacks read them before `on_validation_epoch_end`
 
     def validation_step(self, batch: Batch, batch_idx: int) -> None:
         """Add loss, attention and greedy translations of a batch."""
