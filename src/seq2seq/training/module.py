@@ -1,6 +1,5 @@
 """The Lightning module: the training step, its gradient, the optimizer, and the scores of validations."""
 
-import inspect
 import math
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -21,7 +20,7 @@ from seq2seq.training.gold_pairs import GoldPairs
 from seq2seq.training.losses import LossSums, token_cross_entropy
 from seq2seq.training.metrics import SplitSums
 from seq2seq.training.objectives import GuidedAlignment, objective_of
-from seq2seq.training.schedules import total_steps
+from seq2seq.training.schedules import forget_arguments, scheduled, total_steps_for
 from seq2seq.training.training_sums import TrainingSums
 
 
@@ -98,6 +97,7 @@ class TranslationModule(pl.LightningModule):
         self.guided_alignment: GuidedAlignment | None = None
         self.limits: LengthLimits | None = None
         self.translations: dict[int, str] = {}
+        self._total_steps: int | None = None  # of the schedule
         self._sums, self._gold = TrainingSums(max_nonfinite_steps), dict[str, GoldPairs]()
 
     def forward(self, batch: Batch) -> tuple[Tensor, Tensor | None]:
@@ -170,36 +170,34 @@ class TranslationModule(pl.LightningModule):
         """Measure the speed from here on."""
         self._sums.start_clock()
 
-    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Save the sums, so that a resumed run makes the same steps and logs the same values."""
-        checkpoint["training_sums"] = self._sums.state_dict([*self.parameters()], self.trainer)
-
-    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Restore the sums."""
-        self._sums.load_state_dict(checkpoint["training_sums"])
-
     def on_train_start(self) -> None:
         """Continue a step that was interrupted between its batches."""
         self._sums.restore_gradients([*self.parameters()])
 
+    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Save the sums, so that a resumed run makes the same steps and logs the same values."""
+        checkpoint["sums"] = self._sums.state_dict([*self.parameters()], self.trainer)
+        checkpoint["total_steps"] = self._total_steps
+
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Restore the sums, and of schedules where they stand."""
+        if "sums" in checkpoint:
+            self._sums.load_state_dict(checkpoint["sums"])
+        self._total_steps = checkpoint.get("total_steps")
+        if self.scheduler_factory is not None:
+            forget_arguments(self.scheduler_factory, checkpoint.get("lr_schedulers", []))
+
     def configure_optimizers(self) -> Any:
-        """Create the optimizer and its schedule, updated after each step, or after validations (plateau)."""
+        """Create the optimizer and its schedule."""
         try:
             optimizer = self.optimizer_factory(self.parameters())
         except ValueError as error:
             raise InputError(f"optimizer: {error}") from error
         if self.scheduler_factory is None:
             return optimizer
-        options = {}
-        if "total_steps" in inspect.signature(self.scheduler_factory).parameters:
-            options["total_steps"] = total_steps(self.trainer)
-        scheduler = self.scheduler_factory(optimizer, **options)
-        if isinstance(scheduler, torch.optim.lr_scheduler.ReduceLROnPlateau):
-            frequency = self.trainer.check_val_every_n_epoch or 1
-            settings = {"interval": "epoch", "frequency": frequency, "monitor": "val/loss"}
-        else:
-            settings = {"interval": "step"}
-        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": scheduler, **settings}}
+        planned, self._total_steps = self._total_steps, total_steps_for(self.scheduler_factory, self.trainer)
+        schedule = scheduled(self.scheduler_factory, optimizer, self.trainer, self._total_steps, planned)
+        return {"optimizer": optimizer, "lr_scheduler": schedule}
 
     # --- validation, and the same for `Trainer.test` ---
 
