@@ -7,10 +7,11 @@ from pathlib import Path
 
 SOURCE = Path(__file__).parents[1] / "src"
 LEVELS = [
-    {"errors", "old_names"},
+    {"arguments", "errors", "old_names"},
     {"messages"},
     {"auto_config", "run_folder", "shipped"},
-    {"attention", "data"},
+    {"attention"},
+    {"data"},
     {"models", "evaluation", "multilingual", "corpus_report"},
     {"export"},
     {"decoding", "visualization"},

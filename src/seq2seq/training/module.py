@@ -42,7 +42,7 @@ class TranslationModule(pl.LightningModule):
         scheduler: Factory of the learning rate schedule, called with the optimizer, and with `total_steps` if it
             has an argument of this name; None: a constant learning rate.
         objective: Training objective, called with this module and a batch; returns `LossSums` of the batch and
-            attention weights (B, T, S) or None. A step minimizes the sum of their `objective` divided by the sum of
+            attention weights (B, T, h, S) or None. A step minimizes the sum of their `objective` divided by the sum of
             their `num_tokens`. Examples: `MinimumRisk`, `ScheduledSampling`. None: cross-entropy with teacher forcing.
         label_smoothing: Share of the label that is distributed uniformly over the vocabulary.
         word_dropout: Probability of replacing an input token by ``<unk>`` in training.
@@ -101,7 +101,7 @@ class TranslationModule(pl.LightningModule):
         self._sums, self._gold = TrainingSums(max_nonfinite_steps), dict[str, GoldPairs]()
 
     def forward(self, batch: Batch) -> tuple[Tensor, Tensor | None]:
-        """Return features (B, T, R) and attention weights (B, T, S) of a batch (teacher forcing)."""
+        """Return features (B, T, R) and attention weights (B, T, h, S) of a batch (teacher forcing)."""
         return self.model(batch)
 
     def cross_entropy(self, batch: Batch, features: Tensor) -> LossSums:
@@ -229,7 +229,7 @@ class TranslationModule(pl.LightningModule):
                 self._gold[split] = GoldPairs(
                     getattr(data, split), data.source_tokenizer, data.target_tokenizer
                 )
-            self._of_split.add_attention(weights, batch, self._gold[split])
+            self._of_split.add_attention(weights.mean(dim=2), batch, self._gold[split])
         hypotheses = greedy_search(self.model, batch.source, limits=self.limits)
         for index, hypothesis in zip(batch.sentence_ids.tolist(), hypotheses, strict=True):
             self._of_split.translations[index] = data.target_tokenizer.decode(hypothesis.ids)

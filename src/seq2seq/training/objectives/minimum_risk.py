@@ -59,7 +59,7 @@ class MinimumRisk:
         self.num_samples, self.alpha, self.cross_entropy_weight = num_samples, alpha, cross_entropy_weight
 
     def __call__(self, module: Any, batch: Batch) -> tuple[LossSums, Tensor | None]:
-        """Return the loss of a batch, and the attention weights (B, T, S) of the references."""
+        """Return the loss of a batch, and the attention weights (B, T, h, S) of the references."""
         model, decode = module.model, module.model.decoder
         references = [
             tuple(row[:length])

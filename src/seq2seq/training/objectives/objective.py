@@ -24,7 +24,7 @@ def objective_of(module: Any, batch: Batch) -> LossSums:
         batch = drop_words(batch, module.word_dropout)
     sums, weights = (module.objective or teacher_forcing)(module, batch)
     if module.guided_alignment is not None:
-        alignment_loss = module.guided_alignment.loss(weights, batch)
+        alignment_loss = module.guided_alignment.loss(weights.mean(dim=2), batch)  # of all heads
         sums = replace(sums, objective=sums.objective + module.guided_alignment_weight * alignment_loss)
     return sums
 

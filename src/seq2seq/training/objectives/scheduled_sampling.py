@@ -36,7 +36,7 @@ class ScheduledSampling:
         self.probability, self.ramp_steps = probability, ramp_steps
 
     def __call__(self, module: nn.Module, batch: Batch) -> tuple[LossSums, Tensor | None]:
-        """Return the loss of a batch, and the attention weights (B, T, S)."""
+        """Return the loss of a batch, and the attention weights (B, T, h, S)."""
         probability = self.probability
         if self.ramp_steps:
             probability *= min(1.0, module.global_step / self.ramp_steps)
