@@ -186,6 +186,25 @@ def test_a_size_that_does_not_suit_the_text_is_refused(tmp_path):
         trained(tokenizer="unigram", vocab_size=270)
 
 
+@pytest.mark.parametrize("kind", ["WordPiece", "Unigram", "BPE"])
+def test_the_unknown_token_of_any_tokenizer_json_is_unknown(kind, tmp_path):
+    tokenizers = pytest.importorskip("tokenizers")
+    models = {
+        "WordPiece": lambda: tokenizers.models.WordPiece({"[UNK]": 0, "do": 1, "##g": 2, "a": 3}, unk_token="[UNK]"),
+        "Unigram": lambda: tokenizers.models.Unigram([("a", -1.0), ("dog", -1.0), ("?", -9.0)], unk_id=2),
+        "BPE": lambda: tokenizers.models.BPE({"a": 0, "d": 1, "<oov>": 2, "o": 3, "g": 4}, [], unk_token="<oov>"),
+    }  # fmt: skip
+    made = tokenizers.Tokenizer(models[kind]())
+    made.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    made.save(str(tmp_path / "tokenizer.json"))
+    tokenizer = HuggingFaceTokenizer(file=str(tmp_path / "tokenizer.json"), language="en")
+    tokenizer.fit([])
+    assert not {"[UNK]", "?", "<oov>"} & {*tokenizer.vocabulary}
+    assert tokenizer.unknown("a dog") == []
+    assert tokenizer.unknown("a ž dog") == ["ž"]
+    assert tokenizer.encode("a ž dog")[:2] == [tokenizer.vocabulary.index("a"), UNKNOWN_ID]
+
+
 def test_a_saved_tokenizer_of_hugging_face_needs_its_file_no_more(tmp_path):
     tokenizers = pytest.importorskip("tokenizers")
     path = tmp_path / "tokenizer.json"
@@ -196,6 +215,11 @@ def test_a_saved_tokenizer_of_hugging_face_needs_its_file_no_more(tmp_path):
     tokenizer.fit([])
     tokenizer.save(tmp_path / "saved", "source")
     path.unlink()
+    assert tokenizer.vocabulary == [*SPECIALS, "a", "b"]
+    assert tokenizer.encode("a zebra b") == [4, UNKNOWN_ID, 5]
+    assert tokenizer.unknown("a zebra b") == ["zebra"]
+    assert tokenizer.decode([4, UNKNOWN_ID, 5]) == "a <unk> b"
+    assert tokenizer.text(["a", "zebra", "b"]) == "a zebra b"
     loaded = Tokenizer.load(tmp_path / "saved", "source")
     assert loaded.encode("b a") == tokenizer.encode("b a") == [5, 4]
     assert loaded.language == "en"
