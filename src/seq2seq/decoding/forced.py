@@ -13,7 +13,7 @@ from seq2seq.data.batching import BatchSize, sorted_order
 from seq2seq.data.text import SentencePair
 from seq2seq.data.vocabulary import END
 from seq2seq.data.words import clean
-from seq2seq.decoding.stepper import Hypothesis, Models
+from seq2seq.decoding.stepper import Hypothesis, Models, check_numbers
 from seq2seq.decoding.translation import EMPTY, Translation
 from seq2seq.export.model_folder import SavedModel, load_attending
 from seq2seq.models.seq2seq import Seq2Seq
@@ -62,7 +62,9 @@ def force_translate(
     translations = [EMPTY] * len(pairs)
     for indices in sorted_order(split.source.lengths, split.target.lengths, batch_size):
         batch = Batch.from_split(split, indices.tolist()).to(device)
-        for index, hypothesis in zip(indices.tolist(), force_decode(model, batch), strict=True):
+        hypotheses = force_decode(model, batch)
+        check_numbers(torch.tensor([hypothesis.score for hypothesis in hypotheses]))
+        for index, hypothesis in zip(indices.tolist(), hypotheses, strict=True):
             translations[filled[index]] = Translation(
                 text=split.pairs[index].target,
                 source_tokens=(*exported.source_tokenizer.words(split.source[index]), END),

@@ -18,6 +18,7 @@ from lightning.pytorch.callbacks import Callback, Checkpoint, ModelCheckpoint, W
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 
 from seq2seq.errors import TrainingInterrupted
+from seq2seq.training.checkpoint import replace_last
 from seq2seq.training.schedules import total_steps
 
 
@@ -210,12 +211,31 @@ class BorderCallback(Checkpoint):
     """Base class of callbacks that save or stop where a run can go on with the same result.
 
     These places are the ends of optimizer steps; where a validation follows, the end of that validation; after the last
-    batch of an epoch, the end of the epoch. Give such callbacks last: a checkpoint holds the states of the others.
+    batch of an epoch, the end of the epoch. Lightning writes the values of a step to the loggers after them, before the
+    next hook. Give such callbacks last: a checkpoint holds the states of the others.
     """
 
     def at_border(self, trainer: pl.Trainer, *, epoch_ends: bool = False) -> None:
-        """Save or stop. Subclasses implement this method."""
+        """Act where a run can go on. Subclasses implement this method."""
         raise NotImplementedError
+
+    def after_border(self, trainer: pl.Trainer) -> None:
+        """Act when the values of the step are written. Subclasses implement this method."""
+        raise NotImplementedError
+
+    def on_train_batch_start(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, batch: Any, batch_idx: int
+    ) -> None:
+        """Call `after_border`."""
+        self.after_border(trainer)
+
+    def on_train_epoch_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Call `after_border`."""
+        self.after_border(trainer)
+
+    def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Call `after_border`."""
+        self.after_border(trainer)
 
     def on_train_batch_end(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
@@ -259,21 +279,32 @@ class PeriodicCheckpoint(BorderCallback):
 
     def __init__(self, dirpath: str | Path, every_n_train_steps: int = 500) -> None:
         self.path, self.every_n_train_steps = Path(dirpath) / "last.ckpt", every_n_train_steps
-        self._saved_at = 0
+        self._saved_at, self._is_pending = 0, False
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Count from the step of the checkpoint that is resumed."""
-        self._saved_at = trainer.global_step
+        self._saved_at, self._is_pending = trainer.global_step, False
 
     def at_border(self, trainer: pl.Trainer, *, epoch_ends: bool = False) -> None:
         """Save if it is time, at the end of an epoch, and at the last step of the run."""
         step, interval = trainer.global_step, max(self.every_n_train_steps, 1)
         due = step // interval > self._saved_at // interval or step == trainer.max_steps
-        if step > self._saved_at and (epoch_ends or due):
+        if epoch_ends or due:
+            self.save(trainer)
+
+    def save(self, trainer: pl.Trainer) -> None:
+        """Write ``last.next.ckpt``, once a step, which `after_border` makes ``last.ckpt``."""
+        if trainer.global_step > self._saved_at:
+            trainer.save_checkpoint(self.path.with_name("last.next.ckpt"), weights_only=False)
+            self._saved_at, self._is_pending = trainer.global_step, True
+
+    def after_border(self, trainer: pl.Trainer) -> None:
+        """Put the checkpoint in the place of the last one."""
+        if self._is_pending and trainer.is_global_zero:
             for logger in trainer.loggers:  # what was logged before a checkpoint is not logged again after it
                 logger.save()
-            trainer.save_checkpoint(self.path, weights_only=False)
-            self._saved_at = step
+            replace_last(self.path.with_name("last.next.ckpt"), self.path)
+        self._is_pending = False
 
 
 class StopOnSignal(BorderCallback):
@@ -291,11 +322,12 @@ class StopOnSignal(BorderCallback):
     def __init__(self) -> None:
         self._received: int | None = None
         self._before: dict[int, Any] = {}
+        self._saver: PeriodicCheckpoint | None = None
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Install the signal handlers; those of Lightning would exit without a checkpoint."""
         if threading.current_thread() is threading.main_thread():
-            self._received = None
+            self._received, self._saver = None, None
             self._before = {each: signal.signal(each, self._receive) for each in self.SIGNALS}
         if trainer.received_sigterm:  # Lightning has noted it before
             raise interrupted(signal.SIGTERM)
@@ -308,17 +340,23 @@ class StopOnSignal(BorderCallback):
         print("\nstopping after this step; once more to stop at once", file=sys.stderr, flush=True)
 
     def at_border(self, trainer: pl.Trainer, *, epoch_ends: bool = False) -> None:
-        """Save and stop."""
+        """Save."""
         if trainer.strategy.reduce_boolean_decision(self._received is not None, all=False):
             periodic = (each for each in trainer.checkpoint_callbacks if isinstance(each, PeriodicCheckpoint))
-            folder = Path(trainer.default_root_dir) / "checkpoints"
-            path = next((each.path for each in periodic), folder / "last.ckpt")
-            trainer.save_checkpoint(path, weights_only=False)
-            raise interrupted(self._received or signal.SIGTERM, f"saved {path}; ")
+            own = PeriodicCheckpoint(Path(trainer.default_root_dir) / "checkpoints")
+            self._saver = next(periodic, own)
+            self._saver.save(trainer)
+
+    def after_border(self, trainer: pl.Trainer) -> None:
+        """Stop."""
+        if self._saver is not None:
+            self._saver.after_border(trainer)
+            raise interrupted(self._received or signal.SIGTERM, f"saved {self._saver.path}; ")
 
     def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Restore the signal handlers of Lightning, which then restores those that it found."""
+        """Restore the signal handlers of Lightning, which then restores those that it found; stop."""
         self._restore()
+        self.after_border(trainer)
         if self._received is not None:
             raise interrupted(self._received)
 
