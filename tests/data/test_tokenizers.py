@@ -88,9 +88,9 @@ def test_splitting_the_joined_text_gives_the_same_tokens(name, words):
 
 @pytest.mark.parametrize(
     ("name", "language", "least"),
-    [("word", "en", 0.9985), ("word", "fr", 1.0), ("word", "de", 0.9985)]
-    + [("moses", "en", 0.9975), ("moses", "de", 0.9965), ("moses", "fr", 0.9985)],
-)
+    [("word", "en", 0.9985), ("word", "fr", 1.0), ("word", "de", 0.9985),
+     ("moses", "en", 0.9975), ("moses", "de", 0.9965), ("moses", "fr", 0.9985)],
+)  # fmt: skip
 def test_nearly_every_real_sentence_is_restored_exactly(real_data, name, language, least):
     tokenizer = KINDS[name](language=language, lowercase=False)
     lines = [clean(line) for line in read_lines(real_data / f"multi30k/val.{language}.gz")]
