@@ -11,7 +11,15 @@ from torch.utils.data import DataLoader
 
 from seq2seq.data import PairsCorpus, SentencePair, WhitespaceTokenizer
 from seq2seq.data.batch import Batch, EncodedSplit, Sentences
+from seq2seq.data.batching import BatchSize
+from seq2seq.data.corpora import PairsCorpus
+from seq2seq.data.text import SentencePair
+from seq2seq.decoding.scoring import score_searches
+from seq2seq.decoding.search import GREEDY
+from seq2seq.decoding.translator import Translator
 from seq2seq.errors import InputError
+from seq2seq.export.model_folder import SavedModel
+from seq2seq.models.limits import LengthLimits
 from seq2seq.training import EpochMean, TranslationModule, warmup_constant
 from tests.small import model_of
 
@@ -152,3 +160,30 @@ def test_an_optimizer_in_place_of_its_factory_is_refused():
     model = model_of()
     with pytest.raises(InputError, match=r"optimizer: give a class or functools\.partial"):
         TranslationModule(model, torch.optim.SGD(model.parameters(), lr=0.1))
+
+
+def test_blank_lines_are_scored_as_evaluate_scores_them():
+    pairs = [
+        SentencePair(*each)
+        for each in (("a b", "c d e"), (" ", "d e"), ("b a", ""), ("\u200b", ""), ("a", "c d"))
+    ]
+    data = PairsCorpus(train=pairs, validation=pairs, batch_size=2)
+    data.setup()
+    sizes = {
+        f"{side}_vocab_size": getattr(data, f"{side}_tokenizer").vocab_size for side in ("source", "target")
+    }
+    limits = LengthLimits(max_ratio=1.0)
+    module = TranslationModule(model_of(**sizes).float(), partial(torch.optim.SGD, lr=0.5))
+    module.limits = limits
+    trainer = pl.Trainer(**TRAINER | {"limit_val_batches": 1.0})
+    (logged,) = trainer.validate(module, data, verbose=False)
+    translator = Translator(
+        SavedModel(module.model.eval(), data.source_tokenizer, data.target_tokenizer, limits),
+        device=torch.device("cpu"),
+        batch_size=BatchSize(None, 100),
+    )
+    scored = score_searches(translator, data.validation.pairs, GREEDY)["greedy"]
+    assert scored.card.num_sentences == len(pairs)
+    assert [scored.texts[1], scored.texts[3]] == ["", ""]
+    for name in ("bleu", "chrf", "exact_match", "wer"):
+        assert logged[f"val/{name}"] == pytest.approx(scored.card.scores[name], rel=1e-5)
