@@ -3,7 +3,7 @@
 import difflib
 import inspect
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from math import log
 from typing import Any
 
@@ -85,7 +85,7 @@ def complete_callbacks(config: DictConfig) -> None:
         InputError: A direction is wrong, or not known and not given.
     """
     from hydra.utils import get_object
-    from lightning.pytorch.callbacks import ModelCheckpoint
+    from lightning.pytorch.callbacks import EarlyStopping, ModelCheckpoint
     from torch.optim.lr_scheduler import ReduceLROnPlateau
 
     own = own_metrics(config)
@@ -95,7 +95,9 @@ def complete_callbacks(config: DictConfig) -> None:
         target, key = get_object(node._target_), f"callbacks.{name}"
         takes = inspect.signature(target).parameters
         monitor = node.get("monitor", takes["monitor"].default if "monitor" in takes else None)
-        if isinstance(monitor, str) and ("mode" in takes or "mode" in node):
+        passes_on = inspect.isclass(target) and issubclass(target, (EarlyStopping, ModelCheckpoint))
+        passes_on = passes_on and any(each.kind is each.VAR_KEYWORD for each in takes.values())
+        if isinstance(monitor, str) and ("mode" in takes or "mode" in node or passes_on):
             _set_mode(config, key, node.get("mode"), monitor, own)
         elif "mode" in node and node.mode is None:
             OmegaConf.update(config, f"{key}.mode", "min")  # nothing is compared
@@ -108,6 +110,20 @@ def complete_callbacks(config: DictConfig) -> None:
         target = get_object(config.scheduler._target_)
         if inspect.isclass(target) and issubclass(target, ReduceLROnPlateau):
             _set_mode(config, "scheduler", config.scheduler.get("mode"), "val/loss", own)
+
+
+def check_callbacks(config: DictConfig, callbacks: Iterable[Any]) -> None:
+    """Refuse callbacks whose class compares a metric in the wrong direction, whatever the configuration says.
+
+    Raises:
+        InputError: A callback does.
+    """
+    own = own_metrics(config)
+    for each in callbacks:
+        monitor, mode = getattr(each, "monitor", None), getattr(each, "mode", None)
+        if isinstance(monitor, str) and mode in ("min", "max"):
+            name = type(each).__name__
+            checked_direction(f"mode of {name}", mode, monitor, own, what=f"monitor of {name}")
 
 
 def _set_mode(config: DictConfig, key: str, mode: str | None, monitor: str, own: Mapping[str, Any]) -> None:

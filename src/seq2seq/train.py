@@ -138,6 +138,7 @@ def run(config: DictConfig, run_dir: str | Path | None = None) -> float | None:
         # 2. The trainer, with callbacks and loggers.
         auto_config.complete_callbacks(config)
         callbacks = [instantiate(node) for node in config.callbacks.values() if node]
+        auto_config.check_callbacks(config, callbacks)
         callbacks.sort(
             key=lambda each: isinstance(each, BorderCallback)
         )  # they save the states of the others

@@ -11,7 +11,7 @@ import time
 import pytest
 import torch
 
-from tests.reliability.test_reliability import RUN, assert_same_result, killed_until_done
+from tests.reliability.test_reliability import RUN, assert_same_result, killed_until_done, series
 
 KILLS, SEED = int(os.environ.get("KILLS", "3")), int(os.environ.get("KILL_SEED", "0"))
 BASE = [
@@ -71,7 +71,7 @@ CASES = [
     *((kind, how) for kind in KINDS for how in ("SIGTERM", "SIGINT")),
 ]
 FAST = [
-    ("worsening", "moved"),
+    ("three best", "moved"),
     ("validations and plateau", "killed"),
     ("accumulation and validations", "SIGTERM"),
 ]
@@ -112,3 +112,7 @@ def test_a_disturbed_run_comes_to_the_same_result(undisturbed, launch, tmp_path,
     assert {"last.ckpt", "best.ckpt"} <= {*names}
     one, two = (torch.load(each / "checkpoints/best.ckpt", weights_only=True) for each in (whole, other))
     assert one["global_step"] == two["global_step"]
+    monitored, best = ("val/accuracy", max) if kind == "three best" else ("val/loss", min)
+    values = dict(series(whole)[monitored])
+    assert values[one["global_step"]] == best(values.values())
+    assert len(names) == (6 if kind == "three best" else 3)  # last, the one before, best
