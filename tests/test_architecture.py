@@ -12,7 +12,7 @@ LEVELS = [
     {"auto_config", "run_folder", "shipped"},
     {"attention", "data"},
     {"models", "evaluation", "multilingual", "corpus_report"},
-    {"export"},
+    {"export", "directions"},
     {"decoding", "visualization"},
     {"training", "publish", "serving"},
     {"train"},

@@ -8,7 +8,7 @@ import torch
 from hydra import compose, initialize_config_dir
 from lightning.pytorch.callbacks import ModelCheckpoint
 
-from seq2seq.auto_config import check_callbacks, complete_callbacks
+from seq2seq.directions import check_callbacks, complete_callbacks
 from seq2seq.errors import InputError
 from seq2seq.evaluation.metrics import METRICS, direction_of
 from seq2seq.training.callbacks import moved

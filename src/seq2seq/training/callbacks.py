@@ -149,7 +149,8 @@ class ResumeState(Callback):
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Restore `max_steps`, the end of an ended run, and the random states in the main process only."""
         trainer.fit_loop.epoch_loop.max_steps = self._max_steps
-        trainer.should_stop = self._ended_at == [trainer.max_epochs, trainer.max_steps]
+        if self._ended_at == [trainer.max_epochs, trainer.max_steps]:
+            trainer.should_stop = True
         for config in trainer.lr_scheduler_configs:
             if config.reduce_on_plateau:
                 config.interval = "validation"  # no interval of Lightning's: see `on_validation_end`
