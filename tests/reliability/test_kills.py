@@ -40,7 +40,7 @@ KINDS = {
     "ema": [*WORSE, "averaging=ema", "ema_decay=0.9", "+trainer.val_check_interval=5"],
     "epoch mean": [*WORSE, "averaging=epoch_mean", "callbacks.averaging.start_epoch=2"],
     "rdrop": [*CONSTANT, "trainer.max_epochs=2", "module.rdrop_alpha=1", "module.word_dropout=0.1"],
-    "sampled subwords": [*CONSTANT, "trainer.max_epochs=2", "tokenizer=unigram", "data.tokenizer.vocab_size=90",
+    "sampled subwords": [*CONSTANT, "trainer.max_epochs=2", "tokenizer=unigram", "data.tokenizer.vocab_size=330",
                          "data.tokenizer.sampling=0.3"],
     "two processes": [*CONSTANT, "trainer.max_epochs=2", "device=ddp", "trainer.accelerator=cpu",
                       "data.batch_size=2"],

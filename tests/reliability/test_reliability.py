@@ -340,6 +340,16 @@ def test_weights_that_are_not_finite_end_a_training_with_a_line(program, tmp_pat
     assert "optimizer.lr" in done.text.splitlines()[-1]
 
 
+def test_a_training_whose_output_has_no_reader_does_not_end_with_status_0(program, tmp_path):
+    def broken():
+        reader, writer = os.pipe()
+        os.close(reader)
+        os.dup2(writer, 1)
+
+    assert program(*TINY, cwd=tmp_path, prepare=broken).status == 128 + signal.SIGPIPE
+    assert not list(tmp_path.rglob("metrics.json"))
+
+
 HOSTILE = [
     "pickle", "class path", "huge vocabulary", "nan", "truncated", "wrong shape", "not json", "deep json",
 ]  # fmt: skip
