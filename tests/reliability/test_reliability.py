@@ -112,7 +112,9 @@ class Kill(Callback):
     def setup(self, trainer, module, stage):
         hook, step = os.environ.get("KILL_AT", "setup 0").split()
         def kill(*_):
-            if step in ("any", str(trainer.global_step)) and (not trainer.sanity_checking or "sanity" in hook):
+            fits = step in ("any", str(trainer.global_step)) and (not trainer.sanity_checking or "sanity" in hook)
+            if fits and not getattr(self, "is_sent", False):
+                self.is_sent = True
                 os.kill(os.getpid(), int(os.environ.get("NUMBER", signal.SIGKILL)))
         if hook != "setup":
             setattr(self, hook, kill)
