@@ -117,7 +117,7 @@ MUTANTS = {
         ("(step + 1) / max(warmup_steps, 1)", "step / max(warmup_steps, 1)"),
     ],
     "training/callbacks.py": [
-        ('torch.set_rng_state(self._restored["torch"].cpu())', "pass"),
+        ('torch.set_rng_state(state["torch"].cpu())', "pass"),
         ("epoch_idx + 1 >= self.start_epoch", "epoch_idx >= self.start_epoch"),
         ("if not validation_follows(trainer):", "if True:"),
         ("trainer.accumulate_grad_batches == 0", "1 == 0"),
