@@ -13,7 +13,7 @@ LEVELS = [
     {"attention"},
     {"data"},
     {"models", "evaluation", "multilingual", "corpus_report"},
-    {"export"},
+    {"export", "directions"},
     {"decoding", "visualization"},
     {"training", "publish", "serving"},
     {"train"},

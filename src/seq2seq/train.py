@@ -24,6 +24,7 @@ from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
 from seq2seq import auto_config
+from seq2seq.directions import check_callbacks, complete_callbacks
 from seq2seq.errors import InputError
 from seq2seq.messages import OBJECTS, check_arguments
 from seq2seq.publish import commit_of_program
@@ -136,11 +137,10 @@ def run(config: DictConfig, run_dir: str | Path | None = None) -> float | None:
             torch.set_num_threads(config.threads)
 
         # 2. The trainer, with callbacks and loggers.
-        auto_config.complete_callbacks(config)
+        complete_callbacks(config)
         callbacks = [instantiate(node) for node in config.callbacks.values() if node]
-        callbacks.sort(
-            key=lambda each: isinstance(each, BorderCallback)
-        )  # they save the states of the others
+        check_callbacks(config, callbacks)
+        callbacks.sort(key=lambda each: isinstance(each, BorderCallback))  # they save the others' states
         check_metric(config.metric, config.module.get("metrics") or ())
         if "tensorboard" in config.logger:  # hide what an earlier start wrote after the checkpoint
             purged = read_checkpoint(checkpoint)["global_step"] + 1 if checkpoint else 0
