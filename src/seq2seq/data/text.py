@@ -20,6 +20,7 @@ from typing import IO
 
 import regex
 
+from seq2seq.data.formats.kinds import plain_lines, text_member
 from seq2seq.errors import InputError
 
 Links = tuple[tuple[int, int], ...]
@@ -76,10 +77,7 @@ def open_text(path: str | Path) -> IO[bytes]:
         start = file.read(6)
     if start.startswith(b"PK\x03\x04"):
         archive = zipfile.ZipFile(path)
-        names = [name for name in archive.namelist() if name.endswith(".txt") and "about" not in name]
-        if len(names) != 1:
-            raise InputError(f"{path} is a zip archive of {len(names)} text files: unpack it and give one")
-        return archive.open(names[0])
+        return archive.open(text_member(archive, path))
     opener = next((opener for magic, opener in OPENERS.items() if start.startswith(magic)), open)
     return opener(path, "rb")
 
@@ -100,7 +98,7 @@ def stream_lines(path: str | Path | None) -> Iterator[str]:
     try:
         with contextlib.ExitStack() as stack:
             file = sys.stdin.buffer if path is None else stack.enter_context(open_text(path))
-            for number, content in enumerate(file, start=1):
+            for number, content in enumerate(plain_lines(file, name), start=1):
                 if number == 1 and content.startswith((b"\xff\xfe", b"\xfe\xff")):
                     raise InputError(f"{name} is UTF-16, not UTF-8: convert it with iconv -f UTF-16 -t UTF-8")
                 line = content.removeprefix(b"\xef\xbb\xbf") if number == 1 else content
