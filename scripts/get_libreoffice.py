@@ -145,9 +145,9 @@ def paragraphs(page: Path) -> dict[str, str]:
 # --- which pairs are kept ---
 
 NO_PROSE = regex.compile(
-    r"[\\{}<>|=_~^$@#*\[\]•]|://|www\.|\w\(|\w/\w+/|(?<!\w)/\w|\.[a-z]{3,4}\b|%\w|\w:\w|;.*;.*;"
+    r"[\\{}<>|=_~^$@#*\[\]•]|://|www\.|\w\(|\w/\w+/|(?<!\w)/\w|\.[a-z]{3,4}\b|%\w|\w:\w|;.*;.*;|\bclick$"
 )
-"""Code, formulas, addresses, file names, keys, lists of arguments."""
+"""Code, formulas, addresses, file names, lists of arguments, and sentences that end in the picture of a button."""
 MENU_PATH = regex.compile(r"\p{Lu}[^.:]* [-–—] \p{Lu}|[▸→‣]")
 """A path in a menu, such as Edit - Paste."""
 SENTENCE_END = regex.compile(r"[\p{Sentence_Terminal}:：…]['\"”’»“)）」』\s]*$")

@@ -32,7 +32,7 @@ def read(path: str, columns: Columns) -> list[SentencePair]:
         raise InputError(f"{path} is a translation into {declared}: set data.target_language={declared}")
     pairs = []
     for entry in catalog:
-        if entry.obsolete or entry.fuzzy or not entry.translated():
+        if entry.obsolete or "fuzzy" in getattr(entry, "flags", ()) or not entry.translated():
             continue
         if entry.msgid_plural:
             forms = [entry.msgstr_plural[number] for number in sorted(entry.msgstr_plural)]
