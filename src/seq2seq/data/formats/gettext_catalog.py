@@ -32,14 +32,16 @@ def read(path: str, columns: Columns) -> list[SentencePair]:
         raise InputError(f"{path} is a translation into {declared}: set data.target_language={declared}")
     pairs = []
     for entry in catalog:
-        if entry.obsolete or "fuzzy" in getattr(entry, "flags", ()) or not entry.translated():
+        translated = bool(entry.msgstr or any(entry.msgstr_plural.values()))
+        if not translated or entry.obsolete or "fuzzy" in getattr(entry, "flags", ()):  # a .mo has no flags
             continue
         if entry.msgid_plural:
             forms = [entry.msgstr_plural[number] for number in sorted(entry.msgstr_plural)]
             pairs += [SentencePair(entry.msgid, forms[0]), SentencePair(entry.msgid_plural, forms[-1])]
         else:
             pairs.append(SentencePair(entry.msgid, entry.msgstr))
-    print(f"{path}: msgid is read as {columns.languages[0 if same[1] else 1]}, msgstr as the other language")
+    of_msgid, of_msgstr = columns.languages if same[1] else columns.languages[::-1]
+    print(f"{path}: msgid is read as {of_msgid}, msgstr as {of_msgstr}")
     one_line = [
         SentencePair(*(" ".join(text.split()) for text in (pair.source, pair.target))) for pair in pairs
     ]
