@@ -12,8 +12,6 @@ from torch.utils.data import DataLoader
 from seq2seq.data import PairsCorpus, SentencePair, WhitespaceTokenizer
 from seq2seq.data.batch import Batch, EncodedSplit, Sentences
 from seq2seq.data.batching import BatchSize
-from seq2seq.data.corpora import PairsCorpus
-from seq2seq.data.text import SentencePair
 from seq2seq.decoding.scoring import score_searches
 from seq2seq.decoding.search import GREEDY
 from seq2seq.decoding.translator import Translator

@@ -34,7 +34,7 @@ from seq2seq.export.model_folder import Matrix, int8_rows, load_model_folder, ti
 from seq2seq.export.proof import Steps, prove
 from seq2seq.models import BahdanauDecoder, GRUEncoder, Seq2Seq
 from seq2seq.models.layers import GRUCell
-from tensorboard_attention.page import MODEL_MODULES, TRANSLATING, bundle, page
+from tensorboard_attention.page import bundle, page, static_file, viewer_modules
 from tensorboard_attention.views import colours
 
 SCORES = {
@@ -81,7 +81,17 @@ def export_page(folder: str | Path, sentence: str) -> str:
     model = page_model(folder)
     data = {"model": model, "sentence": sentence, "colours": colours()}
     languages = [model[side]["language"] for side in ("source", "target")]
-    return page(data, title=f"{' → '.join(languages)}, {Path(folder).resolve().name}", parts=TRANSLATING)
+    return page(
+        data,
+        title=f"{' → '.join(languages)}, {Path(folder).resolve().name}",
+        modules=[model_module(), *viewer_modules(), static_file("asking.js")],
+        start="translating(document.body);\n",
+    )
+
+
+def model_module() -> str:
+    """Return the JavaScript of the model, which knows nothing of pages."""
+    return static_file("model.js")
 
 
 def page_model(folder: str | Path) -> dict[str, Any]:
@@ -114,7 +124,7 @@ def _steps_in_node(model: dict[str, Any], source: SourceBatch, tokens: Tensor) -
     columns = zip(source.ids.tolist(), lengths, tokens.T.tolist(), strict=True)
     sentences = [{"ids": ids[:length], "tokens": chosen} for ids, length, chosen in columns]
     done = subprocess.run(
-        ["node", "-e", bundle(MODEL_MODULES) + STEPS],
+        ["node", "-e", bundle([model_module()]) + STEPS],
         input=json.dumps({"model": model, "sentences": sentences}),
         capture_output=True,
         text=True,
