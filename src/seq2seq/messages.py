@@ -164,11 +164,17 @@ def message_of(error: BaseException) -> str | None:
                 "False); choose device=cpu or device=auto"
             )
         return one_line(str(error))
+    stopping = re.search(
+        r"Early stopping conditioned on metric `([^`]+)`.*following: (.*)", str(error), re.DOTALL
+    )
+    if stopping:
+        known = re.findall(r"val/[\w-]+", stopping[2])
+        return f"monitor={stopping[1]}: there is no such metric; choose one of {', '.join(known)}"
     if type(error).__name__ == "OutOfMemoryError" or "can't allocate memory" in str(error):
         size = re.search(r"allocate (\d+) bytes|allocate ([\d.]+ \wiB)", str(error))
         wanted = "" if size is None else f" for {size[2] or f'{int(size[1]) / 1e9:,.1f} GB'}"
         return f"there is not enough memory{wanted}: lower data.batch_size, data.max_tokens or the sizes of the model"
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG):
         return f"{f'{error.filename}: ' if error.filename else ''}{error.strerror}: free some space, or write elsewhere"
     if isinstance(error, FileNotFoundError | NotADirectoryError | IsADirectoryError | PermissionError):
         return f"{error.filename}: {error.strerror}" if error.filename else None

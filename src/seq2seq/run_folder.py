@@ -1,5 +1,6 @@
 """The folder of a run: who works in it, what it holds, and what is printed of it."""
 
+import filecmp
 import json
 import math
 import os
@@ -7,7 +8,7 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -142,9 +143,41 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write a file that is never seen half written."""
+    """Write a value, see `write_text`."""
+    write_text(path, json.dumps(value, indent=1, ensure_ascii=False) + "\n")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file that is never seen half written; one that holds the text already is not changed."""
     partial = path.with_name(f".{path.name}.partial")
-    partial.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    partial.write_text(text, encoding="utf-8", newline="\n")
+    replace_changed(partial, path)
+
+
+def write_tokenizers(folder: Path, save: Callable[[Path], None]) -> None:
+    """Have the tokenizers saved beside a folder, then replace its files that have changed.
+
+    Args:
+        folder: To write.
+        save: Writes the files into a folder.
+    """
+    partial = folder.with_name(f".{folder.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    save(partial)
+    for path in sorted(each for each in partial.rglob("*") if each.is_file()):
+        place = folder / path.relative_to(partial)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        replace_changed(path, place)
+    shutil.rmtree(partial)
+
+
+def replace_changed(partial: Path, path: Path) -> None:
+    """Move a file that is whole to its place, unless that holds the same; a kill leaves the one or the other."""
+    if path.is_file() and filecmp.cmp(partial, path, shallow=False):
+        partial.unlink()
+        return
+    with partial.open("rb+") as file:
+        os.fsync(file.fileno())
     os.replace(partial, path)
 
 

@@ -73,7 +73,7 @@ def test_losses_and_attention_are_those_of_the_program(example):
         sums = token_cross_entropy(features, ours.decoder.output, batch.target_output, batch.target_is_token)
         losses = [
             translator.loss((source.ids, source.lengths, batch.target_output)),
-            sums.smoothed / sums.num_tokens,
+            sums.objective / sums.num_tokens,
         ]
         assert abs(losses[0].item() - losses[1].item()) < 1e-5, step
         _, drawn = translator(source.ids, source.lengths, batch.target_output)

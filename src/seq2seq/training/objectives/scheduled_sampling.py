@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from seq2seq.data.batch import Batch
 from seq2seq.training.losses import LossSums
-from seq2seq.training.minimum_risk import draw_token
+from seq2seq.training.objectives.minimum_risk import draw_token
 
 
 class ScheduledSampling:
