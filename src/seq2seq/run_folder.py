@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import filelock
+from hydra.utils import get_object
 from omegaconf import OmegaConf
 
+from seq2seq.arguments import arguments_of
 from seq2seq.errors import InputError
 from seq2seq.old_names import OLD_CLASSES
 
@@ -78,10 +80,18 @@ def finished_metrics(run_dir: Path, config: dict[str, Any]) -> dict[str, Any] | 
     old, new = flat(before), flat(config)
     place = old.get("paths.run_dir")  # the folder may have been moved
     old = {k: v.replace(place, str(run_dir)) if place and isinstance(v, str) else v for k, v in old.items()}
+    gone = [key for key in old.keys() - new.keys() if _is_gone(key, old, new)]
+    if gone:
+        print(
+            f"WARNING: {path} holds {', '.join(sorted(gone))}, which no longer exists; left out",
+            file=sys.stderr,
+        )
     differing = [
         key
         for key in dict.fromkeys([*new, *old])
-        if old.get(key) != new.get(key) and not f"{key}.".startswith(tuple(f"{k.rstrip('.')}" for k in FREE))
+        if key not in gone
+        and old.get(key) != new.get(key)
+        and not f"{key}.".startswith(tuple(f"{k.rstrip('.')}" for k in FREE))
     ]
     last = {key: [str(each.get(key)).rpartition(".")[2] for each in (old, new)] for key in differing}
     differing = [key for key in differing if OLD_CLASSES.get(last[key][0]) != last[key][1]]
@@ -101,6 +111,16 @@ def finished_metrics(run_dir: Path, config: dict[str, Any]) -> dict[str, Any] | 
 
     longer = any(limit(new, key) > limit(old, key) for key in ("trainer.max_epochs", "trainer.max_steps"))
     return None if longer else metrics
+
+
+def _is_gone(key: str, old: dict[str, Any], new: dict[str, Any]) -> bool:
+    """Return whether a key of an earlier configuration is an argument that its class no longer has."""
+    node, _, name = key.rpartition(".")
+    target = new.get(f"{node}._target_")
+    if target is None or old.get(f"{node}._target_") != target:
+        return False
+    arguments, takes_any = arguments_of(get_object(target))
+    return not takes_any and name not in arguments
 
 
 def flat(node: Any, prefix: str = "") -> dict[str, Any]:
