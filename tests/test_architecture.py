@@ -7,12 +7,13 @@ from pathlib import Path
 
 SOURCE = Path(__file__).parents[1] / "src"
 LEVELS = [
-    {"errors", "old_names"},
+    {"arguments", "errors", "old_names"},
     {"messages"},
     {"auto_config", "run_folder", "shipped"},
-    {"attention", "data"},
+    {"attention"},
+    {"data"},
     {"models", "evaluation", "multilingual", "corpus_report"},
-    {"export"},
+    {"export", "directions"},
     {"decoding", "visualization"},
     {"training", "publish", "serving"},
     {"train"},
