@@ -142,7 +142,7 @@ def serve(name: str, size: str, numbers: str) -> None:
             with mixed():
                 sums = loss(forward(batch), model.decoder.output, batch.target_output, batch.target_is_token,
                             label_smoothing=s["smoothing"])  # fmt: skip
-            (sums.smoothed / sums.num_tokens).backward()
+            (sums.objective / sums.num_tokens).backward()
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
         return num_tokens
