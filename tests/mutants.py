@@ -101,19 +101,24 @@ MUTANTS = {
     "training/chunked_cross_entropy.py": [
         ("grad_weight -= smoothing / len(weight) * sum_features", "grad_weight -= smoothing * sum_features"),
     ],
-    "training/guided_alignment.py": [
+    "training/objectives/guided_alignment.py": [
         ("cells += [(row, at, 1 / len(linked))", "cells += [(row, at, 1.0)"),
     ],
     "training/losses.py": [
         ("token_loss.sum() + rdrop_alpha / 2 * kl", "token_loss.sum() + rdrop_alpha * kl"),
     ],
+    "training/training_sums.py": [
+        ("divisor / float(self._step[3])", "divisor / float(self._batches[-1][0][3])"),
+        ("UNIT * trainer.accumulate_grad_batches", "UNIT * len(self._batches)"),
+        ("self._logged += self._step", "self._logged = self._step"),
+        ("loss_is_finite = bool(self._step.isfinite().all())", "loss_is_finite = True"),
+    ],
     "training/module.py": [
-        ("loss = objective / num_tokens", "loss = objective / len(batch)"),
-        ("self._sums = self._sums.to(self.device) + sums.stacked()", "self._sums = sums.stacked()"),
-        ("bound = math.inf if gradient_clip_val is None else gradient_clip_val", "bound = math.inf"),
+        ("bound = (by_norm and gradient_clip_val) or math.inf", "bound = math.inf"),
     ],
     "training/schedules.py": [
         ("math.ceil(batches / trainer.accumulate_grad_batches)", "batches"),
+        ("number = step + 1", "number = step"),
         ("(step + 1) / max(warmup_steps, 1)", "step / max(warmup_steps, 1)"),
     ],
     "training/callbacks.py": [
@@ -132,6 +137,7 @@ MUTANTS = {
     ],
     "data/batching.py": [
         ("np.random.default_rng((seed, epoch))", "np.random.default_rng((seed, 0))"),
+        ("min(starts[place], stop - num_shares)", "starts[place]"),
         ('np.searchsorted(padded, size.tokens, "right")', 'np.searchsorted(padded, size.tokens, "left")'),
         ("self._num_yielded, self._resume = self._resume[1] if", "self._num_yielded, self._resume = 0 if"),
     ],
