@@ -55,7 +55,18 @@ TRAIN = {
     "tying": (["model.tie_embeddings=both"], r"tie_embeddings=both"),
     "tying sizes": (["model.decoder.readout_size=5"], r"readout_size"),
     "joint": (["model.tie_embeddings=all"], r"joint_vocabulary"),
-    "monitor": (["callbacks.checkpoint.monitor=val/blue"], r"val/blue"),
+    "monitor": (["callbacks.checkpoint.monitor=val/blue"], r"val/blue.*did you mean val/bleu\?"),
+    "monitor with mode": (["callbacks.checkpoint.monitor=val/blue", "callbacks.checkpoint.mode=max"],
+                          r"val/blue: there is no such metric"),
+    "monitor to stop by": (["callbacks=early_stopping", "callbacks.early_stopping.monitor=val/blue",
+                            "callbacks.early_stopping.mode=max"], r"val/blue: there is no such metric"),
+    "direction": (["callbacks.checkpoint.monitor=val/bleu", "callbacks.checkpoint.mode=min"],
+                  r"callbacks\.checkpoint\.mode=min: higher"),
+    "direction of a search": (["-m", "hydra/sweeper=optuna", "metric=val/ter", "hydra.sweeper.direction=maximize"],
+                              r"hydra\.sweeper\.direction=maximize: lower"),
+    "no batch": (["+trainer.limit_train_batches=0"], r"no step.*trainer\.limit_train_batches=0"),
+    "no epoch": (["trainer.max_epochs=0"], r"no step.*trainer\.max_epochs=0"),
+    "no steps": (["trainer.max_steps=0"], r"no step.*trainer\.max_steps=0"),
     "config name": (["--config-name", "baseline"], r"--config-name baseline.*did you mean experiment=baseline"),
     "folder is a file": (["paths.runs_dir=a.en"], r"a\.en"),
     "old section": (["optim=adam"], r"optim\b.*optimizer"),
@@ -68,8 +79,8 @@ TRAIN = {
     "a rate in words": (["optimizer.lr=fast"], r"optimizer\.lr=fast: expected a number"),
     "precision": (["trainer.precision=8"], r"trainer\.precision=8: expected .*bf16-mixed"),
     "several languages": ([*PARALLEL, "data.target_language=[fr,de]"], r"data\.target_language.*expected text, got a list"),
-    "json": (["data=tsv", "data.file=pairs.json", "data.source_language=en", "data.target_language=fr"], r"pairs\.json.*tab"),
-    "csv": (["data=tsv", "data.file=pairs.csv", "data.source_language=en", "data.target_language=fr"], r"pairs\.csv.*tab"),
+    "json": (["data=tsv", "data.file=pairs.json", "data.source_language=en", "data.target_language=fr"], r"pairs\.json.*data\.source_column"),
+    "csv": (["data=tsv", "data.file=pairs.csv", "data.source_language=en", "data.target_language=fr"], r"pairs\.csv.*data\.source_column"),
     "text named gz": ([*PARALLEL, "data.train.source=plain.en.gz", "data.train.target=short.fr"], r"plain\.en\.gz has 30 lines"),
     "no such dataset": (["data=hf", "data.dataset=folder", "data.source_language=en", "data.target_language=fr"], r"data\.dataset=folder"),
     "null": (["logger=null"], r"logger=null: choose one of .*none"),
@@ -109,7 +120,7 @@ def here(tmp_path_factory):
     (folder / "utf16.en").write_bytes("".join(f"{line}\n" for line in lines).encode("utf-16"))
     (folder / "two.tsv").write_text("".join(f"{line}\tles {line}\n" for line in lines))
     (folder / "plain.en.gz").write_text("".join(f"{line}\n" for line in lines))
-    (folder / "pairs.json").write_text('{"en": "the cat", "fr": "le chat"}\n' * 30)
+    (folder / "pairs.json").write_text('{"q": "the cat", "a": "le chat"}\n' * 30)
     (folder / "pairs.csv").write_text("".join(f"{line},les {line}\n" for line in lines))
     (folder / "french.txt").write_text("".join(f"les {line} dorment\n" for line in "abcdefghij"))
     (folder / "ten.txt").write_text("the cats sleep .\n" * 10)

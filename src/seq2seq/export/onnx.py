@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from seq2seq.attention.attention import Memory
+from seq2seq.attention.memory import Memory
 from seq2seq.data.batch import SourceBatch
 from seq2seq.errors import InputError
 from seq2seq.export.model_folder import load_model_folder
@@ -47,7 +47,7 @@ class _Encoder(nn.Module):
 
 
 class _Step(nn.Module):
-    """tokens (B,), memory, state -> log-probabilities (B, V), weights (B, S), new state."""
+    """tokens (B,), memory, state -> log-probabilities (B, V), weights (B, S), the mean of the heads, new state."""
 
     def __init__(self, model: Seq2Seq, memory: Memory) -> None:
         super().__init__()
@@ -59,7 +59,7 @@ class _Step(nn.Module):
         given = {"states": states, "keys": keys, "source_is_token": is_token, "summary": states[:, 0]}
         features, new, weights = self.model.decoder.step(tokens, state, replace(self.memory, **given))
         logs = self.model.decoder.output(features).log_softmax(dim=-1)
-        found = (logs,) if weights is None else (logs, weights)
+        found = (logs,) if weights is None else (logs, weights.mean(dim=1))
         return *found, *new
 
 

@@ -21,6 +21,7 @@ from torch import Tensor
 
 from seq2seq.attention import Attention
 from seq2seq.data.batch import SourceBatch
+from seq2seq.data.languages import base_language, has_dotless_i
 from seq2seq.data.tokenizers import (
     CharacterTokenizer,
     SentencePieceTokenizer,
@@ -33,7 +34,7 @@ from seq2seq.export.model_folder import Matrix, int8_rows, load_model_folder, ti
 from seq2seq.export.proof import Steps, prove
 from seq2seq.models import BahdanauDecoder, GRUEncoder, Seq2Seq
 from seq2seq.models.layers import GRUCell
-from tensorboard_attention.page import MODEL_MODULES, TRANSLATING, bundle, page
+from tensorboard_attention.page import bundle, page, static_file, viewer_modules
 from tensorboard_attention.views import colours
 
 SCORES = {
@@ -80,7 +81,17 @@ def export_page(folder: str | Path, sentence: str) -> str:
     model = page_model(folder)
     data = {"model": model, "sentence": sentence, "colours": colours()}
     languages = [model[side]["language"] for side in ("source", "target")]
-    return page(data, title=f"{' → '.join(languages)}, {Path(folder).resolve().name}", parts=TRANSLATING)
+    return page(
+        data,
+        title=f"{' → '.join(languages)}, {Path(folder).resolve().name}",
+        modules=[model_module(), *viewer_modules(), static_file("asking.js")],
+        start="translating(document.body);\n",
+    )
+
+
+def model_module() -> str:
+    """Return the JavaScript of the model, which knows nothing of pages."""
+    return static_file("model.js")
 
 
 def page_model(folder: str | Path) -> dict[str, Any]:
@@ -113,7 +124,7 @@ def _steps_in_node(model: dict[str, Any], source: SourceBatch, tokens: Tensor) -
     columns = zip(source.ids.tolist(), lengths, tokens.T.tolist(), strict=True)
     sentences = [{"ids": ids[:length], "tokens": chosen} for ids, length, chosen in columns]
     done = subprocess.run(
-        ["node", "-e", bundle(MODEL_MODULES) + STEPS],
+        ["node", "-e", bundle([model_module()]) + STEPS],
         input=json.dumps({"model": model, "sentences": sentences}),
         capture_output=True,
         text=True,
@@ -196,7 +207,8 @@ def _described(tokenizer: Tokenizer) -> dict[str, Any]:
     return {
         "kind": kind,
         "scores": scores,
-        "language": tokenizer.language,
+        "language": base_language(tokenizer.language),
+        "dotless": has_dotless_i(tokenizer.language),
         "lowercase": tokenizer.lowercase,
         "tokens": tokenizer.vocabulary,
         "casing": casing if tokenizer.truecase else None,
