@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin
 
 from hydra import compose, initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
@@ -34,6 +34,7 @@ from hydra.utils import get_object
 from omegaconf import DictConfig, ListConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
+from seq2seq.arguments import arguments_of
 from seq2seq.errors import InputError, TrainingFailed, TrainingInterrupted
 from seq2seq.old_names import old_keys
 
@@ -67,7 +68,7 @@ def exit_with_one_line() -> Iterator[None]:
         sys.exit(128 + stop.signal_number)
     except BrokenPipeError:  # the reader of standard output has ended, such as `head`
         sys.stdout = open(os.devnull, "w")
-        sys.exit(0)
+        sys.exit(141)  # as after SIGPIPE: a training has no scores
     except Exception as error:
         if full:
             raise
@@ -163,11 +164,17 @@ def message_of(error: BaseException) -> str | None:
                 "False); choose device=cpu or device=auto"
             )
         return one_line(str(error))
+    stopping = re.search(
+        r"Early stopping conditioned on metric `([^`]+)`.*following: (.*)", str(error), re.DOTALL
+    )
+    if stopping:
+        known = re.findall(r"val/[\w-]+", stopping[2])
+        return f"monitor={stopping[1]}: there is no such metric; choose one of {', '.join(known)}"
     if type(error).__name__ == "OutOfMemoryError" or "can't allocate memory" in str(error):
         size = re.search(r"allocate (\d+) bytes|allocate ([\d.]+ \wiB)", str(error))
         wanted = "" if size is None else f" for {size[2] or f'{int(size[1]) / 1e9:,.1f} GB'}"
         return f"there is not enough memory{wanted}: lower data.batch_size, data.max_tokens or the sizes of the model"
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG):
         return f"{f'{error.filename}: ' if error.filename else ''}{error.strerror}: free some space, or write elsewhere"
     if isinstance(error, FileNotFoundError | NotADirectoryError | IsADirectoryError | PermissionError):
         return f"{error.filename}: {error.strerror}" if error.filename else None
@@ -255,30 +262,23 @@ def check_arguments(node: Any, key: str = "") -> None:
             )
             reason += f"; did you mean {module}.{nearest[0]}?" if nearest else ""
             raise InputError(f"{key}._target_={node._target_}: {reason}") from error
-        parameters = inspect.signature(target).parameters
-        takes_any = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
-        hints: dict[str, Any] = {}
-        for part in (
-            reversed(target.__mro__) if inspect.isclass(target) else [target]
-        ):  # **options go to a base
-            with suppress(NameError, TypeError, AttributeError):  # names that exist for type checkers only
-                hints |= get_type_hints(part.__init__ if inspect.isclass(part) else part)
+        arguments, takes_any = arguments_of(target)
         for name in list(node):
             if str(name).startswith("_"):
                 continue
-            if name not in parameters and not takes_any and node[name] is None:
+            if name not in arguments and not takes_any and node[name] is None:
                 with open_dict(node):  # null is no value, and Hydra cannot remove it by ~
                     del node[name]
                 continue
-            if name not in parameters and not takes_any:
-                nearest = difflib.get_close_matches(str(name), [*parameters], n=1, cutoff=0.5)
-                hint = f"did you mean {key}.{nearest[0]}" if nearest else f"it takes {', '.join(parameters)}"
+            if name not in arguments and not takes_any:
+                nearest = difflib.get_close_matches(str(name), [*arguments], n=1, cutoff=0.5)
+                hint = f"did you mean {key}.{nearest[0]}" if nearest else f"it takes {', '.join(arguments)}"
                 raise InputError(
                     f"{key}.{name}: {node._target_} has no argument {name}; {hint}; "
                     f"~{key}.{name} removes the key"
                 )
             value = node[name]
-            hint = hints.get(str(name))
+            hint = arguments.get(str(name))
             if isinstance(value, ListConfig):
                 parts = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
                 fits = not {*parts} - {type(None)} <= {*KINDS}

@@ -1,5 +1,6 @@
 """The folder of a run: who works in it, what it holds, and what is printed of it."""
 
+import filecmp
 import json
 import math
 import os
@@ -7,13 +8,15 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import filelock
+from hydra.utils import get_object
 from omegaconf import OmegaConf
 
+from seq2seq.arguments import arguments_of
 from seq2seq.errors import InputError
 from seq2seq.old_names import OLD_CLASSES
 
@@ -77,10 +80,18 @@ def finished_metrics(run_dir: Path, config: dict[str, Any]) -> dict[str, Any] | 
     old, new = flat(before), flat(config)
     place = old.get("paths.run_dir")  # the folder may have been moved
     old = {k: v.replace(place, str(run_dir)) if place and isinstance(v, str) else v for k, v in old.items()}
+    gone = [key for key in old.keys() - new.keys() if _is_gone(key, old, new)]
+    if gone:
+        print(
+            f"WARNING: {path} holds {', '.join(sorted(gone))}, which no longer exists; left out",
+            file=sys.stderr,
+        )
     differing = [
         key
         for key in dict.fromkeys([*new, *old])
-        if old.get(key) != new.get(key) and not f"{key}.".startswith(tuple(f"{k.rstrip('.')}" for k in FREE))
+        if key not in gone
+        and old.get(key) != new.get(key)
+        and not f"{key}.".startswith(tuple(f"{k.rstrip('.')}" for k in FREE))
     ]
     last = {key: [str(each.get(key)).rpartition(".")[2] for each in (old, new)] for key in differing}
     differing = [key for key in differing if OLD_CLASSES.get(last[key][0]) != last[key][1]]
@@ -100,6 +111,16 @@ def finished_metrics(run_dir: Path, config: dict[str, Any]) -> dict[str, Any] | 
 
     longer = any(limit(new, key) > limit(old, key) for key in ("trainer.max_epochs", "trainer.max_steps"))
     return None if longer else metrics
+
+
+def _is_gone(key: str, old: dict[str, Any], new: dict[str, Any]) -> bool:
+    """Return whether a key of an earlier configuration is an argument that its class no longer has."""
+    node, _, name = key.rpartition(".")
+    target = new.get(f"{node}._target_")
+    if target is None or old.get(f"{node}._target_") != target:
+        return False
+    arguments, takes_any = arguments_of(get_object(target))
+    return not takes_any and name not in arguments
 
 
 def flat(node: Any, prefix: str = "") -> dict[str, Any]:
@@ -122,9 +143,41 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write a file that is never seen half written."""
+    """Write a value, see `write_text`."""
+    write_text(path, json.dumps(value, indent=1, ensure_ascii=False) + "\n")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file that is never seen half written; one that holds the text already is not changed."""
     partial = path.with_name(f".{path.name}.partial")
-    partial.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    partial.write_text(text, encoding="utf-8", newline="\n")
+    replace_changed(partial, path)
+
+
+def write_tokenizers(folder: Path, save: Callable[[Path], None]) -> None:
+    """Have the tokenizers saved beside a folder, then replace its files that have changed.
+
+    Args:
+        folder: To write.
+        save: Writes the files into a folder.
+    """
+    partial = folder.with_name(f".{folder.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    save(partial)
+    for path in sorted(each for each in partial.rglob("*") if each.is_file()):
+        place = folder / path.relative_to(partial)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        replace_changed(path, place)
+    shutil.rmtree(partial)
+
+
+def replace_changed(partial: Path, path: Path) -> None:
+    """Move a file that is whole to its place, unless that holds the same; a kill leaves the one or the other."""
+    if path.is_file() and filecmp.cmp(partial, path, shallow=False):
+        partial.unlink()
+        return
+    with partial.open("rb+") as file:
+        os.fsync(file.fileno())
     os.replace(partial, path)
 
 

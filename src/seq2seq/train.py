@@ -7,8 +7,10 @@ event files, ``model/`` (the exported model), ``predictions/`` and ``metrics.jso
 
 import difflib
 import logging
+import math
 import os
 import re
+import sys
 import time
 import warnings
 import zlib
@@ -21,6 +23,8 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
+from seq2seq import auto_config
+from seq2seq.directions import check_callbacks, complete_callbacks
 from seq2seq.errors import InputError
 from seq2seq.messages import OBJECTS, check_arguments
 from seq2seq.publish import commit_of_program
@@ -33,6 +37,8 @@ from seq2seq.run_folder import (
     read_json,
     summary,
     write_json,
+    write_text,
+    write_tokenizers,
 )
 
 # Where Lightning looks for its rank_zero_only.rank, which would be slow to import for a finished run.
@@ -100,6 +106,7 @@ def run(config: DictConfig, run_dir: str | Path | None = None) -> float | None:
         from seq2seq.decoding.translator import Translator
         from seq2seq.export.model_folder import SavedModel, load_model_folder, save_model_folder
         from seq2seq.models.limits import LengthLimits
+        from seq2seq.training.callbacks import BorderCallback, checkpoint_to_keep, fit
         from seq2seq.training.checkpoint import previous, read_checkpoint
 
         for node in OBJECTS:
@@ -111,7 +118,7 @@ def run(config: DictConfig, run_dir: str | Path | None = None) -> float | None:
             "fabric.utilities.distributed",
         ):
             logging.getLogger(f"lightning.{name}").addFilter(is_news)
-        for message in ("exists and is not empty", "smaller than the logging interval", "dirpath has changed",
+        for message in ("exists and is not empty", "smaller than the logging interval",
                         "isinstance.treespec, LeafSpec", "was not created with WeightAveraging",
                         "recommended to use .self.log"):  # fmt: skip
             warnings.filterwarnings("ignore", f".*{message}.*")  # true of every continued or small run
@@ -130,7 +137,10 @@ def run(config: DictConfig, run_dir: str | Path | None = None) -> float | None:
             torch.set_num_threads(config.threads)
 
         # 2. The trainer, with callbacks and loggers.
+        complete_callbacks(config)
         callbacks = [instantiate(node) for node in config.callbacks.values() if node]
+        check_callbacks(config, callbacks)
+        callbacks.sort(key=lambda each: isinstance(each, BorderCallback))  # they save the others' states
         check_metric(config.metric, config.module.get("metrics") or ())
         if "tensorboard" in config.logger:  # hide what an earlier start wrote after the checkpoint
             purged = read_checkpoint(checkpoint)["global_step"] + 1 if checkpoint else 0
@@ -202,16 +212,19 @@ def run(config: DictConfig, run_dir: str | Path | None = None) -> float | None:
         module.limits = limits
         # 5. Training.
         if first and not dry:
-            OmegaConf.save(OmegaConf.create(resolved), run_dir / "config.yaml")
-            data.save_tokenizers(run_dir / "tokenizers")
-        trainer.fit(module, datamodule=data, ckpt_path=checkpoint, weights_only=True)
+            (run_dir / "metrics.json").unlink(missing_ok=True)  # of the run that is now trained longer
+            write_text(run_dir / "config.yaml", OmegaConf.to_yaml(OmegaConf.create(resolved)))
+            write_tokenizers(run_dir / "tokenizers", data.save_tokenizers)
+        fit(trainer, module, datamodule=data, ckpt_path=checkpoint, weights_only=True)
+        if not dry:
+            check_trained(trainer, config, data.target_tokenizer.vocab_size, has_checkpoint=last.is_file())
         if dry or not trainer.is_global_zero:
             return None
 
         # 6. The model that is kept: exported, then scored on whole splits.
-        best = getattr(trainer.checkpoint_callback, "best_model_path", "") or str(last)
-        if Path(best).is_file():
-            module.load_state_dict(read_checkpoint(best)["state_dict"])
+        kept = checkpoint_to_keep(trainer, last)
+        if kept.is_file():
+            module.load_state_dict(read_checkpoint(kept)["state_dict"])
         exported = SavedModel(module.model.eval(), data.source_tokenizer, data.target_tokenizer, limits)
         save_model_folder(run_dir / "model", exported)
         metrics: dict[str, Any] = {}
@@ -233,11 +246,11 @@ def run(config: DictConfig, run_dir: str | Path | None = None) -> float | None:
             (run_dir / "predictions").mkdir(exist_ok=True)
             for name, lines in texts.items():
                 text = "".join(f"{line}\n" for line in lines)
-                (run_dir / "predictions" / f"{split}.{name}.txt").write_text(text, encoding="utf-8")
+                write_text(run_dir / "predictions" / f"{split}.{name}.txt", text)
         metrics |= {
             "seconds": round(time.perf_counter() - started, 1),
             "parameters": sum(each.numel() for each in module.model.parameters()),
-            "epochs": trainer.current_epoch,
+            "epochs": trainer.fit_loop.epoch_progress.total.started,
             "steps": trainer.global_step,
             "commit": commit_of_program(),
             "finished": True,
@@ -257,6 +270,27 @@ def is_news(record: logging.LogRecord) -> bool:
     """Return whether to show a line of Lightning's log: not the machine, nor what every run prints."""
     usual = r"\W*(GPU|TPU|Using|LOCAL_RANK|You are using|Tip|Restor|Found current|Trainer.fit|Initializing|distributed|All dist)"
     return re.match(usual, record.getMessage()) is None
+
+
+def check_trained(trainer: Any, config: DictConfig, num_tokens: int, *, has_checkpoint: bool) -> None:
+    """Refuse to export weights that no step has trained, and warn of a loss that is no better than guessing.
+
+    Raises:
+        InputError: There was no step, and `init_from` names no model whose weights they are.
+    """
+    if trainer.global_step == 0 and not has_checkpoint and config.init_from is None:
+        asked = ("max_epochs", "max_steps", "limit_train_batches", "overfit_batches", "max_time")
+        given = [f"trainer.{key}={config.trainer[key]}" for key in asked if key in config.trainer]
+        raise InputError(f"no step was trained, so there is no model to keep: see {', '.join(given)}")
+    losses = trainer.callback_metrics
+    name = "val/loss" if "val/loss" in losses else "train/loss"
+    if name in losses and trainer.is_global_zero and not float(losses[name]) < math.log(num_tokens):
+        print(
+            f"WARNING: the last {name} is {float(losses[name]):.4g} nats per token, no better than guessing one of "
+            f"{num_tokens:,} tokens ({math.log(num_tokens):.2f}): lower optimizer.lr={config.optimizer.get('lr')}, "
+            "or train longer",
+            file=sys.stderr,
+        )
 
 
 def check_metric(name: str, own: Collection[str] = ()) -> None:
@@ -293,8 +327,6 @@ def _choose_by_size(config: DictConfig, data: Any, stored: dict[str, Any]) -> di
     Returns:
         The values by key.
     """
-    from seq2seq import auto_config
-
     trainer, chosen = config.trainer, {}
     limits = trainer.max_epochs, trainer.max_steps
 

@@ -3,9 +3,11 @@
 import pytest
 import torch
 
-from seq2seq.attention.masking import NORMALIZERS, attention_weights, masked_softmax, sparsemax
+from seq2seq.attention.attention import NORMALIZERS
+from seq2seq.attention.masking import masked_softmax
 from seq2seq.attention.pooling import AttentionPooling
 from seq2seq.attention.scores import DotScore
+from seq2seq.attention.sparsemax import sparsemax
 
 MASK = torch.tensor([[True, True, False, True, True], [False, True, True, False, False]])
 
@@ -67,7 +69,7 @@ def test_lengths_and_short_formats_are_those_of_the_softmax():
     lengths = torch.tensor([2, 4])
     expected = sparsemax(scores, mask=torch.arange(5) < lengths.view(2, 1, 1))
     torch.testing.assert_close(sparsemax(scores, lengths), expected)
-    assert attention_weights(scores.half(), normalizer=sparsemax).dtype == torch.float32
+    assert sparsemax(scores.half()).dtype == torch.float32
 
 
 def test_attention_takes_another_normalizer():

@@ -135,7 +135,7 @@ def test_unknown_tokens_of_many_lines_are_one_line(folder, monkeypatch):
     count.add(translator.translate(["a b", ""]))
     assert count.warnings() == []
     monkeypatch.setattr(translations_module, "MOST_NAMED", 2)
-    count.add(translator.translate(["x y \x1b", "y z y"]))
+    count.add(translator.translate(["x y \ue000", "y z y"]))
     (line,) = count.warnings()
     assert line == "WARNING: 6 tokens in 2 of 4 lines are unknown to the model: y 3, x 1"
 
@@ -191,6 +191,7 @@ def test_an_unknown_word_is_replaced_by_the_source_word_it_attends_to(tmp_path):
     (kept,) = translator.translate(["a strange word"])
     assert kept.text.startswith("<unk> <unk>")
     (replaced,) = translator.translate(["a strange word"], replace_unk=True)
+    assert translator.num_replaced > 0
     words = ["a", "strange", "word"]
     expected = [words[place] for place, _ in kept.alignment()]
     assert list(replaced.target_tokens[: len(expected)]) == expected

@@ -6,15 +6,19 @@ import re
 
 import numpy as np
 import pytest
+import torch
 
 from seq2seq.data.text import SentencePair
 from seq2seq.data.vocabulary import END_ID
 from seq2seq.decoding.search import search_from_options
 from seq2seq.errors import InputError
+from seq2seq.export import translating_page
 from seq2seq.export.model_folder import SavedModel, load_model_folder, save_model_folder
 from seq2seq.export.translating_page import export_page
 from seq2seq.models.limits import LengthLimits
 from seq2seq.shipped import MODELS
+from tensorboard_attention.page import bundle
+from tests.data.test_words import SPELLINGS, WRITTEN
 from tests.small import VARIANTS, built_in_pairs, tokenizers_of
 from tests.small import model_of as small_model
 from tests.tensorboard_attention.translating import (
@@ -31,16 +35,28 @@ COMPUTED = (
     *("additive", "scaled_dot", "dot", "bilinear", "gaussian", "one_way_two_layers"),
     *("bridge_and_readout", "from_zeros", "token_in_query", "tied"),
 )
+MORE_COMPUTED = {
+    "average": {"score": "average"},
+    "fixed_gaussian": {"score": "fixed_gaussian"},
+    "more_layers_in_the_encoder": {"encoder_layers": 2},
+    "more_layers_in_the_decoder": {"encoder_layers": 1, "num_layers": 2, "initial_state": "zeros"},
+}
 REFUSED = {
     "sparse_coverage": "attention with a score and a softmax only",
     "local_m": "attention with a score and a softmax only",
     "local_p_heads": "attention with a score and a softmax only",
     "monotonic": "attention with a score and a softmax only",
     "lstm": "encoder=gru with decoder=bahdanau only",
+    "lstm_decoder": "GRU cells and these scores only",
     "luong": "encoder=gru with decoder=bahdanau only",
     "reversed": "model.reverse_source=false only",
 }
-OTHERS = {"lstm": {"cell": "lstm"}, "luong": {"decoder": "luong"}, "reversed": {"reverse_source": True}}
+OTHERS = {
+    "lstm": {"cell": "lstm"},
+    "lstm_decoder": {"cell": "lstm", "encoder_cell": "gru"},
+    "luong": {"decoder": "luong"},
+    "reversed": {"reverse_source": True},
+}
 SEARCHES = (
     {"beam_size": 1},
     {"beam_size": 5, "length_penalty": "average"},
@@ -67,7 +83,7 @@ HARD = [
     "l'été, est-ce que…", "naïve ﬁancé ÀÉ ǅ Ⅷ ½ x_1 3.5%", "ΟΔΟΣ İstanbul ẞ ß", "我喜欢 喝茶。",
     "أحب الشاي", "e\N{COMBINING ACUTE ACCENT}t", "🙂 👨‍👩‍👧 \N{NO-BREAK SPACE}x\x1cy\x85z",
     "<unk> <pad> <eos> <0x41>", "\N{LOWER ONE EIGHTH BLOCK}mark", "oooooooo zzzzzz",
-    "<br /> \"quoted\"; and: (so) [on] {it} goes!",
+    "<br /> \"quoted\"; and: (so) [on] {it} goes!", "\ufeff\u200b", "a\0b\u200b c\u00ad-d\u200e", "\x1b[1m I\u2060I",
 ]  # fmt: skip
 
 
@@ -103,9 +119,9 @@ def model_of(pairs, tmp_path_factory):
     return make
 
 
-@pytest.mark.parametrize("variant", [*COMPUTED, "average", "unigram", "bpe"])
+@pytest.mark.parametrize("variant", [*COMPUTED, *MORE_COMPUTED, "unigram", "bpe"])
 def test_the_page_translates_as_the_rounded_model(variant, model_of, pairs):
-    changes = VARIANTS.get(variant, {"score": "average"} if variant == "average" else {})
+    changes = (VARIANTS | MORE_COMPUTED).get(variant, {})
     folder = model_of(variant if variant in ("unigram", "bpe") else "word", **changes)
     sentences = [pair.source for pair in pairs[:2]] + ["An unknown zebra, naïve 🙂!"]
     page = export_page(folder, "")
@@ -116,6 +132,25 @@ def test_the_page_translates_as_the_rounded_model(variant, model_of, pairs):
         search = search_from_options(**options)
         for of_sentence, expected in zip(found, translator.translate(sentences, search=search), strict=True):
             assert_same(of_sentence[place], expected)
+
+
+def test_bounds_of_lengths_are_the_same_for_every_ratio_and_length():
+    body = """
+return given.ratios.map((ratio) => given.lengths.map((length) => {
+  const { minimum, maximum } = boundsOf({ min_ratio: ratio, max_ratio: ratio, max_extra: 0 }, length);
+  return [minimum, maximum];
+}));
+"""
+    hundredths, lengths = range(1, 1001), range(1, 1001)
+    others = {1e-4: 1, 0.125: 1250, 1.3333: 13_333, 2.0001: 20_001, 1e6: 10**10, 123.4567: 1_234_567}
+    ratios = {number / 100: 100 * number for number in hundredths} | others
+    wanted = np.array([[parts * length // 10_000 for length in lengths] for parts in ratios.values()])
+    found = np.array(in_node(body, ratios=list(ratios), lengths=list(lengths)))
+    for ratio, of_page, expected in zip(ratios, found, wanted, strict=True):
+        limits = LengthLimits(min_ratio=ratio, max_ratio=ratio, max_extra=0)
+        of_program = [f(torch.tensor(lengths)).numpy() for f in (limits.minimum, limits.maximum)]
+        np.testing.assert_array_equal(of_program, [expected, expected.clip(1)])
+        np.testing.assert_array_equal(of_page.T, of_program)
 
 
 ASKED = """
@@ -204,6 +239,29 @@ def test_what_the_page_does_not_compute_is_refused_by_name(variant, model_of):
         export_page(folder, "")
 
 
+def test_a_page_that_computes_another_model_is_refused(model_of, monkeypatch):
+    folder = model_of(**MORE_COMPUTED["more_layers_in_the_decoder"])
+    export_page(folder, "")
+
+    def layers_confused(names):
+        return bundle(names).replace("this.spec.encoder_layers", "this.spec.decoder_layers")
+
+    monkeypatch.setattr(translating_page, "bundle", layers_confused)
+    with pytest.raises(InputError, match="the page with"):
+        export_page(folder, "")
+    monkeypatch.setattr(
+        translating_page, "bundle", lambda names: bundle(names).replace("1 / (1 +", "1 / (1.001 +")
+    )
+    with pytest.raises(InputError, match="differs from the model"):
+        export_page(folder, "")
+
+
+def test_without_node_a_page_is_written_with_a_note(model_of, monkeypatch, capsys):
+    monkeypatch.setattr(translating_page.shutil, "which", lambda name: None)
+    export_page(model_of(), "")
+    assert "node" in capsys.readouterr().err
+
+
 def codecs_in_a_page(codecs, folder):
     """What a page holds of the tokenizers of a model."""
     source, target = codecs
@@ -222,20 +280,22 @@ def assert_tokens_alike(codec, held, texts):
 
 
 @pytest.mark.parametrize(
-    ("name", "lowercase"),
-    [("word", False), ("word", True), ("basic_english", True), ("character", False),
-     ("whitespace", False), ("unigram", False), ("unigram", True), ("bpe", False)],
+    ("name", "lowercase", "languages"),
+    [("word", False, "en fr"), ("word", True, "en fr"), ("basic_english", True, "en en"), ("character", False, "en fr"),
+     ("whitespace", False, "en fr"), ("unigram", False, "en fr"), ("unigram", True, "en fr"), ("bpe", False, "en fr"),
+     ("word", False, "deu zh_Hant"), ("word", True, "tr sv-FI"), ("unigram", True, "en az")],
 )  # fmt: skip
-def test_text_becomes_the_same_tokens_and_text_again(name, lowercase, pairs, tmp_path):
+def test_text_becomes_the_same_tokens_and_text_again(name, lowercase, languages, pairs, tmp_path):
     size = {"vocab_size": 420} if name in ("unigram", "bpe") else {}
-    languages = ("en", "en" if name == "basic_english" else "fr")
-    written = [*pairs, *(SentencePair(text, text) for text in HARD[2:8])]
+    languages, hard = languages.split(), [*HARD, *SPELLINGS, *(text for _, text in WRITTEN)]
+    learned = HARD[2:8] if size else hard[2:]
+    written = [*pairs, *(SentencePair(text, text) for text in learned)]
     codecs = tokenizers_of(
         written, languages, tokenizer=name, lowercase=lowercase, truecase=lowercase, **size
     )
     held = codecs_in_a_page(codecs, tmp_path)
     for codec, of_page, side in zip(codecs, held, ("source", "target"), strict=True):
-        assert_tokens_alike(codec, of_page, [*HARD, *(getattr(pair, side) for pair in pairs[:20])])
+        assert_tokens_alike(codec, of_page, [*hard, *(getattr(pair, side) for pair in pairs[:20])])
 
 
 def test_bytes_that_are_no_text_are_written_alike(pairs, tmp_path):

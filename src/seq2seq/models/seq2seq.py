@@ -14,13 +14,26 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from seq2seq.attention.attention import Memory
+from seq2seq.attention.memory import Memory
 from seq2seq.data.batch import Batch, SourceBatch
 from seq2seq.models.layers import dropouts
 
 
 class Seq2Seq(nn.Module):
     """A translation model: an encoder and a decoder.
+
+    >>> from functools import partial
+    >>> from seq2seq.attention import AdditiveScore, Attention
+    >>> from seq2seq.models import BahdanauDecoder
+    >>> encoder = GRUEncoder(input_size=8, hidden_size=6)
+    >>> attention = partial(Attention, score=AdditiveScore)
+    >>> sizes = {"memory_size": encoder.output_size, "summary_size": encoder.summary_size, "hidden_size": 10}
+    >>> decoder = BahdanauDecoder(nn.Embedding(20, 8), attention=attention, **sizes)
+    >>> model = Seq2Seq(nn.Embedding(15, 8), encoder, decoder)
+    >>> source, target = SourceBatch.from_sentences([[4, 5, 6], [7]]), torch.tensor([[2, 4, 5], [2, 8, 1]])
+    >>> features, weights = model.decoder(target, model.encode(source))  # 2 sentences, 3 target tokens, 1 head
+    >>> model.decoder.output(features).shape, weights.shape  # the longer source has 4 tokens, <eos> included
+    (torch.Size([2, 3, 20]), torch.Size([2, 3, 1, 4]))
 
     Args:
         source_embedding: Embedding of the source tokens (V, E).
@@ -64,7 +77,7 @@ class Seq2Seq(nn.Module):
         return self.decoder.init_memory(states, source.is_token, summary)
 
     def forward(self, batch: Batch) -> tuple[Tensor, Tensor | None]:
-        """Return features (B, T, R) and attention weights (B, T, S) of all target positions (teacher forcing).
+        """Return features (B, T, R) and attention weights (B, T, h, S) of all target positions (teacher forcing).
 
         ``decoder.output`` maps features to logits (B, T, V). Features and weights are zero on padding.
         """
@@ -151,14 +164,14 @@ class GRUEncoder(Encoder):
         outputs, final_states = embedded, []
         dropouts = [self.embedding_dropout] + [self.dropout] * (len(self.layers) - 1)
         for layer, dropout in zip(self.layers, dropouts, strict=True):
-            inputs = dropout(outputs, dropout.mask_like(outputs[:, :1]))
+            inputs = dropout(outputs, dropout.mask_like(outputs[:, 0]))
             packed = pack_padded_sequence(inputs, lengths.cpu(), batch_first=True, enforce_sorted=False)
             packed, final = layer(packed)
             outputs, _ = pad_packed_sequence(packed, batch_first=True, total_length=embedded.shape[1])
             for state in final if isinstance(final, tuple) else (final,):  # (directions, B, H)
                 final_states.append(state.transpose(0, 1).flatten(1))
         return (
-            self.output_dropout(outputs, self.output_dropout.mask_like(outputs[:, :1])),
+            self.output_dropout(outputs, self.output_dropout.mask_like(outputs[:, 0])),
             torch.cat(final_states, dim=-1),
         )
 

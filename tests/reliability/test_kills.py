@@ -1,0 +1,141 @@
+"""Runs of many kinds that are killed, stopped, moved or copied come to the result of an undisturbed run.
+
+``KILLS`` (3) is the number of kills of a run, ``KILL_SEED`` (0) draws their moments.
+"""
+
+import os
+import shutil
+import signal
+import time
+
+import pytest
+import torch
+
+from tests.reliability.test_reliability import KILL, RUN, assert_same_result, killed_until_done, series
+
+KILLS, SEED = int(os.environ.get("KILLS", "3")), int(os.environ.get("KILL_SEED", "0"))
+BASE = [
+    *(each for each in RUN if not each.startswith(("scheduler.", "trainer.max_", "data.max_"))),
+    "data.max_examples=28", "callbacks.attention.heatmaps=0", "callbacks.attention.sentences=2",
+]  # fmt: skip
+"""Epochs of seven steps."""
+CONSTANT = ["scheduler=constant", "scheduler.warmup_steps=0"]
+WORSE = [*CONSTANT, "optimizer.lr=0.05", "trainer.max_epochs=4"]
+KINDS = {
+    "worsening": WORSE,
+    "three best": [*WORSE, "+callbacks.checkpoint.save_top_k=3", "callbacks.checkpoint.monitor=val/accuracy"],
+    "plateau": ["scheduler=plateau", "scheduler.patience=0", "optimizer.lr=0.05", "trainer.max_epochs=4"],
+    "early stopping": [*WORSE, "callbacks=early_stopping", "callbacks.early_stopping.patience=1",
+                       "callbacks.early_stopping.monitor=val/chrf", "trainer.max_epochs=8"],
+    "validations": [*CONSTANT, "trainer.max_epochs=2", "+trainer.val_check_interval=5"],
+    "validations over epochs": [*CONSTANT, "trainer.max_epochs=3", "+trainer.val_check_interval=5",
+                                "trainer.check_val_every_n_epoch=null"],
+    "validations and plateau": ["scheduler=plateau", "scheduler.patience=0", "optimizer.lr=0.05",
+                                "trainer.max_epochs=3", "+trainer.val_check_interval=4"],
+    "max_steps": ["trainer.max_steps=17", "trainer.max_epochs=-1", "scheduler.warmup_steps=5"],
+    "accumulation": [*CONSTANT, "trainer.max_epochs=3", "trainer.accumulate_grad_batches=5",
+                     "callbacks.periodic.every_n_train_steps=1"],
+    "accumulation and validations": [*CONSTANT, "trainer.max_epochs=2", "trainer.accumulate_grad_batches=3",
+                                     "+trainer.val_check_interval=4", "callbacks.periodic.every_n_train_steps=1"],
+    "ema": [*WORSE, "averaging=ema", "ema_decay=0.9", "+trainer.val_check_interval=5"],
+    "epoch mean": [*WORSE, "averaging=epoch_mean", "callbacks.averaging.start_epoch=2"],
+    "rdrop": [*CONSTANT, "trainer.max_epochs=2", "module.rdrop_alpha=1", "module.word_dropout=0.1"],
+    "sampled subwords": [*CONSTANT, "trainer.max_epochs=2", "tokenizer=unigram", "data.tokenizer.vocab_size=330",
+                         "data.tokenizer.sampling=0.3"],
+    "two processes": [*CONSTANT, "trainer.max_epochs=2", "device=ddp", "trainer.accelerator=cpu",
+                      "data.batch_size=2"],
+}  # fmt: skip
+LONG = pytest.mark.long
+
+
+def moved(folder):
+    """Move the runs elsewhere."""
+    return folder.rename(folder.with_name(f"{folder.name}-moved"))
+
+
+def copied(folder):
+    """Copy the runs, and spoil what is left behind."""
+    other = shutil.copytree(folder, folder.with_name(f"{folder.name}-copy"))
+    for path in folder.rglob("*.ckpt"):
+        path.write_bytes(b"another run")
+    return other
+
+
+CASES = [
+    *((kind, "killed") for kind in KINDS),
+    *(
+        (kind, how)
+        for kind in ("worsening", "three best", "ema", "validations")
+        for how in ("moved", "copied")
+    ),
+    *((kind, how) for kind in KINDS for how in ("SIGTERM", "SIGINT")),
+]
+
+
+@pytest.fixture(scope="module")
+def undisturbed(program, tmp_path_factory):
+    """Returns the folder of an undisturbed run of a kind, and how long it took."""
+    made = {}
+
+    def run(kind):
+        if kind not in made:
+            folder, start = tmp_path_factory.mktemp("whole"), time.monotonic()
+            program(*BASE, *KINDS[kind], "name=run", cwd=folder, check=0, timeout=600)
+            made[kind] = folder / "runs/baseline/run", time.monotonic() - start
+        return made[kind]
+
+    return run
+
+
+def assert_same(kind, whole, other):
+    """The results are the same, and the model that is kept is the best."""
+    assert_same_result(whole, other)
+    one, two = (torch.load(each / "checkpoints/best.ckpt", weights_only=True) for each in (whole, other))
+    assert one["global_step"] == two["global_step"]
+    monitored, best = ("val/accuracy", max) if kind == "three best" else ("val/loss", min)
+    values = dict(series(whole)[monitored])
+    assert values[one["global_step"]] == best(values.values())
+    names = [path.name for path in (whole / "checkpoints").iterdir()]
+    assert len(names) == (6 if kind == "three best" else 3), names  # last, the one before, best
+
+
+@LONG
+@pytest.mark.parametrize(("kind", "how"), CASES)
+def test_a_disturbed_run_comes_to_the_same_result(undisturbed, launch, tmp_path, kind, how):
+    whole, seconds = undisturbed(kind)
+    number = getattr(signal, how, signal.SIGKILL)
+    between = {"moved": moved, "copied": copied}.get(how)
+    (tmp_path / "here").mkdir()
+    folder, statuses = killed_until_done(
+        launch, tmp_path / "here", seconds, number, SEED + sum(map(ord, kind + how)), KILLS,
+        [*BASE, *KINDS[kind]], between,
+    )  # fmt: skip
+    print(f"{kind}, {how}: {statuses}")
+    assert_same(kind, whole, folder / "runs/baseline/run")
+
+
+@pytest.mark.parametrize(
+    ("kind", "moment", "number", "between"),
+    [
+        ("three best", "on_train_batch_start 22", signal.SIGKILL, moved),  # in the fourth epoch
+        (
+            "validations and plateau",
+            "on_train_batch_start 5",
+            signal.SIGKILL,
+            None,
+        ),  # a validation is behind it
+        ("accumulation and validations", "on_train_batch_start 1", signal.SIGTERM, None),  # within a step
+        ("early stopping", "on_fit_end any", signal.SIGKILL, copied),  # trained, but not scored
+    ],
+)
+def test_a_run_that_is_stopped_at_a_place_comes_to_the_same_result(
+    undisturbed, program, tmp_path, kind, moment, number, between
+):
+    folder, run = tmp_path / "here", [*BASE, *KINDS[kind], "name=run", "+callbacks.kill._target_=kill.Kill"]
+    folder.mkdir()
+    (folder / "kill.py").write_text(KILL)
+    done = program(*run, cwd=folder, KILL_AT=moment, NUMBER=str(int(number)))
+    assert done.status in (-signal.SIGKILL, 128 + number), done.text
+    folder = folder if between is None else between(folder)
+    program(*run, cwd=folder, check=0)
+    assert_same(kind, undisturbed(kind)[0], folder / "runs/baseline/run")
