@@ -9,6 +9,8 @@ import numpy.typing as npt
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from seq2seq.visualization.fonts import shown
+
 FORMATS = ".png", ".pdf", ".svg"
 CELL = 0.22
 """Minimum size of a cell in inches, so that labels of 7 points fit."""
@@ -54,9 +56,12 @@ def draw(
         raise ValueError(f"weights must lie in 0..1, got {matrix.min()} to {matrix.max()}")
     axes.clear()
     image = axes.imshow(matrix, cmap="Blues", vmin=0, vmax=1, aspect="auto", interpolation="nearest")
-    axes.set_xticks(range(len(source_tokens)), [short(t) for t in source_tokens], rotation=90, fontsize=7)
-    axes.set_yticks(range(len(target_tokens)), [short(t) for t in target_tokens], fontsize=7)
     axes.xaxis.tick_top()
+    for axis, tokens, turned in ((axes.xaxis, source_tokens, 90), (axes.yaxis, target_tokens, 0)):
+        labels = [shown(short(token)) for token in tokens]
+        families = list(dict.fromkeys(family for _, found in labels for family in found))
+        axis.set_ticks(range(len(tokens)), [text for text, _ in labels], rotation=turned, fontsize=7)
+        axis.set_tick_params(labelfontfamily=families)
     axes.tick_params(length=0)
     if links:
         columns, rows = zip(*links, strict=True)
