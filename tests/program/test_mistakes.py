@@ -254,8 +254,8 @@ def test_mistakes_from_python_are_one_short_exception(tmp_path, monkeypatch):
 
 
 def test_every_old_key_is_replaced_by_one_that_exists():
-    from seq2seq.messages import known_keys
     from seq2seq.old_names import old_keys
+    from seq2seq.run.config import known_keys
 
     known = {*known_keys(), "scheduler.min_lr_ratio", "callbacks.periodic.every_n_train_steps"}
     for old, new in old_keys().items():

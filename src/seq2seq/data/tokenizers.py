@@ -23,9 +23,16 @@ from typing import Any
 
 import sentencepiece
 
-from seq2seq.auto_config import vocabulary_size
 from seq2seq.data.text import join_basic_english, join_words, split_words
-from seq2seq.data.vocabulary import BEGIN_ID, END_ID, PADDING_ID, SPACE_MARK, SPECIALS, UNKNOWN_ID
+from seq2seq.data.vocabulary import (
+    BEGIN_ID,
+    END_ID,
+    PADDING_ID,
+    SPACE_MARK,
+    SPECIALS,
+    UNKNOWN_ID,
+    vocabulary_size,
+)
 from seq2seq.errors import InputError
 
 MAX_TOKENS, MAX_FILE = 500_000, 64 * 2**20
