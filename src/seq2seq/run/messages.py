@@ -229,15 +229,13 @@ def _composition(error: HydraException, overrides: Sequence[str], several: bool)
         return _unknown_key(str(key)) if isinstance(cause, AttributeError | KeyError) else _omegaconf(cause)
     if isinstance(error, ConfigCompositionException):
         for each in OverridesParser.create().parse_overrides(list(overrides)):
-            key, value = each.key_or_group, each.get_value_element_as_str()
-            is_group = (CONF / key).is_dir()
+            key, line = each.key_or_group, str(each.input_line)
+            is_known = (CONF / key).is_dir() or key in known_keys()
             if each.is_sweep_override() and not several:
-                return f"{key}={value}: several values; add -m (--multirun) to run each of them, or write a list as [a,b]"
-            if each.is_add() and (is_group or key in known_keys()):
-                return f"+{key}={value}: this key exists; write {key}={value}"
-            if each.is_delete() and key not in known_keys():
-                return f"~{key}: {_unknown_key(key)}"
-            if not each.is_add() and not each.is_force_add() and key not in known_keys():
+                return f"{line}: several values; add -m (--multirun) to run each of them, or write a list as [a,b]"
+            if each.is_add() and is_known:
+                return f"{line}: this key exists; write {line.lstrip('+')}"
+            if each.is_delete() and not is_known:
                 return _unknown_key(key)
     if override := re.search(r"Could not override '([^'@]+)", str(error)):
         if (CONF / override[1]).is_dir():
@@ -273,10 +271,10 @@ def _wrong_group(overrides: Sequence[str]) -> str | None:
     """Return the message for a group that is given something else than a name."""
     with suppress(HydraException):
         for each in OverridesParser.create().parse_overrides(list(overrides)):
-            group, value = each.key_or_group, each.get_value_element_as_str()
+            group, line = each.key_or_group, str(each.input_line)
             if (CONF / group).is_dir() and not isinstance(each.value(), str | list):
                 options = ", ".join(sorted(path.stem for path in (CONF / group).glob("*.yaml")))
-                return f"{group}={value}: choose one of {options}; {group}.NAME=null leaves out a part of it"
+                return f"{line}: choose one of {options}; {group}.NAME=null leaves out a part of it"
     return None
 
 
