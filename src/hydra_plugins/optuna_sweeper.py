@@ -42,7 +42,7 @@ class OptunaSweeperConf:
     params: Any = None  # the space, by key, in Hydra's grammar; sweeps on the command line add to it and win
     n_trials: int = 20  # of the study in all, over every command that works on it
     n_jobs: int = 1  # trials that are proposed and launched together
-    direction: Any = "minimize"  # or maximize; a list for several objectives
+    direction: Any = None  # minimize (also null) or maximize; a list for several objectives
     storage: str | None = None  # address of Optuna's database; null: optuna.db in the folder of the sweep
     study_name: str | None = None  # null: the name of the application
     max_failure_rate: float = 0.0  # of n_jobs; more end the command, and are run again by the next one
@@ -80,7 +80,8 @@ class OptunaSweeper(Sweeper):
         OmegaConf.save(self.config, folder / "multirun.yaml")
         keys, space, fixed = self.space(arguments)
         url = settings.storage or f"sqlite:///{folder}/optuna.db"
-        directions = [settings.direction] if isinstance(settings.direction, str) else list(settings.direction)
+        direction = settings.direction or "minimize"
+        directions = [direction] if isinstance(direction, str) else list(direction)
         with FileLock(folder / ".trials" / "study.lock"):
             study = optuna.create_study(
                 study_name=settings.study_name or self.config.hydra.job.name, storage=url,

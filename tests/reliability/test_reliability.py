@@ -72,11 +72,16 @@ def wait_for(path):
         time.sleep(0.01)
 
 
-def killed_until_done(launch, folder, seconds, number, seed, most):
-    """Kill at random moments, at most so often, until a start ends by itself; return the statuses."""
+def killed_until_done(launch, folder, seconds, number, seed, most, run=RUN, between=None):
+    """Kill at random moments, at most so often, until a start ends by itself; return the statuses.
+
+    `between` is called with the folder after each kill, and returns the folder in which to go on.
+    """
     draw, statuses = random.Random(seed), []
     while not statuses or statuses[-1] != 0:
-        started = launch(*RUN, "name=run", cwd=folder)
+        if statuses and between is not None:
+            folder = between(folder)
+        started = launch(*run, "name=run", cwd=folder)
         if len(statuses) < most:
             end = time.monotonic() + draw.uniform(0.1, 1.0) * seconds
             while time.monotonic() < end and started.status is None:
@@ -86,8 +91,9 @@ def killed_until_done(launch, folder, seconds, number, seed, most):
             started.send(number)
         statuses.append(started.wait())
         assert statuses[-1] in (0, -number, 128 + number), started.text
+        assert (statuses[-1] == 0) == (folder / "runs/baseline/run/metrics.json").exists()
         assert len(statuses) < 10
-    return statuses
+    return folder, statuses
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, 23))])

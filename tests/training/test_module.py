@@ -97,7 +97,7 @@ def test_a_schedule_is_told_the_optimizer_steps_that_follow(options, steps, give
     assert told == done == [steps]
 
 
-@pytest.mark.parametrize("start", [1, 3])
+@pytest.mark.parametrize("start", [1, 3, 9])  # 9: there is no such epoch, the weights are the last
 def test_the_mean_of_epochs_begins_with_the_epoch_that_is_named(start):
     logged = Logged()
     module = TranslationModule(model_of().float().train(), partial(torch.optim.SGD, lr=0.5))
@@ -105,7 +105,7 @@ def test_the_mean_of_epochs_begins_with_the_epoch_that_is_named(start):
         module, DataLoader(BATCHES, batch_size=None)
     )
     for place, found in enumerate(module.parameters()):
-        expected = torch.stack([weights[place] for weights in logged.weights[start - 1 :]]).mean(0)
+        expected = torch.stack([weights[place] for weights in logged.weights[min(start, 4) - 1 :]]).mean(0)
         torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-6)
 
 

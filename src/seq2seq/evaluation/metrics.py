@@ -1,8 +1,10 @@
 """Scores of translations against references.
 
-A custom metric is a function like `Scorer`, named by `_target_` in ``module.metrics``.
+A custom metric is a function like `Scorer`, named by `_target_` in ``module.metrics``. Its attribute
+`higher_is_better`, True or False as in torchmetrics, says which values are better.
 """
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -173,6 +175,27 @@ METRICS: dict[str, Metric] = {
     "exact_match": Metric("exact match", _exact_matches, is_quick=True),
 }
 """All metrics by name; scores are 0 to 100."""
+
+
+def direction_of(name: str, own: Mapping[str, Any] | None = None) -> Direction | None:
+    """Return which values of a logged metric are better; None if that is not known.
+
+    Args:
+        name: Such as ``val/bleu``, ``val/beam/ter``, ``val/bleu_en-de`` or ``val_alignment/precision``.
+        own: The user's metrics by name, which may declare `higher_is_better`.
+    """
+    split, _, score = name.rpartition("/")
+    if own and score in own and split != "val_alignment":
+        declared = getattr(own[score], "higher_is_better", None)
+        declared = getattr(getattr(own[score], "func", None), "higher_is_better", declared)  # of a partial
+        return None if declared is None else "max" if declared else "min"
+    if split == "val_alignment":
+        return {"precision": "max", "recall": "max", "aer": "min"}.get(score)
+    if split not in ("train", "val", "val/greedy", "val/beam", "test", "test/greedy", "test/beam"):
+        return None
+    if re.fullmatch(r"bleu_[^-]+-[^-]+", score):  # of a pair of languages
+        return "max"
+    return METRICS[score].direction if score in METRICS else None
 
 
 def bleu_by_languages(hypotheses: Texts, references: Texts, languages: Texts) -> dict[str, float]:

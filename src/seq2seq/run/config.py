@@ -79,7 +79,7 @@ class Settings:
         """Return settings with other values, by dotted key."""
         config = OmegaConf.create(OmegaConf.to_container(self.config))
         for key, value in values.items():
-            OmegaConf.update(config, key, value)
+            OmegaConf.update(config, key, value, force_add=True)
         return Settings(frozen(config), self.given, self.notes)
 
 
@@ -315,11 +315,13 @@ def check(node: Any, key: str = "") -> None:
             raise InputError(_superfluous(place, part["_target_"], superfluous, list(taken)))
         needed = _needed(place, part, taken)
         if needed:
-            keys = " ".join(f"+{place}.{name}=…" for name in needed)
+            keys = " ".join(
+                f"{name}=…" if (CONF / name).is_dir() else f"+{place}.{name}=…" for name in needed
+            )
             raise InputError(f"{place}: {part['_target_']} needs {', '.join(needed)}: give {keys}")
         for name, value in part.items():
             if name in hints and not fits(value, hints[name]):
-                kind = KINDS.get(type(value), "null" if value is None else type(value).__name__)
+                kind = "NaN" if value != value else KINDS.get(type(value), type(value).__name__)  # noqa: PLR0124
                 raise InputError(f"{place}.{name}={value}: expected {in_words(hints[name])}, got {kind}")
 
 
@@ -328,7 +330,8 @@ def _superfluous(key: str, target: str, names: Sequence[str], taken: Sequence[st
     for name in names:
         nearest = difflib.get_close_matches(name, taken, n=1, cutoff=0.5)
         hints += [f"did you mean {key}.{nearest[0]}?"] if nearest else []
-    hint = " ".join(hints) or f"it takes {', '.join(taken)};"
+    few = [*taken][:12]
+    hint = " ".join(hints) or f"it takes {', '.join(few)}{', …' if len(taken) > 12 else ''};"
     several = "arguments" if len(names) > 1 else "argument"
     deletions = " ".join(f"~{key}.{name}" for name in names)
     of = ", ".join(f"{key}.{name}" for name in names)

@@ -1,9 +1,10 @@
 """The folder of a run: who works in it, what it holds, and how its files are written."""
 
+import filecmp
 import json
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
@@ -15,6 +16,7 @@ from omegaconf import DictConfig, OmegaConf
 from seq2seq.errors import InputError
 from seq2seq.old_names import OLD_CLASSES
 from seq2seq.run.config import CONF, flat
+from seq2seq.run.sizes import follows
 
 FREE = (
     "paths.", "hydra.", "name", "experiment_name", "threads", "ckpt_path", "overwrite", "metric", "logger.",
@@ -82,34 +84,26 @@ class Earlier:
         path = self.run_dir / "metrics.json"
         return read_json(path) if path.is_file() else None
 
-    def differing(self, config: DictConfig, automatic: Sequence[str] = ()) -> list[str]:
-        """Return the keys by which another configuration would be another run.
-
-        Args:
-            config: The other configuration.
-            automatic: Keys whose value follows from the corpus where it is null.
-        """
+    def differing(self, config: DictConfig) -> list[str]:
+        """Return the keys by which another configuration would be another run."""
         old, new = self.config, flat(OmegaConf.to_container(config))
         changed = [
             key
             for key in dict.fromkeys([*new, *old])
-            if old.get(key) != new.get(key) and not f"{key}.".startswith(tuple(k.rstrip(".") for k in FREE))
+            if old.get(key) != new.get(key)
+            and not f"{key}.".startswith(tuple(k.rstrip(".") for k in FREE))
+            and not follows(key, old.get(key), new.get(key))
         ]
         last = {key: [str(each.get(key)).rpartition(".")[2] for each in (old, new)] for key in changed}
-        return [
-            key
-            for key in changed
-            if OLD_CLASSES.get(last[key][0]) != last[key][1]
-            and not (key in automatic and new.get(key) is None)
-        ]
+        return [key for key in changed if OLD_CLASSES.get(last[key][0]) != last[key][1]]
 
-    def require_same(self, config: DictConfig, automatic: Sequence[str] = ()) -> None:
+    def require_same(self, config: DictConfig) -> None:
         """Refuse another run in the folder.
 
         Raises:
             InputError: Naming the keys that differ.
         """
-        keys, new = self.differing(config, automatic), flat(OmegaConf.to_container(config))
+        keys, new = self.differing(config), flat(OmegaConf.to_container(config))
         if keys:
             shown = ", ".join(f"{key}={self.config.get(key)} (now {new.get(key)})" for key in keys[:3])
             more = f" and {len(keys) - 3} more" if len(keys) > 3 else ""
@@ -184,7 +178,34 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file that is never seen half written."""
+    """Write a file that is never seen half written; one that holds the text already is not changed."""
     partial = path.with_name(f".{path.name}.partial")
-    partial.write_text(text, encoding="utf-8")
+    partial.write_text(text, encoding="utf-8", newline="\n")
+    replace_changed(partial, path)
+
+
+def write_tokenizers(folder: Path, save: Callable[[Path], None]) -> None:
+    """Have the tokenizers saved beside a folder, then replace its files that have changed.
+
+    Args:
+        folder: To write.
+        save: Writes the files into a folder.
+    """
+    partial = folder.with_name(f".{folder.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    save(partial)
+    for path in sorted(each for each in partial.rglob("*") if each.is_file()):
+        place = folder / path.relative_to(partial)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        replace_changed(path, place)
+    shutil.rmtree(partial)
+
+
+def replace_changed(partial: Path, path: Path) -> None:
+    """Move a file that is whole to its place, unless that holds the same; a kill leaves the one or the other."""
+    if path.is_file() and filecmp.cmp(partial, path, shallow=False):
+        partial.unlink()
+        return
+    with partial.open("rb+") as file:
+        os.fsync(file.fileno())
     os.replace(partial, path)

@@ -181,6 +181,11 @@ def message_of(error: BaseException, overrides: Sequence[str] | None = None) -> 
         return wrong
     if type(error).__name__ == "MisconfigurationException":  # Lightning's, imported only when needed
         return _misconfiguration(error)
+    stopping = re.search(
+        r"Early stopping conditioned on metric `([^`]+)`.*following: (.*)", str(error), re.DOTALL
+    )
+    if stopping:
+        return _no_metric(stopping[1], stopping[2])
     if type(error).__name__ == "OutOfMemoryError" or "can't allocate memory" in str(error):
         size = re.search(r"allocate (\d+) bytes|allocate ([\d.]+ \wiB)", str(error))
         wanted = "" if size is None else f" for {size[2] or f'{int(size[1]) / 1e9:,.1f} GB'}"
@@ -278,10 +283,13 @@ def _wrong_group(overrides: Sequence[str]) -> str | None:
     return None
 
 
+def _no_metric(name: str, known: str) -> str:
+    return f"monitor={name}: there is no such metric; choose one of {', '.join(re.findall('val/[a-zA-Z0-9_-]+', known))}"
+
+
 def _misconfiguration(error: BaseException) -> str:
     if metric := re.search(r"monitor='([^']+)'.*metrics: (\[.*?\])", str(error)):
-        known = re.findall(r"val/[\w-]+", metric[2])
-        return f"monitor={metric[1]}: there is no such metric; choose one of {', '.join(known)}"
+        return _no_metric(metric[1], metric[2])
     if device := re.search(r"No supported (\w+) backend", str(error)):
         return (
             f"device={device[1]}: PyTorch finds no such device on this machine (torch.cuda.is_available() is "

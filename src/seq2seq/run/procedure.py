@@ -6,8 +6,11 @@ TensorBoard's event files, ``model/`` (the exported model), ``predictions/`` and
 """
 
 import difflib
+import logging
+import math
 import os
 import time
+import traceback
 import warnings
 from collections.abc import Collection, Mapping
 from contextlib import nullcontext
@@ -21,6 +24,7 @@ from seq2seq.errors import InputError
 from seq2seq.progress import announce
 from seq2seq.publish import commit_of_program
 from seq2seq.run.config import Settings, build, complete, objects, settings_of
+from seq2seq.run.directions import directions
 from seq2seq.run.folder import (
     Earlier,
     clear,
@@ -30,8 +34,10 @@ from seq2seq.run.folder import (
     save_config,
     write_json,
     write_text,
+    write_tokenizers,
 )
-from seq2seq.run.sizes import AUTOMATIC, sizes
+from seq2seq.run.messages import user_frames
+from seq2seq.run.sizes import sizes
 from seq2seq.run.summary import log_start, metric_of, summary
 
 if TYPE_CHECKING:
@@ -80,9 +86,10 @@ def run(settings: Settings) -> float | None:
 
         announce("loading PyTorch and Lightning")
         settings = complete(settings)
+        settings = settings.updated(directions(settings.config))
         check_metric(settings.config.metric, settings.config.module.get("metrics") or ())
         if earlier:
-            earlier.require_same(settings.config, AUTOMATIC)
+            earlier.require_same(settings.config)
         if writes and settings.config.overwrite:
             clear(folder)
         checkpoint = checkpoint_of(settings, folder)
@@ -97,9 +104,10 @@ def run(settings: Settings) -> float | None:
         trainer = build_trainer(settings, checkpoint)
         if writes:
             log_start(settings, commit_of_program())
+            (folder / "metrics.json").unlink(missing_ok=True)  # of the run that is now trained longer
             save_config(settings.config, folder)
-            data.save_tokenizers(folder / "tokenizers")
-        fit(trainer, module, data, checkpoint)
+            write_tokenizers(folder / "tokenizers", data.save_tokenizers)
+        fit(trainer, module, data, settings, checkpoint)
         if settings.dry or not trainer.is_global_zero:
             return None
         exported = export(module, trainer, data, folder)
@@ -112,7 +120,7 @@ def run(settings: Settings) -> float | None:
 
 def finished(earlier: Earlier, settings: Settings) -> dict[str, Any] | None:
     """Return the scores of an earlier start if it is this run and finished it."""
-    if earlier.differing(settings.config, AUTOMATIC) or earlier.is_shorter(settings.config):
+    if earlier.differing(settings.config) or earlier.is_shorter(settings.config):
         return None
     return earlier.metrics
 
@@ -162,11 +170,15 @@ def prepare_process(settings: Settings) -> None:
     """Set the seed, the number of threads, and which warnings of Lightning are true of every run."""
     import lightning.pytorch as pl
     import torch
+    from lightning.fabric.utilities import disable_possible_user_warnings
 
-    for message in ("exists and is not empty", "smaller than the logging interval", "dirpath has changed",
-                    "isinstance.treespec, LeafSpec", "was not created with WeightAveraging",
-                    "recommended to use .self.log"):  # fmt: skip
-        warnings.filterwarnings("ignore", f".*{message}.*")  # true of every continued or small run
+    disable_possible_user_warnings()  # Lightning's, of small runs
+    for message in (
+        "exists and is not empty",
+        "isinstance.treespec, LeafSpec",
+        "was not created with WeightAveraging",
+    ):
+        warnings.filterwarnings("ignore", f".*{message}.*")  # true of every continued run
     pl.seed_everything(settings.config.seed, workers=True, verbose=False)
     if settings.config.threads is not None:
         torch.set_num_threads(settings.config.threads)
@@ -249,6 +261,8 @@ def build_module(settings: Settings, data: "TranslationDataModule") -> "Translat
             model.load_state_dict(saved.model.state_dict())
         except RuntimeError as error:
             raise InputError(f"init_from={config.init_from}: its model has other sizes: {error}") from error
+    if config.trainer.get("precision") in ("64-true", "64", 64):
+        model.double()  # Lightning does so after callbacks have copied the model
     optimizer = build(config.optimizer)
     scheduler = build(config.scheduler) if config.scheduler else None
     module = build(config.module, _partial_=True)(model=model, optimizer=optimizer, scheduler=scheduler)
@@ -263,9 +277,19 @@ def build_trainer(settings: Settings, checkpoint: str | None) -> "pl.Trainer":
     Raises:
         InputError: `lightning.Trainer` refuses an argument.
     """
+    from seq2seq.training.callbacks import BorderCallback
     from seq2seq.training.checkpoint import read_checkpoint
 
     config = settings.config
+    if str(config.trainer.get("precision")) in (
+        "16-true",
+        "bf16-true",
+        "transformer-engine",
+        "transformer-engine-float16",
+    ):
+        raise InputError(
+            f"trainer.precision={config.trainer.precision}: choose one of 32-true, 64-true, bf16-mixed, 16-mixed"
+        )
     loggers = []
     for name, node in config.logger.items():
         # what an earlier start wrote after the checkpoint is hidden
@@ -273,6 +297,7 @@ def build_trainer(settings: Settings, checkpoint: str | None) -> "pl.Trainer":
         if node:
             loggers.append(build(node, **({"purge_step": purged} if name == "tensorboard" else {})))
     callbacks = [build(node) for node in config.callbacks.values() if node]
+    callbacks.sort(key=lambda each: isinstance(each, BorderCallback))  # they save the states of the others
     try:
         return build(config.trainer, _partial_=True)(callbacks=callbacks, logger=loggers)
     except (ValueError, TypeError) as error:
@@ -280,15 +305,57 @@ def build_trainer(settings: Settings, checkpoint: str | None) -> "pl.Trainer":
 
 
 def fit(
-    trainer: "pl.Trainer", module: "TranslationModule", data: "TranslationDataModule", checkpoint: str | None
-) -> None:
+    trainer: "pl.Trainer", module: "TranslationModule", data: "TranslationDataModule", settings: Settings,
+    checkpoint: str | None,
+) -> None:  # fmt: skip
     """Train, from a checkpoint if there is one.
 
     Raises:
-        InputError: The checkpoint is of another model or program.
+        InputError: The checkpoint is of another model or program, or Lightning refuses a value before the first step.
     """
+    from seq2seq.training.callbacks import fit as fit_or_stop
+
     announce("training" if checkpoint is None else f"training from {checkpoint}")
-    trainer.fit(module, datamodule=data, ckpt_path=checkpoint, weights_only=True)
+    try:
+        fit_or_stop(trainer, module, datamodule=data, ckpt_path=checkpoint, weights_only=True)
+    except (AttributeError, KeyError, RuntimeError, TypeError, ValueError) as error:
+        frames = traceback.extract_tb(error.__traceback__)
+        if isinstance(error, InputError | TrainingFailed | TrainingInterrupted) or user_frames(error):
+            raise
+        if any("checkpoint_connector" in frame.filename for frame in frames):
+            raise InputError(f"{checkpoint} does not fit this configuration: {error!s:.150}") from error
+        if "lightning" in Path(frames[-1].filename).parts and all(
+            frame.name != "advance" for frame in frames
+        ):
+            raise InputError(f"trainer: {error!s:.300}") from error
+        raise
+    if not settings.dry:
+        check_trained(
+            trainer, settings, data.target_tokenizer.vocab_size, has_checkpoint=checkpoint is not None
+        )
+
+
+def check_trained(
+    trainer: "pl.Trainer", settings: Settings, num_tokens: int, *, has_checkpoint: bool
+) -> None:
+    """Refuse to export weights that no step has trained, and warn of a loss that is no better than guessing.
+
+    Raises:
+        InputError: There was no step, and `init_from` names no model whose weights they are.
+    """
+    config = settings.config
+    if trainer.global_step == 0 and not has_checkpoint and config.init_from is None:
+        asked = ("max_epochs", "max_steps", "limit_train_batches", "overfit_batches", "max_time")
+        given = [f"trainer.{key}={config.trainer[key]}" for key in asked if key in config.trainer]
+        raise InputError(f"no step was trained, so there is no model to keep: see {', '.join(given)}")
+    losses = trainer.callback_metrics
+    name = "val/loss" if "val/loss" in losses else "train/loss"
+    if name in losses and trainer.is_global_zero and not float(losses[name]) < math.log(num_tokens):
+        logging.getLogger(__name__).warning(
+            "the last %s is %.4g nats per token, no better than guessing one of %s tokens (%.2f): lower "
+            "optimizer.lr=%s, or train longer",
+            name, float(losses[name]), f"{num_tokens:,}", math.log(num_tokens), config.optimizer.get("lr"),
+        )  # fmt: skip
 
 
 def export(
@@ -296,14 +363,13 @@ def export(
 ) -> "SavedModel":
     """Write the model that is kept, that of the best checkpoint or else of the last, and return it as it was written."""
     from seq2seq.export.model_folder import SavedModel, save_model_folder
+    from seq2seq.training.callbacks import checkpoint_to_keep
     from seq2seq.training.checkpoint import read_checkpoint
 
     announce("exporting the model")
-    best = getattr(trainer.checkpoint_callback, "best_model_path", "") or str(
-        folder / "checkpoints/last.ckpt"
-    )
-    if Path(best).is_file():
-        module.load_state_dict(read_checkpoint(best)["state_dict"])
+    kept = checkpoint_to_keep(trainer, folder / "checkpoints" / "last.ckpt")
+    if kept.is_file():
+        module.load_state_dict(read_checkpoint(kept)["state_dict"])
     exported = SavedModel(module.model.eval(), data.source_tokenizer, data.target_tokenizer, module.limits)
     save_model_folder(folder / "model", exported)
     return exported
@@ -349,7 +415,7 @@ def facts(module: "TranslationModule", trainer: "pl.Trainer", started: float) ->
     return {
         "seconds": round(time.perf_counter() - started, 1),
         "parameters": sum(parameter.numel() for parameter in module.model.parameters()),
-        "epochs": trainer.current_epoch,
+        "epochs": trainer.fit_loop.epoch_progress.total.started,
         "steps": trainer.global_step,
         "commit": commit_of_program(),
         "finished": True,

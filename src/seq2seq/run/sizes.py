@@ -54,6 +54,13 @@ def sizes(config: DictConfig, num_pairs: int, stored: Mapping[str, Any]) -> dict
     return chosen
 
 
+def follows(key: str, chosen: Any, given: Any) -> bool:
+    """Return whether a value is one that the program chose, by the corpus or by a metric, for the value that is given."""
+    if key.endswith(".filename"):
+        return bool(chosen == f"{given}-{{step}}")
+    return given is None and (key in AUTOMATIC or key.endswith(".mode"))
+
+
 def length(trainer: Mapping[str, Any]) -> tuple[float, float]:
     """Return the epochs and optimizer steps of a training at most, as `lightning.Trainer` understands its arguments."""
     epochs, steps = trainer.get("max_epochs"), trainer.get("max_steps", -1)

@@ -198,7 +198,7 @@ class AttentionLogger(Callback):
             self._figure.draw(hypothesis.weights.float().numpy(), source, target, title=title)
             pixels = self._figure.pixels()
             for logger in trainer.loggers:
-                if hasattr(logger.experiment, "add_image"):
+                if hasattr(getattr(logger, "experiment", None), "add_image"):
                     logger.experiment.add_image(tag, pixels, step, dataformats="HWC")
                 elif hasattr(logger, "log_image"):
                     logger.log_image(key=tag, images=[pixels], step=step)
@@ -207,7 +207,9 @@ class AttentionLogger(Callback):
     def _writer(trainer: pl.Trainer) -> Any:
         """Return the TensorBoard writer of the run; None if there is none."""
         for logger in trainer.loggers:
-            if hasattr(logger.experiment, "add_image") and hasattr(logger.experiment, "file_writer"):
+            if hasattr(getattr(logger, "experiment", None), "add_image") and hasattr(
+                logger.experiment, "file_writer"
+            ):
                 return logger.experiment
         return None
 

@@ -1,6 +1,8 @@
 """Callbacks: a line an epoch, translations as text, exact continuation, signals, mean of epochs."""
 
+import os
 import random
+import shutil
 import signal
 import sys
 import threading
@@ -12,9 +14,11 @@ from typing import Any
 import lightning.pytorch as pl
 import numpy as np
 import torch
-from lightning.pytorch.callbacks import Callback, ModelCheckpoint, WeightAveraging
+from lightning.pytorch.callbacks import Callback, Checkpoint, ModelCheckpoint, WeightAveraging
+from lightning.pytorch.utilities.exceptions import SIGTERMException
 
 from seq2seq.errors import TrainingInterrupted
+from seq2seq.training.checkpoint import replace_last
 from seq2seq.training.schedules import total_steps
 
 
@@ -83,21 +87,26 @@ class TranslationSamples(Callback):
             ["| source | reference | translation |", "|---|---|---|", *(f"| {c} |" for c in cells)]
         )
         for logger in trainer.loggers:
-            if rows and hasattr(logger.experiment, "add_text"):
+            if rows and hasattr(getattr(logger, "experiment", None), "add_text"):
                 logger.experiment.add_text("translations", table, trainer.global_step)
 
 
 class ResumeState(Callback):
-    """Save the states of the random number generators in checkpoints, which Lightning does not.
+    """Save and restore what Lightning leaves out, so that a resumed run equals an uninterrupted one.
 
-    They are restored in `on_train_start`: Lightning draws random numbers between loading a checkpoint and the
-    first batch. Until then `max_steps` is hidden from Lightning: with it, version 2.6 counts the last epoch of a
-    checkpoint that was saved at the end of an epoch twice.
+    - The states of the random number generators. They are restored in `on_train_start`: Lightning draws random
+      numbers between loading a checkpoint and the first batch. Until then `max_steps` is hidden from Lightning: with
+      it, version 2.6 counts the last epoch of a checkpoint that was saved at the end of an epoch twice.
+    - Schedules that wait for validations (`ReduceLROnPlateau`) are updated here, after each validation: Lightning
+      does it after the checkpoint of an epoch's end, and leaves it out in a resumed epoch.
+    - That early stopping has ended the run, unless it is trained longer.
+    - The places of the checkpoints, in a run that was moved or copied.
     """
 
     def __init__(self) -> None:
         self._restored: dict[str, Any] | None = None
         self._max_steps = -1
+        self._ended_at: list[int] | None = None
 
     def on_fit_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Hide `max_steps` while Lightning restores the progress of training."""
@@ -120,9 +129,30 @@ class ResumeState(Callback):
         """Store the states until training starts."""
         self._restored = state_dict
 
+    def on_save_checkpoint(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, checkpoint: dict[str, Any]
+    ) -> None:
+        """Save the limits at which training has ended early; None: it goes on."""
+        checkpoint["ended_at"] = [trainer.max_epochs, trainer.max_steps] if trainer.should_stop else None
+
+    def on_load_checkpoint(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, checkpoint: dict[str, Any]
+    ) -> None:
+        """Replace the places of checkpoints by those in this run."""
+        own = Path(str(trainer.ckpt_path)).resolve().is_relative_to(Path(trainer.default_root_dir).resolve())
+        self._ended_at = checkpoint.get("ended_at") if own else None
+        states = checkpoint.get("callbacks", {})
+        for each in trainer.checkpoint_callbacks:
+            if isinstance(each, ModelCheckpoint) and each.state_key in states:
+                states[each.state_key] = moved(states[each.state_key], Path(str(each.dirpath)), own=own)
+
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Restore `max_steps`, and the states in the main process only."""
+        """Restore `max_steps`, the end of an ended run, and the random states in the main process only."""
         trainer.fit_loop.epoch_loop.max_steps = self._max_steps
+        trainer.should_stop = self._ended_at == [trainer.max_epochs, trainer.max_steps]
+        for config in trainer.lr_scheduler_configs:
+            if config.reduce_on_plateau:
+                config.interval = "validation"  # no interval of Lightning's: see `on_validation_end`
         if self._restored is None or not trainer.is_global_zero:
             return
         torch.set_rng_state(self._restored["torch"].cpu())
@@ -134,25 +164,154 @@ class ResumeState(Callback):
             torch.cuda.set_rng_state(self._restored["cuda"].cpu())
         self._restored = None
 
+    def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Update the schedules that wait for validations."""
+        if trainer.state.fn != "fit" or trainer.sanity_checking:
+            return
+        for config in trainer.lr_scheduler_configs:
+            value = trainer.callback_metrics.get(config.monitor or "")
+            if config.reduce_on_plateau and value is not None:
+                pl_module.lr_scheduler_step(config.scheduler, value)
 
-class PeriodicCheckpoint(ModelCheckpoint):
-    """Save checkpoints within epochs, but not after the last batch of an epoch.
 
-    The validation after the last batch is part of the epoch: a run that resumed there would skip it.
+def moved(state: dict[str, Any], folder: Path, *, own: bool) -> dict[str, Any]:
+    """Return the state of a `ModelCheckpoint` with the places that its files have now.
+
+    Args:
+        state: As it was saved.
+        folder: Where its files are now.
+        own: Whether the checkpoint is of this run; the best checkpoints of another one are not of this run.
     """
+
+    def here(path: str) -> str:
+        old = Path(state["dirpath"] or ".")
+        new = folder / Path(path).relative_to(old) if path and Path(path).is_relative_to(old) else None
+        found = own and new is not None and ".." not in new.parts and new.is_file()
+        return str(new) if found else ""
+
+    kept = {here(path): score for path, score in state["best_k_models"].items() if here(path)}
+    best = here(state["best_model_path"])
+    if own and state["best_model_path"] and not best:
+        name = Path(state["best_model_path"]).name
+        print(f"WARNING: {folder / name} is missing: the best of the others is kept", file=sys.stderr)
+    state = state | {
+        "dirpath": str(folder),
+        "best_k_models": kept,
+        "best_model_path": best,
+        "best_model_score": state["best_model_score"] if best else None,
+        "kth_best_model_path": here(state["kth_best_model_path"]),
+        "last_model_path": here(state["last_model_path"]),
+    }
+    if not state["kth_best_model_path"]:
+        state.pop("kth_value", None)
+    return state
+
+
+class BorderCallback(Checkpoint):
+    """Base class of callbacks that save or stop where a run can go on with the same result.
+
+    These places are the ends of optimizer steps; where a validation follows, the end of that validation; after the last
+    batch of an epoch, the end of the epoch. Lightning writes the values of a step to the loggers after them, before the
+    next hook. Give such callbacks last: a checkpoint holds the states of the others.
+    """
+
+    def at_border(self, trainer: pl.Trainer, *, epoch_ends: bool = False) -> None:
+        """Act where a run can go on. Subclasses implement this method."""
+        raise NotImplementedError
+
+    def after_border(self, trainer: pl.Trainer) -> None:
+        """Act when the values of the step are written. Subclasses implement this method."""
+        raise NotImplementedError
+
+    def on_train_batch_start(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, batch: Any, batch_idx: int
+    ) -> None:
+        """Call `after_border`."""
+        self.after_border(trainer)
+
+    def on_train_epoch_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Call `after_border`."""
+        self.after_border(trainer)
+
+    def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Call `after_border`."""
+        self.after_border(trainer)
 
     def on_train_batch_end(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        """Save as `ModelCheckpoint` does."""
-        if not trainer.is_last_batch:
-            super().on_train_batch_end(trainer, pl_module, outputs, batch, batch_idx)
+        """Call `at_border` unless a validation or the end of the epoch follows."""
+        if not validation_follows(trainer):
+            self._within_epoch(trainer)
+
+    def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Call `at_border` after a validation within an epoch."""
+        if trainer.state.fn == "fit" and not trainer.sanity_checking:
+            self._within_epoch(trainer)
+
+    def _within_epoch(self, trainer: pl.Trainer) -> None:
+        steps = (trainer.fit_loop.batch_idx + 1) % trainer.accumulate_grad_batches == 0
+        if steps and not (trainer.is_last_batch or trainer.should_stop or trainer.fast_dev_run):
+            self.at_border(trainer)
+
+    def on_train_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Call `at_border`."""
+        if not trainer.fast_dev_run:
+            self.at_border(trainer, epoch_ends=True)
 
 
-class StopOnSignal(Callback):
+def validation_follows(trainer: pl.Trainer) -> bool:
+    """Return whether Lightning validates after the current batch."""
+    every, interval = trainer.check_val_every_n_epoch, trainer.val_check_batch
+    if not trainer.enable_validation or (every is not None and (trainer.current_epoch + 1) % every):
+        return False
+    place = trainer.fit_loop.total_batch_idx if every is None else trainer.fit_loop.batch_idx
+    return interval is not None and (place + 1) % interval == 0
+
+
+class PeriodicCheckpoint(BorderCallback):
+    """Save ``last.ckpt`` at the end of every epoch and every some steps, whatever the scores.
+
+    Args:
+        dirpath: Folder of the file.
+        every_n_train_steps: Number of optimizer steps between two checkpoints within an epoch.
+    """
+
+    def __init__(self, dirpath: str | Path, every_n_train_steps: int = 500) -> None:
+        self.path, self.every_n_train_steps = Path(dirpath) / "last.ckpt", every_n_train_steps
+        self._saved_at, self._is_pending = 0, False
+
+    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Count from the step of the checkpoint that is resumed."""
+        self._saved_at, self._is_pending = trainer.global_step, False
+
+    def at_border(self, trainer: pl.Trainer, *, epoch_ends: bool = False) -> None:
+        """Save if it is time, at the end of an epoch, and at the last step of the run."""
+        step, interval = trainer.global_step, max(self.every_n_train_steps, 1)
+        due = step // interval > self._saved_at // interval or step == trainer.max_steps
+        if epoch_ends or due:
+            self.save(trainer)
+
+    def save(self, trainer: pl.Trainer) -> None:
+        """Write ``last.next.ckpt``, once a step, which `after_border` makes ``last.ckpt``."""
+        if trainer.global_step > self._saved_at:
+            trainer.save_checkpoint(self.path.with_name("last.next.ckpt"), weights_only=False)
+            self._saved_at, self._is_pending = trainer.global_step, True
+
+    def after_border(self, trainer: pl.Trainer) -> None:
+        """Put the checkpoint in the place of the last one."""
+        if self._is_pending and trainer.is_global_zero:
+            for logger in trainer.loggers:  # what was logged before a checkpoint is not logged again after it
+                logger.save()
+            replace_last(self.path.with_name("last.next.ckpt"), self.path)
+        self._is_pending = False
+
+
+class StopOnSignal(BorderCallback):
     """Finish the step, save ``last.ckpt`` and end training after SIGTERM or Ctrl-C.
 
-    A signal during a validation takes effect after it. A second signal ends the program at once.
+    A signal during a validation takes effect after it. A second signal ends the program at once. In several processes
+    all stop if one received the signal.
 
     Raises:
         TrainingInterrupted: After the checkpoint was saved.
@@ -163,12 +322,15 @@ class StopOnSignal(Callback):
     def __init__(self) -> None:
         self._received: int | None = None
         self._before: dict[int, Any] = {}
+        self._saver: PeriodicCheckpoint | None = None
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Install the signal handlers; those of Lightning would exit without a checkpoint."""
         if threading.current_thread() is threading.main_thread():
-            self._received = None
+            self._received, self._saver = None, None
             self._before = {each: signal.signal(each, self._receive) for each in self.SIGNALS}
+        if trainer.received_sigterm:  # Lightning has noted it before
+            raise interrupted(signal.SIGTERM)
 
     def _receive(self, number: int, frame: FrameType | None) -> None:
         if self._received is not None:
@@ -177,30 +339,26 @@ class StopOnSignal(Callback):
         self._received = number
         print("\nstopping after this step; once more to stop at once", file=sys.stderr, flush=True)
 
-    def on_train_batch_end(
-        self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
-    ) -> None:
-        """Save and stop, unless the epoch ends here and its validation follows."""
-        if self._received is not None and not trainer.is_last_batch:
-            self._stop(trainer)
+    def at_border(self, trainer: pl.Trainer, *, epoch_ends: bool = False) -> None:
+        """Save."""
+        if trainer.strategy.reduce_boolean_decision(self._received is not None, all=False):
+            periodic = (each for each in trainer.checkpoint_callbacks if isinstance(each, PeriodicCheckpoint))
+            own = PeriodicCheckpoint(Path(trainer.default_root_dir) / "checkpoints")
+            self._saver = next(periodic, own)
+            self._saver.save(trainer)
 
-    def on_train_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Save and stop after the last batch of an epoch."""
-        if self._received is not None:
-            self._stop(trainer)
-
-    def _stop(self, trainer: pl.Trainer) -> None:
-        folder = getattr(trainer.checkpoint_callback, "dirpath", None) or trainer.default_root_dir
-        path = Path(folder) / "last.ckpt"
-        trainer.save_checkpoint(path)
-        name = signal.Signals(self._received).name
-        raise TrainingInterrupted(
-            self._received, f"stopped by {name}, saved {path}; the same command continues"
-        )
+    def after_border(self, trainer: pl.Trainer) -> None:
+        """Stop."""
+        if self._saver is not None:
+            self._saver.after_border(trainer)
+            raise interrupted(self._received or signal.SIGTERM, f"saved {self._saver.path}; ")
 
     def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Restore the signal handlers of Lightning, which then restores those that it found."""
+        """Restore the signal handlers of Lightning, which then restores those that it found; stop."""
         self._restore()
+        self.after_border(trainer)
+        if self._received is not None:
+            raise interrupted(self._received)
 
     def on_exception(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, exception: BaseException
@@ -214,8 +372,51 @@ class StopOnSignal(Callback):
         self._before = {}
 
 
+def interrupted(number: int, done: str = "") -> TrainingInterrupted:
+    """Return the exception for a signal, with what was done after it."""
+    return TrainingInterrupted(
+        number, f"stopped by {signal.Signals(number).name}, {done}the same command continues"
+    )
+
+
+def fit(trainer: pl.Trainer, *arguments: Any, **options: Any) -> None:
+    """Call `trainer.fit`; a signal before the first or after the last step ends it as one between them does.
+
+    Raises:
+        TrainingInterrupted: SIGTERM or Ctrl-C was received.
+    """
+    try:
+        trainer.fit(*arguments, **options)
+    except SystemExit as end:  # Lightning's
+        if isinstance(end, SIGTERMException):
+            raise interrupted(signal.SIGTERM) from None
+        if isinstance(end.__context__, KeyboardInterrupt):
+            raise interrupted(signal.SIGINT) from None
+        raise
+    if trainer.received_sigterm:
+        raise interrupted(signal.SIGTERM)
+
+
+def checkpoint_to_keep(trainer: pl.Trainer, last: Path) -> Path:
+    """Return ``best.ckpt``, the best of the first callback that compares scores; `last` if none has one."""
+    for each in trainer.checkpoint_callbacks:
+        if getattr(each, "monitor", None) and Path(each.best_model_path).is_file():
+            found = Path(each.best_model_path)
+            best = found.with_name("best.ckpt")
+            if found != best and trainer.is_global_zero:  # one of several, with a name of its own
+                partial = best.with_name("best.ckpt.partial")
+                partial.unlink(missing_ok=True)
+                try:
+                    os.link(found, partial)
+                except OSError:  # a file system without links
+                    shutil.copyfile(found, partial)
+                os.replace(partial, best)
+            return best
+    return last
+
+
 class EpochMean(WeightAveraging):
-    """Validate and export the mean of the weights at the ends of epochs.
+    """Validate and export the mean of the weights at the ends of epochs; before the first, the current weights.
 
     Args:
         start_epoch: The first epoch in the mean, counted from 1.
@@ -229,16 +430,34 @@ class EpochMean(WeightAveraging):
         """Return whether to add the weights to the mean: at epoch ends."""
         return epoch_idx is not None and epoch_idx + 1 >= self.start_epoch
 
+    def _follow(self, pl_module: pl.LightningModule) -> None:
+        """Copy the current weights while there is no mean."""
+        if self._average_model is not None and not self._average_model.n_averaged:
+            self._average_model.module.load_state_dict(pl_module.state_dict())
+
     def on_validation_epoch_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Add the weights of this epoch before it is validated."""
-        if not trainer.sanity_checking:
+        """Add the weights of an epoch before the validation at its end."""
+        if trainer.state.fn == "fit" and not trainer.sanity_checking and trainer.is_last_batch:
             self.on_train_epoch_end(trainer, pl_module)
+        self._follow(pl_module)
         super().on_validation_epoch_start(trainer, pl_module)
 
     def on_train_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Add the weights of this epoch, once."""
         if trainer.current_epoch > self._latest_update_epoch:
             super().on_train_epoch_end(trainer, pl_module)
+
+    def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Give the module the mean."""
+        self._follow(pl_module)
+        super().on_train_end(trainer, pl_module)
+
+    def on_save_checkpoint(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, checkpoint: dict[str, Any]
+    ) -> None:
+        """Save the mean as the weights of the model."""
+        self._follow(pl_module)
+        super().on_save_checkpoint(trainer, pl_module, checkpoint)
 
     def state_dict(self) -> dict[str, Any]:
         """Add the epoch of the last update, which a resumed run must not count twice."""

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -36,13 +37,10 @@ class DurableCheckpointIO(TorchCheckpointIO):
                 torch.save(checkpoint, file)
                 file.flush()
                 os.fsync(file.fileno())
-            if path.name == "last.ckpt" and path.exists():
-                previous(path).unlink(missing_ok=True)
-                try:
-                    os.link(path, previous(path))  # there is a last.ckpt at any moment
-                except OSError:  # a file system without links
-                    os.replace(path, previous(path))
-            os.replace(partial, path)
+            if path.name == "last.ckpt":
+                replace_last(partial, path)
+            else:
+                os.replace(partial, path)
             self._folders.add(path.parent.resolve())
         except (OSError, RuntimeError) as error:
             partial.unlink(missing_ok=True)
@@ -82,9 +80,12 @@ def read_checkpoint(path: str | Path, map_location: Any = "cpu") -> dict[str, An
     """
     path, reasons = Path(path), []
     for candidate in (path, previous(path)):
-        if not candidate.exists():
+        if not candidate.is_file():
             continue
         try:
+            with zipfile.ZipFile(candidate) as archive:
+                if broken := archive.testzip():  # torch does not compare the checksums
+                    raise ValueError(f"the checksum of {broken} is wrong")
             checkpoint = torch.load(candidate, map_location=map_location, weights_only=True)
             if not isinstance(checkpoint, dict) or "state_dict" not in checkpoint:
                 raise ValueError("it holds no training state")
@@ -94,6 +95,17 @@ def read_checkpoint(path: str | Path, map_location: Any = "cpu") -> dict[str, An
             if candidate == path and previous(path).exists():
                 print(f"WARNING: {reasons[-1]}: {previous(path).name} is used", file=sys.stderr)
     raise TrainingFailed(f"{'; '.join(reasons) or f'{path} is missing'}: remove it to start again")
+
+
+def replace_last(new: Path, path: Path) -> None:
+    """Put a file in the place of ``last.ckpt``, which is kept as ``last.prev.ckpt``; there is one at any moment."""
+    if path.exists():
+        previous(path).unlink(missing_ok=True)
+        try:
+            os.link(path, previous(path))
+        except OSError:  # a file system without links
+            os.replace(path, previous(path))
+    os.replace(new, path)
 
 
 def previous(path: Path) -> Path:

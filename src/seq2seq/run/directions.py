@@ -1,0 +1,119 @@
+"""Values that follow from the metrics that are compared: whether higher or lower is better, and names of checkpoints."""
+
+import difflib
+import inspect
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from hydra.experimental.callback import Callback
+from omegaconf import DictConfig, ListConfig, read_write
+
+from seq2seq.errors import InputError
+from seq2seq.run.config import arguments_of, target_of
+
+
+def own_metrics(config: DictConfig) -> dict[str, Any]:
+    """Return the functions and classes of ``module.metrics`` by name, for what they declare."""
+    found = config.module.get("metrics") or {}
+    return {name: target_of(f"module.metrics.{name}", node._target_) for name, node in found.items() if node}
+
+
+def directions(config: DictConfig) -> dict[str, str]:
+    """Return, by key, the direction of every metric that callbacks and schedule compare, and names of checkpoints.
+
+    Raises:
+        InputError: A direction is wrong, or not known and not given.
+    """
+    from lightning.pytorch.callbacks import ModelCheckpoint
+    from torch.optim.lr_scheduler import ReduceLROnPlateau
+
+    own, chosen = own_metrics(config), {}
+
+    def choose(key: str, mode: str | None, monitor: str) -> None:
+        chosen[f"{key}.mode"] = checked_direction(
+            f"{key}.mode", mode, monitor, own, what=f"{key}.monitor={monitor}"
+        )
+
+    for name, node in config.callbacks.items():
+        if not node or "_target_" not in node:
+            continue
+        key = f"callbacks.{name}"
+        target = target_of(key, node._target_)
+        taken, _ = arguments_of(target)
+        monitor = node.get("monitor", taken["monitor"].default if "monitor" in taken else None)
+        if isinstance(monitor, str) and ("mode" in taken or "mode" in node):
+            choose(key, node.get("mode"), monitor)
+        elif "mode" in node and node.mode is None:
+            chosen[f"{key}.mode"] = "min"  # nothing is compared
+        is_checkpoint = inspect.isclass(target) and issubclass(target, ModelCheckpoint)
+        if (
+            is_checkpoint
+            and node.get("save_top_k", 1) not in (0, 1)
+            and not node.get("enable_version_counter", True)
+        ):
+            if node.get("filename") and "{step}" not in node.filename:
+                chosen[f"{key}.filename"] = f"{node.filename}-{{step}}"
+    if config.scheduler:
+        target = target_of("scheduler", config.scheduler._target_)
+        if inspect.isclass(target) and issubclass(target, ReduceLROnPlateau):
+            choose("scheduler", config.scheduler.get("mode"), "val/loss")
+    return chosen
+
+
+def checked_direction(
+    key: str, given: str | None, metric: str, own: Mapping[str, Any], *, what: str,
+    words: tuple[str, str] = ("min", "max"),
+) -> str:  # fmt: skip
+    """Return the direction of a metric in the words of a key.
+
+    Args:
+        key: Where the direction is given.
+        given: What is given; None: nothing.
+        metric: Its logged name.
+        own: The user's metrics.
+        what: What a message names.
+        words: Lower values are better, higher values are better.
+
+    Raises:
+        InputError: What is given is wrong, or nothing is given and the direction is not known.
+    """
+    from seq2seq.evaluation.metrics import METRICS, direction_of
+
+    known = direction_of(metric, own)
+    right = None if known is None else words[known == "max"]
+    if given not in (None, *words):
+        raise InputError(f"{key}={given}: write {' or '.join(words)}")
+    if right is None and given is None:
+        split, _, score = metric.rpartition("/")
+        nearest = difflib.get_close_matches(score, [*METRICS, *own], n=1)
+        hint = f"did you mean {split}/{nearest[0]}? Otherwise " if nearest and nearest[0] != score else ""
+        raise InputError(
+            f"{what}: whether higher or lower values are better is not known; {hint}give {key}={words[0]} or "
+            f"{key}={words[1]}, or set higher_is_better on your metric"
+        )
+    if right is not None and given not in (None, right):
+        better = "higher" if known == "max" else "lower"
+        raise InputError(f"{key}={given}: {better} values of {metric} are better; leave out {key}")
+    return right or str(given)
+
+
+class SweepDirection(Callback):
+    """Hydra callback that gives a sweeper the direction of ``metric``, or refuses the wrong one."""
+
+    def on_multirun_start(self, config: DictConfig, **options: Any) -> None:
+        """Set ``hydra.sweeper.direction`` of a sweeper that has it."""
+        sweeper = config.hydra.sweeper
+        if "direction" not in sweeper or isinstance(sweeper.direction, ListConfig):
+            return
+        given = None if sweeper.direction is None else str(sweeper.direction)
+        try:
+            right = checked_direction(
+                "hydra.sweeper.direction", given, config.metric, own_metrics(config),
+                what=f"metric={config.metric}", words=("minimize", "maximize"),
+            )  # fmt: skip
+        except InputError as error:  # Hydra makes other exceptions of callbacks a warning
+            print(f"error: {error}", file=sys.stderr)
+            sys.exit(2)
+        with read_write(config.hydra):
+            sweeper.direction = right

@@ -1,0 +1,147 @@
+"""Which checkpoint is kept: directions of metrics, names and places of files."""
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+import torch
+from hydra import compose, initialize_config_dir
+from lightning.pytorch.callbacks import ModelCheckpoint
+
+from seq2seq.auto_config import complete_callbacks
+from seq2seq.errors import InputError
+from seq2seq.evaluation.metrics import METRICS, direction_of
+from seq2seq.training.callbacks import moved
+from tests.conftest import ROOT
+
+LOWER = {"loss", "perplexity", "aer", "ter", "wer", "repetition", "omission"}
+
+
+def plain(hypotheses, references, language):
+    return 1.0
+
+
+def higher(hypotheses, references, language):
+    return 1.0
+
+
+higher.higher_is_better = True
+
+
+class Lower:
+    higher_is_better = False
+
+
+class Mine(ModelCheckpoint):
+    """A checkpoint of the user's that passes its arguments on."""
+
+    def __init__(self, **options):
+        super().__init__(**options)
+
+
+def test_the_direction_of_every_metric_is_known():
+    for name in METRICS:
+        for split in ("train", "val", "test", "val/beam"):
+            assert direction_of(f"{split}/{name}") == ("min" if name in LOWER else "max")
+    assert direction_of("val/bleu_en-de") == direction_of("val_alignment/recall") == "max"
+    assert direction_of("val_alignment/aer") == "min"
+    assert (
+        direction_of("val_attention/entropy") is direction_of("train/lr") is direction_of("val/bleuu") is None
+    )
+
+
+def test_a_metric_of_the_users_declares_its_direction_and_hides_ours():
+    own = {"up": higher, "down": Lower(), "partial": partial(higher, language="en"), "bleu": plain}
+    found = {name: direction_of(f"val/{name}", own) for name in own}
+    assert found == {"up": "max", "down": "min", "partial": "max", "bleu": None}
+
+
+def completed(*overrides):
+    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+        config = compose("config", ["name=run", *overrides])
+    complete_callbacks(config)
+    return config
+
+
+STOPPING = "callbacks=early_stopping"
+OWN = ["+module.metrics.own._partial_=true", "callbacks.checkpoint.monitor=val/own"]
+SECOND = ["+callbacks.second._target_=lightning.pytorch.callbacks.ModelCheckpoint"]
+
+
+@pytest.mark.parametrize(
+    ("overrides", "key", "mode"),
+    [
+        ([], "checkpoint", "min"),
+        (["callbacks.checkpoint.monitor=val/bleu"], "checkpoint", "max"),
+        (["callbacks.checkpoint.monitor=null"], "checkpoint", "min"),
+        (["callbacks.checkpoint.monitor=val_attention/x", "callbacks.checkpoint.mode=max"], "checkpoint", "max"),
+        ([STOPPING, "callbacks.early_stopping.monitor=val/chrf"], "early_stopping", "max"),
+        ([*SECOND, "+callbacks.second.monitor=val/exact_match"], "second", "max"),
+        (["+callbacks.second._target_=tests.training.test_kept.Mine", "+callbacks.second.monitor=val/bleu",
+          "+callbacks.second.mode=max"], "second", "max"),
+        ([*OWN, "+module.metrics.own._target_=tests.training.test_kept.higher"], "checkpoint", "max"),
+    ],
+)  # fmt: skip
+def test_callbacks_compare_in_the_direction_of_their_metric(overrides, key, mode):
+    assert completed(*overrides).callbacks[key].mode == mode
+
+
+@pytest.mark.parametrize(
+    ("overrides", "said"),
+    [
+        (["callbacks.checkpoint.mode=max"], "callbacks.checkpoint.mode=max"),
+        (["callbacks.checkpoint.mode=up"], "callbacks.checkpoint.mode=up"),
+        ([STOPPING, "callbacks.early_stopping.monitor=val/bleu", "callbacks.early_stopping.mode=min"],
+         "callbacks.early_stopping.mode=min"),
+        (["callbacks.checkpoint.monitor=val_attention/entropy"], "callbacks.checkpoint.mode=min or"),
+        ([*OWN, "+module.metrics.own._target_=tests.training.test_kept.plain"], "higher_is_better"),
+        ([*SECOND, "+callbacks.second.monitor=val/mine"], "callbacks.second.mode=max"),
+        (["+callbacks.second._target_=tests.training.test_kept.Mine", "+callbacks.second.monitor=val/bleu"],
+         "callbacks.second.mode=max"),
+        (["scheduler=plateau", "scheduler.mode=max"], "scheduler.mode=max"),
+    ],
+)  # fmt: skip
+def test_a_wrong_or_unknown_direction_is_refused(overrides, said):
+    with pytest.raises(InputError) as refused:
+        completed(*overrides)
+    assert said in str(refused.value)
+
+
+def test_several_best_checkpoints_have_names_of_their_own():
+    assert completed().callbacks.checkpoint.filename == "best"
+    assert completed("+callbacks.checkpoint.save_top_k=3").callbacks.checkpoint.filename == "best-{step}"
+    kept = completed("+callbacks.checkpoint.save_top_k=-1", "callbacks.checkpoint.filename=a-{step}")
+    assert kept.callbacks.checkpoint.filename == "a-{step}"
+
+
+def state_in(folder, *names):
+    """What a ModelCheckpoint saves whose checkpoints are in a folder, the best first."""
+    paths = [str(Path(folder) / name) for name in names]
+    return {"monitor": "val/loss", "best_model_score": torch.tensor(0.0), "best_model_path": paths[0],
+            "current_score": torch.tensor(1.0), "dirpath": str(folder), "kth_value": torch.tensor(float(len(names) - 1)),
+            "best_k_models": {path: torch.tensor(float(place)) for place, path in enumerate(paths)},
+            "kth_best_model_path": paths[-1], "last_model_path": ""}  # fmt: skip
+
+
+def test_the_state_of_a_moved_run_names_the_files_where_they_are(tmp_path):
+    (tmp_path / "a.ckpt").touch()
+    (tmp_path / "b.ckpt").touch()
+    found = moved(state_in("/somewhere/else", "a.ckpt", "b.ckpt"), tmp_path, own=True)
+    assert found["best_model_path"] == str(tmp_path / "a.ckpt")
+    assert [*found["best_k_models"]] == [str(tmp_path / "a.ckpt"), str(tmp_path / "b.ckpt")]
+    assert found["dirpath"] == str(tmp_path)
+
+
+def test_files_of_another_run_or_outside_of_its_folder_are_forgotten(tmp_path, capsys):
+    (tmp_path / "here").mkdir()
+    for name in ("a.ckpt", "here/a.ckpt"):
+        (tmp_path / name).touch()
+    other = moved(state_in("/somewhere/else", "a.ckpt"), tmp_path / "here", own=False)
+    outside = moved(state_in("/somewhere/else", "../a.ckpt"), tmp_path / "here", own=True)
+    missing = moved(state_in("/somewhere/else", "b.ckpt", "a.ckpt"), tmp_path / "here", own=True)
+    assert not other["best_model_path"]
+    assert not other["best_k_models"]
+    assert other["best_model_score"] is None
+    assert not outside["best_k_models"]
+    assert [*missing["best_k_models"]] == [str(tmp_path / "here" / "a.ckpt")]
+    assert "b.ckpt is missing" in capsys.readouterr().err
