@@ -132,13 +132,13 @@ def batch_of(sources, targets, rows=None):
 
 
 def steps_of(model, source, target):
-    """Logits and attention of each of the decoder's steps along ``<bos>`` and a target, of one sentence."""
+    """Logits and mean attention of each of the decoder's steps along ``<bos>`` and a target, of one sentence."""
     batch = SourceBatch.from_sentences([source])
     memory = model.encode(batch)
     state = model.decoder.initial_state(memory)
     for token in (BEGIN_ID, *target):
         features, state, weights = model.decoder.step(torch.tensor([token]), state, memory)
-        yield model.decoder.output(features)[0], weights if weights is None else weights[0]
+        yield model.decoder.output(features)[0], weights if weights is None else weights[0].mean(dim=0)
 
 
 KINDS = {

@@ -112,8 +112,8 @@ class Framed:
 
 def show(
     weights: Any,
-    source_tokens: Sequence[str],
-    target_tokens: Sequence[str],
+    source_tokens: Sequence[str] | None,
+    target_tokens: Sequence[str] | None,
     *,
     kind: str = "attention",
     title: str = "Attention",
@@ -130,7 +130,13 @@ def show(
         options: heads, reference, score, bleu and alignment of `add_attention`.
     """
     record = attention_record(weights, source_tokens, target_tokens, **options)
-    tag = {"tag": "", "sentence": "sentence", "text": " ".join(record.source), "kind": kind, "rank": 0}
+    tag = {
+        "tag": "",
+        "sentence": "sentence",
+        "text": " ".join(record.source).strip(),
+        "kind": kind,
+        "rank": 0,
+    }
     run = {"run": "model", "tags": [tag | {"max_step": 0, "wall_time": None}]}
     view = frames_of("model", "", {0: encode_record(record)}, [0], PAGE_BYTES)
     content = page({"index": {"runs": [run], "problems": [], **colours()}, "views": [view]}, title=title)

@@ -7,7 +7,8 @@
 
 Version 1 is of one matrix. Version 2 has several of layers and heads, one after the other, and in
 its header the key maps, [number of layers, number of heads in each]. Version 3 has in its header the
-keys maps, which may be null, and reference, a text.
+keys maps, which may be null, and reference, a text. Version 4 has in its header also layers, a name for
+each layer; reference may be null. On a side without labels every token is empty.
 
 A weight w is stored as the integer nearest to 65535 w, so that it is off by 1 / 131070 at most
 (7.7e-6). High and low bytes lie apart because the high ones compress well. Reading checks
@@ -28,7 +29,7 @@ import numpy.typing as npt
 from msgspec import Meta, Struct
 
 MAGIC = b"ATTN"
-VERSIONS = (1, 2, 3)
+VERSIONS = (1, 2, 3, 4)
 PLUGIN_NAME = "attention"
 
 MAX_TOKENS = 2048
@@ -81,7 +82,18 @@ class _ReferenceHeader(_Header):
     reference: Annotated[str, Meta(max_length=MAX_REFERENCE_LENGTH)]
 
 
-_HEADERS: dict[bytes, type[_Header]] = {b"\x01": _Header, b"\x02": _MapsHeader, b"\x03": _ReferenceHeader}
+class _LayersHeader(_Header):
+    maps: tuple[_Count, _Count]
+    reference: Annotated[str, Meta(max_length=MAX_REFERENCE_LENGTH)] | None
+    layers: Annotated[list[Annotated[str, Meta(max_length=MAX_TOKEN_LENGTH)]], Meta(max_length=MAX_MAPS)]
+
+
+_HEADERS: dict[bytes, type[_Header]] = {
+    b"\x01": _Header,
+    b"\x02": _MapsHeader,
+    b"\x03": _ReferenceHeader,
+    b"\x04": _LayersHeader,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +109,7 @@ class AttentionRecord:
         bleu: of this translation, 0 to 100.
         alignment: gold links (source place, target place) in tokens; None where there is no gold.
         reference: the text that the target should have been.
+        layers: a name for each layer; None where they have numbers.
     """
 
     source: tuple[str, ...]
@@ -106,6 +119,7 @@ class AttentionRecord:
     bleu: float | None = None
     alignment: Links | None = None
     reference: str | None = None
+    layers: tuple[str, ...] | None = None
 
     @property
     def maps(self) -> tuple[int, ...]:
@@ -119,6 +133,8 @@ class AttentionRecord:
     @property
     def version(self) -> int:
         """The first version that can hold it."""
+        if self.layers is not None:
+            return 4
         return 3 if self.reference is not None else 2 if self.maps else 1
 
 
@@ -138,6 +154,7 @@ def encode_record(record: AttentionRecord) -> bytes:
             "alignment": record.alignment,
             **({"maps": record.maps or None} if record.version > 1 else {}),
             **({"reference": record.reference} if record.version > 2 else {}),
+            **({"layers": record.layers} if record.version > 3 else {}),
         },
         ensure_ascii=False,
         allow_nan=False,
@@ -167,6 +184,9 @@ def decode_record(content: bytes) -> AttentionRecord:
     shape = checked_maps((*maps, len(target), len(source)))
     if len(planes) != 2 * math.prod(shape):
         raise RecordError(f"{len(planes)} bytes of weights for the shape {shape}")
+    layers = getattr(described, "layers", None)
+    if layers is not None and len(layers) != shape[0]:
+        raise RecordError(f"{len(layers)} names for {shape[0]} layers")
     high, low = np.frombuffer(planes, np.uint8).reshape(2, *shape)
     return AttentionRecord(
         source=source,
@@ -176,6 +196,7 @@ def decode_record(content: bytes) -> AttentionRecord:
         bleu=described.bleu,
         alignment=checked_links(described.alignment, len(source), len(target)),
         reference=getattr(described, "reference", None),
+        layers=None if layers is None else tuple(layers),
     )
 
 

@@ -47,7 +47,7 @@ class _Described(Struct):
     kind: str
     rank: Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
     text: str
-    version: Literal[1, 2, 3]
+    version: Literal[1, 2, 3, 4]
 
 
 def index(provider: DataProvider, context: RequestContext, experiment_id: str = "") -> Json:
@@ -226,7 +226,7 @@ def decoded(
             if len(problems) == MAX_PROBLEMS:
                 break
             continue
-        text = json.dumps([record.source, record.target, record.alignment, record.reference])
+        text = json.dumps([record.source, record.target, record.alignment, record.reference, record.layers])
         most_bytes -= len(text) + record.weights.nbytes * 4 // 3 + FRAME_BYTES
         if most_bytes < 0 and chosen:
             break
@@ -248,7 +248,9 @@ def _order(described: Json) -> tuple[Any, ...]:
 
 def _frames(records: Mapping[int, AttentionRecord]) -> Json:
     """Return frames in the order of steps; what most of them share, such as tokens, is there once."""
-    sources, targets, alignments, references = ({} for _ in range(4))  # distinct values and their places
+    sources, targets, alignments, references, layers = (
+        {} for _ in range(5)
+    )  # distinct values and their places
     frames = [
         {
             "step": step,
@@ -258,6 +260,7 @@ def _frames(records: Mapping[int, AttentionRecord]) -> Json:
             "reference": None
             if record.reference is None
             else references.setdefault(record.reference, len(references)),
+            "layers": None if record.layers is None else layers.setdefault(record.layers, len(layers)),
             "score": record.score,
             "bleu": record.bleu,
             "maps": record.maps,
@@ -265,5 +268,11 @@ def _frames(records: Mapping[int, AttentionRecord]) -> Json:
         }
         for step, record in sorted(records.items())
     ]
-    tables = {"sources": sources, "targets": targets, "alignments": alignments, "references": references}
+    tables = {
+        "sources": sources,
+        "targets": targets,
+        "alignments": alignments,
+        "references": references,
+        "layers": layers,
+    }
     return {name: list(table) for name, table in tables.items()} | {"frames": frames}

@@ -45,11 +45,12 @@ def add_attention(
     writer: Any,
     tag: str,
     weights: Any,
-    source_tokens: Sequence[str],
-    target_tokens: Sequence[str],
+    source_tokens: Sequence[str] | None,
+    target_tokens: Sequence[str] | None,
     step: int,
     *,
     heads: bool = True,
+    layer_names: Sequence[str] | None = None,
     reference: str | None = None,
     score: float | None = None,
     kind: str = "forced",
@@ -66,10 +67,12 @@ def add_attention(
         weights: Attention weights in 0..1, arrays or tensors on any device: (target, source),
             (heads, target, source) or (layers, heads, target, source); the first dimension may be a list.
             Rows need not sum to 1. Of self-attention both sides are the same tokens.
-        source_tokens: Labels of the columns.
-        target_tokens: Labels of the rows.
+        source_tokens: Labels of the columns; None: an axis without labels, as for frames of sound or patches of an
+            image.
+        target_tokens: Labels of the rows, or None.
         step: The training step.
         heads: What the first of three dimensions counts: heads, or if False, layers.
+        layer_names: A name for each layer; None: they have numbers.
         reference: The text that the target should have been, shown beside it.
         score: Natural log-probability of the target tokens.
         kind: Where the target tokens come from, or which attention this is; any text without a slash.
@@ -89,9 +92,9 @@ def add_attention(
         raise ValueError(f"kind must hold no slash and rank be at least 0, got {kind!r}, {rank}")
     record = attention_record(
         weights, source_tokens, target_tokens,
-        heads=heads, reference=reference, score=score, bleu=bleu, alignment=alignment,
+        heads=heads, layer_names=layer_names, reference=reference, score=score, bleu=bleu, alignment=alignment,
     )  # fmt: skip
-    text = " ".join(record.source)
+    text = " ".join(record.source).strip()
     description = {  # what the index of the tab knows of a tag without reading its records
         "version": record.version,
         "sentence": printable(tag),
@@ -115,10 +118,11 @@ def add_attention(
 
 def attention_record(
     weights: Any,
-    source_tokens: Sequence[str],
-    target_tokens: Sequence[str],
+    source_tokens: Sequence[str] | None,
+    target_tokens: Sequence[str] | None,
     *,
     heads: bool = True,
+    layer_names: Sequence[str] | None = None,
     reference: str | None = None,
     score: float | None = None,
     bleu: float | None = None,
@@ -126,14 +130,21 @@ def attention_record(
 ) -> AttentionRecord:
     """Return what `add_attention` writes of a sentence; arguments and errors are its own."""
     links = None if alignment is None else [(int(source), int(target)) for source, target in alignment]
+    is_list = isinstance(weights, list | tuple)
+    found = np.asarray([_array(each) for each in weights] if is_list else _array(weights), dtype=np.float64)
+    rows, columns = found.shape[-2:] if found.ndim > 1 else (0, 0)
+    source = _tokens("source", [""] * columns if source_tokens is None else source_tokens)
+    target = _tokens("target", [""] * rows if target_tokens is None else target_tokens)
+    maps = _maps(found, len(target), len(source), heads=heads)
     return AttentionRecord(
-        source=_tokens("source", source_tokens),
-        target=_tokens("target", target_tokens),
-        weights=quantised(_maps(weights, len(target_tokens), len(source_tokens), heads=heads)),
+        source=source,
+        target=target,
+        weights=quantised(maps),
+        layers=_layer_names(layer_names, maps.shape[:-2]),
         score=None if score is None else _finite("score", score),
         # sacreBLEU's sums are a rounding error above 100 for a perfect translation
         bleu=None if bleu is None else min(100.0, _finite("bleu", bleu, 0, 100 + ROUNDING)),
-        alignment=checked_links(links, len(source_tokens), len(target_tokens)),
+        alignment=checked_links(links, len(source), len(target)),
         reference=None if reference is None else _shortened(printable(reference), MAX_REFERENCE_LENGTH),
     )
 
@@ -193,10 +204,8 @@ def _write(writer: Any, summary: Summary, step: int) -> None:
     writer.file_writer.add_summary(summary, step)
 
 
-def _maps(weights: Any, num_target: int, num_source: int, *, heads: bool) -> Floats:
+def _maps(found: Floats, num_target: int, num_source: int, *, heads: bool) -> Floats:
     """Return weights in 0..1: (target, source), or (layers, heads, target, source)."""
-    is_list = isinstance(weights, list | tuple)
-    found = np.asarray([_array(each) for each in weights] if is_list else _array(weights), dtype=np.float64)
     if found.shape[-2:] != (num_target, num_source) or not 2 <= found.ndim <= 4 or not found.size:
         raise ValueError(
             f"weights of shape {found.shape} do not fit {num_target} target tokens by {num_source} source tokens: "
@@ -217,6 +226,14 @@ def _maps(weights: Any, num_target: int, num_source: int, *, heads: bool) -> Flo
 def _array(weights: Any) -> Any:
     """Return a tensor as an array, of any type of numbers and device."""
     return weights.detach().cpu().double().numpy() if hasattr(weights, "detach") else weights
+
+
+def _layer_names(names: Sequence[str] | None, maps: tuple[int, ...]) -> tuple[str, ...] | None:
+    if names is None:
+        return None
+    if isinstance(names, str) or len(names) != (maps[0] if maps else 0):
+        raise ValueError(f"layer_names={names!r} must be a name for each of {maps[0] if maps else 0} layers")
+    return tuple(_shortened(printable(name), MAX_TOKEN_LENGTH) for name in names)
 
 
 def _tokens(side: str, tokens: Sequence[str]) -> tuple[str, ...]:

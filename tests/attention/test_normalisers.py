@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from seq2seq.attention.masking import NORMALIZERS, attention_weights, masked_softmax, sparsemax
+from seq2seq.attention.masking import NORMALIZERS, masked_softmax, sparsemax
 from seq2seq.attention.pooling import AttentionPooling
 from seq2seq.attention.scores import DotScore
 
@@ -67,7 +67,7 @@ def test_lengths_and_short_formats_are_those_of_the_softmax():
     lengths = torch.tensor([2, 4])
     expected = sparsemax(scores, mask=torch.arange(5) < lengths.view(2, 1, 1))
     torch.testing.assert_close(sparsemax(scores, lengths), expected)
-    assert attention_weights(scores.half(), normalizer=sparsemax).dtype == torch.float32
+    assert sparsemax(scores.half()).dtype == torch.float32
 
 
 def test_attention_takes_another_normalizer():

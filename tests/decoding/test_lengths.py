@@ -37,9 +37,9 @@ def test_bounds_are_relative_to_the_source_and_the_least_is_never_above_the_grea
     assert LengthLimits(max_ratio=0.0, max_extra=0).maximum(lengths).tolist() == [1, 1, 1]
 
 
-@pytest.mark.parametrize("values", [{"max_ratio": float("nan")}, {"max_extra": -1}])
+@pytest.mark.parametrize("values", [{"max_ratio": float("nan")}, {"max_extra": -1}, {"max_extra": 0.5}])
 def test_bounds_that_are_no_lengths_are_refused(values):
-    with pytest.raises(ValueError, match="0 to a million"):
+    with pytest.raises(ValueError, match=r"a million|whole number"):
         LengthLimits(**values)
 
 
@@ -48,6 +48,8 @@ def test_bounds_follow_the_usual_ratio_of_a_training_split():
     assert LengthLimits.fitted(sources, targets) == LengthLimits(max_ratio=6.0, max_extra=30)
     assert LengthLimits.fitted(targets, sources) == LengthLimits(max_ratio=0.67, max_extra=10)
     assert LengthLimits.fitted(sources, sources) == DEFAULT_LIMITS
+    of_hundred = LengthLimits.fitted(np.array([99], np.uint16), np.array([109], np.uint16))  # 2 * 1.1
+    assert of_hundred == LengthLimits(max_ratio=2.2, max_extra=11)
 
 
 def test_references_over_the_bound_are_counted():

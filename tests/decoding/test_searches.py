@@ -51,7 +51,7 @@ def forced(model, sentence, ids):
     with torch.no_grad():
         features, weights = model.decoder(torch.tensor([[BEGIN_ID, *ids[:-1]]]), model.encode(source))
         logs = model.decoder.output(features).log_softmax(-1)[0]
-    return float(logs[torch.arange(len(ids)), list(ids)].sum()), weights[0]
+    return float(logs[torch.arange(len(ids)), list(ids)].sum()), weights[0].mean(dim=1)
 
 
 def assert_forced(model, sentence, hypothesis):

@@ -103,10 +103,10 @@ def test_losses_translations_and_attention_are_those_of_2fbdffe(name, path):
     for step, (nll, smoothed) in enumerate(expected["losses"]):
         sums, _ = passed()
         optimizer.zero_grad()
-        (sums.smoothed / int(batch.target_is_token.sum())).backward()
+        (sums.objective / int(batch.target_is_token.sum())).backward()
         optimizer.step()
         assert float(sums.nll.detach()) == pytest.approx(nll, abs=1e-3), f"step {step}"
-        assert float(sums.smoothed.detach()) == pytest.approx(smoothed, abs=1e-3), f"step {step}"
+        assert float(sums.objective.detach()) == pytest.approx(smoothed, abs=1e-3), f"step {step}"
     assert step == STEPS - 1
     model.eval()
     with torch.no_grad():
@@ -114,7 +114,9 @@ def test_losses_translations_and_attention_are_those_of_2fbdffe(name, path):
     if expected["attention"] is None:
         assert weights is None
     else:
-        torch.testing.assert_close(weights, torch.tensor(expected["attention"]), atol=1e-4, rtol=0)
+        torch.testing.assert_close(
+            weights.mean(dim=2), torch.tensor(expected["attention"]), atol=1e-4, rtol=0
+        )
     greedy = greedy_search(model, batch.source)
     beam = [hypotheses[0] for hypotheses in beam_search(model, batch.source, size=BEAM)]
     for found, recorded in ((greedy, expected["greedy"]), (beam, expected["beam"])):

@@ -31,10 +31,11 @@ def passed(spec, model, batch, *, by_steps=False):
         else:
             features, weights = model(batch)
     masks.check()
+    weights = None if weights is None else weights.mean(dim=2)
     sums = token_cross_entropy(
         features, model.decoder.output, batch.target_output, batch.target_is_token, label_smoothing=SMOOTHING
     )
-    total = sums.smoothed
+    total = sums.objective
     if weights is not None:
         pairs = zip(weights, batch.target_lengths.tolist(), source.lengths.tolist(), strict=True)
         for number, (of_sentence, length, width) in enumerate(pairs):

@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import pytest
+import torch
 
 from seq2seq.data.text import SentencePair
 from seq2seq.data.vocabulary import END_ID
@@ -116,6 +117,25 @@ def test_the_page_translates_as_the_rounded_model(variant, model_of, pairs):
         search = search_from_options(**options)
         for of_sentence, expected in zip(found, translator.translate(sentences, search=search), strict=True):
             assert_same(of_sentence[place], expected)
+
+
+def test_bounds_of_lengths_are_the_same_for_every_ratio_and_length():
+    body = """
+return given.ratios.map((ratio) => given.lengths.map((length) => {
+  const { minimum, maximum } = boundsOf({ min_ratio: ratio, max_ratio: ratio, max_extra: 0 }, length);
+  return [minimum, maximum];
+}));
+"""
+    hundredths, lengths = range(1, 1001), range(1, 1001)
+    others = {1e-4: 1, 0.125: 1250, 1.3333: 13_333, 2.0001: 20_001, 1e6: 10**10, 123.4567: 1_234_567}
+    ratios = {number / 100: 100 * number for number in hundredths} | others
+    wanted = np.array([[parts * length // 10_000 for length in lengths] for parts in ratios.values()])
+    found = np.array(in_node(body, ratios=list(ratios), lengths=list(lengths)))
+    for ratio, of_page, expected in zip(ratios, found, wanted, strict=True):
+        limits = LengthLimits(min_ratio=ratio, max_ratio=ratio, max_extra=0)
+        of_program = [f(torch.tensor(lengths)).numpy() for f in (limits.minimum, limits.maximum)]
+        np.testing.assert_array_equal(of_program, [expected, expected.clip(1)])
+        np.testing.assert_array_equal(of_page.T, of_program)
 
 
 ASKED = """

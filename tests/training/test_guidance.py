@@ -8,8 +8,8 @@ import torch
 from seq2seq.data import PairsCorpus, SentencePair
 from seq2seq.data.batch import Batch, EncodedSplit, Sentences
 from seq2seq.data.vocabulary import UNKNOWN_ID
-from seq2seq.training.guided_alignment import GuidedAlignment
-from seq2seq.training.regularization import drop_words
+from seq2seq.training.objectives.guided_alignment import GuidedAlignment
+from seq2seq.training.objectives.objective import drop_words
 
 PAIRS = [
     SentencePair("a dog sees cats", "un chien voit", ((0, 0), (1, 1), (2, 1), (3, 1)), ((2, 1),)),
@@ -28,7 +28,7 @@ SHARES = [
 def guidance_of(pairs, **options):
     data = PairsCorpus(train=pairs, validation=pairs, batch_size=8, **options)
     data.setup()
-    return GuidedAlignment(data.train, (data.source_tokenizer, data.target_tokenizer)), data.train
+    return GuidedAlignment(data.train, data.source_tokenizer, data.target_tokenizer), data.train
 
 
 def test_the_loss_is_the_cross_entropy_of_the_linked_tokens_the_sure_links_first():
@@ -53,7 +53,7 @@ def test_the_mass_of_a_word_is_spread_over_its_tokens_and_cut_tokens_have_none()
     wanted = guidance.target_distribution(Batch.from_split(split, [0]))[0]
     # the fifth letter that is left of the source is the space, which begins the next word
     assert wanted.shape == (6, 6)
-    torch.testing.assert_close(wanted[:4, :5], torch.full((4, 5), 0.2))
+    torch.testing.assert_close(wanted[:4, :5], torch.full((4, 5), 0.2).double())
     assert wanted.sum() == 4
 
 

@@ -34,7 +34,7 @@ def test_sums_equal_torchs_own_cross_entropy(example, smoothing):
     sums = sums_of(example, smoothing)
     logits, kept = output(features[is_token]), targets[is_token]
     expected = cross_entropy(logits, kept, reduction="sum", label_smoothing=smoothing)
-    torch.testing.assert_close(sums.smoothed, expected)
+    torch.testing.assert_close(sums.objective, expected)
     torch.testing.assert_close(sums.nll, cross_entropy(logits, kept, reduction="sum"))
     assert sums.num_correct == (logits.argmax(-1) == kept).sum()
     assert sums.num_tokens == 8
@@ -45,7 +45,7 @@ def test_sums_equal_torchs_own_cross_entropy(example, smoothing):
 def test_gradients_equal_those_of_torchs_own_cross_entropy(example, smoothing):
     features, output, targets, is_token = example
     inputs = [features, *output.parameters()]
-    found = torch.autograd.grad(3 * sums_of(example, smoothing).smoothed, inputs)
+    found = torch.autograd.grad(3 * sums_of(example, smoothing).objective, inputs)
     logits = output(features[is_token])
     loss = cross_entropy(logits, targets[is_token], reduction="sum", label_smoothing=smoothing)
     for gradient, expected in zip(found, torch.autograd.grad(3 * loss, inputs), strict=True):
@@ -77,7 +77,7 @@ def test_no_tensor_holds_all_logits(monkeypatch):
     is_token = torch.ones(1, 40, dtype=torch.bool)
     with torch.profiler.profile(profile_memory=True) as profile:
         sums = token_cross_entropy(features, output, torch.zeros(1, 40).long(), is_token, label_smoothing=0.0)
-        sums.smoothed.backward()
+        sums.objective.backward()
     largest = max(event.self_cpu_memory_usage for event in profile.events())
     assert largest < 40 * 1000 * 4 / 2
 
@@ -113,15 +113,15 @@ def test_means_are_exact_over_ragged_batches(example):
 def test_half_precision_logits_are_summed_in_float32(example):
     features, output, targets, is_token = example
     sums = token_cross_entropy(features.bfloat16(), output.bfloat16(), targets, is_token, label_smoothing=0.1)
-    assert sums.nll.dtype == sums.smoothed.dtype == torch.float32
+    assert sums.nll.dtype == sums.objective.dtype == torch.float32
 
 
 def test_autocast_takes_its_products_and_keeps_the_softmax_in_float32(example):
     features, output, targets, is_token = example
     single = (features.float(), output.float(), targets, is_token)
-    exact = sums_of(single, 0.1).smoothed
+    exact = sums_of(single, 0.1).objective
     with torch.autocast("cpu", torch.bfloat16):
-        rounded = sums_of(single, 0.1).smoothed
+        rounded = sums_of(single, 0.1).objective
     assert rounded.dtype == torch.float32
     assert rounded != exact
     torch.testing.assert_close(rounded, exact, rtol=1e-2, atol=0)
@@ -135,7 +135,7 @@ def test_the_divergence_of_two_readings_is_added_with_its_gradients(smoothing):
     is_token = torch.ones(2, 5, dtype=torch.bool)
     found = token_cross_entropy(
         features, output, targets, is_token, label_smoothing=smoothing, rdrop_alpha=5.0
-    ).smoothed
+    ).objective
     logits = output(features).flatten(0, 1)
     p, q = (each.log_softmax(-1) for each in logits.chunk(2))
     both = nn.functional.kl_div(p, q, reduction="sum", log_target=True) + nn.functional.kl_div(

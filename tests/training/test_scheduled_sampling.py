@@ -27,14 +27,14 @@ def test_with_probability_0_it_is_teacher_forcing(options):
     sums, weights = module.objective(module, given)
     features, expected_weights = module(given)
     expected = module.cross_entropy(given, features)
-    torch.testing.assert_close(sums.smoothed, expected.smoothed)
+    torch.testing.assert_close(sums.objective, expected.objective)
     assert sums.num_tokens == expected.num_tokens
     if weights is not None:
         is_token = given.target_is_token
         torch.testing.assert_close(weights[is_token], expected_weights[is_token])
     parameters = list(module.parameters())
     gradients = [
-        torch.autograd.grad(each.smoothed, parameters, allow_unused=True) for each in (sums, expected)
+        torch.autograd.grad(each.objective, parameters, allow_unused=True) for each in (sums, expected)
     ]
     for one, two in zip(*gradients, strict=True):
         torch.testing.assert_close(one, two)
@@ -51,7 +51,7 @@ def test_with_probability_1_it_reads_only_what_it_says_itself(options):
     read[:, 0] = BEGIN_ID
     features, _ = module.model(replace(given, target_input=read))
     expected = module.cross_entropy(given, features)
-    torch.testing.assert_close(sums.smoothed, expected.smoothed)
+    torch.testing.assert_close(sums.objective, expected.objective)
 
 
 @pytest.mark.parametrize("options", DECODERS)
@@ -85,10 +85,10 @@ def test_loss_and_gradient_of_a_fixed_draw_are_those_of_a_plain_loop(options):
             logits[inside], given.target_output[inside, step], reduction="sum"
         )
     assert num_own > 2
-    torch.testing.assert_close(sums.smoothed, expected)
+    torch.testing.assert_close(sums.objective, expected)
     parameters = list(module.parameters())
     gradients = [
-        torch.autograd.grad(each, parameters, allow_unused=True) for each in (sums.smoothed, expected)
+        torch.autograd.grad(each, parameters, allow_unused=True) for each in (sums.objective, expected)
     ]
     for one, two in zip(*gradients, strict=True):
         torch.testing.assert_close(one, two)
@@ -102,7 +102,7 @@ def test_the_probability_grows_by_the_step():
         found, _ = module.objective(module, given)
         torch.manual_seed(4)
         constant = ScheduledSampling(probability=expected)
-        torch.testing.assert_close(found.smoothed, constant(module, given)[0].smoothed)
+        torch.testing.assert_close(found.objective, constant(module, given)[0].objective)
 
 
 @pytest.mark.parametrize("values", [{"probability": 1.5}, {"probability": -0.1}, {"ramp_steps": -1}])

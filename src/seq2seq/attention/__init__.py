@@ -6,14 +6,20 @@
 `Attention` is the attention of a decoder: the keys of a sentence are projected once, for all steps.
 """
 
-from seq2seq.attention.attention import AdditiveScore, Attention, AttentionHistory, Memory
-from seq2seq.attention.kinds import CoverageScore, LocalAlignment, MonotonicAlignment, MultiHeadAttention
-from seq2seq.attention.masking import attention_weights, length_mask, masked_softmax, sparsemax
+from seq2seq.attention.attention import AdditiveScore, Attention, Memory
+from seq2seq.attention.kinds import (
+    AttentionHistory,
+    CoverageScore,
+    LocalAlignment,
+    MonotonicAlignment,
+    MultiHeadAttention,
+)
+from seq2seq.attention.masking import length_mask, masked_softmax, sparsemax
 from seq2seq.attention.pooling import AttentionPooling, AveragePooling
 from seq2seq.attention.scores import BilinearScore, DotScore, GaussianScore, ScaledDotScore, UniformScore
 
 __all__ = [
     "AdditiveScore", "Attention", "AttentionHistory", "AttentionPooling", "AveragePooling", "BilinearScore",
     "CoverageScore", "DotScore", "GaussianScore", "LocalAlignment", "Memory", "MonotonicAlignment", "MultiHeadAttention",
-    "ScaledDotScore", "UniformScore", "attention_weights", "length_mask", "masked_softmax", "sparsemax",
+    "ScaledDotScore", "UniformScore", "length_mask", "masked_softmax", "sparsemax",
 ]  # fmt: skip

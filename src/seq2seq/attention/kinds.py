@@ -5,15 +5,50 @@ softmax. `MultiHeadAttention` computes several attentions in parallel. Letters a
 """
 
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
-from seq2seq.attention.attention import AdditiveScore, AttentionHistory, Memory, State, at_least_float32
-from seq2seq.attention.masking import NORMALIZERS, attention_weights
+from seq2seq.attention.attention import AdditiveScore, Memory, State
+from seq2seq.attention.masking import NORMALIZERS, at_least_float32
+
+
+@dataclass(frozen=True, slots=True)
+class AttentionHistory:
+    """Attention weights of the steps before the current step.
+
+    A score or alignment that needs them has an attribute ``history_class = AttentionHistory``; a score is then called
+    with `history`, and `Attention` keeps the tensors in the state.
+
+    Attributes:
+        step: Index of the current step, from 0 (B, Q).
+        latest: Weights of the previous step; at step 0, 1 on the first token (B, Q, S).
+        total: Sum of the weights of all previous steps (B, Q, S).
+    """
+
+    step: Tensor
+    latest: Tensor
+    total: Tensor
+
+    @staticmethod
+    def first_state(states: Tensor) -> State:
+        """Return the tensors before the first step, each with B rows, for encoder states (B, S, M)."""
+        total = at_least_float32(torch.zeros_like(states[..., 0]))
+        latest = total.clone()
+        latest[:, 0] = 1
+        return total[:, 0], latest, total
+
+    @classmethod
+    def from_state(cls, state: State, num_sentences: int) -> "AttentionHistory":
+        """Return the history in a state, whose tensors have N = B Q rows."""
+        return cls(*(part.view(num_sentences, -1, *part.shape[1:]) for part in state))
+
+    def next_state(self, weights: Tensor) -> State:
+        """Return the tensors after a step with weights (B, Q, S), each with N rows."""
+        after = (self.step + 1, weights, self.total + weights)
+        return tuple(part.flatten(0, 1) for part in after)
 
 
 class CoverageScore(nn.Module):
@@ -32,7 +67,7 @@ class CoverageScore(nn.Module):
         max_fertility: Maximum of phi_j.
     """
 
-    needs_equal_sizes, needs_total = False, True
+    needs_equal_sizes, history_class = False, AttentionHistory
 
     def __init__(
         self, query_size: int, key_size: int, hidden_size: int = 128, max_fertility: float = 2.0
@@ -50,14 +85,19 @@ class CoverageScore(nn.Module):
         return torch.cat([self.score.project_keys(keys), fertility], dim=-1)
 
     def forward(
-        self, queries: Tensor, keys: Tensor, projected_keys: Tensor | None = None, *, total: Tensor
+        self,
+        queries: Tensor,
+        keys: Tensor,
+        projected_keys: Tensor | None = None,
+        *,
+        history: AttentionHistory,
     ) -> Tensor:
-        """Return the scores (B, Q, S); `total` is the sum of the weights of all previous steps (B, Q, S)."""
+        """Return the scores (B, Q, S), which depend on the total of the weights in the history."""
         projected = self.project_keys(keys) if projected_keys is None else projected_keys
-        coverage = total / projected[..., -1].unsqueeze(1)
+        coverage = history.total / projected[..., -1].unsqueeze(1)
         covered = coverage.unsqueeze(-1) * self.coverage_weight  # (B, Q, S, A)
         keys = (projected[..., :-1].unsqueeze(1) + covered).flatten(0, 1)  # separate for each query
-        return self.score(queries.flatten(0, 1).unsqueeze(1), keys, keys).view_as(total)
+        return self.score(queries.flatten(0, 1).unsqueeze(1), keys, keys).view_as(coverage)
 
 
 class LocalAlignment(nn.Module):
@@ -83,6 +123,8 @@ class LocalAlignment(nn.Module):
         ValueError: `window` is less than 1.
     """
 
+    history_class = AttentionHistory
+
     def __init__(
         self, query_size: int, normalizer: str = "softmax", *, window: int = 5, predictive: bool = False
     ) -> None:
@@ -106,7 +148,7 @@ class LocalAlignment(nn.Module):
             distance = positions - length * at_least_float32(self.place(queries)).sigmoid()
             scores = scores - 2 * (distance / self.window).square()
         is_near = is_token & (distance.abs() <= self.window)
-        return attention_weights(scores, mask=is_near, normalizer=self.normalizer)
+        return self.normalizer(scores, mask=is_near)
 
 
 class MonotonicAlignment(nn.Module):
@@ -128,6 +170,8 @@ class MonotonicAlignment(nn.Module):
         normalizer: Unused; all alignments have this argument.
         first_offset: Initial value of r; with -1, a score of 0 has the probability 0.27.
     """
+
+    history_class = AttentionHistory
 
     def __init__(self, query_size: int, normalizer: str = "softmax", *, first_offset: float = -1.0) -> None:
         super().__init__()
@@ -160,12 +204,11 @@ def expected_weights(energies: Tensor, latest: Tensor, is_token: Tensor) -> Tens
 class MultiHeadAttention(nn.Module):
     """Multi-head attention: several attentions with separate projections of query, keys and values.
 
-        c = [W_vi c_i for i = 1, ..., h],  w = (w_1 + ... + w_h) / h,
+        c = [W_v1 c_1; ...; W_vh c_h],
         c_i and w_i: context and weights of attention i with the query W_qi q and the keys W_ki m
 
     W_qi (d_q / h, d_q), W_ki (d_q / h, M), W_vi (M / h, M). Vaswani et al., "Attention is all you need", 2017, without
-    their output projection, because the decoder projects the context itself. The weights of the heads are the last
-    tensor of the state (N, h, S).
+    their output projection, because the decoder projects the context itself.
 
     Args:
         query_size: Size d_q of a query.
@@ -193,27 +236,25 @@ class MultiHeadAttention(nn.Module):
         self.keys = nn.ModuleList(nn.Linear(memory_size, size, bias=False) for _ in range(heads))
         self.values = nn.ModuleList(nn.Linear(memory_size, share, bias=False) for share in shares)
 
-    def init_memory(self, states: Tensor) -> Tensor:
+    def project_keys(self, states: Tensor) -> Tensor:
         """Return the keys of all heads (B, S, h, …)."""
         pairs = zip(self.heads, self.keys, strict=True)
-        return torch.stack([head.init_memory(project(states)) for head, project in pairs], dim=2)
+        return torch.stack([head.project_keys(project(states)) for head, project in pairs], dim=2)
 
     def initial_state(self, memory: Memory) -> State:
-        """Return the states of all heads, followed by weights of zero (B, h, S)."""
-        weights = at_least_float32(torch.zeros_like(memory.states[..., 0]))
-        all_weights = weights.unsqueeze(1).repeat(1, len(self.heads), 1)
-        return (*(part for head in self.heads for part in head.initial_state(memory)), all_weights)
+        """Return the states of all heads, one after the other."""
+        return tuple(part for head in self.heads for part in head.initial_state(memory))
 
     def forward(self, query: Tensor, memory: Memory, state: State) -> tuple[Tensor, Tensor, State]:
-        """Compute the context of each query, see `Attention.forward`; the weights are the mean over the heads."""
-        size = (len(state) - 1) // len(self.heads)  # tensors in the state of a head
-        results: list[Any] = []
+        """Compute the context of each query, see `Attention.forward`; weights (N, h, S)."""
+        size = len(state) // len(self.heads)  # tensors in the state of a head
+        contexts, weights, new_state = [], [], []
         for index, (head, keys) in enumerate(zip(self.heads, memory.keys.unbind(2), strict=True)):
             head_state = state[index * size : (index + 1) * size]
-            results.append(head(self.queries[index](query), replace(memory, keys=keys), head_state))
-        contexts, weights, states = zip(*results, strict=True)
-        pairs = zip(self.values, contexts, strict=True)
-        context = torch.cat([project(head_context) for project, head_context in pairs], dim=-1)
-        all_weights = torch.stack(weights, dim=1)
-        new_state = (*(part for head_state in states for part in head_state), all_weights)
-        return context, all_weights.mean(dim=1), new_state
+            context, head_weights, head_state = head(
+                self.queries[index](query), replace(memory, keys=keys), head_state
+            )
+            contexts.append(self.values[index](context))
+            weights.append(head_weights)
+            new_state.extend(head_state)
+        return torch.cat(contexts, dim=-1), torch.cat(weights, dim=1), tuple(new_state)

@@ -31,6 +31,10 @@ def masked_softmax(scores: Tensor, valid_lengths: Lengths = None, *, mask: Tenso
 
         w_j = exp(s_j) / sum of exp(s_i) over the real keys i,  and w_j = 0 if j is padding
 
+    >>> masked_softmax(torch.zeros(1, 2, 3), torch.tensor([2]))  # 1 sentence, 2 queries, 3 keys of which 2 are real
+    tensor([[[0.5000, 0.5000, 0.0000],
+             [0.5000, 0.5000, 0.0000]]])
+
     A query without real keys has weights and gradients of zero. Scores of padding have no effect, even if they are
     infinite or NaN.
 
@@ -40,27 +44,26 @@ def masked_softmax(scores: Tensor, valid_lengths: Lengths = None, *, mask: Tenso
         mask: True on real keys, of a shape that broadcasts to the scores, such as (B, 1, S).
 
     Returns:
-        Weights (B, Q, S).
+        Weights (B, Q, S) in float32, or in float64 for such scores: in half precision, the weights of many keys do not
+        sum to one.
 
     Raises:
         ValueError: Both `valid_lengths` and `mask` are given.
     """
-    filled, real = only_real(scores, valid_lengths, mask)
-    weights = filled.softmax(dim=-1)
-    return weights if real is None else weights.masked_fill(~real, 0.0)
+    scores, is_padding = without_padding(scores, valid_lengths, mask)
+    weights = scores.softmax(dim=-1)
+    return weights if is_padding is None else weights.masked_fill(is_padding, 0.0)  # NaN without any real key
 
 
-def only_real(
-    scores: Tensor, valid_lengths: Lengths = None, mask: Tensor | None = None
+def without_padding(
+    scores: Tensor, valid_lengths: Lengths, mask: Tensor | None
 ) -> tuple[Tensor, Tensor | None]:
-    """Replace the scores of padding by minus infinity.
-
-    The scores of a query without real keys become zeros, so that its softmax is not NaN. Arguments and errors as
-    in `masked_softmax`.
+    """Convert scores to at least float32, and replace those of padding by minus infinity.
 
     Returns:
-        The scores, and the mask of real keys, both (B, Q, S); the mask is None if no mask or lengths are given.
+        The scores (B, Q, S), and the mask of padding, of a shape that broadcasts to them; None if there is no padding.
     """
+    scores = at_least_float32(scores)
     if valid_lengths is not None:
         if mask is not None:
             raise ValueError("give valid_lengths or mask, not both")
@@ -68,26 +71,12 @@ def only_real(
         mask = length_mask(rows, scores.shape[-1])
     if mask is None:
         return scores, None
-    real = mask.expand_as(scores)
-    has_key = real.any(dim=-1, keepdim=True)
-    fill = torch.zeros_like(has_key, dtype=scores.dtype).masked_fill(has_key, -torch.inf)
-    return torch.where(real, scores, fill), real
+    return scores.masked_fill(~mask.expand_as(scores), -torch.inf), ~mask
 
 
-def attention_weights(
-    scores: Tensor,
-    valid_lengths: Lengths = None,
-    *,
-    mask: Tensor | None = None,
-    normalizer: Normalizer = masked_softmax,
-) -> Tensor:
-    """Compute weights in float32 or float64 with a normalizer, `masked_softmax` or `sparsemax`.
-
-    Scores in half precision are converted to float32 first: in half precision, the weights of many keys do not sum to
-    one. Other arguments and errors as in `masked_softmax`.
-    """
-    precise = scores.to(torch.promote_types(scores.dtype, torch.float32))
-    return normalizer(precise, valid_lengths, mask=mask)
+def at_least_float32(tensor: Tensor) -> Tensor:
+    """Convert a tensor of half precision to float32; return others unchanged."""
+    return tensor.to(torch.promote_types(tensor.dtype, torch.float32))
 
 
 def sparsemax(scores: Tensor, valid_lengths: Lengths = None, *, mask: Tensor | None = None) -> Tensor:
@@ -99,18 +88,18 @@ def sparsemax(scores: Tensor, valid_lengths: Lengths = None, *, mask: Tensor | N
     with s_(1) the largest score, s_(2) the second largest. Martins and Astudillo, "From softmax to sparsemax: a
     sparse model of attention and multi-label classification", 2016. Computed exactly, by sorting, in O(S log S). A
     score that is less than the maximum by 1 or more has the weight 0. Only scores with nonzero weights have gradients.
-    Arguments, padding and errors as in `masked_softmax`.
+    Arguments, type, padding and errors as in `masked_softmax`.
     """
-    filled, real = only_real(scores, valid_lengths, mask)
+    scores, is_padding = without_padding(scores, valid_lengths, mask)
     # a constant added to all scores does not change the weights; subtracting the maximum reduces rounding errors
-    shifted = filled - filled.detach().amax(dim=-1, keepdim=True)
+    shifted = scores - scores.detach().amax(dim=-1, keepdim=True)
     ordered = shifted.sort(dim=-1, descending=True).values
     excess = ordered.cumsum(dim=-1) - 1
     ranks = torch.ones_like(ordered).cumsum(dim=-1)
-    num_kept = (ranks * ordered > excess).sum(dim=-1, keepdim=True)
+    num_kept = (ranks * ordered > excess).sum(dim=-1, keepdim=True).clamp(min=1)
     threshold = excess.gather(-1, num_kept - 1) / num_kept
     weights = (shifted - threshold).clamp(min=0)
-    return weights if real is None else weights.masked_fill(~real, 0.0)
+    return weights if is_padding is None else weights.masked_fill(is_padding, 0.0)
 
 
 NORMALIZERS: dict[str, Normalizer] = {"softmax": masked_softmax, "sparsemax": sparsemax}

@@ -2,7 +2,7 @@
 
 from torch import Tensor, nn
 
-from seq2seq.attention.masking import Lengths, Normalizer, attention_weights, masked_softmax
+from seq2seq.attention.masking import Lengths, Normalizer, masked_softmax
 from seq2seq.attention.scores import UniformScore
 
 
@@ -62,7 +62,7 @@ class AttentionPooling(nn.Module):
         """
         projects = hasattr(self.score, "project_keys")
         scores = self.score(queries, keys, projected_keys) if projects else self.score(queries, keys)
-        weights = attention_weights(scores, valid_lengths, mask=mask, normalizer=self._normalizer)
+        weights = self._normalizer(scores, valid_lengths, mask=mask)
         return self.dropout(weights.to(values.dtype)) @ values, weights
 
 

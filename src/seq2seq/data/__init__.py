@@ -29,10 +29,11 @@ if TYPE_CHECKING:
     )
     from seq2seq.data.datamodule import TranslationDataModule
     from seq2seq.data.large import LargeText
+    from seq2seq.data.libreoffice import LibreOfficeHelp
 
 __all__ = [
     "Batch", "CharacterTokenizer", "EncodedSplit", "GrammarCorpus", "HuggingFaceCorpus",
-    "HuggingFaceTokenizer", "LargeText", "Multi30k", "PairsCorpus", "ParallelText", "SentencePair",
+    "HuggingFaceTokenizer", "LargeText", "LibreOfficeHelp", "Multi30k", "PairsCorpus", "ParallelText", "SentencePair",
     "SentencePieceTokenizer", "SourceBatch", "Splits", "TabSeparatedText", "TaskCorpus", "Tokenizer",
     "TranslationDataModule", "WhitespaceTokenizer", "WordTokenizer",
 ]  # fmt: skip
@@ -41,5 +42,5 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    modules = {"TranslationDataModule": "datamodule", "LargeText": "large"}
+    modules = {"TranslationDataModule": "datamodule", "LargeText": "large", "LibreOfficeHelp": "libreoffice"}
     return getattr(import_module(f"{__name__}.{modules.get(name, 'corpora')}"), name)

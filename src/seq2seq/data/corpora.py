@@ -237,7 +237,9 @@ TEST_SETS = {
     "flickr_2016": "test_2016_flickr",
     "flickr_2017": "test_2017_flickr",
     "coco_2017": "test_2017_mscoco",
+    "flickr_2018": "test_2018_flickr",
 }
+"""Names of files by the values of `data.test_set`; the name of the files is a value, too."""
 
 
 class Multi30k(TranslationDataModule):
@@ -249,7 +251,8 @@ class Multi30k(TranslationDataModule):
         root: Folder of the files, compressed or not.
         download: Fetch files that are missing in the folder.
         address: URL of the files.
-        test_set: ``flickr_2016``, ``flickr_2017`` or ``coco_2017``.
+        test_set: ``flickr_2016``, ``flickr_2017``, ``coco_2017`` or ``flickr_2018``; or as the files are named, such
+            as ``test_2018_flickr``.
         **options: Arguments of `TranslationDataModule`.
     """
 
@@ -263,10 +266,11 @@ class Multi30k(TranslationDataModule):
         **options: Any,
     ) -> None:
         super().__init__(**options)
-        if test_set not in TEST_SETS:
+        stem = TEST_SETS.get(test_set, test_set)
+        if stem not in TEST_SETS.values():
             raise InputError(f"data.test_set={test_set}: choose one of {', '.join(TEST_SETS)}")
         self.root, self.download = Path(root), download
-        self.stems = "train", "val", TEST_SETS[test_set]
+        self.stems = "train", "val", stem
         languages = self.source_language, self.target_language
         import pooch
 

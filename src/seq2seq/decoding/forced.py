@@ -5,14 +5,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import torch
-from torch import Tensor
-from torch.nn.utils.rnn import pad_sequence
 
 from seq2seq.attention import MultiHeadAttention
+from seq2seq.attention.masking import at_least_float32
 from seq2seq.data.batch import Batch, EncodedSplit, Sentences, SourceBatch
 from seq2seq.data.batching import BatchSize, sorted_order
 from seq2seq.data.text import SentencePair
-from seq2seq.data.vocabulary import BEGIN_ID, END
+from seq2seq.data.vocabulary import END
 from seq2seq.decoding.stepper import Hypothesis, Models
 from seq2seq.decoding.translation import EMPTY, Translation
 from seq2seq.export.model_folder import SavedModel, load_attending
@@ -28,27 +27,20 @@ def force_decode(model: Seq2Seq, batch: Batch) -> list[Hypothesis]:
     """
     is_token = batch.target_is_token
     features, weights = model(batch)
-    logits = model.decoder.output(features[is_token])
-    log_probabilities = logits.to(torch.promote_types(logits.dtype, torch.float32)).log_softmax(dim=-1)
-    chosen = log_probabilities.gather(1, batch.target_output[is_token].unsqueeze(1)).squeeze(1)
+    logits = at_least_float32(model.decoder.output(features[is_token]))
+    chosen = logits.log_softmax(dim=-1).gather(1, batch.target_output[is_token].unsqueeze(1)).squeeze(1)
     scores = chosen.new_zeros(is_token.shape).masked_scatter(is_token, chosen).sum(dim=1)
-    weights = chosen.new_zeros(*is_token.shape, 0) if weights is None else weights
-    return _hypotheses(batch, scores, weights.cpu())
-
-
-def _hypotheses(batch: Batch, scores: Tensor, weights: Tensor) -> list[Hypothesis]:
-    columns = zip(
-        batch.target_output.tolist(),
-        batch.target_lengths.tolist(),
-        batch.source.lengths.tolist(),
-        scores.tolist(),
-        weights,
-        strict=True,
-    )
-    return [
-        Hypothesis(tuple(ids[:rows]), score, matrix[:rows, :width])
-        for ids, rows, width, score, matrix in columns
-    ]
+    weights = chosen.new_zeros(*is_token.shape, 1, 0) if weights is None else weights
+    sides = batch.target_output, batch.target_lengths, batch.source.lengths, scores
+    hypotheses = []
+    for ids, height, width, score, maps in zip(
+        *(side.tolist() for side in sides), weights.cpu(), strict=True
+    ):
+        heads = maps[:height, :, :width].transpose(0, 1)  # (h, T, S)
+        hypotheses.append(
+            Hypothesis(tuple(ids[:height]), score, heads.mean(dim=0), heads if len(heads) > 1 else None)
+        )
+    return hypotheses
 
 
 def force_translate(
@@ -69,8 +61,7 @@ def force_translate(
     translations = [EMPTY] * len(pairs)
     for indices in sorted_order(split.source.lengths, split.target.lengths, batch_size):
         batch = Batch.from_split(split, indices.tolist()).to(device)
-        found = with_heads(model, batch.source, [[each] for each in force_decode(model, batch)])
-        for index, (hypothesis,) in zip(indices.tolist(), found, strict=True):
+        for index, hypothesis in zip(indices.tolist(), force_decode(model, batch), strict=True):
             translations[filled[index]] = Translation(
                 text=split.pairs[index].target,
                 source_tokens=(*exported.source_tokenizer.words(split.source[index]), END),
@@ -95,25 +86,14 @@ def with_heads(
     attention = getattr(first.decoder, "attention", None)
     if others or not isinstance(attention, MultiHeadAttention):
         return [list(hypotheses) for hypotheses in found]
-    counts = torch.tensor([len(hypotheses) for hypotheses in found], device=source.ids.device)
-    rows = SourceBatch(source.ids.repeat_interleave(counts, dim=0), source.lengths.repeat_interleave(counts))
-    written = [each.ids for hypotheses in found for each in hypotheses]
-    every = iter(_every_head(first, rows, written).cpu())
+    rows = [row for row, hypotheses in enumerate(found) for _ in hypotheses]
+    sources = [source.ids[row, : source.lengths[row] - 1].tolist() for row in rows]
+    targets = [hypothesis.ids[:-1] for hypotheses in found for hypothesis in hypotheses]
+    split = EncodedSplit([], Sentences.from_lists(sources), Sentences.from_lists(targets))
+    forced = iter(force_decode(first, Batch.from_split(split, range(len(rows))).to(source.ids.device)))
     return [
-        [replace(each, heads=next(every)[:, : len(each.ids), : each.weights.shape[1]]) for each in hypotheses]
-        for hypotheses in found
+        [replace(hypothesis, heads=next(forced).heads) for hypothesis in hypotheses] for hypotheses in found
     ]
-
-
-@torch.no_grad()
-def _every_head(model: Seq2Seq, source: SourceBatch, written: Sequence[tuple[int, ...]]) -> Tensor:
-    before = [torch.tensor([BEGIN_ID, *ids[:-1]], device=source.ids.device) for ids in written]
-    memory = model.encode(source)
-    state, steps = model.decoder.initial_state(memory), []
-    for tokens in pad_sequence(before, batch_first=True).unbind(dim=1):
-        _, state, _ = model.decoder.step(tokens, state, memory)
-        steps.append(state[-1])  # see `MultiHeadAttention`
-    return torch.stack(steps, dim=2)
 
 
 def force_pairs(

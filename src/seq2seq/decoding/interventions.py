@@ -90,7 +90,7 @@ def tokens_that_stay(
         changes: C names of `CHANGES`.
 
     Returns:
-        True where the token stays (B, C, T), and the attention weights (B, T, S).
+        True where the token stays (B, C, T), and the attention weights (B, T, S), the mean of the heads.
 
     Raises:
         InputError: The decoder has no attention of this program.
@@ -108,7 +108,7 @@ def tokens_that_stay(
 
     for tokens in batch.target_input.unbind(dim=1):
         features, new, weights = decoder.step(tokens, state, memory)
-        attention.append(weights)
+        attention.append(weights if weights is None else weights.mean(dim=1))
         with changed_weights(decoder, change):
             other, _, _ = decoder.step(tokens[rows], tuple(part[rows] for part in state), memory)
         said, likeliest = (decoder.output(each).argmax(dim=1) for each in (other, features))

@@ -131,7 +131,7 @@ class Stepper:
                 and the slice of `live` that contains them; it returns scores and tokens (n, …).
 
         Returns:
-            Scores and tokens (R, …), and attention weights (N, W, S), averaged over the members with attention; S = 0
+            Scores and tokens (R, …), and attention weights (N, W, S), averaged over heads and members with attention; S = 0
             if no member has attention.
         """
         features, member_weights, chosen = [], [], []
@@ -141,7 +141,7 @@ class Stepper:
             )
             features.append(step_features.index_select(0, live))
             if weights is not None:
-                member_weights.append(weights)
+                member_weights.append(weights.mean(dim=1))
         for start in range(0, len(live), ROWS):
             rows, logs = slice(start, start + ROWS), []
             for member_features, output in zip(features, self._outputs, strict=True):

@@ -26,7 +26,7 @@ class _Encoder(nn.Module):
 
 
 class _Step(nn.Module):
-    """tokens (B,), memory, state -> log-probabilities (B, V), weights (B, S), new state."""
+    """tokens (B,), memory, state -> log-probabilities (B, V), weights (B, S), the mean of the heads, new state."""
 
     def __init__(self, model: Seq2Seq) -> None:
         super().__init__()
@@ -38,7 +38,7 @@ class _Step(nn.Module):
         memory = Memory(states, keys, is_token, states[:, 0], self.masks)
         features, new, weights = self.model.decoder.step(tokens, state, memory)
         logs = self.model.decoder.output(features).log_softmax(dim=-1)
-        found = (logs,) if weights is None else (logs, weights)
+        found = (logs,) if weights is None else (logs, weights.mean(dim=1))
         return *found, *new
 
 

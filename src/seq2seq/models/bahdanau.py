@@ -10,14 +10,14 @@ Bahdanau, Cho and Bengio, "Neural machine translation by jointly learning to ali
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Unpack
 
 import torch
 from torch import Tensor, nn
 
 from seq2seq.attention.attention import Memory
-from seq2seq.models.decoder import RecurrentDecoder, masked
-from seq2seq.models.layers import State
+from seq2seq.models.decoder import RecurrentDecoder, RecurrentOptions, masked
+from seq2seq.models.layers import DeepOutput, State
 
 
 class BahdanauDecoder(RecurrentDecoder):
@@ -28,8 +28,10 @@ class BahdanauDecoder(RecurrentDecoder):
         memory_size: Size M of an encoder state.
         summary_size: Size F of the encoder's summary.
         attention: Factory of the attention, called with `query_size` and `memory_size`.
+        hidden_size: Size H of the state of a layer.
+        readout_size: Size R of the deep output o; None: o_t = s_t.
         query_with_embedding: Whether the query is [s_{t-1}; e(y_{t-1})] instead of s_{t-1}.
-        **options: Those of `RecurrentDecoder`; the context is an input of the lowest layer.
+        **options: Layers, cell, first state, dropout and tying, see `RecurrentDecoder`.
     """
 
     def __init__(
@@ -39,61 +41,67 @@ class BahdanauDecoder(RecurrentDecoder):
         summary_size: int,
         *,
         attention: Callable[..., nn.Module],
+        hidden_size: int = 256,
+        readout_size: int | None = None,
         query_with_embedding: bool = False,
-        **options: Any,
+        **options: Unpack[RecurrentOptions],
     ) -> None:
         size = embedding.embedding_dim
-        super().__init__(embedding, summary_size, input_size=size, context_size=memory_size, **options)
-        self.query_with_embedding = query_with_embedding
-        query_size = self.stack.hidden_size + (size if query_with_embedding else 0)
+        sizes = {"hidden_size": hidden_size, "feature_size": readout_size or hidden_size}
+        super().__init__(embedding, summary_size, input_size=size, **sizes, **options)
+        # the matrix of the cell's input, W [e; c] = W_1 e + W_2 c, in two parts: `forward` computes W_1 e of all steps at once
+        self.context_gates = nn.Linear(memory_size, self.stack.gates_size, bias=False)  # W_2
+        query_size = hidden_size + (size if query_with_embedding else 0)
         self.attention = attention(query_size=query_size, memory_size=memory_size)
-        # the gates of the cell, W_x [e; c] = W_xe e + W_xc c, in two layers: `forward` computes W_xe e for all steps at once
-        self.context_gates = nn.Linear(memory_size, self.stack.gates_size, bias=False)
+        self.readout = DeepOutput(hidden_size, memory_size, size, readout_size) if readout_size else None
+        self.query_with_embedding = query_with_embedding
 
-    def step(self, tokens: Tensor, state: State, memory: Memory) -> tuple[Tensor, State, Tensor]:
-        """Compute one step, see `Decoder.step`. This is the definition of the decoder."""
+    def recur(
+        self, embedded: Tensor, gates: Tensor, state: State, memory: Memory
+    ) -> tuple[Tensor, Tensor, Tensor, State]:
+        """Compute s_t, c_t and w_t, the equations of a step.
+
+        Args:
+            embedded: e(y_{t-1}) (N, E).
+            gates: W_1 e(y_{t-1}) + b (N, G), its part of the cell's input.
+            state: State after the previous step.
+            memory: The encoded source sentences.
+
+        Returns:
+            s_t of the top layer (N, H), c_t (N, M), w_t (N, h, S), and the new state.
+        """
         states, attention_state = state[: len(self.stack)], state[len(self.stack) :]
-        embedding_mask, *layer_masks, output_mask = memory.masks
-        embedded = self.embedding_dropout(self.embedding(tokens), embedding_mask)  # (N, E)
-        query = self.stack.top(states)  # (N, H)
+        query = self.stack.top(states)  # s_{t-1}
         if self.query_with_embedding:
             query = torch.cat([query, embedded], dim=-1)
-        context, weights, attention_state = self.attention(query, memory, attention_state)  # (N, M), (N, S)
-        states = self.stack(
-            self.stack.input_gates(embedded) + self.context_gates(context), states, layer_masks
-        )
-        features = self.stack.top(states)
+        context, weights, attention_state = self.attention(query, memory, attention_state)
+        gates = gates + self.context_gates(context)  # W [e(y_{t-1}); c_t] + b
+        states = self.stack(gates, states, memory.masks[1:-1])
+        return self.stack.top(states), context, weights, (*states, *attention_state)
+
+    def features(self, output: Tensor, context: Tensor, embedded: Tensor, memory: Memory) -> Tensor:
+        """Return o_t (N, R) of a step from s_t, c_t and e(y_{t-1}), or (B, T, R) of all steps."""
         if self.readout is not None:
-            features = self.readout(features, self.readout.context(context), embedded)
-        return self.output_dropout(features, output_mask), (*states, *attention_state), weights
+            output = self.readout(output, self.readout.context(context), embedded)
+        return self.output_dropout(output, memory.masks[-1])
+
+    def step(self, tokens: Tensor, state: State, memory: Memory) -> tuple[Tensor, State, Tensor]:
+        """Compute one step, see `Decoder.step`."""
+        embedded = self.embed(tokens, memory)
+        gates = self.stack.input_gates(embedded)
+        output, context, weights, state = self.recur(embedded, gates, state, memory)
+        return self.features(output, context, embedded, memory), state, weights
 
     def forward(
         self, target_input: Tensor, memory: Memory, target_lengths: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Compute all steps (teacher forcing), see `Decoder.forward`; equal to a loop over `step`, and faster."""
-        state = self.initial_state(memory)
-        states, attention_state = state[: len(self.stack)], state[len(self.stack) :]
-        embedding_mask, *layer_masks, output_mask = memory.masks
-        if embedding_mask is not None:
-            embedding_mask = embedding_mask.unsqueeze(1)
-        if output_mask is not None:
-            output_mask = output_mask.unsqueeze(1)
-        embedded = self.embedding_dropout(self.embedding(target_input), embedding_mask)  # (B, T, E)
-        token_gates = self.stack.input_gates(embedded)  # (B, T, G)
-
-        outputs, contexts, weights = [], [], []
-        for embedded_token, gates in zip(embedded.unbind(1), token_gates.unbind(1), strict=True):
-            query = self.stack.top(states)
-            if self.query_with_embedding:
-                query = torch.cat([query, embedded_token], dim=-1)
-            context, step_weights, attention_state = self.attention(query, memory, attention_state)
-            states = self.stack(gates + self.context_gates(context), states, layer_masks)
-            outputs.append(self.stack.top(states))
-            contexts.append(context)
-            weights.append(step_weights)
-
-        features = torch.stack(outputs, dim=1)  # (B, T, H)
-        if self.readout is not None:
-            features = self.readout(features, self.readout.context(torch.stack(contexts, dim=1)), embedded)
-        features = self.output_dropout(features, output_mask)
-        return masked(features, target_lengths), masked(torch.stack(weights, dim=1), target_lengths)
+        """Compute all steps (teacher forcing), see `Decoder.forward`; a loop over `recur` only, which is faster."""
+        embedded = self.embed(target_input, memory)  # (B, T, E)
+        gates = self.stack.input_gates(embedded)  # (B, T, G)
+        state, steps = self.initial_state(memory), []
+        for step_embedded, step_gates in zip(embedded.unbind(1), gates.unbind(1), strict=True):
+            *step, state = self.recur(step_embedded, step_gates, state, memory)
+            steps.append(step)
+        outputs, contexts, weights = (torch.stack(parts, dim=1) for parts in zip(*steps, strict=True))
+        features = self.features(outputs, contexts, embedded, memory)
+        return masked(features, target_lengths), masked(weights, target_lengths)

@@ -9,6 +9,7 @@ from typing import Any
 from torch import nn
 
 from seq2seq import attention as attention_package
+from seq2seq.arguments import without_unknown
 from seq2seq.errors import InputError
 from seq2seq.models.seq2seq import Seq2Seq
 from seq2seq.models.vectors import load_vectors
@@ -157,11 +158,7 @@ def factory(part: Factory, *, trust_custom_code: bool = False) -> Callable[..., 
         for key, value in part.items()
         if key not in ("_target_", "_partial_")
     }
-    bases = [base for base in found.__mro__ if base is not nn.Module and "__init__" in vars(base)]
-    unknown = arguments.keys() - {name for base in bases for name in inspect.signature(base).parameters}
-    if unknown and ours:
-        raise InputError(f"{target}: there is no argument {sorted(unknown)[0]}")
-    return partial(found, **arguments)
+    return partial(found, **without_unknown(found, arguments, "this model"))
 
 
 def _check_sizes(config: Any, key: str = "model") -> None:

@@ -11,13 +11,13 @@ machine translation", 2017. The query depends on the previous token, and the sta
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Unpack
 
 from torch import Tensor, nn
 
 from seq2seq.attention.attention import Memory
-from seq2seq.models.decoder import RecurrentDecoder
-from seq2seq.models.layers import CELLS, State
+from seq2seq.models.decoder import RecurrentDecoder, RecurrentOptions
+from seq2seq.models.layers import DeepOutput, State
 
 
 class ConditionalDecoder(RecurrentDecoder):
@@ -30,24 +30,28 @@ class ConditionalDecoder(RecurrentDecoder):
         summary_size: int,
         *,
         attention: Callable[..., nn.Module],
-        cell: str = "gru",
-        **options: Any,
+        hidden_size: int = 256,
+        readout_size: int | None = None,
+        **options: Unpack[RecurrentOptions],
     ) -> None:
-        sizes = {"input_size": memory_size, "context_size": memory_size}
-        super().__init__(embedding, summary_size, cell=cell, **sizes, **options)
-        self.attention = attention(query_size=self.stack.hidden_size, memory_size=memory_size)
-        self.token_cell = CELLS[cell](embedding.embedding_dim, self.stack.hidden_size)
+        size = embedding.embedding_dim
+        sizes = {"hidden_size": hidden_size, "feature_size": readout_size or hidden_size}
+        super().__init__(embedding, summary_size, input_size=memory_size, **sizes, **options)
+        self.token_cell = type(self.stack.cells[0])(
+            size, hidden_size
+        )  # GRU_1; GRU_2 is the lowest of the stack
+        self.attention = attention(query_size=hidden_size, memory_size=memory_size)
+        self.readout = DeepOutput(hidden_size, memory_size, size, readout_size) if readout_size else None
 
     def step(self, tokens: Tensor, state: State, memory: Memory) -> tuple[Tensor, State, Tensor]:
         """Compute one step, see `Decoder.step`."""
         (first, *higher), attention_state = state[: len(self.stack)], state[len(self.stack) :]
-        embedding_mask, *layer_masks, output_mask = memory.masks
-        embedded = self.embedding_dropout(self.embedding(tokens), embedding_mask)
+        embedded = self.embed(tokens, memory)
         first = self.token_cell(self.token_cell.input_gates(embedded), first)
-        query = self.token_cell.output(first)
+        query = self.token_cell.output(first)  # s'_t
         context, weights, attention_state = self.attention(query, memory, attention_state)
-        states = self.stack(self.stack.input_gates(context), (first, *higher), layer_masks)
+        states = self.stack(self.stack.input_gates(context), (first, *higher), memory.masks[1:-1])
         features = self.stack.top(states)
         if self.readout is not None:
             features = self.readout(features, self.readout.context(context), embedded)
-        return self.output_dropout(features, output_mask), (*states, *attention_state), weights
+        return self.output_dropout(features, memory.masks[-1]), (*states, *attention_state), weights

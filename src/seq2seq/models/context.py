@@ -8,13 +8,13 @@ Cho et al., "Learning phrase representations using RNN encoder-decoder for stati
 translation", 2014, with `DeepOutput` in place of their maxout.
 """
 
-from typing import Any
+from typing import Unpack
 
 from torch import Tensor, nn
 
 from seq2seq.attention.attention import Memory
-from seq2seq.models.decoder import RecurrentDecoder
-from seq2seq.models.layers import State
+from seq2seq.models.decoder import RecurrentDecoder, RecurrentOptions
+from seq2seq.models.layers import DeepOutput, State
 
 
 class ContextDecoder(RecurrentDecoder):
@@ -29,11 +29,16 @@ class ContextDecoder(RecurrentDecoder):
         summary_size: int,
         *,
         attention: None = None,
-        **options: Any,
+        hidden_size: int = 256,
+        readout_size: int | None = None,
+        **options: Unpack[RecurrentOptions],
     ) -> None:
         size = embedding.embedding_dim
-        super().__init__(embedding, summary_size, input_size=size, context_size=summary_size, **options)
-        self.context_gates = nn.Linear(summary_size, self.stack.gates_size, bias=False)
+        sizes = {"hidden_size": hidden_size, "feature_size": readout_size or hidden_size}
+        super().__init__(embedding, summary_size, input_size=size, **sizes, **options)
+        # the matrix of the cell's input, W [e; c] = W_1 e + W_2 c, in two parts: W_2 c is the same at every step
+        self.context_gates = nn.Linear(summary_size, self.stack.gates_size, bias=False)  # W_2
+        self.readout = DeepOutput(hidden_size, summary_size, size, readout_size) if readout_size else None
 
     def init_memory(self, states: Tensor, source_is_token: Tensor, summary: Tensor) -> Memory:
         """Return a memory with the summary as only state (B, 1, F), and its part of the gates as key (B, 1, G)."""
@@ -43,13 +48,12 @@ class ContextDecoder(RecurrentDecoder):
 
     def step(self, tokens: Tensor, state: State, memory: Memory) -> tuple[Tensor, State, None]:
         """Compute one step, see `Decoder.step`."""
-        embedding_mask, *layer_masks, output_mask = memory.masks
-        embedded = self.embedding_dropout(self.embedding(tokens), embedding_mask)
+        embedded = self.embed(tokens, memory)
         num_sentences = memory.states.shape[0]
         gates = self.stack.input_gates(embedded).view(num_sentences, -1, self.stack.gates_size) + memory.keys
-        states = self.stack(gates.flatten(0, 1), state, layer_masks)
+        states = self.stack(gates.flatten(0, 1), state, memory.masks[1:-1])
         features = self.stack.top(states)
         if self.readout is not None:
             features, embedded = (x.view(num_sentences, -1, x.shape[-1]) for x in (features, embedded))
             features = self.readout(features, self.readout.context(memory.states), embedded).flatten(0, 1)
-        return self.output_dropout(features, output_mask), states, None
+        return self.output_dropout(features, memory.masks[-1]), states, None

@@ -1,13 +1,14 @@
-"""Base class of decoders, with teacher forcing as a loop over steps."""
+"""Base classes of decoders, with teacher forcing as a loop over steps."""
 
 from abc import ABC, abstractmethod
+from typing import TypedDict
 
 import torch
 from torch import Tensor, nn
 
 from seq2seq.attention.attention import Memory
 from seq2seq.attention.masking import length_mask
-from seq2seq.models.layers import Bridge, DeepOutput, RecurrentStack, State, dropouts, output_layer
+from seq2seq.models.layers import Bridge, RecurrentStack, State, dropouts, output_layer
 
 
 class Decoder(nn.Module, ABC):
@@ -37,7 +38,7 @@ class Decoder(nn.Module, ABC):
             source_is_token: True on real tokens (B, S).
             summary: Summary of each sentence by the encoder (B, F).
         """
-        keys = self.attention.init_memory(states) if self.has_attention else states
+        keys = self.attention.project_keys(states) if self.has_attention else states
         return Memory(states, keys, source_is_token, summary, self.masks(states))
 
     def initial_state(self, memory: Memory) -> State:
@@ -62,8 +63,8 @@ class Decoder(nn.Module, ABC):
             memory: The encoded source sentences (B).
 
         Returns:
-            Features (N, R), which `output` maps to logits; the new state; attention weights (N, S), or None without
-            attention.
+            Features (N, R), which `output` maps to logits; the new state; attention weights of all heads (N, h, S), or
+            None without attention.
         """
 
     def forward(
@@ -78,7 +79,7 @@ class Decoder(nn.Module, ABC):
                 None: T for all.
 
         Returns:
-            Features (B, T, R) and attention weights (B, T, S), None without attention.
+            Features (B, T, R) and attention weights (B, T, h, S), None without attention.
         """
         state, features, weights = self.initial_state(memory), [], []
         for tokens in target_input.unbind(dim=1):
@@ -89,24 +90,36 @@ class Decoder(nn.Module, ABC):
         return masked(torch.stack(features, dim=1), target_lengths), masked(stacked, target_lengths)
 
 
+class RecurrentOptions(TypedDict, total=False):
+    """Arguments that all recurrent decoders take, with the defaults of `RecurrentDecoder`."""
+
+    num_layers: int
+    cell: str
+    initial_state: str
+    dropout: float
+    embedding_dropout: float | None
+    output_dropout: float | None
+    variational_dropout: bool
+    tie_output: bool
+
+
 class RecurrentDecoder(Decoder):
-    """Base class of the decoders of this package: a stack of cells, its first states, and an optional deep output.
+    """Base class of decoders with a stack of recurrent cells: embedding, cells, first states and output layer.
 
     Args:
         embedding: Embedding of the target tokens (V, E).
         summary_size: Size F of the encoder's summary.
         input_size: Size of the input of the lowest cell.
-        context_size: Size of the context in the deep output; None: no deep output of a context.
         hidden_size: Size H of the state of a layer.
+        feature_size: Size R of the features before the output layer.
         num_layers: Number of layers L.
         cell: ``gru`` or ``lstm``.
-        readout_size: Size R of the deep output o; None: o_t = s_t.
         initial_state: How to compute s_0 from the encoder's summary: ``linear``, ``copy`` or ``zeros``, see `Bridge`.
         dropout: Dropout probability between layers, and the default of the next two arguments.
         embedding_dropout: Dropout probability of embedded tokens; None: `dropout`.
-        output_dropout: Dropout probability of the features o; None: `dropout`.
+        output_dropout: Dropout probability of the features; None: `dropout`.
         variational_dropout: Whether all tokens of a sentence share a dropout mask.
-        tie_output: Whether W_o is the weight of the embedding; R must then equal E.
+        tie_output: Whether the output layer has the weight of the embedding; R must then equal E.
     """
 
     def __init__(
@@ -115,11 +128,10 @@ class RecurrentDecoder(Decoder):
         summary_size: int,
         *,
         input_size: int,
-        context_size: int | None = None,
-        hidden_size: int = 256,
+        hidden_size: int,
+        feature_size: int,
         num_layers: int = 1,
         cell: str = "gru",
-        readout_size: int | None = None,
         initial_state: str = "linear",
         dropout: float = 0.0,
         embedding_dropout: float | None = None,
@@ -134,14 +146,15 @@ class RecurrentDecoder(Decoder):
         )
         self.stack = RecurrentStack(cell, input_size, hidden_size, num_layers, layer_dropout)
         self.bridge = Bridge(initial_state, summary_size, self.stack.state_size, num_layers)
-        has_readout = readout_size is not None and context_size is not None
-        parts = (hidden_size, context_size, embedding.embedding_dim, readout_size)
-        self.readout = DeepOutput(*parts) if has_readout else None
-        self.output = output_layer(readout_size or hidden_size, embedding, tied=tie_output)
+        self.output = output_layer(feature_size, embedding, tied=tie_output)
+
+    def embed(self, tokens: Tensor, memory: Memory) -> Tensor:
+        """Return the embedded tokens e(y), after dropout: (N, E) of a step, or (B, T, E) of all steps."""
+        return self.embedding_dropout(self.embedding(tokens), memory.masks[0])
 
     def masks(self, like: Tensor) -> tuple[Tensor | None, ...]:
         """Return masks of variational dropout: of embedded tokens, of all layers but the highest, of features."""
-        sentences, hidden = len(like), self.stack.cells[0].hidden_size
+        sentences, hidden = len(like), self.stack.hidden_size
         return (
             self.embedding_dropout.mask_like(like.new_empty(sentences, self.embedding.embedding_dim)),
             *(self.stack.dropout.mask_like(like.new_empty(sentences, hidden)) for _ in self.stack.cells[1:]),
@@ -150,7 +163,8 @@ class RecurrentDecoder(Decoder):
 
 
 def masked(steps: Tensor | None, lengths: Tensor | None) -> Tensor | None:
-    """Set the positions beyond the lengths (B,) of a tensor (B, T, D) to zero."""
+    """Set the positions beyond the lengths (B,) of a tensor (B, T, …) to zero."""
     if steps is None or lengths is None:
         return steps
-    return steps.masked_fill(~length_mask(lengths, steps.shape[1]).unsqueeze(2), 0)
+    is_token = length_mask(lengths, steps.shape[1])
+    return steps.masked_fill(~is_token.view(*is_token.shape, *[1] * (steps.ndim - 2)), 0)

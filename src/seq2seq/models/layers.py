@@ -82,7 +82,7 @@ class Dropout(nn.Module):
     Args:
         p: Probability of a zero, 0 <= p < 1.
         variational: Whether all tokens of a sentence share a mask (Gal and Ghahramani 2016), which `mask_like`
-            returns and the caller passes to `forward`.
+            draws and the caller passes to `forward`.
 
     Raises:
         ValueError: `p` is out of range.
@@ -95,13 +95,13 @@ class Dropout(nn.Module):
         self.p, self.variational = p, variational
 
     def forward(self, inputs: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Apply dropout to inputs of any shape; `mask` is the result of `mask_like`, or None."""
-        if not self.training or not self.p:
-            return inputs
-        return F.dropout(inputs, self.p) if mask is None else inputs * mask.to(inputs.dtype)
+        """Apply dropout to inputs (B, D) or (B, T, D); `mask` (B, D) is the result of `mask_like`, or None."""
+        if mask is None:
+            return F.dropout(inputs, self.p, self.training)
+        return inputs * (mask if inputs.ndim == mask.ndim else mask.unsqueeze(1)).to(inputs.dtype)
 
     def mask_like(self, vectors: Tensor) -> Tensor | None:
-        """Draw a mask shared by all tokens, of the shape of `vectors`; return None without variational dropout."""
+        """Draw a mask for all tokens of a sentence, of the shape of `vectors` (B, D); None: tokens have their own."""
         shared = self.variational and self.training and self.p
         return F.dropout(torch.ones_like(vectors), self.p) if shared else None
 

@@ -1,7 +1,7 @@
 """Length limits of translations."""
 
 from dataclasses import dataclass
-from math import ceil
+from math import floor
 
 import numpy as np
 import torch
@@ -12,6 +12,10 @@ LONGEST = 1000
 """Maximum number of tokens of a sentence; further tokens are not translated. Time and memory are quadratic."""
 
 
+PARTS = 10_000
+"""Ratios are counted in ten-thousandths, so that a length is the same in Python and in the JavaScript of a page."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LengthLimits:
     """Minimum and maximum number of target tokens for a source length.
@@ -19,10 +23,10 @@ class LengthLimits:
         minimum = floor(min_ratio * source length)
         maximum = max(1, floor(max_ratio * source length) + max_extra)
 
-    All lengths include ``<eos>``.
+    All lengths include ``<eos>``. Ratios are rounded to `PARTS`; products and quotients are those of integers.
 
     Raises:
-        ValueError: A value is not between 0 and a million.
+        ValueError: A value is not between 0 and a million, or `max_extra` is no integer.
     """
 
     min_ratio: float = 0.0
@@ -33,6 +37,8 @@ class LengthLimits:
         for value in (self.min_ratio, self.max_ratio, self.max_extra):
             if not 0 <= value <= 1e6:
                 raise ValueError(f"a bound of a length is 0 to a million, not {value!r}")
+        if self.max_extra != int(self.max_extra):
+            raise ValueError(f"max_extra is a whole number of tokens, not {self.max_extra!r}")
 
     @classmethod
     def fitted(
@@ -49,8 +55,8 @@ class LengthLimits:
         num_source, num_target = (
             int(lengths.sum(dtype=np.int64)) + len(lengths) for lengths in (source_lengths, target_lengths)
         )
-        ratio = num_target / num_source
-        return cls(max_ratio=ceil(200 * ratio) / 100, max_extra=ceil(10 * max(1.0, ratio)))
+        hundredths, tenths = (-(-times * num_target // num_source) for times in (200, 10))  # rounded up
+        return cls(max_ratio=hundredths / 100, max_extra=max(10, tenths))
 
     def num_over(self, source_lengths: NDArray[np.integer], target_lengths: NDArray[np.integer]) -> int:
         """Return the number of translations that exceed the maximum; lengths as in `fitted`."""
@@ -59,12 +65,16 @@ class LengthLimits:
 
     def minimum(self, source_lengths: Tensor) -> Tensor:
         """Return the minimum length of each translation (B,), at most its maximum length."""
-        minimum = (self.min_ratio * source_lengths).long()
-        return torch.minimum(minimum, self.maximum(source_lengths))
+        return torch.minimum(_times(self.min_ratio, source_lengths), self.maximum(source_lengths))
 
     def maximum(self, source_lengths: Tensor) -> Tensor:
         """Return the maximum length of each translation (B,)."""
-        return ((self.max_ratio * source_lengths).long() + self.max_extra).clamp(min=1)
+        return (_times(self.max_ratio, source_lengths) + int(self.max_extra)).clamp(min=1)
+
+
+def _times(ratio: float, lengths: Tensor) -> Tensor:
+    """Return floor(ratio * length) of each length (B,)."""
+    return floor(PARTS * ratio + 0.5) * lengths.long() // PARTS
 
 
 DEFAULT_LIMITS = LengthLimits()

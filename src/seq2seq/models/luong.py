@@ -11,13 +11,13 @@ the attentional vector a_t and input feeding. Without input feeding s_t = GRU(e(
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Unpack
 
 import torch
 from torch import Tensor, nn
 
 from seq2seq.attention.attention import Memory
-from seq2seq.models.decoder import RecurrentDecoder
+from seq2seq.models.decoder import RecurrentDecoder, RecurrentOptions
 from seq2seq.models.layers import State
 
 
@@ -40,15 +40,15 @@ class LuongDecoder(RecurrentDecoder):
         hidden_size: int = 256,
         readout_size: int | None = None,
         input_feeding: bool = True,
-        **options: Any,
+        **options: Unpack[RecurrentOptions],
     ) -> None:
         size = readout_size or hidden_size
         fed_size = size if input_feeding else 0
-        options |= {"hidden_size": hidden_size, "readout_size": readout_size}
-        super().__init__(embedding, summary_size, input_size=embedding.embedding_dim + fed_size, **options)
+        sizes = {"input_size": embedding.embedding_dim + fed_size, "hidden_size": hidden_size}
+        super().__init__(embedding, summary_size, feature_size=size, **sizes, **options)
         self.fed_size = fed_size
         self.attention = attention(query_size=hidden_size, memory_size=memory_size)
-        self.attentional = nn.Linear(memory_size + hidden_size, size, bias=False)
+        self.attentional = nn.Linear(memory_size + hidden_size, size, bias=False)  # W_a
 
     def initial_state(self, memory: Memory) -> State:
         """Return one tensor per layer, a_0 = 0 (B, 0 without input feeding), and the state of the attention."""
@@ -58,12 +58,11 @@ class LuongDecoder(RecurrentDecoder):
     def step(self, tokens: Tensor, state: State, memory: Memory) -> tuple[Tensor, State, Tensor]:
         """Compute one step, see `Decoder.step`."""
         states, (fed, *attention_state) = state[: len(self.stack)], state[len(self.stack) :]
-        embedding_mask, *layer_masks, output_mask = memory.masks
-        embedded = self.embedding_dropout(self.embedding(tokens), embedding_mask)
+        embedded = self.embed(tokens, memory)
         gates = self.stack.input_gates(torch.cat([embedded, fed.to(embedded.dtype)], dim=-1))
-        states = self.stack(gates, states, layer_masks)
+        states = self.stack(gates, states, memory.masks[1:-1])
         top = self.stack.top(states)
         context, weights, attention_state = self.attention(top, memory, tuple(attention_state))
         attentional = torch.tanh(self.attentional(torch.cat([context, top.to(context.dtype)], dim=-1)))
-        features = self.output_dropout(attentional, output_mask)
+        features = self.output_dropout(attentional, memory.masks[-1])
         return features, (*states, attentional[:, : self.fed_size], *attention_state), weights

@@ -8,12 +8,12 @@ Sutskever, Vinyals and Le, "Sequence to sequence learning with neural networks",
 reversed (`model.reverse_source=true`).
 """
 
-from typing import Any
+from typing import Unpack
 
 from torch import Tensor, nn
 
 from seq2seq.attention.attention import Memory
-from seq2seq.models.decoder import RecurrentDecoder
+from seq2seq.models.decoder import RecurrentDecoder, RecurrentOptions
 from seq2seq.models.layers import State
 
 
@@ -29,18 +29,19 @@ class PlainDecoder(RecurrentDecoder):
         summary_size: int,
         *,
         attention: None = None,
+        hidden_size: int = 256,
         readout_size: int | None = None,
-        **options: Any,
+        **options: Unpack[RecurrentOptions],
     ) -> None:
-        options |= {"input_size": embedding.embedding_dim, "readout_size": readout_size}
-        super().__init__(embedding, summary_size, **options)
-        layer = nn.Linear(self.stack.hidden_size, self.output.in_features)
-        self.readout = nn.Sequential(layer, nn.Tanh()) if readout_size else nn.Identity()
+        sizes = {"hidden_size": hidden_size, "feature_size": readout_size or hidden_size}
+        super().__init__(embedding, summary_size, input_size=embedding.embedding_dim, **sizes, **options)
+        self.readout = nn.Identity()
+        if readout_size:
+            self.readout = nn.Sequential(nn.Linear(hidden_size, readout_size), nn.Tanh())  # W_s and b
 
     def step(self, tokens: Tensor, state: State, memory: Memory) -> tuple[Tensor, State, None]:
         """Compute one step, see `Decoder.step`."""
-        embedding_mask, *layer_masks, output_mask = memory.masks
-        embedded = self.embedding_dropout(self.embedding(tokens), embedding_mask)
-        states = self.stack(self.stack.input_gates(embedded), state, layer_masks)
+        embedded = self.embed(tokens, memory)
+        states = self.stack(self.stack.input_gates(embedded), state, memory.masks[1:-1])
         features = self.readout(self.stack.top(states))
-        return self.output_dropout(features, output_mask), states, None
+        return self.output_dropout(features, memory.masks[-1]), states, None

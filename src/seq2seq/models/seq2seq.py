@@ -64,7 +64,7 @@ class Seq2Seq(nn.Module):
         return self.decoder.init_memory(states, source.is_token, summary)
 
     def forward(self, batch: Batch) -> tuple[Tensor, Tensor | None]:
-        """Return features (B, T, R) and attention weights (B, T, S) of all target positions (teacher forcing).
+        """Return features (B, T, R) and attention weights (B, T, h, S) of all target positions (teacher forcing).
 
         ``decoder.output`` maps features to logits (B, T, V). Features and weights are zero on padding.
         """
@@ -151,14 +151,14 @@ class GRUEncoder(Encoder):
         outputs, final_states = embedded, []
         dropouts = [self.embedding_dropout] + [self.dropout] * (len(self.layers) - 1)
         for layer, dropout in zip(self.layers, dropouts, strict=True):
-            inputs = dropout(outputs, dropout.mask_like(outputs[:, :1]))
+            inputs = dropout(outputs, dropout.mask_like(outputs[:, 0]))
             packed = pack_padded_sequence(inputs, lengths.cpu(), batch_first=True, enforce_sorted=False)
             packed, final = layer(packed)
             outputs, _ = pad_packed_sequence(packed, batch_first=True, total_length=embedded.shape[1])
             for state in final if isinstance(final, tuple) else (final,):  # (directions, B, H)
                 final_states.append(state.transpose(0, 1).flatten(1))
         return (
-            self.output_dropout(outputs, self.output_dropout.mask_like(outputs[:, :1])),
+            self.output_dropout(outputs, self.output_dropout.mask_like(outputs[:, 0])),
             torch.cat(final_states, dim=-1),
         )
 

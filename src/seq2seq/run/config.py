@@ -2,7 +2,6 @@
 
 import difflib
 import importlib
-import inspect
 import math
 import pkgutil
 import re
@@ -15,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin
 
 from hydra import compose, initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
@@ -25,6 +24,7 @@ from hydra.core.singleton import Singleton
 from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
+from seq2seq.arguments import arguments_of, needed_by
 from seq2seq.errors import InputError
 
 CONF = next(
@@ -278,6 +278,12 @@ def complete(settings: Settings) -> Settings:
     if not isinstance(config.seed, int) or not 0 <= config.seed < 2**32:
         raise InputError(f"seed={config.seed}: a whole number from 0 to 2^32 - 1 is needed")
     values: Any = OmegaConf.to_container(config)
+    for group in ("callbacks", "logger"):
+        for name, node in list(values[group].items()):
+            if node and "_target_" not in node:
+                if _is_given(settings.given, f"{group}.{name}"):
+                    raise InputError(f"{group}.{name}: a class is needed: give +{group}.{name}._target_=…")
+                del values[group][name]  # of a recipe, for a callback that was deleted
     check({key: values[key] for key in OBJECTS})
     for key, node in list(objects(values)):
         taken, takes_any = arguments_of(target_of(key, node["_target_"]))
@@ -301,19 +307,18 @@ def check(node: Any, key: str = "") -> None:
     node = OmegaConf.to_container(node, resolve=True) if OmegaConf.is_config(node) else node
     for place, part in objects(node, key):
         target = target_of(place, part["_target_"])
-        taken, takes_any = arguments_of(target)
-        hints = _hints(target)
+        hints, takes_any = arguments_of(target)
         for name in ("_partial_", "_recursive_"):
             if not isinstance(part.get(name, True), bool):
                 raise InputError(f"{place}.{name}={part[name]}: expected true or false")
         superfluous = [
             name
             for name, value in part.items()
-            if name[0] != "_" and name not in taken and value is not None and not takes_any
+            if name[0] != "_" and name not in hints and value is not None and not takes_any
         ]
         if superfluous:
-            raise InputError(_superfluous(place, part["_target_"], superfluous, list(taken)))
-        needed = _needed(place, part, taken)
+            raise InputError(_superfluous(place, part["_target_"], superfluous, list(hints)))
+        needed = _needed(place, part, target)
         if needed:
             keys = " ".join(
                 f"{name}=…" if (CONF / name).is_dir() else f"+{place}.{name}=…" for name in needed
@@ -340,13 +345,13 @@ def _superfluous(key: str, target: str, names: Sequence[str], taken: Sequence[st
     )
 
 
-def _needed(key: str, node: Mapping[str, Any], taken: Mapping[str, inspect.Parameter]) -> list[str]:
+def _needed(key: str, node: Mapping[str, Any], target: Any) -> list[str]:
     """Return arguments without a default that neither the configuration nor the program gives."""
     place = re.sub(r"\[\d+\]", "", key)
     if node.get("_partial_") and place not in PASSED:  # what calls it may give them
         return []
     given = {*node, *PASSED.get(place, ())}
-    return [name for name, each in taken.items() if each.default is each.empty and name not in given]
+    return [name for name in needed_by(target) if name not in given]
 
 
 def target_of(key: str, path: Any) -> Callable[..., Any]:
@@ -378,39 +383,6 @@ def _import_error(module: str) -> ImportError | None:
     except ImportError as error:
         return error
     return None
-
-
-def arguments_of(target: Callable[..., Any]) -> tuple[dict[str, inspect.Parameter], bool]:
-    """Return the arguments of a class or function, and whether it takes any other.
-
-    ``**options`` of a class go to its base classes, whose arguments are therefore among them, all of them optional.
-    """
-    taken, takes_any = _parameters(target)
-    bases = target.__mro__[1:] if inspect.isclass(target) else ()
-    for base in bases:
-        if takes_any and "__init__" in vars(base) and base is not object:
-            others, takes_any = _parameters(base)
-            taken = {name: each.replace(default=None) for name, each in others.items()} | taken
-    return taken, takes_any
-
-
-def _parameters(function: Callable[..., Any]) -> tuple[dict[str, inspect.Parameter], bool]:
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except ValueError:  # a builtin without a signature
-        return {}, True
-    named = {
-        p.name: p for p in parameters if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL) and p.name != "self"
-    }
-    return named, any(p.kind is p.VAR_KEYWORD for p in parameters)
-
-
-def _hints(target: Callable[..., Any]) -> dict[str, Any]:
-    hints: dict[str, Any] = {}
-    for part in reversed(target.__mro__) if inspect.isclass(target) else [target]:
-        with suppress(NameError, TypeError, AttributeError):  # names that exist for type checkers only
-            hints |= get_type_hints(part.__init__ if inspect.isclass(part) else part)
-    return hints
 
 
 KINDS: dict[Any, str] = {

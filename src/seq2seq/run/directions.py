@@ -9,8 +9,9 @@ from typing import Any
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, ListConfig, read_write
 
+from seq2seq.arguments import parameters_of
 from seq2seq.errors import InputError
-from seq2seq.run.config import arguments_of, target_of
+from seq2seq.run.config import target_of
 
 
 def own_metrics(config: DictConfig) -> dict[str, Any]:
@@ -40,7 +41,7 @@ def directions(config: DictConfig) -> dict[str, str]:
             continue
         key = f"callbacks.{name}"
         target = target_of(key, node._target_)
-        taken, _ = arguments_of(target)
+        taken = parameters_of(target)
         monitor = node.get("monitor", taken["monitor"].default if "monitor" in taken else None)
         if isinstance(monitor, str) and ("mode" in taken or "mode" in node):
             choose(key, node.get("mode"), monitor)

@@ -31,9 +31,10 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from seq2seq.arguments import arguments_of
 from seq2seq.errors import InputError, TrainingFailed, TrainingInterrupted
 from seq2seq.old_names import old_keys
-from seq2seq.run.config import CONF, OBJECTS, arguments_of, default_config, deletable, known_keys, target_of
+from seq2seq.run.config import CONF, OBJECTS, default_config, deletable, known_keys, target_of
 
 OWN_PARTS = {
     "attention": "model.decoder.attention.score", "tokenizer": "data.tokenizer", "data": "data",

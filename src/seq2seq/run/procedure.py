@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 
-from seq2seq.errors import InputError
+from seq2seq.errors import InputError, TrainingFailed, TrainingInterrupted
 from seq2seq.progress import announce
 from seq2seq.publish import commit_of_program
 from seq2seq.run.config import Settings, build, complete, objects, settings_of

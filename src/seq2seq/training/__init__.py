@@ -10,12 +10,12 @@ from seq2seq.training.callbacks import (
     TranslationSamples,
 )
 from seq2seq.training.checkpoint import DurableCheckpointIO
-from seq2seq.training.minimum_risk import MinimumRisk
+from seq2seq.training.losses import LossSums
 from seq2seq.training.module import TranslationModule
-from seq2seq.training.scheduled_sampling import ScheduledSampling
+from seq2seq.training.objectives import GuidedAlignment, MinimumRisk, ScheduledSampling
 from seq2seq.training.schedules import warmup_constant, warmup_cosine, warmup_ema
 
 __all__ = [
-    "AttentionLogger", "DurableCheckpointIO", "EpochLines", "EpochMean", "MinimumRisk", "PeriodicCheckpoint",
+    "AttentionLogger", "DurableCheckpointIO", "EpochLines", "EpochMean", "GuidedAlignment", "LossSums", "MinimumRisk", "PeriodicCheckpoint",
     "ResumeState", "ScheduledSampling", "StopOnSignal", "TranslationModule", "TranslationSamples", "warmup_constant", "warmup_cosine", "warmup_ema",
 ]  # fmt: skip

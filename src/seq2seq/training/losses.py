@@ -13,29 +13,34 @@ from seq2seq.training.chunked_cross_entropy import ChunkedCrossEntropy
 
 @dataclass(frozen=True, slots=True)
 class LossSums:
-    """Sums over the real tokens of one or more batches.
+    """Sums over the real target tokens of a batch.
+
+    An optimizer step minimizes the sum of `objective` over its batches and processes, divided by the sum of
+    `num_tokens`.
 
     Attributes:
         nll: Negative log-likelihood in nats, without label smoothing.
-        smoothed: The training objective: cross-entropy with label smoothing, plus the divergence of R-Drop.
+        objective: What is minimized, with a gradient: cross-entropy with label smoothing, plus the divergence of
+            R-Drop; or the objective of `TranslationModule`.
         num_correct: Number of tokens to which the model gives the highest probability.
-        num_tokens: Number of real tokens.
+        num_tokens: Number of real tokens, above 0.
     """
 
     nll: Tensor
-    smoothed: Tensor
+    objective: Tensor
     num_correct: Tensor
     num_tokens: Tensor
 
     def stacked(self) -> Tensor:
-        """Return nll, num_correct and num_tokens as one detached tensor (3,) in float64."""
-        parts = self.nll, self.num_correct, self.num_tokens
-        return torch.stack([part.detach().to(torch.float64) for part in parts])
+        """Return the four sums as one detached tensor (4,), at least in float32."""
+        precise = torch.promote_types(self.nll.dtype, torch.float32)
+        parts = self.nll, self.objective, self.num_correct, self.num_tokens
+        return torch.stack([part.detach().to(precise) for part in parts])
 
 
 def metrics_of(sums: Tensor) -> dict[str, Tensor]:
-    """Return loss (nats per token), perplexity and accuracy from the result of `LossSums.stacked`."""
-    nll, num_correct, num_tokens = sums
+    """Return loss (nats per token), perplexity and accuracy from sums of `LossSums.stacked`."""
+    nll, _, num_correct, num_tokens = sums
     loss = nll / num_tokens
     return {"loss": loss, "perplexity": loss.exp(), "accuracy": num_correct / num_tokens}
 
@@ -73,9 +78,9 @@ def token_cross_entropy(
         log_p, log_q = log_probs.chunk(2)
         kl = ((log_p.exp() - log_q.exp()) * (log_p - log_q)).sum()  # KL(p, q) + KL(q, p)
         token_loss = (1 - label_smoothing) * token_nll - label_smoothing * log_probs.mean(dim=1)
-        smoothed = token_loss.sum() + rdrop_alpha / 2 * kl
+        objective = token_loss.sum() + rdrop_alpha / 2 * kl
     else:
-        nll, smoothed, num_correct = ChunkedCrossEntropy.apply(
+        nll, objective, num_correct = ChunkedCrossEntropy.apply(
             features, output.weight, output.bias, targets, label_smoothing
         )
-    return LossSums(nll, smoothed, num_correct, is_token.sum())
+    return LossSums(nll, objective, num_correct, is_token.sum())

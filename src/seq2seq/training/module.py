@@ -1,29 +1,35 @@
-"""The Lightning module: the training step, gradient clipping, and the optimizer."""
+"""The Lightning module: the training step, its gradient, the optimizer, and the scores of validations."""
 
 import inspect
 import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import lightning.pytorch as pl
 import torch
 from torch import Tensor
 from torch.optim import Adam, Optimizer
 
 from seq2seq.data.batch import Batch
-from seq2seq.errors import InputError
+from seq2seq.decoding.greedy import greedy_search
+from seq2seq.errors import InputError, TrainingFailed
 from seq2seq.evaluation.metrics import Scorer
 from seq2seq.models.build import build_model
 from seq2seq.models.limits import LengthLimits
 from seq2seq.models.seq2seq import Seq2Seq
-from seq2seq.training.guided_alignment import GuidedAlignment
+from seq2seq.training.gold_pairs import GoldPairs
 from seq2seq.training.losses import LossSums, token_cross_entropy
-from seq2seq.training.measures import MeasuredModule
-from seq2seq.training.regularization import drop_words, duplicate_batch
+from seq2seq.training.metrics import SplitSums
+from seq2seq.training.objectives import GuidedAlignment, objective_of
 from seq2seq.training.schedules import total_steps
+from seq2seq.training.training_sums import TrainingSums
 
 
-class TranslationModule(MeasuredModule):
+class TranslationModule(pl.LightningModule):
     """A Lightning module that trains a `Seq2Seq` on batches of `seq2seq.data.Batch`.
+
+    The gradient of an optimizer step is that of the mean over all target tokens of the step, whatever the batches,
+    ``accumulate_grad_batches`` and processes.
 
     It logs ``train/loss``, ``train/perplexity``, ``train/accuracy``, ``train/lr``, ``train/grad_norm`` and
     ``train/tokens_per_second`` every `log_every_n_steps` optimizer steps, and after each validation
@@ -36,8 +42,9 @@ class TranslationModule(MeasuredModule):
         optimizer: Factory of the optimizer, called with the parameters; None: Adam.
         scheduler: Factory of the learning rate schedule, called with the optimizer, and with `total_steps` if it
             has an argument of this name; None: a constant learning rate.
-        objective: Training objective, called with this module and a batch; returns `LossSums` and attention weights
-            (B, T, S) or None. Examples: `MinimumRisk`, `ScheduledSampling`. None: cross-entropy with teacher forcing.
+        objective: Training objective, called with this module and a batch; returns `LossSums` of the batch and
+            attention weights (B, T, h, S) or None. A step minimizes the sum of their `objective` divided by the sum of
+            their `num_tokens`. Examples: `MinimumRisk`, `ScheduledSampling`. None: cross-entropy with teacher forcing.
         label_smoothing: Share of the label that is distributed uniformly over the vocabulary.
         word_dropout: Probability of replacing an input token by ``<unk>`` in training.
         rdrop_alpha: Weight of the divergence between two dropout masks (R-Drop); 0: no R-Drop.
@@ -48,6 +55,10 @@ class TranslationModule(MeasuredModule):
             fails.
         trust_custom_code: Whether to import classes of other packages that `model` names, as in
             ``load_from_checkpoint(path, trust_custom_code=True)``.
+
+    Attributes:
+        limits: Length limits of translations; None before `setup`, which derives them from the training split.
+        translations: Greedy translations of the latest validation, by the index of the pair in its split.
     """
 
     def __init__(
@@ -67,13 +78,14 @@ class TranslationModule(MeasuredModule):
     ) -> None:
         if isinstance(optimizer, Optimizer):
             raise InputError("optimizer: give a class or functools.partial(SGD, lr=0.1), not an optimizer")
-        super().__init__(metrics, max_nonfinite_steps)
+        super().__init__()
         made = isinstance(model, Seq2Seq)
         self.model = model if made else build_model(**model, trust_custom_code=trust_custom_code)
         self.optimizer_factory, self.scheduler_factory = optimizer or Adam, scheduler
         self.objective = objective
         self.label_smoothing, self.word_dropout, self.rdrop_alpha = label_smoothing, word_dropout, rdrop_alpha
         self.guided_alignment_weight = guided_alignment_weight
+        self.metrics = metrics or {}
         # the arguments of `load_from_checkpoint`
         self.save_hyperparameters(
             {
@@ -83,10 +95,13 @@ class TranslationModule(MeasuredModule):
             },
             logger=False,
         )  # fmt: skip
-        self._guided_alignment: GuidedAlignment | None = None
+        self.guided_alignment: GuidedAlignment | None = None
+        self.limits: LengthLimits | None = None
+        self.translations: dict[int, str] = {}
+        self._sums, self._gold = TrainingSums(max_nonfinite_steps), dict[str, GoldPairs]()
 
     def forward(self, batch: Batch) -> tuple[Tensor, Tensor | None]:
-        """Return features (B, T, R) and attention weights (B, T, S) of a batch (teacher forcing)."""
+        """Return features (B, T, R) and attention weights (B, T, h, S) of a batch (teacher forcing)."""
         return self.model(batch)
 
     def cross_entropy(self, batch: Batch, features: Tensor) -> LossSums:
@@ -100,50 +115,35 @@ class TranslationModule(MeasuredModule):
             rdrop_alpha=self.rdrop_alpha,
         )
 
-    # --- training ---
-
     def setup(self, stage: str) -> None:
         """Read length limits and gold alignments from the data module."""
         data = getattr(self.trainer, "datamodule", None)
         train = getattr(data, "train", None)
-        if train is None:
-            self.limits = self.limits or LengthLimits()
-            return
-        if self.limits is None:
+        if train is not None and self.limits is None:
             self.limits = LengthLimits.fitted(train.source.lengths, train.target.lengths)
-        if stage == "fit" and self.guided_alignment_weight:
-            if not self.model.decoder.has_attention:
-                raise InputError("module.guided_alignment_weight needs a decoder with attention")
-            if not any(pair.alignment for pair in train.pairs):
-                raise InputError("module.guided_alignment_weight needs gold links: set data.alignments")
-            self._guided_alignment = GuidedAlignment(train, (data.source_tokenizer, data.target_tokenizer))
+        self.limits = self.limits or LengthLimits()
+        if train is not None and stage == "fit" and self.guided_alignment_weight:
+            self.guided_alignment = GuidedAlignment.of(self.model, data)
+
+    # --- training ---
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
-        """Return the loss of a batch in nats per target token."""
-        if self.rdrop_alpha:
-            batch = duplicate_batch(batch)
-        if self.word_dropout:
-            batch = drop_words(batch, self.word_dropout)
-        if self.objective is None:
-            features, weights = self(batch)
-            sums = self.cross_entropy(batch, features)
-        else:
-            sums, weights = self.objective(self, batch)
-        objective = sums.smoothed
-        if self._guided_alignment is not None:
-            alignment_loss = self._guided_alignment.loss(weights, batch)
-            objective = objective + self.guided_alignment_weight * alignment_loss
-        num_tokens = sums.num_tokens
-        if self.trainer.world_size > 1:  # DDP averages gradients: weight each process by its tokens
-            num_tokens = self.trainer.strategy.reduce(num_tokens.float(), reduce_op="mean")
-        self._sums = self._sums.to(self.device) + sums.stacked()
-        loss = objective / num_tokens
-        if not loss.isfinite():
-            self._count_nonfinite("loss", batch)
-            loss = torch.nan_to_num(loss, nan=0.0, posinf=0.0, neginf=0.0) * 0.0
-        if (self.trainer.global_step + 1) % self.trainer.log_every_n_steps == 0:
-            self._log_training()
-        return loss
+        """Return the objective of a batch, in proportion to its sum over the target tokens."""
+        if batch_idx % self.trainer.accumulate_grad_batches == 0:
+            self._sums.start_step()
+        return self._sums.add(objective_of(self, batch), batch.sentence_ids)
+
+    def optimizer_step(
+        self, epoch: int, batch_idx: int, optimizer: Optimizer, optimizer_closure: Callable[[], Any]
+    ) -> None:
+        """Make a step with the gradient of the mean over all its target tokens."""
+
+        def closure() -> Any:
+            loss = optimizer_closure()  # adds the gradient of the last batch of the step
+            self._sums.average_gradient(parameters_of(optimizer), self.trainer)
+            return loss
+
+        super().optimizer_step(epoch, batch_idx, optimizer, closure)
 
     def configure_gradient_clipping(
         self,
@@ -151,17 +151,36 @@ class TranslationModule(MeasuredModule):
         gradient_clip_val: float | None = None,
         gradient_clip_algorithm: str | None = None,
     ) -> None:
-        """Clip the gradients by their L2 norm, store the norm, and skip steps with NaN or infinite gradients."""
-        if gradient_clip_algorithm not in (None, "norm"):
+        """Clip the gradient, leave the step out if it is NaN or infinite, and log the step."""
+        by_norm = gradient_clip_algorithm in (None, "norm")
+        bound = (by_norm and gradient_clip_val) or math.inf
+        norm = torch.nn.utils.clip_grad_norm_(parameters_of(optimizer), bound)
+        if not by_norm:
             self.clip_gradients(optimizer, gradient_clip_val, gradient_clip_algorithm)
-            return
-        bound = math.inf if gradient_clip_val is None else gradient_clip_val
-        parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
-        self._grad_norm = torch.nn.utils.clip_grad_norm_(parameters, bound)
-        scaled = str(self.trainer.precision).startswith("16")  # the gradient scaler skips such steps
-        if not scaled and not self._grad_norm.isfinite():
-            self._count_nonfinite("gradient", None)
+        scaled = str(self.trainer.precision).startswith("16")  # the gradient scaler skips infinite gradients
+        if not self._sums.end_step(scaled or bool(norm.isfinite()), self.trainer):
             optimizer.zero_grad(set_to_none=True)  # the optimizer skips parameters without gradient
+        step = self.trainer.global_step + 1  # Lightning counts from 0
+        if self.trainer.log_every_n_steps and step % self.trainer.log_every_n_steps == 0:
+            values = self._sums.values(copies=2 if self.rdrop_alpha else 1)
+            values |= {"grad_norm": float(norm), "lr": optimizer.param_groups[0]["lr"]}
+            self.log_dict({"step": float(step)} | {f"train/{name}": value for name, value in values.items()})
+
+    def on_train_epoch_start(self) -> None:
+        """Measure the speed from here on."""
+        self._sums.start_clock()
+
+    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Save the sums, so that a resumed run makes the same steps and logs the same values."""
+        checkpoint["training_sums"] = self._sums.state_dict([*self.parameters()], self.trainer)
+
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Restore the sums."""
+        self._sums.load_state_dict(checkpoint["training_sums"])
+
+    def on_train_start(self) -> None:
+        """Continue a step that was interrupted between its batches."""
+        self._sums.restore_gradients([*self.parameters()])
 
     def configure_optimizers(self) -> Any:
         """Create the optimizer and its schedule, updated after each step, or after validations (plateau)."""
@@ -181,3 +200,61 @@ class TranslationModule(MeasuredModule):
         else:
             settings = {"interval": "step"}
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": scheduler, **settings}}
+
+    # --- validation, and the same for `Trainer.test` ---
+
+    def on_validation_epoch_start(self) -> None:
+        """Start with sums of zero."""
+        self._of_split = SplitSums()
+        self.translations = (
+            self._of_split.translations
+        )  # callbacks read them before `on_validation_epoch_end`
+
+    def validation_step(self, batch: Batch, batch_idx: int) -> None:
+        """Add loss, attention and greedy translations of a batch."""
+        features, weights = self(batch)
+        sums = token_cross_entropy(
+            features, self.model.decoder.output, batch.target_output, batch.target_is_token
+        )
+        split = self._split()
+        if not sums.nll.isfinite():
+            raise TrainingFailed(
+                f"the {split} loss is NaN or infinite on pairs {batch.sentence_ids[:20].tolist()}; this model "
+                "is not saved, the checkpoints before are kept: lower optimizer.lr"
+            )
+        self._of_split.losses += sums.stacked().cpu()
+        data = getattr(self.trainer, "datamodule", None)
+        if not hasattr(data, "target_tokenizer"):  # data loaders, or a data module of another class
+            return
+        if weights is not None:
+            if split not in self._gold:
+                self._gold[split] = GoldPairs(
+                    getattr(data, split), data.source_tokenizer, data.target_tokenizer
+                )
+            self._of_split.add_attention(weights.mean(dim=2), batch, self._gold[split])
+        hypotheses = greedy_search(self.model, batch.source, limits=self.limits)
+        for index, hypothesis in zip(batch.sentence_ids.tolist(), hypotheses, strict=True):
+            self._of_split.translations[index] = data.target_tokenizer.decode(hypothesis.ids)
+
+    def on_validation_epoch_end(self) -> None:
+        """Log the scores of the split."""
+        sums = self._of_split.of_all_processes(self.trainer.world_size)
+        self.translations = sums.translations
+        prefix = "test" if self.trainer.testing else "val"
+        values = sums.scores(prefix, getattr(self.trainer, "datamodule", None), self._split(), self.metrics)
+        if values:  # without `step`, Lightning adds `epoch`, the first plot of TensorBoard
+            self.log_dict(values | {"step": float(self.trainer.global_step)})
+
+    def _split(self) -> str:
+        """Return the attribute of the data module that is validated or tested."""
+        has_test = getattr(getattr(self.trainer, "datamodule", None), "test", None) is not None
+        return "test" if self.trainer.testing and has_test else "validation"
+
+    on_test_epoch_start, test_step, on_test_epoch_end = (
+        on_validation_epoch_start, validation_step, on_validation_epoch_end,
+    )  # fmt: skip
+
+
+def parameters_of(optimizer: Optimizer) -> list[torch.nn.Parameter]:
+    """Return the parameters that an optimizer updates."""
+    return [parameter for group in optimizer.param_groups for parameter in group["params"]]

@@ -217,10 +217,13 @@ const PENALTIES = {
   gnmt: (length, alpha) => ((5 + length) / 6) ** alpha,
 };
 
-// Both bounds of seq2seq.decoding.search, which count <eos>.
+const PARTS = 10000; // ratios are counted in ten-thousandths
+
+// Both bounds of seq2seq.models.limits, which count <eos>, in whole numbers.
 function boundsOf({ min_ratio, max_ratio, max_extra }, sourceLength) {
-  const maximum = Math.max(1, Math.floor(max_ratio * sourceLength) + max_extra);
-  return { minimum: Math.min(Math.floor(min_ratio * sourceLength), maximum), maximum };
+  const times = (ratio) => Math.floor((Math.floor(PARTS * ratio + 0.5) * sourceLength) / PARTS);
+  const maximum = Math.max(1, times(max_ratio) + max_extra);
+  return { minimum: Math.min(times(min_ratio), maximum), maximum };
 }
 
 // The best hypothesis, and all that the search has seen, step by step. A node of it: {parent, token,

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from seq2seq.data.batch import Batch
 from seq2seq.training.losses import LossSums
-from seq2seq.training.minimum_risk import draw_token
+from seq2seq.training.objectives.minimum_risk import draw_token
 
 
 class ScheduledSampling:
@@ -36,7 +36,7 @@ class ScheduledSampling:
         self.probability, self.ramp_steps = probability, ramp_steps
 
     def __call__(self, module: nn.Module, batch: Batch) -> tuple[LossSums, Tensor | None]:
-        """Return the loss of a batch, and the attention weights (B, T, S)."""
+        """Return the loss of a batch, and the attention weights (B, T, h, S)."""
         probability = self.probability
         if self.ramp_steps:
             probability *= min(1.0, module.global_step / self.ramp_steps)

@@ -1,46 +1,15 @@
 """Guided alignment: a loss of attention weights against gold links between words."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from seq2seq.data.batch import Batch, EncodedSplit
-from seq2seq.data.text import split_words
 from seq2seq.data.tokenizers import Tokenizer
-from seq2seq.evaluation.alignment import GoldAlignment, word_indices
-
-
-@dataclass(frozen=True, slots=True)
-class AlignedPair:
-    """Gold links of a sentence pair, and the word indices of its tokens.
-
-    Attributes:
-        gold: Links between words.
-        source_words: Index of the word of each source token without ``<eos>``, see `word_indices`.
-        target_words: Index of the word of each target token without ``<eos>``.
-    """
-
-    gold: GoldAlignment
-    source_words: list[int | None]
-    target_words: list[int | None]
-
-    @classmethod
-    def of(
-        cls, split: EncodedSplit, index: int, source_tokenizer: Tokenizer, target_tokenizer: Tokenizer
-    ) -> "AlignedPair":
-        """Return the pair with an index in a split; it must have links."""
-        pair = split.pairs[index]
-        sides = [
-            word_indices(tokenizer.tokens(text), split_words(text))[: len(ids)]
-            for tokenizer, text, ids in (
-                (source_tokenizer, pair.source, split.source[index]),
-                (target_tokenizer, pair.target, split.target[index]),
-            )
-        ]
-        return cls(GoldAlignment.from_links(pair.alignment or (), pair.possible), *sides)
+from seq2seq.errors import InputError
+from seq2seq.training.gold_pairs import GoldPairs
 
 
 class GuidedAlignment:
@@ -55,25 +24,40 @@ class GuidedAlignment:
     sure links if it has any, else by possible links. Target tokens without links are not part of the sum.
 
     Args:
-        split: The training split; pairs without links have no loss.
-        tokenizers: Source tokenizer and target tokenizer.
+        split: The training split; pairs without links have no loss, nor have those that `GoldPairs` leaves out.
+        source_tokenizer: The tokenizer of the source.
+        target_tokenizer: The tokenizer of the target.
     """
 
-    def __init__(self, split: EncodedSplit, tokenizers: Sequence[Tokenizer]) -> None:
-        self._split, self._tokenizers = split, tokenizers
+    def __init__(self, split: EncodedSplit, source_tokenizer: Tokenizer, target_tokenizer: Tokenizer) -> None:
+        self._pairs = GoldPairs(split, source_tokenizer, target_tokenizer)
         self._cells: dict[int, list[tuple[int, int, float]]] = {}
+
+    @classmethod
+    def of(cls, model: Any, data: Any) -> "GuidedAlignment":
+        """Return the loss of a model with attention on the training pairs of a data module.
+
+        Raises:
+            InputError: The model has no attention, or no pair has links.
+        """
+        if not model.decoder.has_attention:
+            raise InputError("module.guided_alignment_weight needs a decoder with attention")
+        if not any(pair.alignment for pair in data.train.pairs):
+            raise InputError("module.guided_alignment_weight needs gold links: set data.alignments")
+        return cls(data.train, data.source_tokenizer, data.target_tokenizer)
 
     def loss(self, weights: Tensor, batch: Batch) -> Tensor:
         """Return the sum over a batch with attention weights (B, T, S).
 
         Weights of zero, which sparse attention has, are replaced by the smallest positive number.
         """
+        weights = weights.to(torch.promote_types(weights.dtype, torch.float32))
         q = self.target_distribution(batch).to(weights)
         return -(q * weights.clamp_min(torch.finfo(weights.dtype).tiny).log()).sum()
 
     def target_distribution(self, batch: Batch) -> Tensor:
         """Return q (B, T, S), with rows of zeros for tokens without links."""
-        q = np.zeros((*batch.target_output.shape, batch.source.ids.shape[1]), np.float32)
+        q = np.zeros((*batch.target_output.shape, batch.source.ids.shape[1]))
         for matrix, index in zip(q, batch.sentence_ids.tolist(), strict=True):
             if index not in self._cells:
                 self._cells[index] = self._shares(index)
@@ -83,9 +67,9 @@ class GuidedAlignment:
 
     def _shares(self, index: int) -> list[tuple[int, int, float]]:
         """Return row, column and value of the nonzero elements of q of a pair."""
-        if self._split.pairs[index].alignment is None:
+        pair = self._pairs.get(index)
+        if pair is None:
             return []
-        pair = AlignedPair.of(self._split, index, *self._tokenizers)
         cells = []
         for row, target in enumerate(pair.target_words):
             columns = (

@@ -1,12 +1,38 @@
-"""Change batches before the model reads them: duplication for R-Drop, word dropout."""
+"""The training objective of a batch: word dropout, R-Drop, the loss of the predictions, guided alignment."""
 
 from dataclasses import replace
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from seq2seq.data.batch import Batch, SourceBatch
 from seq2seq.data.vocabulary import SPECIALS, UNKNOWN_ID
+from seq2seq.training.losses import LossSums
+
+
+def objective_of(module: Any, batch: Batch) -> LossSums:
+    """Return the sums of a batch whose `objective` is minimized, as the arguments of a `TranslationModule` say.
+
+    Args:
+        module: The `TranslationModule`.
+        batch: Sentence pairs of the training split.
+    """
+    if module.rdrop_alpha:
+        batch = duplicate_batch(batch)
+    if module.word_dropout:
+        batch = drop_words(batch, module.word_dropout)
+    sums, weights = (module.objective or teacher_forcing)(module, batch)
+    if module.guided_alignment is not None:
+        alignment_loss = module.guided_alignment.loss(weights.mean(dim=2), batch)  # of all heads
+        sums = replace(sums, objective=sums.objective + module.guided_alignment_weight * alignment_loss)
+    return sums
+
+
+def teacher_forcing(module: Any, batch: Batch) -> tuple[LossSums, Tensor | None]:
+    """Return the cross-entropy of the reference tokens, each after those before it, and the attention weights."""
+    features, weights = module(batch)
+    return module.cross_entropy(batch, features), weights
 
 
 def duplicate_batch(batch: Batch) -> Batch:

@@ -59,7 +59,7 @@ class MinimumRisk:
         self.num_samples, self.alpha, self.cross_entropy_weight = num_samples, alpha, cross_entropy_weight
 
     def __call__(self, module: Any, batch: Batch) -> tuple[LossSums, Tensor | None]:
-        """Return the loss of a batch, and the attention weights (B, T, S) of the references."""
+        """Return the loss of a batch, and the attention weights (B, T, h, S) of the references."""
         model, decode = module.model, module.model.decoder
         references = [
             tuple(row[:length])
@@ -104,14 +104,14 @@ class MinimumRisk:
         q = (self.alpha * scores[rows]).masked_fill(rows < 0, -torch.inf).softmax(dim=1)
         risks = pad_sequence([torch.tensor(each, dtype=torch.float64) for each in risks], True)
         risk = (q * risks.to(q)).sum(dim=1)
-        module.log("train/risk", risk.detach().mean())
+        module.log("train/risk", risk.detach().mean(), sync_dist=True)
 
         with torch.set_grad_enabled(self.cross_entropy_weight > 0):
             sums = module.cross_entropy(batch, features)
         objective = (risk * batch.target_lengths).sum()
         if self.cross_entropy_weight:
-            objective = objective + self.cross_entropy_weight * sums.smoothed
-        return replace(sums, smoothed=objective), weights
+            objective = objective + self.cross_entropy_weight * sums.objective
+        return replace(sums, objective=objective), weights
 
 
 @torch.no_grad()

@@ -1,0 +1,73 @@
+"""Arguments of classes that a configuration or a stored description names."""
+
+import inspect
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, Unpack, get_args, get_origin, get_type_hints
+
+
+def arguments_of(target: Any) -> tuple[dict[str, Any], bool]:
+    """Return the arguments of a class or function by name, with their annotations, and whether it takes any others.
+
+    The names in ``**options: Unpack[Options]`` are those of the `TypedDict` Options; other ``**options`` of a class go
+    to its base classes, whose arguments are therefore among them. Annotations that cannot be resolved, and absent
+    ones, are None.
+    """
+    bases = target.__mro__ if inspect.isclass(target) else ()
+    hints: dict[str, Any] = {}
+    for part in reversed(bases) if bases else [target]:
+        with suppress(NameError, TypeError, AttributeError):  # names that exist for type checkers only
+            hints |= get_type_hints(part.__init__ if bases else part)
+    arguments, takes_any = _own_arguments(target, hints)
+    for base in bases[1:]:
+        if takes_any and "__init__" in vars(base) and base is not object:
+            others, takes_any = _own_arguments(base, hints)
+            arguments = others | arguments
+    return arguments, takes_any
+
+
+def _own_arguments(target: Any, hints: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
+    arguments: dict[str, Any] = {}
+    takes_any = False
+    for name, parameter in parameters_of(target).items():
+        if parameter.kind is not parameter.VAR_KEYWORD:
+            arguments[name] = hints.get(name)
+        elif get_origin(hints.get(name)) is Unpack:
+            arguments |= get_type_hints(get_args(hints[name])[0])
+        else:
+            takes_any = True
+    return arguments, takes_any
+
+
+def parameters_of(target: Any) -> Mapping[str, inspect.Parameter]:
+    """Return the parameters of a class or function; any others, where it does not say which."""
+    try:
+        return inspect.signature(target).parameters
+    except ValueError:  # a builtin
+        return {"options": inspect.Parameter("options", inspect.Parameter.VAR_KEYWORD)}
+
+
+def needed_by(target: Any) -> list[str]:
+    """Return the arguments without a default."""
+    return [
+        name
+        for name, parameter in parameters_of(target).items()
+        if parameter.default is parameter.empty
+        and parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+    ]
+
+
+def without_unknown(target: Any, stored: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Return the stored arguments that a class or function has; a line on stderr names the others.
+
+    A checkpoint, run or model folder of an earlier version may hold arguments that no longer exist.
+    """
+    arguments, takes_any = arguments_of(target)
+    unknown = [] if takes_any else [str(name) for name in stored if name not in arguments]
+    if unknown:
+        print(
+            f"WARNING: {where}: {target.__name__} has no argument {', '.join(unknown):.200}; left out",
+            file=sys.stderr,
+        )
+    return {name: value for name, value in stored.items() if name not in unknown}

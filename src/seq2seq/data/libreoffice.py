@@ -1,0 +1,50 @@
+"""The help of LibreOffice in English and another language, as ``scripts/get_libreoffice.py`` extracts it."""
+
+from pathlib import Path
+from typing import Any
+
+from seq2seq.data.datamodule import TranslationDataModule
+from seq2seq.data.text import SentencePair, Splits, read_lines
+from seq2seq.errors import InputError
+
+
+class LibreOfficeHelp(TranslationDataModule):
+    """Paragraphs of the help of LibreOffice (MPL-2.0), held out by page.
+
+    No page is in two splits, and no sentence that differs only in case, digits or punctuation.
+
+    Args:
+        root: Folder of the files of ``scripts/get_libreoffice.py``: tab-separated split, page, English, translation.
+        train_pairs: Number of training pairs, from the start; None: all.
+        **options: Arguments of `TranslationDataModule`. One of the two languages is English.
+    """
+
+    def __init__(
+        self, *, root: str = "data/cache/libreoffice", train_pairs: int | None = None, **options: Any
+    ) -> None:
+        super().__init__(**options)
+        languages = self.source_language, self.target_language
+        if [code == "en" for code in languages].count(True) != 1:
+            raise InputError("data.source_language or data.target_language is en, the other one is not")
+        self.to_english = self.target_language == "en"
+        self.other = languages[0] if self.to_english else languages[1]
+        self.file, self.train_pairs = Path(root) / f"en-{self.other.lower()}.tsv", train_pairs
+
+    def prepare_data(self) -> None:
+        """Check that the file exists."""
+        if not self.file.is_file():
+            raise InputError(
+                f"{self.file}: there is no such file; make it with: python scripts/get_libreoffice.py {self.other}"
+            )
+
+    def read(self) -> Splits:
+        """Read the file."""
+        self.prepare_data()
+        splits: dict[str, list[SentencePair]] = {"train": [], "validation": [], "test": []}
+        for number, line in enumerate(read_lines(self.file), start=1):
+            columns = line.split("\t")
+            if len(columns) != 4 or columns[0] not in splits:
+                raise InputError(f"{self.file}, line {number}: split, page, source and target are expected")
+            pair = SentencePair(columns[2], columns[3])
+            splits[columns[0]].append(pair.reversed() if self.to_english else pair)
+        return Splits(splits["train"][: self.train_pairs], splits["validation"], splits["test"])

@@ -1,0 +1,91 @@
+"""What is measured on a validation or test split: loss, attention, alignments, greedy translations."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from seq2seq.data.batch import Batch
+from seq2seq.evaluation.alignment import AlignmentCounts, argmax_links, best_links, merge_words
+from seq2seq.evaluation.attention_statistics import AttentionStatistics, attention_statistics
+from seq2seq.evaluation.metrics import Scorer, bleu_by_languages, scores_of
+from seq2seq.training.gold_pairs import GoldPairs
+from seq2seq.training.losses import metrics_of
+
+
+@dataclass
+class SplitSums:
+    """Sums over batches of a split; those of other batches and processes can be added.
+
+    Attributes:
+        losses: Sum of `LossSums.stacked` (4,), in float64 on the CPU.
+        attention: Sums of the statistics of the attention.
+        aligned: Links of the attention, compared with the gold links.
+        lowest: The same of the links with the lowest AER that attention can have.
+        translations: Greedy translations by the index of the pair in the split.
+    """
+
+    losses: Tensor = field(default_factory=lambda: torch.zeros(4, dtype=torch.float64))
+    attention: AttentionStatistics = field(default_factory=AttentionStatistics)
+    aligned: AlignmentCounts = field(default_factory=AlignmentCounts)
+    lowest: AlignmentCounts = field(default_factory=AlignmentCounts)
+    translations: dict[int, str] = field(default_factory=dict)
+
+    def __add__(self, other: "SplitSums") -> "SplitSums":
+        translations = self.translations | other.translations
+        names = [each.name for each in fields(self) if each.name != "translations"]
+        sums = {name: getattr(self, name) + getattr(other, name) for name in names}
+        return SplitSums(**sums, translations=translations)
+
+    def add_attention(self, weights: Tensor, batch: Batch, pairs: GoldPairs) -> None:
+        """Add the attention weights (B, T, S) of a batch."""
+        array = weights.detach().float().cpu().numpy()
+        widths, heights = batch.source.lengths.tolist(), batch.target_lengths.tolist()
+        self.attention += attention_statistics(array, widths, heights)
+        for matrix, width, height, index in zip(
+            array, widths, heights, batch.sentence_ids.tolist(), strict=True
+        ):
+            pair = pairs.get(index)
+            if pair is None:
+                continue
+            merged = merge_words(matrix[: height - 1, : width - 1], pair.source_words, pair.target_words)
+            self.aligned += AlignmentCounts.of(argmax_links(merged), pair.gold)
+            sides = [
+                {word for word in side if word is not None} for side in (pair.source_words, pair.target_words)
+            ]
+            self.lowest += AlignmentCounts.of(best_links(pair.gold, *sides), pair.gold)
+
+    def of_all_processes(self, num_processes: int) -> "SplitSums":
+        """Return the sums over all processes, which all call this method."""
+        if num_processes == 1:
+            return self
+        shares: list[Any] = [None] * num_processes
+        torch.distributed.all_gather_object(shares, self)
+        return sum(shares[1:], shares[0])
+
+    def scores(self, prefix: str, data: Any, split: str, metrics: Mapping[str, Scorer]) -> dict[str, float]:
+        """Return scores by name; empty without batches.
+
+        Args:
+            prefix: Start of the names, ``val`` or ``test``.
+            data: The data module; needed if there are translations.
+            split: Its attribute with the pairs.
+            metrics: Additional scores of translations.
+        """
+        if not self.losses.any():
+            return {}
+        values = {f"{prefix}/{name}": float(value) for name, value in metrics_of(self.losses).items()}
+        if self.translations:
+            pairs = [getattr(data, split).pairs[index] for index in self.translations]
+            texts, references = [*self.translations.values()], [pair.target for pair in pairs]
+            scores = scores_of(texts, references, data.target_language, only_quick=True, others=metrics)
+            scores |= bleu_by_languages(texts, references, [pair.languages for pair in pairs])
+            values |= {f"{prefix}/{name}": score for name, score in scores.items()}
+        if self.attention.num_tokens:
+            values |= {f"{prefix}_attention/{k}": value for k, value in self.attention.metrics().items()}
+        if self.aligned.num_sure:
+            values |= {f"{prefix}_alignment/{k}": value for k, value in self.aligned.metrics().items()}
+            values[f"{prefix}_alignment/least_aer"] = self.lowest.error_rate
+        return values

@@ -1,0 +1,136 @@
+"""The sums of an optimizer step: its gradient, the steps that are left out, and the values that are logged.
+
+Let o_b be the objective of batch b, a sum over its n_b target tokens. With the batches of all processes that Lightning
+accumulates, the gradient of a step is
+
+    grad (sum over b of o_b) / (sum over b of n_b)
+
+which is the gradient of one batch of the same sentences.
+"""
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import lightning.pytorch as pl
+import torch
+from torch import Tensor, nn
+
+from seq2seq.errors import TrainingFailed
+from seq2seq.training.losses import LossSums, metrics_of
+
+UNIT = 1024
+"""Number of tokens that objectives are divided by for the backward pass, which keeps float16 in its range."""
+
+
+class TrainingSums:
+    """Sums over the batches of a step, and over the steps since the last logged values.
+
+    Args:
+        max_nonfinite_steps: Number of steps with a NaN or infinite loss or gradient before training fails.
+    """
+
+    def __init__(self, max_nonfinite_steps: int) -> None:
+        self.max_nonfinite_steps, self._num_nonfinite = max_nonfinite_steps, 0
+        self._batches: list[tuple[Tensor, Tensor]] = []  # sums (4,) and sentence ids, of this process
+        self._step = torch.zeros(4, dtype=torch.float64)  # of all processes
+        self._logged = torch.zeros(4, dtype=torch.float64)  # of the steps since the last logged values
+        self._gradients: list[Tensor | None] = []  # of a checkpoint, until training starts
+        self._since = 0.0
+
+    def start_step(self) -> None:
+        """Forget the batches of the step before."""
+        self._batches = []
+
+    def add(self, sums: LossSums, sentence_ids: Tensor) -> Tensor:
+        """Add a batch to the step, and return what its backward pass starts from."""
+        self._batches.append((sums.stacked(), sentence_ids))
+        return sums.objective / UNIT
+
+    def average_gradient(self, parameters: Sequence[nn.Parameter], trainer: pl.Trainer) -> None:
+        """Turn the gradients of the step's batches into the gradient of the mean over all its tokens."""
+        self._step = torch.stack([sums for sums, _ in self._batches]).cpu().double().sum(dim=0)
+        if trainer.world_size > 1:
+            total = trainer.strategy.reduce(self._step.to(parameters[0].device), reduce_op="sum")
+            self._step = total.cpu()
+        # Lightning has divided by accumulate_grad_batches, DDP by the number of processes
+        divisor = UNIT * trainer.accumulate_grad_batches * trainer.world_size
+        for parameter in parameters:
+            if parameter.grad is not None:
+                parameter.grad.mul_(divisor / float(self._step[3]))
+
+    def end_step(self, gradient_is_finite: bool, trainer: pl.Trainer) -> bool:
+        """Return whether to make the step; if its loss or gradient is NaN or infinite, say that it is left out.
+
+        Raises:
+            TrainingFailed: More than `max_nonfinite_steps` steps were left out.
+        """
+        loss_is_finite = bool(self._step.isfinite().all())
+        if loss_is_finite:
+            self._logged += self._step
+        batches, self._batches = self._batches, []
+        if loss_is_finite and gradient_is_finite:
+            return True
+        causes = [number for sums, ids in batches if not sums.isfinite().all() for number in ids.tolist()]
+        where = f" on training pairs {causes[:20]}" if causes else ""
+        what = "gradient" if loss_is_finite else "loss"
+        message = f"step {trainer.global_step + 1}: the {what} is NaN or infinite{where}"
+        self._num_nonfinite += 1
+        if self._num_nonfinite > self.max_nonfinite_steps:
+            raise TrainingFailed(
+                f"{message}; the checkpoints before are kept: lower optimizer.lr or "
+                "trainer.gradient_clip_val, or allow module.max_nonfinite_steps=N such steps"
+            )
+        if trainer.is_global_zero:
+            print(f"WARNING: {message}; step left out ({self._num_nonfinite} of {self.max_nonfinite_steps})")
+        return False
+
+    # --- logged values ---
+
+    def start_clock(self) -> None:
+        """Measure the speed from now on, so that it excludes validations."""
+        self._since = time.perf_counter()
+
+    def values(self, copies: int) -> dict[str, float]:
+        """Return means over the steps since the previous call, of all processes.
+
+        Args:
+            copies: How often each token is counted.
+        """
+        values = {name: float(value) for name, value in metrics_of(self._logged).items()}
+        seconds = max(time.perf_counter() - self._since, 1e-9)
+        values["tokens_per_second"] = float(self._logged[3]) / copies / seconds
+        self._logged = torch.zeros_like(self._logged)
+        self.start_clock()
+        return values
+
+    # --- checkpoints ---
+
+    def state_dict(self, parameters: Sequence[nn.Parameter], trainer: pl.Trainer) -> dict[str, Any]:
+        """Return the sums and, between the batches of a step, its gradients so far.
+
+        They are means over processes, so that each process can continue with them.
+        """
+        state: dict[str, Any] = {"logged": self._logged, "num_nonfinite": self._num_nonfinite}
+        if self._batches:
+            mean = trainer.strategy.reduce
+            sums = torch.stack([sums for sums, _ in self._batches]).sum(dim=0)
+            state["step"] = mean(sums.clone(), reduce_op="mean")
+            grads = [parameter.grad for parameter in parameters]
+            state["gradients"] = [
+                grad if grad is None else mean(grad.clone(), reduce_op="mean") for grad in grads
+            ]
+        return state
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Restore the sums of `state_dict`; `restore_gradients` restores the gradients."""
+        self._logged, self._num_nonfinite = state["logged"].cpu(), state["num_nonfinite"]
+        if "step" in state:
+            self._batches = [(state["step"], torch.tensor([], dtype=torch.int64))]
+            self._gradients = state["gradients"]
+
+    def restore_gradients(self, parameters: Sequence[nn.Parameter]) -> None:
+        """Set the gradients of a step that was interrupted; Lightning sets those of `load_state_dict` to zero."""
+        for parameter, gradient in zip(parameters, self._gradients, strict=False):
+            parameter.grad = None if gradient is None else gradient.to(parameter.device)
+        self._gradients = []

@@ -1,0 +1,663 @@
+"""The attention of any PyTorch model, recorded while it runs, without a change of the model: `capture`.
+
+A mode of torch (`torch.overrides.TorchFunctionMode`) sees the functions that compute attention, wherever a model calls them,
+and hooks of the modules say where that is:
+
+- ``F.scaled_dot_product_attention``, which returns no weights: they are computed again from its arguments;
+- ``F.multi_head_attention_forward``, which `nn.MultiheadAttention` calls: it is called again for the weights of all heads;
+- ``softmax`` over the last dimension of scores (batch, heads, target, source), or of scores of any shape in a module whose
+  class is called attention: attention that is written by hand, such as the "eager" one of Hugging Face.
+
+A module named attention in which none of these was called is reported.
+"""
+
+import inspect
+import itertools
+import re
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F  # noqa: N812 (its usual name)
+from torch.overrides import TorchFunctionMode
+
+from tensorboard_attention.record import MAX_MAPS, MAX_TOKENS, MAX_WEIGHTS
+from tensorboard_attention.writer import add_attention
+
+ATTENTION = re.compile("attention|attn", re.IGNORECASE)
+"""What the class of a module that computes attention is called."""
+NOT_ATTENDED = re.compile("mask|bias|pos|rotary|freq|weight|(^|_)(cos|sin)($|_)", re.IGNORECASE)
+"""Names of arguments that are no sequence to attend to."""
+LOST = 1e-3
+"""How much of a row of weights may be on positions that have no token."""
+
+Names = str | Sequence[str]
+Tokens = Sequence[str] | Sequence[Sequence[str]] | None
+
+
+@dataclass
+class Layer:
+    """The attention of one layer.
+
+    Attributes:
+        module: Path of the module that computed it, such as ``decoder.layers.0.self_attn``.
+        weights: (B, heads, T, S) in float32, or float64 of such models.
+        is_cross: The keys come from elsewhere than the queries.
+    """
+
+    module: str
+    weights: Tensor
+    is_cross: bool
+
+
+@dataclass
+class Captured:
+    """What `capture` has found, in the order in which the layers ran.
+
+    Attributes:
+        layers: Of all kinds.
+        problems: What could not be captured, and why.
+    """
+
+    layers: list[Layer] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+    def kinds(self) -> dict[str, list[Layer]]:
+        """Return layers by kind, such as "encoder self-attention": layers whose paths differ in numbers only."""
+        groups: dict[tuple[str, ...], list[Layer]] = {}
+        for layer in self.layers:
+            words = [part for part in layer.module.split(".") if part and not part.isdigit()]
+            key = ("cross" if layer.is_cross else "self", *words)
+            groups.setdefault((*key, str(tuple(layer.weights.shape))), []).append(layer)
+        kinds: dict[str, list[Layer]] = {}
+        for (role, *words, shape), layers in groups.items():
+            rivals = [others for own, *others, _ in groups if own == role]
+            name = f"{_distinguishing(words, rivals)} {role}-attention".strip()
+            kinds[name if name not in kinds else f"{name} {shape}"] = layers
+        return kinds
+
+
+def _distinguishing(words: Sequence[str], rivals: Sequence[Sequence[str]]) -> str:
+    """Return the first word that only these words have in its place; all of them if there is none; "" without rivals."""
+    others = [other for other in rivals if list(other) != list(words)]
+    if not others:
+        return ""
+    alone = (
+        word
+        for place, word in enumerate(words)
+        if all(word not in other[place : place + 1] for other in others)
+    )
+    return next(alone, ".".join(words))
+
+
+@contextmanager
+def capture(
+    model: nn.Module,
+    writer: Any = None,
+    step: int = 0,
+    *,
+    source_tokens: Tokens = None,
+    target_tokens: Tokens = None,
+    tokenizer: Any = None,
+    tag: Names = "probe",
+    modules: Names | Mapping[str, Callable[[Any], Tensor]] = (),
+    sentences: int = 4,
+) -> Iterator[Captured]:
+    """Record the self- and cross-attention of every layer and head of a model that runs once in the ``with`` block.
+
+        with tensorboard_attention.capture(model, writer, step):
+            model(**probe)
+
+    Meanwhile the model is in evaluation mode, without gradients, without `torch.compile` and without the fast paths of
+    `nn.TransformerEncoder`; afterwards all is as before, random states too, so that a training goes on as if nothing had
+    happened. Weights are those before dropout. What cannot be captured is named in a warning.
+
+    Args:
+        model: Any module.
+        writer: As `add_attention` takes it; None: nothing is written.
+        step: The training step.
+        source_tokens: Labels of what the encoder reads, or a model without encoder: for each sentence of the batch one list,
+            or one list for the only sentence. Padding at the end needs no labels. None: axes without labels, as for
+            frames of sound or patches of an image.
+        target_tokens: Labels of what the decoder reads.
+        tokenizer: Instead of both: its `convert_ids_to_tokens` makes labels of the `input_ids` that the model and its decoder
+            are called with.
+        tag: Names the sentence; of several, each has its number behind; or one name for each.
+        modules: Paths of modules that return attention weights (B, S), (B, T, S) or (B, heads, T, S), among others; or a
+            function for each path that takes the weights out of the output. If they run once for each target token,
+            their weights are rows.
+        sentences: How many of the batch are recorded at most.
+
+    Yields:
+        A `Captured`, complete after the block.
+
+    Raises:
+        ValueError: The model has no such module, or a module returns no weights.
+    """
+    paths = [modules] if isinstance(modules, str) else modules
+    named = dict(modules) if isinstance(modules, Mapping) else dict.fromkeys(paths)
+    known = [_path(name) for name, _ in model.named_modules()]
+    if unknown := [path for path in named if path not in known]:
+        raise ValueError(f"modules={unknown}: the model has no such module, but {', '.join(known[1:6])}, …")
+    sides = {"source": _lists(source_tokens), "target": _lists(target_tokens)}
+    num_known = next((len(lists) for lists in sides.values() if lists), None)
+    watcher = _Watcher(named, num_known)
+    captured = Captured()
+    with _undisturbed(model), watcher.watching(model):
+        yield captured
+    watcher.finish(captured, model)
+    if tokenizer is not None:
+        sides = {side: _converted(tokenizer, _joined(ids)) for side, ids in watcher.ids.items()}
+    if writer is not None:
+        _write(captured, writer, step, sides, tag, sentences)
+    for problem in captured.problems:
+        warnings.warn(f"attention: {problem}", stacklevel=3)
+
+
+@contextmanager
+def _undisturbed(model: nn.Module) -> Iterator[None]:
+    """Run in evaluation mode without gradients, compiled graphs and fused layers; restore all of it, and random states."""
+    were_training = [module for module in model.modules() if module.training]
+    had_fast_path = torch.backends.mha.get_fastpath_enabled()
+    devices = {p.device.index for p in model.parameters() if p.device.type == "cuda"}
+    try:
+        for module in were_training:
+            module.training = False
+        torch.backends.mha.set_fastpath_enabled(False)
+        with torch.no_grad(), torch.random.fork_rng(devices), torch.compiler.set_stance("force_eager"):
+            yield
+    finally:
+        torch.backends.mha.set_fastpath_enabled(had_fast_path)
+        for module in were_training:
+            module.training = True
+
+
+@dataclass
+class _Running:
+    """A module that is running."""
+
+    path: str
+    module: nn.Module
+    arguments: dict[str, Any]
+    num_before: int
+
+
+@dataclass
+class _Calls:
+    """The attention of all calls of a module."""
+
+    weights: list[Tensor] = field(default_factory=list)
+    is_cross: bool = False
+
+
+class _Watcher(TorchFunctionMode):
+    """Collects weights while a model runs.
+
+    Args:
+        named: Modules that return weights, and how to take them out of the output; None: they are found.
+        num_sentences: Of the batch; None: unknown.
+    """
+
+    def __init__(
+        self, named: Mapping[str, Callable[[Any], Tensor] | None], num_sentences: int | None
+    ) -> None:
+        super().__init__()
+        self.named, self.num_sentences = named, num_sentences
+        self.calls: dict[str, _Calls] = {}
+        self.ids: dict[str, list[Tensor]] = {}  # of the sides
+        self.problems: dict[str, None] = {}
+        self.silent: dict[str, str] = {}  # modules named attention without any: path, class
+        self.running: list[_Running] = []
+        self.num_found = self.num_runs = 0
+
+    # ---- Where: hooks
+
+    @contextmanager
+    def watching(self, model: nn.Module) -> Iterator[None]:
+        with ExitStack() as stack:
+            for name, module in model.named_modules():
+                path = _path(name)
+                if isinstance(module, torch.jit.ScriptModule):
+                    self.problems[f"{path or 'the model'} is a ScriptModule, which cannot be looked into"] = (
+                        None
+                    )
+                    continue
+                for handle in self._hooks(path, module):
+                    stack.callback(handle.remove)
+            with self:
+                yield
+
+    def _hooks(self, path: str, module: nn.Module) -> list[Any]:
+        signature = inspect.signature(module.forward)
+
+        def before(module: nn.Module, args: tuple, kwargs: dict[str, Any]) -> None:
+            arguments = _bound(signature, args, kwargs)
+            self.running.append(_Running(path, module, arguments, self.num_found))
+            self.num_runs += not path
+            self._note_ids(path, arguments)
+
+        def after(module: nn.Module, args: tuple, output: Any) -> None:
+            if path in self.named and output is not None:
+                self._keep(_weights_in(output, self.named[path], path))
+            done = self.running.pop()
+            if done.num_before == self.num_found and ATTENTION.search(type(module).__name__):
+                self.silent[path] = type(module).__name__
+
+        return [
+            module.register_forward_pre_hook(before, with_kwargs=True, prepend=True),
+            module.register_forward_hook(after, always_call=True),
+        ]
+
+    def _note_ids(self, path: str, arguments: Mapping[str, Any]) -> None:
+        ids = arguments.get("input_ids")
+        if isinstance(ids, Tensor) and ids.dim() == 2:
+            self.ids.setdefault(_side_of(path) or "source", []).append(ids)
+
+    # ---- What: functions
+
+    def __torch_function__(
+        self, func: Callable, types: Any, args: tuple = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        weights_of = {
+            F.scaled_dot_product_attention: _of_scaled_dot_product,
+            F.multi_head_attention_forward: _of_multi_head,
+        }.get(func)
+        if weights_of is not None:
+            self._compute(weights_of, args, kwargs)
+        output = func(*args, **kwargs)
+        if getattr(func, "__name__", "") == "softmax" and self._is_attention(output, args, kwargs):
+            self._keep(output)
+        return output
+
+    def _compute(self, weights_of: Callable, args: tuple, kwargs: dict[str, Any]) -> None:
+        if self._is_named():
+            return
+        try:
+            with torch.autocast(args[0].device.type if args else "cpu", enabled=False):
+                self._keep(weights_of(*args, **kwargs))
+        except Exception as error:  # the model itself goes on
+            self.num_found += 1
+            self.problems[f"{self._path()} is not captured: {error}"] = None
+
+    def _is_attention(self, weights: Tensor, args: tuple, kwargs: Mapping[str, Any]) -> bool:
+        dim = kwargs.get("dim", args[1] if len(args) > 1 else None)
+        if dim not in (-1, weights.dim() - 1) or not self.running or self._is_named():
+            return False
+        is_called_so = ATTENTION.search(type(self._innermost().module).__name__)
+        return weights.dim() == 4 or (is_called_so is not None and weights.dim() in (2, 3))
+
+    def _innermost(self) -> _Running:
+        own = [each for each in self.running if not isinstance(each.module, nn.Softmax)]
+        return (own or self.running)[-1]
+
+    def _path(self) -> str:
+        return (self.running and self._innermost().path) or "the model"
+
+    def _is_named(self) -> bool:
+        return any(each.path in self.named for each in self.running)
+
+    def _keep(self, weights: Tensor) -> None:
+        """Keep weights as (B, heads, T, S), by the module that is running."""
+        self.num_found += 1
+        here = self._innermost() if self.running else _Running("", nn.Identity(), {}, 0)
+        try:
+            weights = _with_heads(weights.detach(), here.arguments, self.num_sentences)
+        except ValueError as error:
+            self.problems[f"{self._path()} is not captured: {error}"] = None
+            return
+        calls = self.calls.setdefault(here.path, _Calls())
+        calls.weights.append(weights.to(torch.promote_types(weights.dtype, torch.float32)))
+        calls.is_cross = calls.is_cross or _attends_elsewhere(here.arguments)
+
+    def finish(self, captured: Captured, model: nn.Module) -> None:
+        """Add layers and problems."""
+        for path, calls in self.calls.items():
+            try:
+                layers = _layers(calls.weights, self.num_runs, self.num_sentences)
+                captured.layers += [Layer(path, weights, calls.is_cross) for weights in layers]
+            except ValueError as error:
+                self.problems[f"{path or 'the model'} is not captured: {error}"] = None
+        silent = {
+            path: name
+            for path, name in self.silent.items()
+            if not any(path.startswith(f"{done}." if done else "") for done in self.calls)
+        }
+        used = getattr(getattr(model, "config", None), "_attn_implementation", None)
+        hint = (
+            f"; attn_implementation={used!r}: 'sdpa' and 'eager' can be"
+            if used not in (None, "sdpa", "eager")
+            else ""
+        )
+        if silent:
+            first = ", ".join(f"{path or 'the model'} ({name})" for path, name in list(silent.items())[:3])
+            more = f" and {len(silent) - 3} more" if len(silent) > 3 else ""
+            self.problems[
+                f"{first}{more} computed none that can be captured (give modules= if they return weights{hint})"
+            ] = None
+        if not (captured.layers or self.problems):
+            self.problems[
+                "the model computed none that can be captured: name the modules that return it, modules="
+            ] = None
+        captured.problems += self.problems
+
+
+def _path(name: str) -> str:
+    """Return the path of a module without what `torch.compile` adds."""
+    return ".".join(part for part in name.split(".") if part != "_orig_mod")
+
+
+def _of_scaled_dot_product(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    """Return the weights of `F.scaled_dot_product_attention`, in float32 at least and without dropout.
+
+    A row in which nothing may be attended to is 0.
+    """
+    if query.is_nested:
+        raise ValueError("its tensors are nested")
+    number = torch.promote_types(query.dtype, torch.float32)
+    query, key = query.to(number), key.to(number)
+    if enable_gqa:  # several heads share one of keys
+        key = key.repeat_interleave(query.size(-3) // key.size(-3), dim=-3)
+    scores = query @ key.transpose(-2, -1) * (query.size(-1) ** -0.5 if scale is None else scale)
+    if is_causal:
+        is_past = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).tril()
+        scores = scores.masked_fill(~is_past, -torch.inf)
+    if attn_mask is not None:
+        is_kept = attn_mask.dtype == torch.bool
+        scores = scores.masked_fill(~attn_mask, -torch.inf) if is_kept else scores + attn_mask.to(number)
+    return _safe_softmax(scores)
+
+
+def _safe_softmax(scores: Tensor) -> Tensor:
+    return scores.softmax(dim=-1).masked_fill((scores == -torch.inf).all(dim=-1, keepdim=True), 0)
+
+
+_MULTI_HEAD = inspect.signature(F.multi_head_attention_forward)
+
+
+def _of_multi_head(*args: Any, **kwargs: Any) -> Tensor:
+    """Return the weights of `F.multi_head_attention_forward` (B, heads, T, S), in float32 at least and without dropout."""
+    call = _MULTI_HEAD.bind(*args, **kwargs)
+    call.apply_defaults()
+    given = call.arguments
+    query, key = given["query"], given["key"]
+    if given["is_causal"] and given["key_padding_mask"] is None and not given["need_weights"]:
+        # then the mask is only a hint
+        is_future = torch.ones(len(query), len(key), dtype=torch.bool, device=query.device).triu(1)
+        given["attn_mask"] = is_future
+    number = torch.promote_types(query.dtype, torch.float32)
+    for name, each in given.items():
+        if isinstance(each, Tensor) and each.is_floating_point():
+            given[name] = each.to(number)
+    given |= {"training": False, "need_weights": True, "average_attn_weights": False, "is_causal": False}
+    weights = F.multi_head_attention_forward(*call.args, **call.kwargs)[1]
+    weights = weights if query.dim() == 3 else weights[None]
+    is_masked = weights.isnan().all(dim=-1, keepdim=True)  # nothing may be attended to: 0 / 0
+    return weights if is_masked.all() else weights.masked_fill(is_masked, 0)
+
+
+def _weights_in(output: Any, take: Callable[[Any], Tensor] | None, name: str) -> Tensor:
+    """Return the attention weights in the output of a module.
+
+    Raises:
+        ValueError: There is none, or more than one tensor that could be.
+    """
+    if take is not None:
+        return take(output)
+    parts = (
+        output.values()
+        if isinstance(output, Mapping)
+        else output
+        if isinstance(output, tuple | list)
+        else [output]
+    )
+    found = [part for part in parts if isinstance(part, Tensor) and _is_distribution(part)]
+    if len(found) != 1:
+        raise ValueError(
+            f"modules={name}: {len(found)} of its outputs are tensors in 0..1 whose rows have the sum 1: "
+            f"give a function, modules={{{name!r}: lambda output: output[1]}}"
+        )
+    return found[0]
+
+
+def _is_distribution(tensor: Tensor) -> bool:
+    if not (tensor.is_floating_point() and tensor.dim() in (2, 3, 4)):
+        return False
+    sums = tensor.float().sum(dim=-1)
+    return bool((tensor >= 0).all() and ((sums - 1).abs() < 0.02).all())
+
+
+def _with_heads(weights: Tensor, arguments: Mapping[str, Any], num_sentences: int | None) -> Tensor:
+    """Return weights of 2 to 4 dimensions as (B, heads, T, S).
+
+    Three dimensions are (B, T, S), or (B * heads, T, S) if the batch, or the argument of the module, says so.
+
+    Raises:
+        ValueError: Their first dimension cannot be told.
+    """
+    if weights.dim() == 4:
+        return weights
+    if weights.dim() == 2:
+        return weights[:, None, None]
+    if weights.dim() != 3:
+        raise ValueError(f"weights of shape {tuple(weights.shape)} are not (B, heads, T, S)")
+    if num_sentences is None:
+        num_sentences = _num_sentences(weights.shape, next(iter(_floating(arguments).values()), None))
+    if len(weights) % num_sentences:
+        raise ValueError(f"weights of shape {tuple(weights.shape)} do not fit {num_sentences} sentences")
+    return weights.unflatten(0, (num_sentences, -1))
+
+
+def _num_sentences(shape: Sequence[int], given: Tensor | None) -> int:
+    """Return the batch size of weights (B or B * heads, T, S), given what their module attends from.
+
+    Raises:
+        ValueError: It is ambiguous.
+    """
+    first, *sizes = shape
+    if given is None or first in given.shape[:-1]:
+        return first
+    if given.dim() == 2:  # one sentence, without a dimension for the batch
+        return 1
+    found = {
+        given.size(1 - place) for place in (0, 1) if given.size(place) in sizes
+    }  # batch first, or second
+    found = {size for size in found if first % size == 0}
+    if len(found) != 1:
+        raise ValueError(f"which dimension of {tuple(given.shape)} is the batch? Give the tokens")
+    return found.pop()
+
+
+def _layers(calls: list[Tensor], num_runs: int, num_sentences: int | None) -> list[Tensor]:
+    """Return the weights of the layers that the calls of one module are: one, several that share it, or rows of one.
+
+    Raises:
+        ValueError: They are neither.
+    """
+    if len(calls) == 1:
+        return calls
+    if len({len(each) for each in calls}) > 1 or (
+        num_sentences and len(calls[0]) > num_sentences and num_runs > 1
+    ):
+        raise ValueError(
+            "the number of sentences in its batch is not that of tokens, or changes; beams cannot be told apart"
+        )
+    rows = [each.size(2) for each in calls]
+    if set(rows[1:]) == {1}:  # one target token after the other
+        most = max(each.size(3) for each in calls)
+        return [torch.cat([F.pad(each, (0, most - each.size(3))) for each in calls], dim=2)]
+    if all(more > less for less, more in itertools.pairwise(rows)):  # all tokens so far, each time
+        return [calls[-1]]
+    if num_runs > 1:
+        raise ValueError(f"the model ran {num_runs} times: run it once, with all sentences in a batch")
+    return calls
+
+
+def _bound(signature: inspect.Signature, args: tuple, kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        arguments = signature.bind(*args, **kwargs).arguments
+    except TypeError:  # which the module will say
+        return {}
+    others = {}
+    for name, parameter in signature.parameters.items():
+        if parameter.kind is parameter.VAR_KEYWORD:
+            others = arguments.pop(name, {})
+    return {**arguments, **others}
+
+
+def _floating(arguments: Mapping[str, Any]) -> dict[str, Tensor]:
+    """Return the sequences of vectors among the arguments of a module."""
+    return {
+        name: each
+        for name, each in arguments.items()
+        if isinstance(each, Tensor) and each.is_floating_point() and each.dim() in (2, 3)
+    }
+
+
+def _attends_elsewhere(arguments: Mapping[str, Any]) -> bool:
+    """Say whether the keys of a module come from another tensor than its queries."""
+    given = {name: each for name, each in _floating(arguments).items() if not NOT_ATTENDED.search(name)}
+    for query, key in (("query", "key"), ("q", "k")):
+        if query in given and key in given:
+            return given[query] is not given[key]
+    return len({id(each) for each in given.values()}) > 1
+
+
+def _side_of(path: str) -> str | None:
+    """Return which side a module reads, as its path says; None if it does not."""
+    for part in path.lower().split("."):
+        for start, side in (("enc", "source"), ("dec", "target")):
+            if part.startswith(start):
+                return side
+    return None
+
+
+# ---- Tokens, and the records
+
+
+def _lists(tokens: Tokens) -> list[list[str]] | None:
+    if tokens is None:
+        return None
+    lists = [tokens] if all(isinstance(each, str) for each in tokens) else tokens
+    return [[str(token) for token in each] for each in lists]
+
+
+def _joined(ids: list[Tensor]) -> Tensor:
+    """Return the ids of all calls: the first, of one that reads all; or all, of one that reads them one after the other."""
+    if {each.size(1) for each in ids[1:]} == {1}:
+        return torch.cat(ids, dim=1)
+    return max(ids, key=lambda each: each.size(1))
+
+
+def _converted(tokenizer: Any, ids: Tensor) -> list[list[str]]:
+    """Return the tokens of each sentence, without padding at its end."""
+    sentences = []
+    for row in ids.tolist():
+        tokens = [str(token) for token in tokenizer.convert_ids_to_tokens(row)]
+        while len(tokens) > 1 and tokens[-1] == tokenizer.pad_token:
+            tokens.pop()
+        sentences.append(tokens)
+    return sentences
+
+
+def _write(
+    captured: Captured,
+    writer: Any,
+    step: int,
+    sides: Mapping[str, list[list[str]] | None],
+    tag: Names,
+    most: int,
+) -> None:
+    for kind, layers in captured.kinds().items():
+        shape = layers[0].weights.shape
+        names = [layer.module for layer in layers]
+        rows, columns = _labels(layers[0], sides, captured.problems, kind)
+        count = min(most, shape[0], *(len(side) for side in (rows, columns) if side))
+        is_one = len(layers[0].weights) == 1
+        tags = [tag if is_one else f"{tag} {n + 1}" for n in range(count)] if isinstance(tag, str) else tag
+        maps = torch.stack([layer.weights[:count] for layer in layers], dim=1).cpu().numpy()
+        for place, name in zip(range(count), tags, strict=False):
+            target, source = (side[place] if side else None for side in (rows, columns))
+            cut = _cut(maps[place], target, source, captured.problems, kind)
+            try:
+                cut, layer_names = _fitting(cut, names, captured.problems, kind)
+                add_attention(writer, name, cut, source, target, step, kind=kind, layer_names=layer_names)
+            except ValueError as error:
+                captured.problems.append(f"{kind} of {name} is not recorded: {error}")
+
+
+def _labels(
+    layer: Layer, sides: Mapping[str, list[list[str]] | None], problems: list[str], kind: str
+) -> tuple[list[list[str]] | None, list[list[str]] | None]:
+    """Return the tokens of rows and columns; None where an axis has no labels."""
+    num_rows, num_columns = layer.weights.shape[-2:]
+    given = {side: lists for side, lists in sides.items() if lists}
+
+    def fitting(side: str, size: int) -> list[list[str]] | None:
+        lists = given.get(side)
+        if lists and max(map(len, lists)) > size:
+            problems.append(
+                f"{kind} has no {side} labels: {max(map(len, lists))} tokens for {size} positions"
+            )
+            return None
+        return lists
+
+    if layer.is_cross:
+        return fitting("target", num_rows), fitting("source", num_columns)
+    side = next(iter(given), None) if len(given) < 2 else _side_of(layer.module)
+    if side is None and len(given) == 2:
+        exact = [name for name, lists in given.items() if max(map(len, lists)) == num_columns]
+        side = exact[0] if len(exact) == 1 else None
+        if side is None:
+            problems.append(
+                f"{kind} has no labels: source or target cannot be told from the path {layer.module!r}"
+            )
+    if side is None:
+        return None, None
+    lists = fitting(side, num_columns)
+    return (lists if num_rows == num_columns else fitting(side, num_rows)), lists
+
+
+def _cut(
+    maps: np.ndarray, target: list[str] | None, source: list[str] | None, problems: list[str], kind: str
+) -> np.ndarray:
+    """Return weights without padding at the end; what is attended to there is a problem."""
+    rows, columns = len(target) if target else maps.shape[-2], len(source) if source else maps.shape[-1]
+    if maps[..., :rows, columns:].sum(axis=-1).max(initial=0) > LOST:
+        problems.append(
+            f"{kind}: {columns} tokens for {maps.shape[-1]} positions, and the others are attended to"
+        )
+    return maps[..., :rows, :columns]
+
+
+def _fitting(
+    maps: np.ndarray, names: list[str], problems: list[str], kind: str
+) -> tuple[np.ndarray, list[str] | None]:
+    """Return weights (layers, heads, T, S) as a record holds them: of all heads, or of the mean of each layer, or of all."""
+    size = maps.shape[-2] * maps.shape[-1]
+    if (
+        maps.size <= MAX_WEIGHTS
+        and maps.shape[0] * maps.shape[1] <= MAX_MAPS
+        and max(maps.shape[-2:]) <= MAX_TOKENS
+    ):
+        return maps, names
+    if len(maps) * size <= MAX_WEIGHTS:
+        problems.append(f"{kind} is too large for a record: of each layer the mean of its heads is recorded")
+        return maps.mean(axis=1, keepdims=True), names
+    problems.append(f"{kind} is too large for a record: the mean of all layers and heads is recorded")
+    return maps.mean(axis=(0, 1)), None

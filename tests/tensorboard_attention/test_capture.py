@@ -1,0 +1,610 @@
+"""Attention of models that know nothing of this program: what is recorded is what the eager computation has."""
+
+import math
+import os
+import subprocess
+import sys
+import warnings
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F  # noqa: N812
+
+import tensorboard_attention
+from tensorboard_attention import capture
+from tensorboard_attention.event_files import read_log_folder, read_steps
+
+B, S, T, D, H = 2, 7, 5, 16, 4
+"""Sentences, source, target, vector, heads."""
+
+
+@pytest.fixture(autouse=True)
+def seeded():
+    torch.manual_seed(0)
+
+
+def source_padding(length=S):
+    """True where the second sentence has ended."""
+    is_padding = torch.zeros(B, length, dtype=torch.bool)
+    is_padding[1, length - 2 :] = True
+    return is_padding
+
+
+def softmax(scores, mask=None):
+    """In numpy, from scores in float64; mask: True is left out."""
+    scores = np.where(False if mask is None else mask, -np.inf, scores)
+    powers = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return powers / powers.sum(axis=-1, keepdims=True)
+
+
+def array(tensor):
+    return tensor.detach().double().numpy()
+
+
+def by_projections(attention, query, key, mask):
+    """Weights (B, H, T, S) of an `nn.MultiheadAttention`, from its parameters."""
+    weight, bias = array(attention.in_proj_weight), array(attention.in_proj_bias)
+    split = lambda x: x.reshape(*x.shape[:2], H, -1).swapaxes(1, 2)  # noqa: E731
+    q = split(array(query) @ weight[:D].T + bias[:D])
+    k = split(array(key) @ weight[D : 2 * D].T + bias[D : 2 * D])
+    return softmax(q @ k.swapaxes(2, 3) / math.sqrt(D / H), mask)
+
+
+def all_layers(found, kind):
+    return [array(layer.weights) for layer in found.kinds()[kind]]
+
+
+def assert_same(found, expected, atol=1e-6):
+    assert found.problems == []
+    assert set(found.kinds()) == set(expected)
+    for kind, layers in expected.items():
+        shown = all_layers(found, kind)
+        assert len(shown) == len(layers), kind
+        for weights, wanted in zip(shown, layers, strict=True):
+            np.testing.assert_allclose(weights, wanted, atol=atol, err_msg=kind)
+
+
+# ---- PyTorch's own
+
+
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor is True")
+@pytest.mark.parametrize("batch_first", [True, False])
+def test_a_transformer_of_torch_in_the_middle_of_training(batch_first):
+    model = nn.Transformer(D, H, 2, 2, 32, dropout=0.5, batch_first=batch_first)
+    source, target = torch.randn(B, S, D), torch.randn(B, T, D)
+    sides = (source, target) if batch_first else (source.transpose(0, 1), target.transpose(0, 1))
+    causal = nn.Transformer.generate_square_subsequent_mask(T)
+    padding = source_padding()
+    masks = {"tgt_mask": causal, "src_key_padding_mask": padding, "memory_key_padding_mask": padding}
+    state = torch.get_rng_state()
+    with capture(model) as found:
+        model(*sides, tgt_is_causal=True, **masks)
+    assert model.training
+    assert torch.backends.mha.get_fastpath_enabled()
+    assert torch.equal(torch.get_rng_state(), state)
+    model.eval()
+    hidden = padding[:, None, None].numpy()
+    expected = {name: [] for name in ("encoder self-attention", "decoder self-attention", "cross-attention")}
+    torch.backends.mha.set_fastpath_enabled(False)
+    for layer in model.encoder.layers:
+        expected["encoder self-attention"].append(by_projections(layer.self_attn, source, source, hidden))
+        source = layer(source if batch_first else source.transpose(0, 1), src_key_padding_mask=padding)
+        source = source if batch_first else source.transpose(0, 1)
+    memory, future = model.encoder.norm(source), np.triu(np.ones((T, T), bool), 1)
+    for layer in model.decoder.layers:
+        expected["decoder self-attention"].append(by_projections(layer.self_attn, target, target, future))
+        mix = layer.self_attn if batch_first else partial(_swapped, layer.self_attn)
+        middle = layer.norm1(target + mix(target, target, target, attn_mask=causal)[0])
+        expected["cross-attention"].append(by_projections(layer.multihead_attn, middle, memory, hidden))
+        mix = layer.multihead_attn if batch_first else partial(_swapped, layer.multihead_attn)
+        middle = layer.norm2(middle + mix(middle, memory, memory, key_padding_mask=padding)[0])
+        target = layer.norm3(middle + layer.linear2(F.relu(layer.linear1(middle))))
+    torch.backends.mha.set_fastpath_enabled(True)
+    assert_same(found, expected)
+
+
+def _swapped(attention, *tensors, **options):
+    output, weights = attention(*(each.transpose(0, 1) for each in tensors), **options)
+    return output.transpose(0, 1), weights
+
+
+def test_an_encoder_in_evaluation_mode_whose_fast_path_hides_all():
+    model = nn.TransformerEncoder(nn.TransformerEncoderLayer(D, H, 32, batch_first=True), 2).eval()
+    states, padding = torch.randn(B, S, D), source_padding()
+    with warnings.catch_warnings(), capture(model) as found:
+        warnings.simplefilter("ignore")  # nested tensors are a prototype
+        model(states, src_key_padding_mask=padding)
+    first = by_projections(model.layers[0].self_attn, states, states, padding[:, None, None].numpy())
+    assert len(found.layers) == 2
+    np.testing.assert_allclose(array(found.layers[0].weights), first, atol=1e-6)
+
+
+class Attend(nn.Module):
+    """One call of `F.scaled_dot_product_attention`."""
+
+    def __init__(self, **options):
+        super().__init__()
+        self.options = options
+
+    def forward(self, query, key, value):
+        return F.scaled_dot_product_attention(query, key, value, **self.options)
+
+
+MASK = torch.rand(B, 1, T, S, generator=torch.Generator().manual_seed(1)) > 0.4
+MASK[..., 0] = True
+BIAS = torch.randn(B, 1, T, S, generator=torch.Generator().manual_seed(2))
+
+
+@pytest.mark.parametrize(
+    ("options", "change"),
+    [
+        ({}, lambda scores: scores),
+        ({"scale": 0.3}, lambda scores: scores * math.sqrt(D) * 0.3),
+        ({"attn_mask": MASK}, lambda scores: np.where(MASK, scores, -np.inf)),
+        ({"attn_mask": BIAS}, lambda scores: scores + array(BIAS)),
+        ({"is_causal": True}, lambda scores: np.where(np.tri(T, S, dtype=bool), scores, -np.inf)),
+        ({"dropout_p": 0.9}, lambda scores: scores),
+    ],
+    ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
+)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
+def test_every_argument_of_scaled_dot_product_attention(options, change, dtype):
+    query, key = torch.randn(B, H, T, D).to(dtype), torch.randn(B, H, S, D).to(dtype)
+    options = {
+        k: v.to(dtype) if k == "attn_mask" and v.is_floating_point() else v for k, v in options.items()
+    }
+    with capture(Attend(**options)) as found:
+        found_output = Attend(**options)(query, key, key)
+    (layer,) = found.layers
+    scores = change(array(query) @ array(key).swapaxes(2, 3) / math.sqrt(D))
+    tolerance = (
+        1e-2 if dtype == torch.bfloat16 and "attn_mask" in options else 1e-6
+    )  # the mask is rounded, too
+    np.testing.assert_allclose(array(layer.weights), softmax(scores), atol=tolerance)
+    assert found_output.dtype == dtype
+
+
+def test_heads_that_share_keys():
+    query, key = torch.randn(B, 4, T, D), torch.randn(B, 2, S, D)
+    with capture(Attend(enable_gqa=True)) as found:
+        Attend(enable_gqa=True)(query, key, key)
+    shared = array(key).repeat(2, axis=1)
+    expected = softmax(array(query) @ shared.swapaxes(2, 3) / math.sqrt(D))
+    np.testing.assert_allclose(array(found.layers[0].weights), expected, atol=1e-6)
+
+
+def test_a_row_that_may_attend_to_nothing_is_0_and_never_nan():
+    mask = torch.ones(T, S, dtype=torch.bool)
+    mask[2] = False
+    query, key = torch.randn(B, H, T, D), torch.randn(B, H, S, D)
+    attention = nn.MultiheadAttention(D, H, batch_first=True)
+    with capture(Attend(attn_mask=mask)) as found:
+        Attend(attn_mask=mask)(query, key, key)
+    with capture(attention) as by_module:
+        attention(torch.randn(B, T, D), *[torch.randn(B, S, D)] * 2, attn_mask=~mask)
+    for each in (found, by_module):
+        sums = each.layers[0].weights.sum(dim=-1)[0, 0]
+        torch.testing.assert_close(sums, torch.tensor([1.0, 1, 0, 1, 1]))
+
+
+class Block(nn.Module):
+    """A block of a small GPT: one linear layer for all of queries, keys and values, causal self-attention."""
+
+    def __init__(self, fused):
+        super().__init__()
+        self.ln_1, self.c_attn, self.c_proj = nn.LayerNorm(D), nn.Linear(D, 3 * D), nn.Linear(D, D)
+        self.fused, self.dropout = fused, nn.Dropout(0.3)
+
+    def forward(self, x):
+        q, k, v = self.c_attn(self.ln_1(x)).unflatten(2, (3, H, D // H)).permute(2, 0, 3, 1, 4)
+        if self.fused:
+            y = F.scaled_dot_product_attention(
+                q, k, v, dropout_p=0.3 if self.training else 0.0, is_causal=True
+            )
+        else:
+            scores = q @ k.transpose(-2, -1) / math.sqrt(D // H)
+            is_future = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1)
+            y = self.dropout(F.softmax(scores.masked_fill(is_future, -math.inf), dim=-1)) @ v
+        return x + self.c_proj(y.transpose(1, 2).flatten(2))
+
+
+@pytest.mark.parametrize(
+    "wrap", [lambda model: model, partial(torch.compile, backend="eager")], ids=["plain", "compiled"]
+)
+@pytest.mark.parametrize("fused", [True, False], ids=["fused", "by hand"])
+def test_a_small_gpt(fused, wrap, tmp_path):
+    blocks = nn.Sequential(nn.Embedding(20, D), Block(fused), Block(fused), nn.Linear(D, 20))
+    ids = torch.randint(20, (1, T))
+    with capture(wrap(blocks), tmp_path, 3, source_tokens=list("abcde")) as found:
+        wrap(blocks)(ids)
+    expected, x = [], blocks[0](ids)
+    for block in blocks[1:3]:
+        q, k, _ = np.split(array(block.c_attn(block.ln_1(x))), 3, axis=-1)
+        q, k = (each.reshape(1, T, H, -1).swapaxes(1, 2) for each in (q, k))
+        future = np.triu(np.ones((T, T), bool), 1)
+        expected.append(softmax(q @ k.swapaxes(2, 3) / math.sqrt(D // H), future))
+        x = block.eval()(x)
+    assert_same(found, {"self-attention": expected})
+    (record,) = read_steps(tmp_path, "probe/self-attention", most=1, most_bytes=10**6).values()
+    assert record.source == record.target == tuple("abcde")
+    assert record.layers == ("1", "2")
+    np.testing.assert_allclose(record.weights / 65535, np.concatenate(expected), atol=1e-5)
+
+
+# ---- Hugging Face. The oracle is its own eager implementation
+
+VOCABULARY = [f"w{number}" for number in range(30)]
+
+
+class Vocabulary:
+    """What of a tokenizer is needed."""
+
+    pad_token = "w0"
+
+    def convert_ids_to_tokens(self, ids):
+        return [VOCABULARY[token] for token in ids]
+
+
+def both_of(make, config, **more):
+    """The model as users have it, by the fused kernel, and the same that returns its weights."""
+    sizes = {"vocab_size": 30, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 1} | more
+    fused, eager = (make(config(**sizes, attn_implementation=kind)) for kind in ("sdpa", "eager"))
+    eager.load_state_dict(fused.state_dict())
+    return fused.train(), eager.eval()
+
+
+def ids_and_mask(length):
+    is_token = ~source_padding(length)
+    return torch.randint(2, 30, (B, length)) * is_token, is_token.long()
+
+
+SEQ2SEQ = {
+    "d_model": D, "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": H,
+    "decoder_attention_heads": H, "encoder_ffn_dim": 32, "decoder_ffn_dim": 32, "decoder_start_token_id": 1,
+}  # fmt: skip
+
+
+def huggingface(name):
+    """Both models, and the arguments of a call."""
+    transformers = pytest.importorskip("transformers", reason="needs transformers")
+    ids, is_token = ids_and_mask(S)
+    one = {"input_ids": ids, "attention_mask": is_token}
+    two = one | {"decoder_input_ids": torch.randint(2, 30, (B, T))}
+    small = {"hidden_size": D, "num_hidden_layers": 2, "num_attention_heads": H, "intermediate_size": 32}
+    get = partial(getattr, transformers)
+    if name == "Marian":
+        sizes = SEQ2SEQ | {"max_position_embeddings": 16, "forced_eos_token_id": 1}
+        return *both_of(get("MarianMTModel"), get("MarianConfig"), **sizes), two
+    if name == "T5":
+        sizes = {
+            "d_model": D,
+            "d_kv": 4,
+            "d_ff": 32,
+            "num_layers": 2,
+            "num_heads": H,
+            "decoder_start_token_id": 0,
+        }
+        return *both_of(get("T5ForConditionalGeneration"), get("T5Config"), **sizes), two
+    if name == "Whisper":
+        sizes = SEQ2SEQ | {"num_mel_bins": 4, "max_source_positions": 12, "max_target_positions": 16}
+        call = {"input_features": torch.randn(B, 4, 24), "decoder_input_ids": two["decoder_input_ids"]}
+        return *both_of(get("WhisperForConditionalGeneration"), get("WhisperConfig"), **sizes), call
+    if name == "BERT":
+        return *both_of(get("BertModel"), get("BertConfig"), **small), one
+    if name == "Llama":
+        sizes = small | {"num_key_value_heads": 2, "bos_token_id": 1}
+        return *both_of(get("LlamaForCausalLM"), get("LlamaConfig"), **sizes), one
+    sizes = small | {"image_size": 6, "patch_size": 2}
+    return *both_of(get("ViTModel"), get("ViTConfig"), **sizes), {"pixel_values": torch.randn(B, 3, 6, 6)}
+
+
+KINDS = {
+    "encoder_attentions": "encoder self-attention",
+    "decoder_attentions": "decoder self-attention",
+    "cross_attentions": "cross-attention",
+    "attentions": "self-attention",
+}
+
+
+@pytest.mark.parametrize("name", ["Marian", "T5", "Whisper", "BERT", "Llama", "ViT"])
+def test_a_model_of_hugging_face(name, tmp_path):
+    fused, eager, call = huggingface(name)
+    tokenizer = Vocabulary() if "input_ids" in call else None
+    with capture(fused, tmp_path, 1, tokenizer=tokenizer) as found:
+        fused(**call)
+    output = eager(**call, output_attentions=True)
+    expected = {kind: list(map(array, output[key])) for key, kind in KINDS.items() if output.get(key)}
+    assert_same(found, expected)
+    with capture(eager) as by_hand:  # whatever computes them
+        eager(**call)
+    assert_same(by_hand, expected)
+    views = {view["tag"]: view for view in read_log_folder(tmp_path)["views"]}
+    assert set(views) == {f"probe {n}/{kind}" for n in (1, 2) for kind in expected}
+    for tag, view in views.items():
+        (source,), (target,) = view["sources"], view["targets"]
+        of_sentence = int(tag[6]) - 1
+        tokens = {"encoder": "input_ids", "decoder": "decoder_input_ids"}.get(tag[8:15], "input_ids")
+        if tokenizer is None:
+            assert not any((*source, *target))
+            continue
+        ids = [token for token in call[tokens][of_sentence].tolist() if token or tag[8:15] == "decoder"]
+        assert source == tuple(VOCABULARY[token] for token in ids)
+        if "cross" in tag:
+            assert len(target) == T
+
+
+def test_generating_token_by_token_gives_the_rows_of_one_call():
+    fused, eager, call = huggingface("Marian")
+    with capture(fused) as found:
+        ids = fused.generate(call["input_ids"], attention_mask=call["attention_mask"], max_new_tokens=4)
+    output = eager(**call | {"decoder_input_ids": ids[:, :-1]}, output_attentions=True)
+    kinds = {kind: list(map(array, output[key])) for key, kind in KINDS.items() if output.get(key)}
+    assert_same(found, kinds)
+
+
+def test_beams_are_refused_by_name():
+    fused, _, call = huggingface("Marian")
+    options = {"attention_mask": call["attention_mask"], "max_new_tokens": 3, "num_beams": 2}
+    with (
+        pytest.warns(UserWarning, match=r"decoder.*beams"),
+        capture(fused, source_tokens=[["a"]] * B) as found,
+    ):
+        fused.generate(call["input_ids"], **options)
+    assert set(found.kinds()) == {"self-attention"}  # of the encoder, which runs once
+
+
+# ---- Recurrent decoders
+
+
+class LocationSensitiveAttention(nn.Module):
+    """As Tacotron 2 has it: previous weights and their sum are read by a convolution."""
+
+    def __init__(self):
+        super().__init__()
+        self.query, self.memory, self.location = nn.Linear(D, 8), nn.Linear(D, 8), nn.Linear(4, 8)
+        self.convolution, self.v = nn.Conv1d(2, 4, 3, padding=1), nn.Linear(8, 1)
+
+    def forward(self, attention_hidden_state, memory, processed_memory, attention_weights_cat, mask):
+        location = self.location(self.convolution(attention_weights_cat).transpose(1, 2))
+        query = self.query(attention_hidden_state)[:, None]
+        scores = self.v(torch.tanh(query + location + processed_memory)).squeeze(-1)
+        weights = self.normalized(scores.masked_fill(mask, -math.inf))
+        return torch.bmm(weights[:, None], memory).squeeze(1), weights
+
+    def normalized(self, scores):
+        return F.softmax(scores, dim=1)
+
+
+class Tacotron(nn.Module):
+    """Characters, and a decoder that is given the frames of sound."""
+
+    def __init__(self, attention):
+        super().__init__()
+        self.encoder, self.attention_layer = nn.Embedding(30, D), attention
+        self.cell = nn.LSTMCell(2 * D, D)
+        self.told = []
+
+    def forward(self, text, frames, mask):
+        memory = self.encoder(text)
+        processed, state = self.attention_layer.memory(memory), None
+        weights = total = torch.zeros(memory.shape[:2])
+        context = torch.zeros(len(memory), D)
+        for frame in frames.unbind(1):
+            state = self.cell(torch.cat([F.dropout(frame, 0.5, training=True), context], 1), state)
+            history = torch.stack([weights, total], 1)
+            context, weights = self.attention_layer(state[0], memory, processed, history, mask)
+            total = total + weights
+            self.told.append(weights)
+        return context
+
+
+class OwnSoftmax(LocationSensitiveAttention):
+    """Normalizes in a way that no mode can know."""
+
+    def normalized(self, scores):
+        powers = scores.exp()
+        return powers / powers.sum(dim=1, keepdim=True)
+
+
+@pytest.mark.parametrize(
+    ("attention", "modules"),
+    [
+        (LocationSensitiveAttention, ()),
+        (OwnSoftmax, "attention_layer"),
+        (OwnSoftmax, {"attention_layer": lambda output: output[1]}),
+    ],
+)
+def test_a_recurrent_decoder_of_speech_has_a_row_for_each_frame(attention, modules, tmp_path):
+    model = Tacotron(attention())
+    call = torch.randint(30, (B, S)), torch.randn(B, T, D), source_padding()
+    with capture(model, tmp_path, source_tokens=[list("speaker"), list("speak")], modules=modules) as found:
+        model(*call)
+    expected = array(torch.stack(model.told, dim=1))[:, None]
+    assert_same(found, {"cross-attention": [expected]})
+    (record,) = read_steps(tmp_path, "probe 2/cross-attention", most=1, most_bytes=10**6).values()
+    assert record.source == tuple("speak")
+    assert set(record.target) == {""}
+    np.testing.assert_allclose(record.weights[0, 0] / 65535, expected[1, 0, :, :5], atol=1e-5)
+
+
+class BahdanauAttention(nn.Module):
+    """As JoeyNMT's: keys are projected once, the mask says what is a token."""
+
+    def __init__(self):
+        super().__init__()
+        self.key_layer, self.query_layer = nn.Linear(D, D, bias=False), nn.Linear(D, D, bias=False)
+        self.energy_layer, self.softmax = nn.Linear(D, 1, bias=False), nn.Softmax(dim=-1)
+
+    def forward(self, query, mask, values):
+        scores = self.energy_layer(torch.tanh(self.query_layer(query) + self.key_layer(values)))
+        weights = self.softmax(scores.squeeze(2)[:, None].masked_fill(~mask, -math.inf))
+        return weights @ values, weights
+
+
+class RecurrentDecoder(nn.Module):
+    """As JoeyNMT's: a GRU with input feeding, which returns its weights."""
+
+    def __init__(self):
+        super().__init__()
+        self.rnn, self.attention = nn.GRU(2 * D, D, batch_first=True), BahdanauAttention()
+        self.att_vector_layer = nn.Linear(2 * D, D)
+
+    def forward(self, trg_embed, encoder_output, src_mask):
+        fed, hidden, all_weights = torch.zeros(len(trg_embed), 1, D), None, []
+        for step in trg_embed.split(1, dim=1):
+            query, hidden = self.rnn(torch.cat([step, fed], dim=2), hidden)
+            context, weights = self.attention(query, src_mask, encoder_output)
+            fed = torch.tanh(self.att_vector_layer(torch.cat([query, context], dim=2)))
+            all_weights.append(weights)
+        return fed, torch.cat(all_weights, dim=1)
+
+
+@pytest.mark.parametrize("modules", [(), "attention", ""], ids=["found", "of a step", "of the decoder"])
+def test_the_recurrent_decoder_of_joeynmt(modules):
+    decoder = RecurrentDecoder()
+    call = torch.randn(B, T, D), torch.randn(B, S, D), ~source_padding()[:, None]
+    with capture(decoder, modules=(modules,) if modules == "" else modules) as found:
+        decoder(*call)
+    assert_same(found, {"cross-attention": [array(decoder.eval()(*call)[1])[:, None]]})
+
+
+# ---- What cannot be captured is named
+
+
+def test_a_kernel_that_nobody_knows_is_named():
+    model = nn.Sequential(nn.Linear(D, D), UnknownAttention())
+    with pytest.warns(UserWarning, match="UnknownAttention"), capture(model) as found:
+        model(torch.randn(B, T, D))
+    assert found.layers == []
+
+
+class UnknownAttention(nn.Module):
+    def forward(self, x):
+        powers = (x @ x.transpose(1, 2)).exp()
+        return powers / powers.sum(dim=-1, keepdim=True) @ x
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda model: model(torch.nested.nested_tensor([torch.randn(H, 3, D), torch.randn(H, 2, D)])),
+        lambda model: None,
+        lambda model: [model(torch.randn(B, H, T, D)) for _ in range(2)],
+    ],
+    ids=["nested", "never called", "called twice"],
+)
+def test_what_does_not_fit_is_named(call):
+    class Itself(Attend):
+        def forward(self, x):
+            return super().forward(x, x, x)
+
+    model = Itself()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with capture(model) as found:
+            call(model)
+    assert found.layers == []
+    assert len(found.problems) == 1
+
+
+def test_a_scripted_part_is_named():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        model = nn.Sequential(torch.jit.script(nn.Linear(D, D)), Block(fused=True))
+    with pytest.warns(UserWarning, match="0 is a ScriptModule"), capture(model):
+        model(torch.randn(B, T, D))
+
+
+def test_tokens_that_do_not_fit_are_named(tmp_path):
+    model, states = nn.TransformerEncoderLayer(D, H, 32, batch_first=True), torch.randn(1, T, D)
+    for tokens, said in (("abcdefgh", "8 tokens for 5"), ("ab", "the others are attended to")):
+        with pytest.warns(UserWarning, match=said), capture(model, tmp_path, source_tokens=list(tokens)):
+            model(states)
+
+
+def test_an_unknown_module_and_an_output_without_weights_are_refused():
+    model = nn.Sequential(nn.Linear(D, D))
+    with pytest.raises(ValueError, match="no such module"), capture(model, modules="attention"):
+        pass
+    with pytest.raises(ValueError, match="lambda"), capture(model, modules="0"):
+        model(torch.randn(B, T, D))
+
+
+def test_a_failing_probe_leaves_the_model_as_it_was_and_writes_nothing(tmp_path):
+    model = nn.Sequential(nn.MultiheadAttention(D, H), nn.Dropout(0.5))
+    model[0].eval()
+    with pytest.raises(TypeError), capture(model, tmp_path):
+        model(torch.randn(B, T, D))
+    assert [each.training for each in (model, *model)] == [True, False, True]
+    assert not model[0]._forward_hooks
+    assert not model[0]._forward_pre_hooks
+    assert torch.is_grad_enabled()
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_long_sound_is_recorded_as_the_mean_of_heads(tmp_path):
+    states = torch.randn(1, 16, 600, 4)
+    model = Attend()
+    with pytest.warns(UserWarning, match="mean"), capture(model, tmp_path) as found:
+        model(states, states, states)
+    (record,) = read_steps(tmp_path, "probe/self-attention", most=1, most_bytes=10**9).values()
+    wanted = found.layers[0].weights.mean(dim=1)
+    np.testing.assert_allclose(record.weights[0] / 65535, wanted, atol=1e-5)
+
+
+# ---- Lightning, and without torch
+
+
+def test_the_callback_of_lightning_records_and_changes_nothing(tmp_path):
+    import lightning.pytorch as pl
+
+    class Model(pl.LightningModule):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.TransformerEncoderLayer(D, H, 32, batch_first=True)
+
+        def forward(self, states):
+            return self.layer(states)
+
+        def training_step(self, batch):
+            return self(batch).square().mean()
+
+        def configure_optimizers(self):
+            return torch.optim.SGD(self.parameters(), lr=0.1)
+
+    def trained(callbacks, folder):
+        pl.seed_everything(1, verbose=False)
+        model = Model()
+        logger = pl.loggers.TensorBoardLogger(folder, name="", version="run")
+        quiet = {"enable_progress_bar": False, "enable_model_summary": False, "enable_checkpointing": False}
+        trainer = pl.Trainer(accelerator="cpu", max_steps=5, logger=logger, callbacks=callbacks, **quiet)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            trainer.fit(model, torch.utils.data.DataLoader(torch.randn(12, T, D), batch_size=2))
+        return model.state_dict()
+
+    probe = torch.randn(2, T, D)
+    watch = tensorboard_attention.AttentionCapture(probe, every_n_steps=2, source_tokens=[list("abcde")] * 2)
+    watched, alone = trained([watch], tmp_path / "watched"), trained([], tmp_path / "alone")
+    assert all(torch.equal(watched[name], alone[name]) for name in alone)
+    (first, second) = read_log_folder(tmp_path / "watched")["views"]
+    assert (first["tag"], second["tag"]) == ("probe 1/self-attention", "probe 2/self-attention")
+    assert first["steps"] == [0, 2, 4]
+    with pytest.raises(ValueError, match="TensorBoardLogger"):
+        pl.Trainer(
+            accelerator="cpu",
+            logger=False,
+            callbacks=[watch],
+            max_steps=1,
+            enable_progress_bar=False,
+            enable_model_summary=False,
+            enable_checkpointing=False,
+        ).fit(Model(), torch.utils.data.DataLoader(torch.randn(2, T, D), num_workers=0))
+
+
+def test_the_package_needs_no_torch():
+    without = "import sys; sys.modules['torch'] = sys.modules['lightning'] = None; import tensorboard_attention as t; t.add_attention"
+    subprocess.run([sys.executable, "-c", without], check=True)
