@@ -32,7 +32,7 @@ def tracked(
         return
     from tqdm import tqdm
 
-    with tqdm(total=total, desc=title, leave=False, file=sys.stderr) as bar:
+    with tqdm(total=total, desc=title, delay=1, leave=False, file=sys.stderr) as bar:  # after a second
         for part in parts:
             yield part
             bar.update(size(part))

@@ -113,9 +113,15 @@ def folder_name(name: str) -> str:
     return str(name)
 
 
+def is_terminal() -> bool:
+    """Return whether standard output is a terminal."""
+    return sys.stdout.isatty()
+
+
 UNSET = "_unset_"
 OmegaConf.register_new_resolver("run_name", run_name, replace=True)
 OmegaConf.register_new_resolver("folder_name", folder_name, replace=True)
+OmegaConf.register_new_resolver("is_terminal", is_terminal, replace=True)
 
 _COMPOSING = threading.RLock()
 

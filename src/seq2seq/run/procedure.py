@@ -277,6 +277,8 @@ def build_trainer(settings: Settings, checkpoint: str | None) -> "pl.Trainer":
     Raises:
         InputError: `lightning.Trainer` refuses an argument.
     """
+    from lightning.pytorch.callbacks import ProgressBar
+
     from seq2seq.training.callbacks import BorderCallback
     from seq2seq.training.checkpoint import read_checkpoint
 
@@ -297,11 +299,13 @@ def build_trainer(settings: Settings, checkpoint: str | None) -> "pl.Trainer":
         if node:
             loggers.append(build(node, **({"purge_step": purged} if name == "tensorboard" else {})))
     callbacks = [build(node) for node in config.callbacks.values() if node]
+    if not config.trainer.get("enable_progress_bar", True):  # no terminal, for which there may be another bar
+        callbacks = [each for each in callbacks if not isinstance(each, ProgressBar)]
     callbacks.sort(key=lambda each: isinstance(each, BorderCallback))  # they save the states of the others
     try:
         return build(config.trainer, _partial_=True)(callbacks=callbacks, logger=loggers)
-    except (ValueError, TypeError) as error:
-        raise InputError(f"trainer: {error}") from error
+    except (ValueError, TypeError, RuntimeError) as error:
+        raise InputError(f"trainer: {error!s:.300}") from error
 
 
 def fit(

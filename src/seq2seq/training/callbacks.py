@@ -59,7 +59,11 @@ class EpochLines(Callback):
         left = max(total_steps(trainer) - trainer.global_step, 0)
         seconds = round((time.monotonic() - self._started) / done * left)
         parts.append(f"{seconds // 60}:{seconds % 60:02d} left")
-        print("  ".join(parts), flush=True)
+        bar, line = trainer.progress_bar_callback, "  ".join(parts)
+        if bar is not None and bar.is_enabled:
+            bar.print(line)
+        else:
+            print(line, flush=True)
 
 
 class TranslationSamples(Callback):
