@@ -24,7 +24,7 @@ from typing import Any
 
 import yaml
 
-from seq2seq.data.text import join_words
+from seq2seq.data.words import join_words
 
 FOLDER = Path(__file__).parent
 

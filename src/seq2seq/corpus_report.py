@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from seq2seq.data.batch import EncodedSplit
 from seq2seq.data.batching import Order
+from seq2seq.data.languages import base_language
 from seq2seq.data.text import SentencePair, normalize
 from seq2seq.data.tokenizers import Tokenizer
 from seq2seq.data.vocabulary import UNKNOWN_ID
@@ -179,7 +180,7 @@ def unusual_characters(sentences: Iterable[str], language: str) -> Counter[str]:
     characters, U+FFFD.
     """
     counts = Counter(chain.from_iterable(sentences))
-    base = language.partition("-")[0]
+    base = base_language(language)
     usual = set("abcdefghijklmnopqrstuvwxyz" + LETTERS.get(base, ""))
     if base not in LETTERS:
         scripts: Counter[str] = Counter()

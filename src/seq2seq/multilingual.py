@@ -1,6 +1,6 @@
 """One model for several pairs of languages: a corpus whose source sentences begin with a tag of the target language.
 
-The tag, `seq2seq.data.text.target_tag`, is a word like any other, so that models and tokenizers need nothing for it.
+The tag, `seq2seq.data.languages.target_tag`, is a word like any other, so that models and tokenizers need nothing for it.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,9 @@ from typing import Any
 
 from seq2seq.data.corpora import ParallelText
 from seq2seq.data.datamodule import TranslationDataModule
-from seq2seq.data.text import Splits, require_language_code, target_tag
+from seq2seq.data.languages import require_language_code, target_tag
+from seq2seq.data.text import Splits
+from seq2seq.data.words import clean
 from seq2seq.errors import InputError
 
 
@@ -60,7 +62,7 @@ class MultilingualText(TranslationDataModule):
             corpora.append(
                 [
                     [
-                        replace(p, source=tag * bool(p.source.strip()) + p.source, languages=languages)
+                        replace(p, source=tag * bool(clean(p.source)) + p.source, languages=languages)
                         for p in split
                     ]
                     for split in (splits.train, splits.validation, splits.test)

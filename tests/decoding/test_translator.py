@@ -135,7 +135,7 @@ def test_unknown_tokens_of_many_lines_are_one_line(folder, monkeypatch):
     count.add(translator.translate(["a b", ""]))
     assert count.warnings() == []
     monkeypatch.setattr(translations_module, "MOST_NAMED", 2)
-    count.add(translator.translate(["x y \x1b", "y z y"]))
+    count.add(translator.translate(["x y \ue000", "y z y"]))
     (line,) = count.warnings()
     assert line == "WARNING: 6 tokens in 2 of 4 lines are unknown to the model: y 3, x 1"
 

@@ -1,5 +1,7 @@
 """The ONNX graphs against the program, by another runtime."""
 
+from functools import partial
+
 import pytest
 import torch
 
@@ -8,8 +10,9 @@ from seq2seq.data.text import SentencePair
 from seq2seq.errors import InputError
 from seq2seq.export.model_folder import SavedModel, save_model_folder
 from seq2seq.export.onnx import export_onnx
+from seq2seq.models import BahdanauDecoder, GRUEncoder, LSTMEncoder, TransformerEncoder, build_model
 from seq2seq.models.limits import LengthLimits
-from tests.small import VARIANTS, model_of, tokenizers_of
+from tests.small import ALIGNMENTS, DECODERS, SCORES, VARIANTS, attention_of, model_of, tokenizers_of
 
 onnxruntime = pytest.importorskip("onnxruntime")
 
@@ -21,14 +24,15 @@ MODELS = VARIANTS | {
     "conditional": {"decoder": "conditional"},
     "luong": {"decoder": "luong", "num_layers": 2},
     "plain": {"decoder": "plain", "reverse_source": True},
+    "context": {"decoder": "context", "readout_size": 5, "num_layers": 2},
 }
 
 
-def graphs_of(model, folder):
+def graphs_of(model, folder, **options):
     tokenizers = tokenizers_of([SentencePair("a b c d e f g", "s t u v w x y")])
     save_model_folder(folder / "model", SavedModel(model, *tokenizers, LengthLimits()))
     found = []
-    for path in export_onnx(folder / "model", folder / "onnx"):
+    for path in export_onnx(folder / "model", folder / "onnx", **options):
         session = onnxruntime.InferenceSession(path)
         wanted = [each.name for each in session.get_inputs()]
         names = [each.name for each in session.get_outputs()]
@@ -46,11 +50,8 @@ def assert_close(found, expected):
 
 
 @torch.no_grad()
-@pytest.mark.parametrize("variant", MODELS)
-def test_encoder_and_steps_are_those_of_the_program_for_any_batch_and_length(variant, tmp_path):
-    model = model_of(**MODELS[variant]).float()
-    encode, advance = graphs_of(model, tmp_path)
-    for sentences in (SENTENCES, SENTENCES[:1], [[4] * 30, [3]]):
+def assert_graphs_compute(model, encode, advance, batches):
+    for sentences in batches:
         source = SourceBatch.from_sentences([ids[:-1] for ids in sentences])
         memory = model.encode(source)
         state = model.decoder.initial_state(memory)
@@ -68,9 +69,96 @@ def test_encoder_and_steps_are_those_of_the_program_for_any_batch_and_length(var
                 assert_close(found[f"state_{place}"], each)
 
 
-def test_a_model_that_torch_cannot_export_is_refused(tmp_path):
-    with pytest.raises(InputError, match="ContextDecoder"):
-        graphs_of(model_of(decoder="context").float(), tmp_path)
+@pytest.mark.parametrize("variant", MODELS)
+def test_encoder_and_steps_are_those_of_the_program_for_any_batch_and_length(variant, tmp_path):
+    model = model_of(**MODELS[variant]).float()
+    batches = (SENTENCES, SENTENCES[:1], [[4] * 30, [3]])
+    assert_graphs_compute(model, *graphs_of(model, tmp_path), batches)
+
+
+ENCODERS = {
+    "gru": partial(GRUEncoder, hidden_size=3),
+    "lstm": partial(LSTMEncoder, hidden_size=3, num_layers=2),
+    "transformer": partial(TransformerEncoder, hidden_size=8, num_layers=2, heads=2),
+}
+
+
+def combined(encoder, decoder, seed=1, **attention):
+    """A model of an encoder of `ENCODERS` and a decoder of `DECODERS` or a class."""
+    torch.manual_seed(seed)
+    options = {} if decoder in ("context", "plain") else {"attention": attention_of(**attention)}
+    made = partial(DECODERS.get(decoder, decoder), hidden_size=6, **options)
+    sizes = {"source_vocab_size": 11, "target_vocab_size": 11, "embedding_size": 8}
+    return build_model(encoder=ENCODERS[encoder], decoder=made, **sizes).eval()
+
+
+def test_a_transformer_is_exported_for_any_length(tmp_path):
+    model = combined("transformer", "luong")
+    assert_graphs_compute(model, *graphs_of(model, tmp_path), (SENTENCES, SENTENCES[:1], [[4] * 30, [3]]))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("encoder", ENCODERS)
+@pytest.mark.parametrize("decoder", DECODERS)
+def test_every_encoder_decoder_and_attention_in_batches_of_1_3_and_7_and_lengths_1_4_and_23(
+    encoder, decoder, tmp_path
+):
+    attentions = [{}]
+    if decoder not in ("context", "plain"):
+        scores = [{"score": score} for score in SCORES]
+        alignments = [
+            {"alignment": name, "normalizer": n} for name in ALIGNMENTS for n in ("softmax", "sparsemax")
+        ]
+        attentions = [*scores, *alignments, {"normalizer": "sparsemax"}, {"heads": 2}]
+        attentions.append({"heads": 3, "score": "coverage", "alignment": "local_p"})
+    generator = torch.Generator().manual_seed(1)
+    for number, attention in enumerate(attentions):
+        model = combined(encoder, decoder, seed=number, **attention)
+        graphs = graphs_of(model, tmp_path / str(number))
+        batches = []
+        for size in (1, 3, 7):
+            for length in (1, 4, 23):
+                ids = torch.randint(4, 11, (size, length - 1), generator=generator).tolist()
+                shorter = torch.randint(1, length + 1, (size,), generator=generator).tolist()
+                batches.append(
+                    [[*row[: cut - 1], 3] for row, cut in zip(ids, [length, *shorter[1:]], strict=True)]
+                )
+        assert_graphs_compute(model, *graphs, batches)
+
+
+class FixedBatch(BahdanauDecoder):
+    """Its first state has the traced number of sentences."""
+
+    def initial_state(self, memory):
+        return (memory.states.new_zeros(len(memory.states), self.stack.hidden_size),)
+
+
+class FixedLength(BahdanauDecoder):
+    """It attends to the traced number of tokens."""
+
+    def step(self, tokens, state, memory):
+        features, state, weights = super().step(tokens, state, memory)
+        return (
+            features + weights[:, : int(weights.shape[1])].sum(),
+            state,
+            weights * weights.shape[1] / len(weights),
+        )
+
+
+class Summarized(BahdanauDecoder):
+    """Its steps use the summary, which the graph of a step does not have."""
+
+    def step(self, tokens, state, memory):
+        features, state, weights = super().step(tokens, state, memory)
+        return features + memory.summary[:, :1], state, weights
+
+
+@pytest.mark.parametrize("decoder", [FixedBatch, FixedLength, Summarized])
+@pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning")
+def test_a_graph_that_differs_from_its_model_is_refused_and_not_written(decoder, tmp_path):
+    with pytest.raises(InputError, match="the graph with"):
+        graphs_of(combined("gru", decoder), tmp_path, trust_custom_code=True)
+    assert [each.name for each in tmp_path.iterdir()] == ["model"]
 
 
 def test_a_folder_without_a_model_is_refused(tmp_path):

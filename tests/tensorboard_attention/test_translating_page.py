@@ -16,6 +16,7 @@ from seq2seq.export.model_folder import SavedModel, load_model_folder, save_mode
 from seq2seq.export.translating_page import export_page
 from seq2seq.models.limits import LengthLimits
 from seq2seq.shipped import MODELS
+from tests.data.test_words import SPELLINGS, WRITTEN
 from tests.small import VARIANTS, built_in_pairs, tokenizers_of
 from tests.small import model_of as small_model
 from tests.tensorboard_attention.translating import (
@@ -68,7 +69,7 @@ HARD = [
     "l'été, est-ce que…", "naïve ﬁancé ÀÉ ǅ Ⅷ ½ x_1 3.5%", "ΟΔΟΣ İstanbul ẞ ß", "我喜欢 喝茶。",
     "أحب الشاي", "e\N{COMBINING ACUTE ACCENT}t", "🙂 👨‍👩‍👧 \N{NO-BREAK SPACE}x\x1cy\x85z",
     "<unk> <pad> <eos> <0x41>", "\N{LOWER ONE EIGHTH BLOCK}mark", "oooooooo zzzzzz",
-    "<br /> \"quoted\"; and: (so) [on] {it} goes!",
+    "<br /> \"quoted\"; and: (so) [on] {it} goes!", "\ufeff\u200b", "a\0b\u200b c\u00ad-d\u200e", "\x1b[1m I\u2060I",
 ]  # fmt: skip
 
 
@@ -242,20 +243,22 @@ def assert_tokens_alike(codec, held, texts):
 
 
 @pytest.mark.parametrize(
-    ("name", "lowercase"),
-    [("word", False), ("word", True), ("basic_english", True), ("character", False),
-     ("whitespace", False), ("unigram", False), ("unigram", True), ("bpe", False)],
+    ("name", "lowercase", "languages"),
+    [("word", False, "en fr"), ("word", True, "en fr"), ("basic_english", True, "en en"), ("character", False, "en fr"),
+     ("whitespace", False, "en fr"), ("unigram", False, "en fr"), ("unigram", True, "en fr"), ("bpe", False, "en fr"),
+     ("word", False, "deu zh_Hant"), ("word", True, "tr sv-FI"), ("unigram", True, "en az")],
 )  # fmt: skip
-def test_text_becomes_the_same_tokens_and_text_again(name, lowercase, pairs, tmp_path):
+def test_text_becomes_the_same_tokens_and_text_again(name, lowercase, languages, pairs, tmp_path):
     size = {"vocab_size": 420} if name in ("unigram", "bpe") else {}
-    languages = ("en", "en" if name == "basic_english" else "fr")
-    written = [*pairs, *(SentencePair(text, text) for text in HARD[2:8])]
+    languages, hard = languages.split(), [*HARD, *SPELLINGS, *(text for _, text in WRITTEN)]
+    learned = HARD[2:8] if size else hard[2:]
+    written = [*pairs, *(SentencePair(text, text) for text in learned)]
     codecs = tokenizers_of(
         written, languages, tokenizer=name, lowercase=lowercase, truecase=lowercase, **size
     )
     held = codecs_in_a_page(codecs, tmp_path)
     for codec, of_page, side in zip(codecs, held, ("source", "target"), strict=True):
-        assert_tokens_alike(codec, of_page, [*HARD, *(getattr(pair, side) for pair in pairs[:20])])
+        assert_tokens_alike(codec, of_page, [*hard, *(getattr(pair, side) for pair in pairs[:20])])
 
 
 def test_bytes_that_are_no_text_are_written_alike(pairs, tmp_path):

@@ -106,7 +106,7 @@ def rdrop_loss(model, batch):
 
 def guided_loss(model, batch):
     pair = PAIRS[int(batch.sentence_ids[0])]
-    weights, loss = model(batch)[1][0], sentence_loss(model, batch)
+    weights, loss = model(batch)[1][0, :, 0], sentence_loss(model, batch)
     for row in range(len(pair.target.split())):
         linked = [source for source, target in pair.alignment if target == row]
         for column in linked:

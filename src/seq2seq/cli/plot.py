@@ -50,9 +50,11 @@ def _plot(options: argparse.Namespace) -> None:
         write_gif(options.output, records)
         print(options.output)
         return
-    if any(not sentence.strip() for sentence in options.sentence):
+    from seq2seq.data.words import clean
+
+    if not all(map(clean, options.sentence)):
         raise InputError("--sentence is blank: give a sentence")
-    if options.target is not None and (len(options.sentence) > 1 or not options.target.strip()):
+    if options.target is not None and (len(options.sentence) > 1 or not clean(options.target)):
         raise InputError("--target is the translation of one --sentence")
 
     from seq2seq.data.text import SentencePair

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from seq2seq.cli.main import MODEL_HELP, parser_of
 from seq2seq.data.text import SentencePair, read_lines, read_parallel
+from seq2seq.data.words import clean
 from seq2seq.errors import InputError
 from seq2seq.run.messages import exit_with_one_line
 from seq2seq.shipped import model_path
@@ -46,7 +47,7 @@ def record(logdir: Path, model: Path, pairs: Sequence[SentencePair], *, step: in
     """
     if beam_size < 1:
         raise InputError(f"--beam-size {beam_size}: 1 or more")
-    if not any(pair.source.strip() for pair in pairs):
+    if not any(clean(pair.source) for pair in pairs):
         raise InputError("every line of the input is blank: give one sentence a line")
 
     from torch.utils.tensorboard import SummaryWriter
@@ -74,7 +75,7 @@ def record(logdir: Path, model: Path, pairs: Sequence[SentencePair], *, step: in
             for number, (pair, translations) in enumerate(zip(pairs, lists, strict=True), start=1):
                 for rank, each in enumerate(t for t in translations if t.source_tokens):
                     bleu = None
-                    if kind != "forced" and pair.target.strip():
+                    if kind != "forced" and clean(pair.target):
                         bleu = sentence_bleu_score(each.text, pair.target, translator.target_language)
                     add_attention(
                         writer,
@@ -83,10 +84,10 @@ def record(logdir: Path, model: Path, pairs: Sequence[SentencePair], *, step: in
                         each.source_tokens,
                         each.target_tokens,
                         step,
-                        reference=pair.target if kind != "forced" and pair.target.strip() else None,
+                        reference=pair.target if kind != "forced" and clean(pair.target) else None,
                         score=each.score,
                         kind=kind,
                         rank=rank,
                         bleu=bleu,
                     )
-    return sum(bool(pair.source.strip()) for pair in pairs)
+    return sum(bool(clean(pair.source)) for pair in pairs)

@@ -30,15 +30,15 @@ def main(arguments: Sequence[str]) -> None:
     options = parser.parse_args(list(arguments))
     with exit_with_one_line():
         check_output(options.output)
-        if not options.sentence.strip():
-            raise InputError("the sentence is blank: give a sentence")
-
         from seq2seq.data.text import SentencePair
+        from seq2seq.data.words import clean
         from seq2seq.decoding.forced import force_pairs
         from seq2seq.decoding.translator import Translator
         from seq2seq.export.model_folder import load_attending
         from tensorboard_attention import show
 
+        if not clean(options.sentence):
+            raise InputError("the sentence is blank: give a sentence")
         if options.target is None:
             load_attending(options.model)
             (found,) = Translator.load(options.model).translate(

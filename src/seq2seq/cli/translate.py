@@ -4,17 +4,24 @@ Writes one line for each line read, in the same order; a blank line stays blank.
 """
 
 import argparse
+import contextlib
 import json
 import sys
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from seq2seq.cli.main import MODEL_HELP, check_output, parser_of
 from seq2seq.data.text import read_lines, stream_lines
 from seq2seq.errors import InputError
+from seq2seq.progress import announce
 from seq2seq.run.messages import exit_with_one_line
 from seq2seq.shipped import model_path
+
+if TYPE_CHECKING:
+    from seq2seq.decoding.search import Search
+    from seq2seq.decoding.translation import Translation
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -81,23 +88,12 @@ def _translate(options: argparse.Namespace) -> None:
     check_output(options.output, options.input)
     if options.input is not None and options.input.is_dir():
         raise InputError(f"{options.input} is a folder: give a file")
-    prefixes = None if options.prefix is None else read_lines(options.prefix)
 
-    from seq2seq.decoding.search import search_from_options
+    announce("loading PyTorch and the model")
     from seq2seq.decoding.translation import UnknownCount
     from seq2seq.decoding.translator import Translator
 
-    sampling = {"temperature": options.temperature, "top_k": options.top_k, "seed": options.seed}
-    search = search_from_options(
-        beam_size=1 if options.sample else options.beam_size,
-        num_best=options.n_best,
-        length_penalty=options.length_penalty,
-        length_penalty_alpha=options.length_penalty_alpha,
-        min_length=options.min_ratio,
-        max_length=options.max_ratio,
-        prune=options.beam_threshold,
-        sampling=sampling if options.sample else None,
-    )
+    search = _search(options)
     translator = Translator.load(
         options.model,
         *options.ensemble,
@@ -109,55 +105,97 @@ def _translate(options: argparse.Namespace) -> None:
     )
     if translator.target_language == "mul":
         raise InputError("this model translates into several languages: choose one with --to")
-    done = 0
-    if options.resume and options.output.exists():
-        text = options.output.read_text(encoding="utf-8")
-        done = text.count("\n")
-        options.output.write_text(text[: text.rfind("\n") + 1], encoding="utf-8")  # whole lines only
-    output: IO[str] = sys.stdout
-    if options.output is not None:
-        output = options.output.open("a" if done else "w", encoding="utf-8")
+    done = keep_whole_lines(options.output) if options.resume and options.output.exists() else 0
+    asks = options.input is None and sys.stdin.isatty()
+    lines = _asked() if asks else stream_lines(options.input)
+    if len(list(islice(lines, done))) < done:
+        raise InputError(
+            f"--resume: {options.output} has {done:,} lines, more than the input: is it of another text?"
+        )
+    common: dict[str, Any] = {"search": search, "replace_unk": options.replace_unk, "first_number": done,
+                              "return_attention": options.json}  # fmt: skip
+    if options.prefix is None:
+        windows = translator.stream(lines, window=1 if asks else options.buffer_size, **common)
+    else:
+        sentences = list(lines)
+        prefixes = _prefixes(options, sentences, done)
+        windows = iter([(sentences, translator.translate_n_best(sentences, prefixes=prefixes, **common))])
     unknown, number = UnknownCount(), done
-    lines = _asked() if options.input is None and sys.stdin.isatty() else stream_lines(options.input)
-    for _ in range(done):
-        next(lines, None)
-    try:
-        if prefixes is not None:
-            sentences = list(lines)
-            if len(prefixes) != len(sentences):
-                raise InputError(f"{options.prefix} has {len(prefixes)} lines for {len(sentences)} sentences")
-            found = translator.translate_n_best(
-                sentences, search=search, prefixes=prefixes, replace_unk=options.replace_unk
-            )
-            windows: Any = [(sentences, found)]
-        else:
-            windows = translator.stream(
-                lines,
-                search=search,
-                replace_unk=options.replace_unk,
-                return_attention=options.json,
-                window=1 if options.input is None and sys.stdin.isatty() else options.buffer_size,
-                first_number=done,
-            )
+    with contextlib.ExitStack() as stack:
+        output: IO[str] = sys.stdout
+        if options.output is not None:
+            mode = "a" if options.resume else "w"
+            output = stack.enter_context(options.output.open(mode, encoding="utf-8", newline="\n"))
         for _, found in windows:
             for translations in found:
                 number += 1
-                for rank, translation in enumerate(translations, start=1):
-                    if options.json:
-                        facts = {"line": number, "rank": rank} | translation.as_dict()
-                        text = json.dumps(facts, ensure_ascii=False)
-                    elif options.n_best > 1:
-                        text = f"{number} ||| {translation.text} ||| {translation.score:.4f}"
-                    else:
-                        text = translation.text
-                    output.write(f"{text}\n")
+                output.writelines(f"{line}\n" for line in _written(options, number, translations))
             output.flush()
             unknown.add(translations[0] for translations in found)
-    finally:
-        if output is not sys.stdout:
-            output.close()
-    for line in unknown.warnings():
+    warnings = unknown.warnings()
+    if options.replace_unk and warnings and not translator.num_replaced:
+        warnings.append(
+            "WARNING: --replace-unk replaced nothing, because the model wrote no <unk>. A model learns to write it from "
+            "rare words of its training text: train with data.tokenizer.min_frequency=2"
+        )
+    for line in warnings:
         print(line, file=sys.stderr)
+
+
+def _search(options: argparse.Namespace) -> "Search":
+    from seq2seq.decoding.search import search_from_options
+
+    sampling = {"temperature": options.temperature, "top_k": options.top_k, "seed": options.seed}
+    return search_from_options(
+        beam_size=1 if options.sample else options.beam_size,
+        num_best=options.n_best,
+        length_penalty=options.length_penalty,
+        length_penalty_alpha=options.length_penalty_alpha,
+        min_length=options.min_ratio,
+        max_length=options.max_ratio,
+        prune=options.beam_threshold,
+        sampling=sampling if options.sample else None,
+    )
+
+
+def _prefixes(options: argparse.Namespace, sentences: Sequence[str], done: int) -> list[str]:
+    prefixes = read_lines(options.prefix)
+    if len(prefixes) != done + len(sentences):
+        raise InputError(f"{options.prefix} has {len(prefixes)} lines for {done + len(sentences)} sentences")
+    return prefixes[done:]
+
+
+def _written(
+    options: argparse.Namespace, number: int, translations: Sequence["Translation"]
+) -> Iterator[str]:
+    """Yield the output lines of the translations of a line."""
+    for rank, translation in enumerate(translations, start=1):
+        if options.json:
+            facts = {"line": number, "rank": rank} | translation.as_dict()
+            yield json.dumps(facts, ensure_ascii=False)
+        elif options.n_best > 1:
+            yield f"{number} ||| {translation.text} ||| {translation.score:.4f}"
+        else:
+            yield translation.text
+
+
+def keep_whole_lines(path: Path) -> int:
+    """Cut what follows the last line end of a file; return the number of its lines. What is kept is not written again.
+
+    Raises:
+        InputError: It is no regular file.
+    """
+    if not path.is_file():
+        raise InputError(f"--resume needs an output file, not {path}")
+    count = end = position = 0
+    with path.open("r+b") as file:
+        while chunk := file.read(1 << 20):
+            count += chunk.count(b"\n")
+            end = position + chunk.rfind(b"\n") + 1 if b"\n" in chunk else end
+            position += len(chunk)
+        if end < position:
+            file.truncate(end)
+    return count
 
 
 def _asked() -> Iterator[str]:

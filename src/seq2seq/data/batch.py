@@ -56,7 +56,7 @@ class EncodedSplit:
         pairs: The pairs as text.
         source: Token ids of the source sentences, without special tokens.
         target: Token ids of the target sentences, without special tokens.
-        num_blank: Number of pairs that were left out because a side is blank.
+        num_blank: Number of training pairs that were left out because a side is blank.
         num_long: Number of pairs that were left out because a side is longer than the limit.
     """
 

@@ -14,8 +14,10 @@ import numpy as np
 
 from seq2seq.data.batch import EncodedSplit, Ids, Sentences
 from seq2seq.data.batching import BatchLoader, BatchSize, Order, share, shuffled_order, sorted_order
-from seq2seq.data.text import SentencePair, Splits, hold_out, require_language_code, with_alignments
+from seq2seq.data.languages import require_language_code
+from seq2seq.data.text import SentencePair, Splits, hold_out, with_alignments
 from seq2seq.data.tokenizers import SentencePieceTokenizer, Tokenizer, WordTokenizer
+from seq2seq.data.words import clean
 from seq2seq.errors import InputError
 
 MAX_TRANSLATED = 1000
@@ -121,7 +123,7 @@ class TranslationDataModule(pl.LightningDataModule):
                 validation, self.validation_alignments, "data.validation_alignments", exactly=exactly
             )
         for name, pairs in (("training", train), ("validation", validation)):
-            if not any(pair.source.strip() and pair.target.strip() for pair in pairs):
+            if all(pair.is_blank for pair in pairs):
                 raise InputError(f"no {name} pair is left of {len(pairs):,}: the others are blank on a side")
         if self.overfit:
             validation = test = train
@@ -147,8 +149,10 @@ class TranslationDataModule(pl.LightningDataModule):
         if self.source_tokenizer is None or self.target_tokenizer is None:
             self._fit_tokenizers(splits.train)
         self.train = self.encode_train(splits.train)
-        self.validation = self.encode(splits.validation, MAX_TRANSLATED, truncate=True)
-        self.test = self.encode(splits.test, MAX_TRANSLATED, truncate=True) if len(splits.test) else None
+        self.validation = self.encode(splits.validation, MAX_TRANSLATED, truncate=True, keep_blank=True)
+        self.test = None
+        if len(splits.test):
+            self.test = self.encode(splits.test, MAX_TRANSLATED, truncate=True, keep_blank=True)
         if not len(self.train):
             raise InputError(
                 f"no training pair is left: {self.train.num_blank} blank, {self.train.num_long} longer than "
@@ -180,10 +184,18 @@ class TranslationDataModule(pl.LightningDataModule):
             self.target_tokenizer.learn_case(targets)
 
     def encode(
-        self, pairs: Sequence[SentencePair], max_length: int | None, *, truncate: bool
+        self,
+        pairs: Sequence[SentencePair],
+        max_length: int | None,
+        *,
+        truncate: bool,
+        keep_blank: bool = False,
     ) -> EncodedSplit:
-        """Return encoded pairs, without blank ones and without those above `max_length` that are not cut."""
-        filled = [pair for pair in pairs if pair.source.strip() and pair.target.strip()]
+        """Return encoded pairs, without those above `max_length` that are not cut.
+
+        Pairs with a blank side are left out, too, unless `keep_blank` is set.
+        """
+        filled = [pair for pair in pairs if keep_blank or not pair.is_blank]
         cut = max_length if truncate else None
         sources = [ids[:cut] for ids in self.source_tokenizer.encode_all([pair.source for pair in filled])]
         targets = [ids[:cut] for ids in self.target_tokenizer.encode_all([pair.target for pair in filled])]
@@ -216,7 +228,7 @@ class TranslationDataModule(pl.LightningDataModule):
         return BatchLoader(self._of_epoch, order, lambda: self.trainer.current_epoch if self.trainer else 0)
 
     def val_dataloader(self) -> BatchLoader:
-        """Return batches of the validation split, the shortest first."""
+        """Return batches of the validation split, the shortest first; a blank source is in none of them."""
         return self._held_out(self.validation)
 
     def test_dataloader(self) -> BatchLoader:
@@ -226,9 +238,9 @@ class TranslationDataModule(pl.LightningDataModule):
     def _held_out(self, split: EncodedSplit) -> BatchLoader:
         rank, processes = self._share()
         size = BatchSize(max(self.batch_size or 1, 128) if self.max_tokens is None else None, self.max_tokens)
-        order = share(
-            sorted_order(split.source.lengths, split.target.lengths, size, processes), rank, processes
-        )
+        filled = np.flatnonzero([bool(clean(pair.source)) for pair in split.pairs])
+        lengths = split.source.lengths[filled], split.target.lengths[filled]
+        order = [filled[batch] for batch in share(sorted_order(*lengths, size, processes), rank, processes)]
         return BatchLoader(lambda _: split, lambda _: order, lambda: 0)
 
     def _share(self) -> tuple[int, int]:

@@ -82,7 +82,7 @@ class LargeText(ParallelText):
     @cached_property
     def _counts(self) -> tuple[int, int]:
         """Number of pairs in the files, and number of pairs with a blank side."""
-        filled = Counter(bool(source.strip() and target.strip()) for source, target in self._stream())
+        filled = Counter(not SentencePair(*pair).is_blank for pair in self._stream())
         return filled.total(), filled[False]
 
     @property

@@ -2,7 +2,6 @@
 
 import bz2
 import contextlib
-import difflib
 import glob
 import gzip
 import lzma
@@ -16,10 +15,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, compress, islice
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import regex
 
+from seq2seq.data.words import clean, split_words
 from seq2seq.errors import InputError
 
 Links = tuple[tuple[int, int], ...]
@@ -45,6 +45,11 @@ class SentencePair:
     possible: Links = ()
     languages: str = ""
 
+    @property
+    def is_blank(self) -> bool:
+        """Whether a side has no text, see `clean`."""
+        return not (clean(self.source) and clean(self.target))
+
     def reversed(self) -> "SentencePair":
         """Return the pair with source and target swapped, and its links."""
 
@@ -66,22 +71,37 @@ class Splits:
 
 # --- files -------------------------------------------------------------------------------------------------
 
-OPENERS = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open}
-"""Functions that open compressed files, by the first bytes of a file."""
+OPENERS: dict[bytes, Any] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open}
+"""Functions that decompress an open file, by the first bytes of the file."""
 
 
-def open_text(path: str | Path) -> IO[bytes]:
-    """Open a file, decompressed according to its content; of a zip archive, open its only text file."""
-    with open(path, "rb") as file:
-        start = file.read(6)
-    if start.startswith(b"PK\x03\x04"):
-        archive = zipfile.ZipFile(path)
-        names = [name for name in archive.namelist() if name.endswith(".txt") and "about" not in name]
-        if len(names) != 1:
-            raise InputError(f"{path} is a zip archive of {len(names)} text files: unpack it and give one")
-        return archive.open(names[0])
-    opener = next((opener for magic, opener in OPENERS.items() if start.startswith(magic)), open)
-    return opener(path, "rb")
+@contextlib.contextmanager
+def open_text(path: str | Path | None) -> Iterator[IO[bytes]]:
+    """Open a file, or standard input, decompressed according to its content; of a zip archive, its only text file.
+
+    It is opened once and read from start to end, so that a pipe is read like a file.
+
+    Raises:
+        InputError: A zip archive comes through a pipe, or does not hold one text file.
+    """
+    with contextlib.ExitStack() as stack:
+        file: Any = sys.stdin.buffer if path is None else stack.enter_context(open(path, "rb"))
+        start = file.peek(6)
+        if start.startswith(b"PK\x03\x04"):
+            if not file.seekable():
+                raise InputError(
+                    f"{path or 'standard input'}: a zip archive cannot be read from a pipe: give its file"
+                )
+            archive = stack.enter_context(zipfile.ZipFile(file))
+            names = [name for name in archive.namelist() if name.endswith(".txt") and "about" not in name]
+            if len(names) != 1:
+                raise InputError(
+                    f"{path} is a zip archive of {len(names)} text files: unpack it and give one"
+                )
+            yield stack.enter_context(archive.open(names[0]))
+            return
+        opener = next((opener for magic, opener in OPENERS.items() if start.startswith(magic)), None)
+        yield file if opener is None else stack.enter_context(opener(file))
 
 
 def stream_lines(path: str | Path | None) -> Iterator[str]:
@@ -98,8 +118,7 @@ def stream_lines(path: str | Path | None) -> Iterator[str]:
     """
     name = "standard input" if path is None else str(path)
     try:
-        with contextlib.ExitStack() as stack:
-            file = sys.stdin.buffer if path is None else stack.enter_context(open_text(path))
+        with open_text(path) as file:
             for number, content in enumerate(file, start=1):
                 if number == 1 and content.startswith((b"\xff\xfe", b"\xfe\xff")):
                     raise InputError(f"{name} is UTF-16, not UTF-8: convert it with iconv -f UTF-16 -t UTF-8")
@@ -125,7 +144,7 @@ def read_lines(path: str | Path) -> list[str]:
         InputError: The file cannot be read or is empty.
     """
     lines = list(stream_lines(path))
-    if not any(line.strip() for line in lines):
+    if not any(map(clean, lines)):
         raise InputError(f"{path} is empty: give a file with one sentence a line")
     return lines
 
@@ -179,77 +198,9 @@ def read_tab_separated(path: str | Path) -> list[SentencePair]:
     return pairs
 
 
-# --- words -------------------------------------------------------------------------------------------------
-
-WORD = re.compile(r"\w+(?:-\w+)*['’]?|[^\w\s]")
-"""A word with its hyphens and a final apostrophe ("l'", "est-ce"), or one other character."""
-
-CLOSING = re.compile(r" ([.,;:!?…)\]}%»])")
-OPENING = re.compile(r"([(\[{«]) ")
-APOSTROPHE = re.compile(r"(?<=\w)(['’]) ")
-ENGLISH_APOSTROPHE = re.compile(r"(?i)(?:(?<=\bo)|(?<=\w)(?=['’] (?:s|t|d|m|ll|re|ve)\b))(['’]) ")
-"""Apostrophes that are not followed by a space in English: o'clock, don't, it's."""
-SPACED_APOSTROPHE = re.compile(r"(?<=\w) (?=')")
-FRENCH_CLOSING = re.compile(r" ?([;:!?»])")
-FRENCH_OPENING = re.compile(r"(«) ?")
-
-
-def split_words(text: str) -> list[str]:
-    """Return the words and punctuation marks of a sentence."""
-    return WORD.findall(text)
-
-
-def join_words(words: Sequence[str], language: str) -> str:
-    """Join words with spaces, and punctuation by the rules of the language.
-
-    French has a space before ``? ! : ;`` and inside ``« »``; English has a space after the apostrophe of
-    ``the dogs' house`` but not in ``it's``.
-    """
-    text = OPENING.sub(r"\1", CLOSING.sub(r"\1", " ".join(words)))
-    text = (ENGLISH_APOSTROPHE if language == "en" else APOSTROPHE).sub(r"\1", text)
-    if language == "fr":
-        text = FRENCH_CLOSING.sub(r" \1", FRENCH_OPENING.sub(r"\1 ", text))
-    return text
-
-
-def join_basic_english(words: Sequence[str]) -> str:
-    """Join tokens of ``basic_english``, where every apostrophe is a token, to English text."""
-    return join_words(SPACED_APOSTROPHE.sub("", " ".join(words)).split(" "), "en")
-
-
 def normalize(sentence: str) -> str:
     """Return a sentence in lower case without punctuation, spaces and control characters, to compare sources."""
     return regex.sub(r"[\p{P}\p{Z}\p{C}]+", "", sentence.casefold()) or sentence
-
-
-# --- languages ---------------------------------------------------------------------------------------------
-
-NAMES = {
-    "english": "en", "french": "fr", "german": "de", "czech": "cs", "spanish": "es", "italian": "it",
-    "portuguese": "pt", "dutch": "nl",
-}  # fmt: skip
-
-
-def require_language_code(key: str, code: str) -> None:
-    """Check that a value is a language code, not the name of a language.
-
-    Raises:
-        InputError: It is no language code; the message names the key and the likely code.
-    """
-    if not re.fullmatch(r"[a-z]{2,3}([-_][A-Za-z0-9]+)*", code):
-        meant = NAMES.get(code.lower()) or next(
-            iter(difflib.get_close_matches(code.lower(), NAMES.values())), None
-        )
-        hint = f", did you mean {meant}?" if meant else ""
-        raise InputError(f"{key}={code} is no language code{hint}; write it as in en, de or pt-BR")
-
-
-def target_tag(language: str) -> str:
-    """Return the first word of a source sentence, which names the target language, such as ``xxde``.
-
-    Ha, Niehues and Waibel 2016, and Johnson et al. 2017. It has only letters, so no tokenizer splits it.
-    """
-    return "xx" + re.sub(r"[^a-z]", "", language.lower())
 
 
 # --- held-out pairs ----------------------------------------------------------------------------------------
@@ -258,7 +209,8 @@ def target_tag(language: str) -> str:
 def in_file_order(pairs: Sequence[SentencePair], sizes: Sequence[int]) -> list[list[SentencePair]]:
     """Return consecutive splits of the given sizes.
 
-    A split leaves out pairs whose source sentence is in an earlier split, compared by `normalize`.
+    A split leaves out pairs whose source sentence is in an earlier split, compared by `normalize`; all but the first
+    leave out pairs with a blank side.
 
     Raises:
         InputError: There are too few pairs.
@@ -267,7 +219,8 @@ def in_file_order(pairs: Sequence[SentencePair], sizes: Sequence[int]) -> list[l
     used: set[str] = set()
     rest = iter(pairs)
     for size in sizes:
-        split = list(islice((pair for pair in rest if normalize(pair.source) not in used), size))
+        new = (pair for pair in rest if normalize(pair.source) not in used)
+        split = list(islice((pair for pair in new if not (splits and pair.is_blank)), size))
         if len(split) < size:
             raise InputError(
                 f"{len(pairs):,} pairs are too few for {sizes[0]:,} training, {sizes[1]:,} validation and "
@@ -283,13 +236,14 @@ def hold_out(
 ) -> tuple[list[SentencePair], list[SentencePair]]:
     """Split pairs at random into two lists; the second has `count` pairs or a few more.
 
-    All pairs with the same source sentence, compared by `normalize`, are in the same list. No list is empty.
+    All pairs with the same source sentence, compared by `normalize`, are in the same list. No list is empty. Pairs
+    with a blank side stay in the first list.
 
     Raises:
         InputError: There are too few different source sentences.
     """
-    of_pairs = [normalize(pair.source) for pair in pairs]
-    sizes = Counter(of_pairs)
+    of_pairs = ["" if pair.is_blank else normalize(pair.source) for pair in pairs]
+    sizes = Counter(source for source in of_pairs if source)
     sources = sorted(sizes)
     random.Random(seed).shuffle(sources)
     held: set[str] = set()
@@ -396,6 +350,6 @@ def with_alignments(
 
 def _parts(words: Sequence[str]) -> list[dict[int, bool]]:
     """Return, for each word, the indices of its parts by `split_words`, with False for punctuation."""
-    parts = [[part[0].isalnum() for part in split_words(word)] for word in words]
+    parts = [[any(map(str.isalnum, part)) for part in split_words(word)] for word in words]
     ends = accumulate(map(len, parts), initial=0)
     return [dict(enumerate(each, start)) for each, start in zip(parts, ends, strict=False)]

@@ -15,7 +15,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from functools import lru_cache, partial
 from importlib import import_module
-from itertools import accumulate
+from itertools import accumulate, groupby
 from math import exp
 from pathlib import Path
 from random import Random
@@ -23,16 +23,18 @@ from typing import Any
 
 import sentencepiece
 
-from seq2seq.data.text import join_basic_english, join_words, split_words
+from seq2seq.data.languages import base_language
 from seq2seq.data.vocabulary import (
     BEGIN_ID,
     END_ID,
     PADDING_ID,
     SPACE_MARK,
     SPECIALS,
+    UNKNOWN,
     UNKNOWN_ID,
     vocabulary_size,
 )
+from seq2seq.data.words import LETTERS, clean, join_basic_english, join_words, lowered, raised, split_words
 from seq2seq.errors import InputError
 
 MAX_TOKENS, MAX_FILE = 500_000, 64 * 2**20
@@ -57,6 +59,8 @@ def read_json(path: Path, limit: int = MAX_FILE) -> Any:
 
 class Tokenizer(ABC):
     """Converts the text of one language to token ids and back.
+
+    Text is cleaned first, see `clean`: in training, in translating and on both sides of a pair.
 
     Args:
         language: Code of the language, such as ``en``.
@@ -136,11 +140,11 @@ class Tokenizer(ABC):
         counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
         num_capitals = num_starts = 0
         for text in texts:
-            first, *others = re.findall(r"\w+", text) or [""]
+            first, *others = LETTERS.findall(clean(text)) or [""]
             num_starts += first[:1].isalpha()
             num_capitals += first[:1].isupper()
             for word in others:
-                counts[word.lower()][word] += 1
+                counts[lowered(word, self.language)][word] += 1
         usual = {word: forms.most_common(1)[0][0] for word, forms in counts.items()}
         self.cased_forms = {word: form for word, form in usual.items() if form != word}
         self.capital_start = num_capitals * 2 > num_starts
@@ -150,9 +154,13 @@ class Tokenizer(ABC):
         """Number of tokens V."""
         return len(self.vocabulary)
 
+    def prepared(self, text: str) -> str:
+        """Return a sentence as `split` gets it: cleaned, and in lower case if `lowercase` is set."""
+        return lowered(clean(text), self.language) if self.lowercase else clean(text)
+
     def tokens(self, text: str) -> list[str]:
-        """Return the tokens of a sentence, lower-cased first if `lowercase` is set."""
-        return self.split(text.lower() if self.lowercase else text)
+        """Return the tokens of a sentence."""
+        return self.split(self.prepared(text))
 
     def ids(self, tokens: Iterable[str]) -> list[int]:
         """Return the ids of tokens; a token that is not in the vocabulary becomes ``<unk>``."""
@@ -187,9 +195,10 @@ class Tokenizer(ABC):
         text = self.join(tokens).replace("\n", " ")  # subwords spell rare characters in bytes
         if not self.truecase:
             return text
-        cased = re.sub(r"\w+", lambda word: self.cased_forms.get(word[0], word[0]), text)
-        first = cased[:1].upper()
-        return first + cased[1:] if self.capital_start and first.lower() == cased[:1] else cased
+        cased = LETTERS.sub(lambda word: self.cased_forms.get(word[0], word[0]), text)
+        first = raised(cased[:1], self.language)
+        is_lower = lowered(first, self.language) == cased[:1]
+        return first + cased[1:] if self.capital_start and is_lower else cased
 
     # --- files ---
 
@@ -263,7 +272,7 @@ class WordTokenizer(Tokenizer):
         if rules == "word":
             self._split, self._join = split_words, partial(join_words, language=self.language)
         elif rules == "basic_english":
-            if self.language != "en":
+            if base_language(self.language) != "en":
                 raise InputError(
                     f"data.tokenizer: basic_english splits English only, not {self.language}: choose "
                     "rules=word or rules=moses for this language"
@@ -276,13 +285,14 @@ class WordTokenizer(Tokenizer):
             from sacremoses.corpus import NonbreakingPrefixes
 
             known = sorted(set(NonbreakingPrefixes().available_langs.values()))
-            if self.language not in known:
+            language = base_language(self.language)
+            if language not in known:
                 raise InputError(
                     f"data.tokenizer: moses does not know the language {self.language}: choose rules=word, "
                     f"or one of {', '.join(known)}"
                 )
-            self._split = partial(MosesTokenizer(self.language).tokenize, escape=False)
-            self._join = partial(MosesDetokenizer(self.language).detokenize, unescape=False)
+            self._split = partial(MosesTokenizer(language).tokenize, escape=False)
+            self._join = partial(MosesDetokenizer(language).detokenize, unescape=False)
         else:
             raise InputError(f"data.tokenizer.rules={rules}: choose word, basic_english or moses")
 
@@ -320,8 +330,9 @@ class WhitespaceTokenizer(Tokenizer):
 
 
 class SentencePieceTokenizer(Tokenizer):
-    """Subwords of SentencePiece. ``join(split(text)) == text`` for every sentence.
+    """Subwords of SentencePiece. ``join(split(text)) == text`` for every sentence that is clean, see `clean`.
 
+    U+2581, which stands for a space in pieces, is read as a space.
     Characters that are not in the training text are encoded as bytes, so there are no unknown tokens.
 
     Args:
@@ -352,7 +363,7 @@ class SentencePieceTokenizer(Tokenizer):
         content = io.BytesIO()
         try:
             sentencepiece.SentencePieceTrainer.train(
-                sentence_iterator=(line.lower() if self.lowercase else line for line in texts),
+                sentence_iterator=map(self.prepared, texts),
                 model_writer=content,
                 model_type=self.model_type,
                 vocab_size=size,
@@ -377,6 +388,10 @@ class SentencePieceTokenizer(Tokenizer):
         self.model = sentencepiece.SentencePieceProcessor(model_proto=content)
         self.set_vocabulary([self.model.id_to_piece(index) for index in range(len(self.model))])
 
+    def prepared(self, text: str) -> str:
+        """Return a sentence as `split` gets it."""
+        return super().prepared(text.replace(SPACE_MARK, " "))
+
     def split(self, text: str) -> list[str]:
         """Return the pieces of a sentence."""
         return self.model.encode(text, out_type=str)
@@ -387,12 +402,11 @@ class SentencePieceTokenizer(Tokenizer):
 
     def encode_all(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the ids of the pieces of many sentences."""
-        lowered = [text.lower() for text in texts] if self.lowercase else list(texts)
-        return self.model.encode(lowered, out_type=int, num_threads=1)
+        return self.model.encode([self.prepared(text) for text in texts], out_type=int, num_threads=1)
 
     def unknown(self, text: str) -> list[str]:
         """Return the characters that are encoded as bytes because no piece contains them."""
-        pieces = self.model.encode(text.lower() if self.lowercase else text, return_type="proto").pieces
+        pieces = self.model.encode(self.prepared(text), return_type="proto").pieces
         return [each.surface for each in pieces if each.surface and self.model.is_byte(each.id)]
 
     def sample(self, text: str, seed: int) -> list[int]:
@@ -437,7 +451,9 @@ def _ways(model: Any, word: tuple[str, ...], alpha: float) -> tuple[list[list[st
 
 
 class HuggingFaceTokenizer(Tokenizer):
-    """A tokenizer of the package `tokenizers`, read from a ``tokenizer.json``; its ids are shifted by four.
+    """A tokenizer of the package `tokenizers`, read from a ``tokenizer.json``; its vocabulary follows the special tokens.
+
+    Its own unknown token, such as ``[UNK]``, is ``<unk>``.
 
     Args:
         file: A file that `tokenizers.Tokenizer.save` wrote.
@@ -445,7 +461,7 @@ class HuggingFaceTokenizer(Tokenizer):
     """
 
     def __init__(self, *, file: str | None = None, **options: Any) -> None:
-        self._tokenizer = None
+        self._tokenizer, self._unknown = None, None
         self.arguments.pop("file", None)  # a saved tokenizer has the content beside it
         super().__init__(**options)
         if file is not None:
@@ -456,6 +472,10 @@ class HuggingFaceTokenizer(Tokenizer):
             import tokenizers
 
             self._tokenizer = tokenizers.Tokenizer.from_str(content)
+            model = json.loads(content)["model"]
+            self._unknown = model.get("unk_token")
+            if model.get("unk_id") is not None:  # of Unigram
+                self._unknown = model["vocab"][model["unk_id"]][0]
         except ImportError as error:
             raise InputError("this tokenizer needs a package: pip install tokenizers") from error
         except Exception as error:  # of no narrower class
@@ -466,16 +486,29 @@ class HuggingFaceTokenizer(Tokenizer):
         if self._tokenizer is None:
             raise InputError("data.tokenizer.file is needed: a tokenizer.json")
         by_id = sorted(self._tokenizer.get_vocab().items(), key=lambda item: item[1])
-        self.set_vocabulary([*SPECIALS, *(token for token, _ in by_id if token not in SPECIALS)])
+        others = {*SPECIALS, self._unknown}
+        self.set_vocabulary([*SPECIALS, *(token for token, _ in by_id if token not in others)])
 
     def split(self, text: str) -> list[str]:
-        """Return the tokens of a sentence."""
-        return self._tokenizer.encode(text, add_special_tokens=False).tokens
+        """Return the tokens of a sentence; where the file's unknown token would stand, the text that is unknown."""
+        found = self._tokenizer.encode(text, add_special_tokens=False)
+        return [
+            token
+            if token != self._unknown
+            else text[start:end]
+            if text[start:end] not in self._ids
+            else UNKNOWN
+            for token, (start, end) in zip(found.tokens, found.offsets, strict=True)
+        ]
 
     def join(self, tokens: Sequence[str]) -> str:
-        """Return the text of tokens."""
-        ids = [self._tokenizer.token_to_id(token) for token in tokens]
-        return self._tokenizer.decode([index for index in ids if index is not None])
+        """Return the text of tokens; one that the file does not know is a word as it is."""
+        parts = list[str]()
+        for is_known, run in groupby(tokens, lambda token: self._tokenizer.token_to_id(token) is not None):
+            written = list(run)
+            ids = map(self._tokenizer.token_to_id, written)
+            parts += [self._tokenizer.decode(list(ids))] if is_known else written
+        return " ".join(part.strip() for part in parts) if len(parts) > 1 else "".join(parts)
 
     def save(self, folder: Path, side: str) -> None:
         """Write ``<side>.json`` and ``<side>.tokenizer.json``."""

@@ -61,6 +61,6 @@ def token_words(tokenizer: Tokenizer, text: str, words: Sequence[str]) -> list[i
         InputError: The tokens do not spell the words.
     """
     try:
-        return word_indices(tokenizer.tokens(text), words)
+        return word_indices(tokenizer.tokens(text), [tokenizer.prepared(word) for word in words])
     except ValueError as error:
         raise InputError(f"tokenizer {type(tokenizer).__name__}: words cannot be aligned, {error}") from error

@@ -12,7 +12,8 @@ from seq2seq.data.batch import Batch, EncodedSplit, Sentences, SourceBatch
 from seq2seq.data.batching import BatchSize, sorted_order
 from seq2seq.data.text import SentencePair
 from seq2seq.data.vocabulary import END
-from seq2seq.decoding.stepper import Hypothesis, Models
+from seq2seq.data.words import clean
+from seq2seq.decoding.stepper import Hypothesis, check_numbers
 from seq2seq.decoding.translation import EMPTY, Translation
 from seq2seq.export.model_folder import SavedModel, load_attending
 from seq2seq.models.seq2seq import Seq2Seq
@@ -51,7 +52,7 @@ def force_translate(
     If a side of a pair is blank, the translation is `EMPTY`.
     """
     model = exported.model.to(device).eval()
-    filled = [place for place, pair in enumerate(pairs) if pair.source.strip() and pair.target.strip()]
+    filled = [place for place, pair in enumerate(pairs) if clean(pair.source) and clean(pair.target)]
     kept = [pairs[place] for place in filled]
     split = EncodedSplit(
         kept,
@@ -61,7 +62,9 @@ def force_translate(
     translations = [EMPTY] * len(pairs)
     for indices in sorted_order(split.source.lengths, split.target.lengths, batch_size):
         batch = Batch.from_split(split, indices.tolist()).to(device)
-        for index, hypothesis in zip(indices.tolist(), force_decode(model, batch), strict=True):
+        hypotheses = force_decode(model, batch)
+        check_numbers(torch.tensor([hypothesis.score for hypothesis in hypotheses]))
+        for index, hypothesis in zip(indices.tolist(), hypotheses, strict=True):
             translations[filled[index]] = Translation(
                 text=split.pairs[index].target,
                 source_tokens=(*exported.source_tokenizer.words(split.source[index]), END),

@@ -9,9 +9,9 @@ from torch.func import functional_call
 
 from seq2seq.data.batch import Batch, EncodedSplit, Sentences, SourceBatch
 from seq2seq.data.batching import BatchSize, sorted_order
-from seq2seq.data.text import split_words
 from seq2seq.data.tokenizers import Tokenizer
 from seq2seq.data.vocabulary import END
+from seq2seq.data.words import split_words
 from seq2seq.decoding.interventions import tokens_that_stay
 from seq2seq.decoding.translator import Translator
 from seq2seq.errors import InputError

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from seq2seq.data.batch import SourceBatch
 from seq2seq.data.vocabulary import BEGIN_ID, END_ID, PADDING_ID
+from seq2seq.errors import InputError
 from seq2seq.models.seq2seq import Seq2Seq
 
 Models = Seq2Seq | Sequence[Seq2Seq]
@@ -157,6 +158,7 @@ class Stepper:
             log_probs = logs[0]
             if len(logs) > 1:  # log of the mean probability of the members
                 log_probs = torch.stack(logs).logsumexp(dim=0) - math.log(len(logs))
+            check_numbers(log_probs[:, END_ID])  # one NaN makes the whole row NaN
             chosen.append(choose(log_probs, rows))
         scores, ids = (torch.cat(parts) for parts in zip(*chosen, strict=True))
         if member_weights:
@@ -184,6 +186,12 @@ class Stepper:
             return
         rows = rows.flatten()
         self._states = [tuple(part[rows] for part in state) for state in self._states]
+
+
+def check_numbers(log_probabilities: Tensor) -> None:
+    """Raise `InputError` if a log-probability is NaN."""
+    if log_probabilities.isnan().any():
+        raise InputError("the model computes NaN: its weights are damaged, or too large for the precision")
 
 
 def forbid(log_probabilities: Tensor, too_short: Tensor) -> None:

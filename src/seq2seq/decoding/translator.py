@@ -11,9 +11,10 @@ import torch
 
 from seq2seq.data.batch import SourceBatch
 from seq2seq.data.batching import BatchSize, sorted_order
-from seq2seq.data.text import target_tag
+from seq2seq.data.languages import target_tag
 from seq2seq.data.tokenizers import SentencePieceTokenizer, Tokenizer
 from seq2seq.data.vocabulary import END, SPACE_MARK, UNKNOWN, UNKNOWN_ID
+from seq2seq.data.words import clean
 from seq2seq.decoding.forced import with_heads
 from seq2seq.decoding.int8 import quantized
 from seq2seq.decoding.search import GREEDY, LONGEST, Search, cut, run_search
@@ -42,6 +43,9 @@ class Translator:
     Raises:
         InputError: The models have different vocabularies, there is no such precision, or the model was not
             trained to translate into the language.
+
+    Attributes:
+        num_replaced: Number of ``<unk>`` that source words have replaced so far.
     """
 
     def __init__(
@@ -69,6 +73,7 @@ class Translator:
         self._batch_size = batch_size
         self.precision = precision
         self._to = to
+        self.num_replaced = 0
         if to is not None and not {target_tag(to), SPACE_MARK + target_tag(to)} & {
             *self._source_tokenizer.vocabulary
         }:
@@ -142,7 +147,7 @@ class Translator:
     ) -> list[list[Translation]]:
         """Return the `search.num_best` best translations of each sentence, the best first.
 
-        The translation of a blank sentence is blank.
+        The translation of a blank sentence, one without text after `clean`, is blank.
 
         Args:
             sentences: Text to translate.
@@ -162,8 +167,9 @@ class Translator:
             )
         if replace_unk and not any(model.decoder.has_attention for model in self._models):
             raise InputError("--replace-unk needs a model with attention")
+        sentences = [clean(sentence) for sentence in sentences]
         if self._to is not None:
-            sentences = [f"{target_tag(self._to)} {each}" if each.strip() else each for each in sentences]
+            sentences = [f"{target_tag(self._to)} {each}" if each else each for each in sentences]
         encoded = [cut(self._source_tokenizer.encode(sentence)) for sentence in sentences]
         starts = None if prefixes is None else [self._target_tokenizer.encode(p) for p in prefixes]
         translations: list[list[Translation]] = [[EMPTY]] * len(sentences)
@@ -191,10 +197,8 @@ class Translator:
         return translations
 
     def _batches(self, sentences: Sequence[str], encoded: list[list[int]]) -> list[list[int]]:
-        """Return the indices of the sentences that are not blank, grouped by length."""
-        filled = np.array(
-            [index for index, sentence in enumerate(sentences) if sentence.strip()], dtype=np.int64
-        )
+        """Return the indices of the sentences that are not empty, grouped by length."""
+        filled = np.array([index for index, sentence in enumerate(sentences) if sentence], dtype=np.int64)
         lengths = np.array([len(encoded[index]) for index in filled], dtype=np.int64)
         order = sorted_order(lengths, lengths, self._batch_size)
         return [filled[batch].tolist() for batch in order]
@@ -235,6 +239,7 @@ class Translator:
         if source and UNKNOWN_ID in hypothesis.ids:
             words = self._source_tokenizer.tokens(source)[:LONGEST]
             tokens = _with_source_words(tokens, words, hypothesis)
+            self.num_replaced += hypothesis.ids.count(UNKNOWN_ID) - tokens.count(UNKNOWN)
             text = self._target_tokenizer.text([t for t in tokens if t != END])
         return Translation(
             text=text,

@@ -10,22 +10,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from seq2seq.data.languages import UNSPACED, base_language
+
 if TYPE_CHECKING:
     from sacrebleu.metrics.bleu import BLEU
 
 CHARACTERS = {"tokenize": "char"}
 
-UNSPACED = frozenset({"zh", "ja", "th", "lo", "km", "my"})
-"""Languages that are written without spaces between words."""
-
-
 NUM_STATISTICS = 10
 """Statistics of a sentence: length, reference length, matched n-grams and n-grams, n = 1 … 4."""
-
-
-def base_language(code: str) -> str:
-    """Return the language of a code without its region or script: zh of zh-TW and zh_Hant."""
-    return code.replace("_", "-").partition("-")[0].lower()
 
 
 def bleu_metric(language: str, *, lowercase: bool = False, effective_order: bool = False) -> "BLEU":
@@ -35,7 +28,7 @@ def bleu_metric(language: str, *, lowercase: bool = False, effective_order: bool
     warning once. The signature names the tokenizer.
 
     Args:
-        language: Code of the target language.
+        language: Code of the target language, of any form.
         lowercase: Lower-case the text first.
         effective_order: Use only the n-gram orders that a sentence is long enough for.
     """

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, Literal, Protocol, get_args
 
-from seq2seq.evaluation.bleu import UNSPACED, base_language, bleu_metric, cased_bleu, require_pairs
+from seq2seq.data.languages import UNSPACED, base_language
+from seq2seq.evaluation.bleu import bleu_metric, cased_bleu, require_pairs
 
 Texts = Sequence[str]
 Direction = Literal["min", "max"]
@@ -134,7 +135,7 @@ def moses_tokens(sentences: Texts, language: str, *, split_hyphens: bool) -> lis
         split_hyphens: Make hyphens between words separate tokens. nmtpytorch trains on such tokens, and joins
             them before scoring.
     """
-    normalise, tokenise = _tools(language)
+    normalise, tokenise = _tools(base_language(language))
     return [
         tokenise.tokenize(
             normalise.normalize(sentence.lower()),

@@ -5,13 +5,18 @@
 
 Weights are in float32, in bfloat16, or as int8: a matrix W is then stored as NAME, integers q from -127 to 127, and
 NAME.int8_scale, a scale s for each row, W = s q; vectors are in float32. A model is float32 when it is loaded.
+
+A folder that was written is read again, and what it computes is compared with the model in memory, see `prove`.
 """
 
 import difflib
 import json
 import os
 import shutil
+from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +24,13 @@ import numpy as np
 import torch
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
+from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from seq2seq.data.batch import SourceBatch
 from seq2seq.data.tokenizers import Tokenizer, read_json
 from seq2seq.errors import InputError
+from seq2seq.export.proof import prove, steps_of
 from seq2seq.models.build import STORED, build_model
 from seq2seq.models.limits import DEFAULT_LIMITS, LengthLimits
 from seq2seq.models.seq2seq import Seq2Seq
@@ -36,6 +43,13 @@ SCALE = ".int8_scale"
 
 CLIPPED = np.linspace(1, 0.85, 16, dtype=np.float32)
 """Shares of the maximum weight of a row; what is above becomes that."""
+
+ROUNDING = {"fp32": 0.0, "bf16": 2**-8, "int8": 0.16}
+"""Maximum change of a weight by its format, relative to the weight, for int8 to the maximum of its row."""
+TINY = 1e-35
+"""What may become zero: formats hold numbers near zero with fewer bits."""
+BOUND = 1e-5
+"""Maximum difference between a folder and the model with these weights in memory, see `prove`."""
 
 Matrix = np.ndarray[Any, Any]
 
@@ -60,36 +74,85 @@ def save_model_folder(folder: str | Path, saved: SavedModel, *, precision: str =
 
     Raises:
         ValueError: The model was put together by hand: only `build_model` knows how to build it again.
+        InputError: The weights do not fit into the precision, or the folder computes something else than the model.
     """
     folder = Path(folder)
     if saved.model.config is None:
         raise ValueError("a model folder needs a model of build_model, which knows how to build it again")
-    partial = folder.with_name(f".{folder.name}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir(parents=True)
-    saved.source_tokenizer.save(partial, "source")
-    saved.target_tokenizer.save(partial, "target")
+    written = folder.with_name(f".{folder.name}.partial")
+    shutil.rmtree(written, ignore_errors=True)
+    try:
+        _write(written, saved, precision)
+        old = folder.with_name(f".{folder.name}.old")
+        shutil.rmtree(old, ignore_errors=True)
+        if folder.exists():
+            folder.replace(old)
+        os.replace(written, folder)
+        shutil.rmtree(old, ignore_errors=True)
+    finally:
+        shutil.rmtree(written, ignore_errors=True)
+
+
+def _write(folder: Path, saved: SavedModel, precision: str) -> None:
+    """Write a model folder and prove it, see `save_model_folder`."""
+    model = deepcopy(saved.model).cpu().float().eval()
+    ties = tied_names(model)
+    weights = {name: tensor.contiguous() for name, tensor in model.state_dict().items() if name not in ties}
+    stored = _in_precision(restored(weights), precision)
+    rounded = restored(stored)
+    for name, values in rounded.items():
+        largest = weights[name].abs()
+        if precision == "int8":
+            largest = largest.amax(dim=-1, keepdim=True) if largest.ndim == 2 else 0 * largest
+        if not ((values - weights[name]).abs() <= ROUNDING[precision] * largest + TINY).all():
+            raise InputError(
+                f"{name} holds numbers that do not fit into {precision}: choose fp32, or train again"
+            )
+    folder.mkdir(parents=True)
+    saved.source_tokenizer.save(folder, "source")
+    saved.target_tokenizer.save(folder, "target")
     config = {"format_version": FORMAT_VERSION, "model": saved.model.config, "limits": asdict(saved.limits)}
-    (partial / "config.json").write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
-    tied = tied_names(saved.model)
-    weights = {n: t.cpu().contiguous() for n, t in saved.model.state_dict().items() if n not in tied}
-    if precision == "bf16":
-        weights = {name: tensor.bfloat16() for name, tensor in weights.items()}
-    elif precision == "int8":
-        for name in [name for name, tensor in weights.items() if tensor.ndim == 2]:
-            numbers, scales = int8_rows(weights[name].float().numpy())
-            weights[name] = torch.from_numpy(numbers)
-            weights[f"{name}{SCALE}"] = torch.from_numpy(scales.squeeze(1))
-    elif precision != "fp32":
+    (folder / "config.json").write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
+    save_file(stored, folder / "model.safetensors")
+    (folder / "model.safetensors").chmod(0o644)
+    model.load_state_dict(rounded | {name: rounded[owner] for name, owner in ties.items()})
+    loaded = load_model_folder(folder, trust_custom_code=True).model  # its classes are in memory already
+    advice = "Its classes must compute the same when they are built again from their arguments"
+    prove("the model folder", model, partial(steps_of, loaded), BOUND, advice)
+
+
+def _in_precision(weights: Mapping[str, Tensor], precision: str) -> dict[str, Tensor]:
+    """Return weights in float32 as a file holds them; the inverse of `restored` up to rounding."""
+    if precision not in ROUNDING:
         raise InputError(f"there is no precision {precision!r} of a file: choose fp32, bf16 or int8")
-    save_file(weights, partial / "model.safetensors")
-    (partial / "model.safetensors").chmod(0o644)
-    old = folder.with_name(f".{folder.name}.old")
-    shutil.rmtree(old, ignore_errors=True)
-    if folder.exists():
-        folder.replace(old)
-    os.replace(partial, folder)
-    shutil.rmtree(old, ignore_errors=True)
+    stored = dict(weights)
+    for name, tensor in weights.items():
+        if precision == "bf16":
+            stored[name] = tensor.bfloat16()
+        elif precision == "int8" and tensor.ndim == 2:
+            numbers, scales = int8_rows(tensor.numpy())
+            stored[name] = torch.from_numpy(numbers)
+            stored[f"{name}{SCALE}"] = torch.from_numpy(scales.squeeze(1))
+    return stored
+
+
+def restored(stored: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return the weights of a file in float32.
+
+    Raises:
+        InputError: A number is NaN or infinite, or too large for float32; or there are integers without scales.
+    """
+    weights = {}
+    for name, tensor in stored.items():
+        if name.endswith(SCALE):
+            continue
+        scales = stored.get(f"{name}{SCALE}")
+        if not tensor.is_floating_point() and scales is None:
+            raise InputError(f"{name} is {tensor.dtype} without scales")
+        weights[name] = tensor.float() if scales is None else tensor.float() * scales.float().unsqueeze(1)
+        if not weights[name].isfinite().all():
+            raise InputError(f"{name} holds NaN, infinity, or a number too large for float32")
+    return weights
 
 
 def load_model_folder(path: str | Path, *, trust_custom_code: bool = False) -> SavedModel:
@@ -152,19 +215,15 @@ def load_model_folder(path: str | Path, *, trust_custom_code: bool = False) -> S
             if shapes.get(name) != found.get(name):
                 raise InputError(f"{name} is {found.get(name, 'absent')}, not {shapes.get(name, 'there')}")
         model = build_model(**arguments, trust_custom_code=trust_custom_code)
-        weights = load_file(weights_path)
-        for name, tensor in weights.items():
-            if not tensor.isfinite().all():
-                raise InputError(f"{name} holds NaN or infinity")
-            if not tensor.is_floating_point() and f"{name}{SCALE}" not in weights:
-                raise InputError(f"{name} is {tensor.dtype} without scales")
-        for name in scales:
-            weights[name.removesuffix(SCALE)] = weights[name.removesuffix(SCALE)] * weights[name].unsqueeze(1)
-        weights = {name: tensor for name, tensor in weights.items() if name not in scales}
+        weights = restored(load_file(weights_path))
         model.load_state_dict(weights | {n: weights[owner] for n, owner in tied_names(model).items()})
-        with torch.no_grad():  # one step, where arguments of a wrong type fail
+        with (
+            torch.no_grad()
+        ):  # one step, where arguments of a wrong type fail, and weights that are too large
             memory = model.eval().encode(SourceBatch(torch.tensor([[0]]), torch.tensor([1])))
-            model.decoder(torch.tensor([[0]]), memory)
+            features, _ = model.decoder(torch.tensor([[0]]), memory)
+            if not model.decoder.output(features).isfinite().all():
+                raise InputError("the first step computes NaN or infinity: weights are damaged or too large")
     except Exception as error:  # a wrong description can fail anywhere
         reason = " ".join(f"{error}".split()) or type(error).__name__
         where = folder if isinstance(error, InputError) else f"{weights_path} does not hold its weights"
@@ -190,13 +249,14 @@ def int8_rows(values: Matrix) -> tuple[Matrix, Matrix]:
         The integers (R, C) as int8, and the scales (R, 1).
     """
     greatest = np.abs(values).max(axis=1, keepdims=True)
-    widest = np.where(greatest > 0, greatest / np.float32(127), np.float32(1))
+    widest = np.where(greatest > TINY, greatest / np.float32(127), np.float32(1))
     tried = [widest * share for share in CLIPPED]
 
     def whole(scales: Matrix) -> Matrix:
         return np.rint(values / scales).clip(-127, 127)
 
-    errors = [np.square(whole(scales) * scales - values).sum(axis=1) for scales in tried]
+    with np.errstate(over="ignore"):  # the first share of a row whose squares are too large
+        errors = [np.square(whole(scales) * scales - values).sum(axis=1) for scales in tried]
     scales = np.stack(tried)[np.argmin(errors, axis=0), np.arange(len(values))]
     return whole(scales).astype(np.int8), scales
 

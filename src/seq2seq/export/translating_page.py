@@ -10,6 +10,7 @@ from sentencepiece import sentencepiece_model_pb2
 from torch import Tensor
 
 from seq2seq.attention import Attention
+from seq2seq.data.languages import base_language, has_dotless_i
 from seq2seq.data.tokenizers import (
     CharacterTokenizer,
     SentencePieceTokenizer,
@@ -129,7 +130,8 @@ def _described(tokenizer: Tokenizer) -> dict[str, Any]:
     return {
         "kind": kind,
         "scores": scores,
-        "language": tokenizer.language,
+        "language": base_language(tokenizer.language),
+        "dotless": has_dotless_i(tokenizer.language),
         "lowercase": tokenizer.lowercase,
         "tokens": tokenizer.vocabulary,
         "casing": casing if tokenizer.truecase else None,

@@ -9,8 +9,9 @@ import torch
 from lightning.pytorch.callbacks import Callback
 
 from seq2seq.data.batch import Batch, EncodedSplit, Sentences
-from seq2seq.data.text import SentencePair, split_words
+from seq2seq.data.text import SentencePair
 from seq2seq.data.vocabulary import END, END_ID, UNKNOWN
+from seq2seq.data.words import split_words
 from seq2seq.decoding.forced import force_decode, with_heads
 from seq2seq.decoding.greedy import greedy_search
 from seq2seq.decoding.interventions import attentions_of, tokens_that_stay
@@ -81,7 +82,7 @@ class AttentionLogger(Callback):
         places = [
             place
             for place in dict.fromkeys([*range(min(self.sentences, len(split))), *self.indices])
-            if len(split.source[place]) <= longest and len(split.target[place]) < MAX_TOKENS
+            if 0 < len(split.source[place]) <= longest and 0 < len(split.target[place]) < MAX_TOKENS
         ]
         own = []
         for text in self.texts:

@@ -4,8 +4,8 @@ import sys
 from dataclasses import dataclass
 
 from seq2seq.data.batch import EncodedSplit
-from seq2seq.data.text import split_words
 from seq2seq.data.tokenizers import Tokenizer
+from seq2seq.data.words import split_words
 from seq2seq.evaluation.alignment import GoldAlignment, word_indices
 
 
@@ -53,7 +53,7 @@ class GoldPairs:
         sides = (pair.source, self._split.source[index]), (pair.target, self._split.target[index])
         try:
             source_words, target_words = (
-                word_indices(tokenizer.tokens(text), split_words(text))[: len(ids)]
+                word_indices(tokenizer.tokens(text), split_words(tokenizer.prepared(text)))[: len(ids)]
                 for tokenizer, (text, ids) in zip(self._tokenizers, sides, strict=True)
             )
         except ValueError as error:

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from seq2seq.data.batch import Batch
+from seq2seq.data.words import clean
 from seq2seq.evaluation.alignment import AlignmentCounts, argmax_links, best_links, merge_words
 from seq2seq.evaluation.attention_statistics import AttentionStatistics, attention_statistics
 from seq2seq.evaluation.metrics import Scorer, bleu_by_languages, scores_of
@@ -78,8 +79,11 @@ class SplitSums:
             return {}
         values = {f"{prefix}/{name}": float(value) for name, value in metrics_of(self.losses).items()}
         if self.translations:
-            pairs = [getattr(data, split).pairs[index] for index in self.translations]
-            texts, references = [*self.translations.values()], [pair.target for pair in pairs]
+            whole = getattr(data, split).pairs
+            blank = {index: "" for index, pair in enumerate(whole) if not clean(pair.source)}  # in no batch
+            texts = self.translations | blank
+            pairs = [whole[index] for index in texts]
+            texts, references = [*texts.values()], [pair.target for pair in pairs]
             scores = scores_of(texts, references, data.target_language, only_quick=True, others=metrics)
             scores |= bleu_by_languages(texts, references, [pair.languages for pair in pairs])
             values |= {f"{prefix}/{name}": score for name, score in scores.items()}

@@ -297,28 +297,78 @@ function pathOf(node) {
   return path;
 }
 
-// ---- Text to words and back, as seq2seq.data.tokenizers. JavaScript's \w, \s and \b differ from Python's, so
+// ---- Text to words and back, as seq2seq.data.words. JavaScript's \w, \s and \b differ from Python's, so
 // they are spelt out.
 
-const LETTER = String.raw`[\p{L}\p{N}_]`;
-const NO_LETTER = String.raw`(?!${LETTER})`;
 const SPACE = String.raw`[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]`;
-
-const WORD = new RegExp(String.raw`${LETTER}+(?:-${LETTER}+)*['’]?|(?:(?!${LETTER}|${SPACE}).)`, "gsu");
 const SPACES = new RegExp(`${SPACE}+`, "gu");
+const INVISIBLE = /[\0-\x08\x0e-\x1b\x7f\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff]/gu;
+
+const splitSpaces = (text) => text.split(SPACES).filter(Boolean);
+
+// A sentence as every tokenizer reads it.
+const clean = (text) => splitSpaces(text.replace(INVISIBLE, "")).join(" ");
+
+const lowered = (text, dotless) => (dotless ? text.replaceAll("I", "ı") : text).replaceAll("İ", "i").toLowerCase();
+
+const LETTER = String.raw`[\p{L}\p{N}\p{M}_\u200c\u200d]`;
+const NO_LETTER = `(?!${LETTER})`;
+const PATH_END = String.raw`[^\s<>"«»“”„\u3000-\u303f\uff00-\uffef.,;:!?…)\]}'’]`;
+const PATH = String.raw`[^\s<>"«»“”„\u3000-\u303f\uff00-\uffef]*${PATH_END}`;
+const START = String.raw`(?<![^\s(\[])`;
+const MODIFIERS = String.raw`[\p{M}\u200c\u{1f3fb}-\u{1f3ff}\u{e0020}-\u{e007f}]*`;
+const KINDS = [
+  String.raw`(?=\S*[@.:]\S)(?:(?:[a-zA-Z][a-zA-Z0-9+.\-]*:\/\/|[wW]{3}\.)${PATH}`,
+  String.raw`${LETTER}(?:[.+\-]?${LETTER})*@${LETTER}(?:[.\-]?${LETTER})*\.${LETTER}+`,
+  String.raw`(?:${LETTER}+(?:-${LETTER}+)*\.)+(?:[cC][oO][mM]|[oO][rR][gG]|[nN][eE][tT])${NO_LETTER}(?:\/${PATH})?`,
+  String.raw`(?<!${LETTER})\p{L}\p{M}*(?:\.\p{L}\p{M}*)+\.?${NO_LETTER})`,
+  String.raw`%(?:\(${LETTER}+\)|[0-9]+\$)?[sdif]${NO_LETTER}`,
+  String.raw`(?:${START}(?:[\-+−](?=\p{N})|[#@](?=${LETTER})))?${LETTER}+(?:(?:[\-\/&]|(?<=\p{N})[.,:’'](?=\p{N}))${LETTER}+)*(?:(?<=\p{N})[°\p{Sc}]${LETTER}*)?['’]?`,
+  String.raw`(?:[\u{1f1e6}-\u{1f1ff}]{2}|\S)${MODIFIERS}(?:\u200d${NO_LETTER}\S${MODIFIERS})*`,
+];
+const WORD = new RegExp(KINDS.join("|"), "gu");
 const LETTERS = new RegExp(`${LETTER}+`, "gu");
 
-const CLOSING = / ([.,;:!?…)\]}%»])/gu;
-const OPENING = /([([{«]) /gu;
-const APOSTROPHE = new RegExp(`(?<=${LETTER})(['’]) `, "gu");
+const QUOTES = { '"': '"', "„": "“”", "“": "”" };
+const OTHER_QUOTES = { de: { "»": "«", "›": "‹" }, da: { "»": "«", "›": "‹" }, sv: { "”": "”", "»": "»" }, fi: { "”": "”", "»": "»" } };
+const GLUE = "\0";
+const THEN = '(?=[ "“”«»‹›]|$)';
+const CLOSING = new RegExp(String.raw` ([.,;:!?…)\]}%»›”।॥،؛؟۔։።៕។၊။།])${THEN}`, "gu");
+const FRENCH_CLOSING = new RegExp(String.raw` ([.,…)\]}%›”])${THEN}`, "gu");
+const OPENING = /(?<=^| )([([{«‹¿¡'‘‚]) /gu;
+const FRENCH_OPENING = /(?<=^| )([([{‹'‘‚]) /gu;
+const CURRENCY = /(?<!\p{N} )(?<=^| |\()(\p{Sc}) (?=\p{N})/gu;
+const WIDE = / ?([\u3001-\u3003\u3008-\u301f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65]) ?/gu;
+const WIDE_QUOTES = / ?([“”‘’…—]) ?/gu;
+const APOSTROPHE = new RegExp(`(?<=${LETTER})(['’]) (?![;:!?»](?: |$))`, "gu");
 const OCLOCK = `(?<=(?<!${LETTER})o)`;
 const SHORTENED = `(?<=${LETTER})(?=['’] (?:s|t|d|m|ll|re|ve)${NO_LETTER})`;
 const ENGLISH_APOSTROPHE = new RegExp(`(?:${OCLOCK}|${SHORTENED})(['’]) `, "giu");
 const SPACED_APOSTROPHE = new RegExp(`(?<=${LETTER}) (?=')`, "gu");
 
 function joinWords(words, language) {
-  const text = words.join(" ").replace(CLOSING, "$1").replace(OPENING, "$1").replace(language === "en" ? ENGLISH_APOSTROPHE : APOSTROPHE, "$1");
-  return language === "fr" ? text.replace(/(«) ?/gu, "$1 ").replace(/ ?([;:!?»])/gu, " $1") : text;
+  const isFrench = language === "fr";
+  const glued = quoted(words, language).join(" ").replaceAll(` ${GLUE}`, "").replaceAll(`${GLUE} `, "").replaceAll(GLUE, "");
+  const closed = glued.replace(isFrench ? FRENCH_CLOSING : CLOSING, "$1").replace(isFrench ? FRENCH_OPENING : OPENING, "$1");
+  const wide = closed.replace(CURRENCY, "$1").replace(WIDE, "$1");
+  const text = language === "zh" || language === "ja" ? wide.replace(WIDE_QUOTES, "$1") : wide;
+  return text.replace(language === "en" ? ENGLISH_APOSTROPHE : APOSTROPHE, "$1");
+}
+
+// Quotation marks are glued to what they quote.
+function quoted(words, language) {
+  const quotes = new Map(Object.entries({ ...QUOTES, ...OTHER_QUOTES[language] }));
+  const opened = [];
+  return words.map((word, place) => {
+    if (word.length === 1 && opened.at(-1)?.includes(word)) {
+      opened.pop();
+      return GLUE + word;
+    }
+    if (word === '"' && !words.includes('"', place + 1) && place && !"(:".includes(words[place - 1])) return GLUE + word;
+    if (!quotes.has(word)) return word;
+    opened.push(quotes.get(word));
+    return word + GLUE;
+  });
 }
 
 // torchtext's basic_english.
@@ -330,8 +380,6 @@ const BASIC = [
   [/([,()!?])/gu, " $1 "],
   [/[;:]/gu, " "],
 ];
-
-const splitSpaces = (text) => text.split(SPACES).filter(Boolean);
 
 const SPLITTERS = {
   word: { split: (text) => text.match(WORD) ?? [], join: joinWords },
@@ -467,34 +515,35 @@ const MOST_TOKENS = 200; // of a sentence: the page answers while one types
 
 // One language: seq2seq.data.
 class Codec {
-  constructor({ kind, language, lowercase, tokens, scores, casing }) {
-    Object.assign(this, { language, lowercase, tokens, casing });
+  constructor({ kind, language, dotless, lowercase, tokens, scores, casing }) {
+    Object.assign(this, { language, dotless, lowercase, tokens, casing });
     this.splitter = SPLITTERS[kind] ?? new Subwords({ kind, tokens, scores: floatsOf(scores) });
     this.ids = new Map(tokens.map((token, id) => [token, id]));
   }
 
   // {ids, unknown}: special tokens that are written in a text are words like any other.
   read(text) {
-    const lowered = this.lowercase ? text.toLowerCase() : text;
-    const words = this.splitter.split(lowered);
+    const cleaned = clean(this.splitter instanceof Subwords ? text.replaceAll(MARK, " ") : text);
+    const prepared = this.lowercase ? lowered(cleaned, this.dotless) : cleaned;
+    const words = this.splitter.split(prepared);
     const known = (id) => (id >= NUM_SPECIALS ? id : UNKNOWN_ID);
     const ids = words.map((word) => known(this.ids.get(word) ?? UNKNOWN_ID));
-    return { ids, unknown: this.splitter.inBytes?.(lowered) ?? words.filter((_, place) => ids[place] === UNKNOWN_ID) };
+    return { ids, unknown: this.splitter.inBytes?.(prepared) ?? words.filter((_, place) => ids[place] === UNKNOWN_ID) };
   }
 
   write(ids) {
     const kept = ids.filter((id) => id >= NUM_SPECIALS || id === UNKNOWN_ID);
     const text = this.splitter.join(kept.map((id) => this.tokens[id]), this.language).replaceAll("\n", " ");
-    return this.casing ? restored(text, this.casing) : text;
+    return this.casing ? restored(text, this.casing, this.dotless) : text;
   }
 }
 
 // Capital letters by what is usual: seq2seq.data.tokenizers.
-function restored(text, { forms, capital_start }) {
+function restored(text, { forms, capital_start }, dotless) {
   const cased = text.replace(LETTERS, (word) => (Object.hasOwn(forms, word) ? forms[word] : word));
   const [start = ""] = cased;
-  const first = start.toUpperCase();
-  return capital_start && first.toLowerCase() === start ? first + cased.slice(start.length) : cased;
+  const first = dotless && start === "i" ? "İ" : start.toUpperCase();
+  return capital_start && lowered(first, dotless) === start ? first + cased.slice(start.length) : cased;
 }
 
 export class Translator {
@@ -506,7 +555,7 @@ export class Translator {
 
   // A sentence as the network has read it; null of a blank one.
   read(text) {
-    if (!text.trim()) return null;
+    if (!clean(text)) return null;
     const { ids, unknown } = this.source.read(text);
     const kept = [...ids.slice(0, MOST_TOKENS), END_ID];
     return { tokens: kept.map((id) => this.source.tokens[id]), unknown, numLeft: Math.max(0, ids.length - MOST_TOKENS), memory: this.network.encode(kept) };

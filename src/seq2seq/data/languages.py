@@ -1,0 +1,80 @@
+"""Language codes: any code of a language to the code that the rules of this program know it by."""
+
+import difflib
+import re
+
+from seq2seq.errors import InputError
+
+TWO_LETTERS = {
+    three: line.split()[0]
+    for line in """
+    aa aar; ab abk; ae ave; af afr; ak aka twi fat; am amh; an arg; ar ara arb ary arz apc apd ars acm acq aeb ajp ayl afb abh
+    as asm; av ava; ay aym ayr ayc; az aze azj azb; ba bak; be bel; bg bul; bi bis; bm bam; bn ben; bo bod tib; br bre
+    bs bos; ca cat; ce che; ch cha; co cos; cr cre crk cwd; cs ces cze; cu chu; cv chv; cy cym wel; da dan; de deu ger
+    dv div; dz dzo; ee ewe; el ell gre; en eng; eo epo; es spa; et est ekk; eu eus baq; fa fas per pes prs
+    ff ful fuv fuf; fi fin; fj fij; fo fao; fr fra fre; fy fry; ga gle; gd gla; gl glg; gn grn gug; gu guj; gv glv
+    ha hau; he heb iw; hi hin; ho hmo; hr hrv; ht hat; hu hun; hy hye arm; hz her; ia ina; id ind in; ie ile; ig ibo
+    ii iii; ik ipk; io ido; is isl ice; it ita; iu iku ike; ja jpn; jv jav jw; ka kat geo; kg kon kng; ki kik; kj kua
+    kk kaz; kl kal; km khm; kn kan; ko kor; kr kau knc; ks kas; ku kur kmr; kv kom kpv; kw cor; ky kir; la lat; lb ltz
+    lg lug; li lim; ln lin; lo lao; lt lit; lu lub; lv lav lvs; mg mlg plt; mh mah; mi mri mao; mk mkd mac; ml mal
+    mn mon khk; mr mar; ms msa may zsm zlm; mt mlt; my mya bur; na nau; nb nob; nd nde; ne nep npi; ng ndo; nl nld dut
+    nn nno; no nor; nr nbl; nv nav; ny nya; oc oci; oj oji ojb; om orm gaz; or ori ory; os oss; pa pan; pi pli; pl pol
+    ps pus pbt pbu; pt por; qu que quy quz; rm roh; rn run; ro ron rum mo; ru rus; rw kin; sa san; sc srd sro; sd snd
+    se sme; sg sag; si sin; sk slk slo; sl slv; sm smo; sn sna; so som; sq sqi alb als aln; sr srp scc; ss ssw; st sot
+    su sun; sv swe; sw swa swh swc; ta tam; te tel; tg tgk; th tha; ti tir; tk tuk; tl tgl; tn tsn; to ton; tr tur
+    ts tso; tt tat; tw twi; ty tah; ug uig; uk ukr; ur urd; uz uzb uzn uzs; ve ven; vi vie; vo vol; wa wln; wo wol
+    xh xho; yi yid ydd ji; yo yor; za zha; zh zho chi cmn yue wuu nan hak hsn gan cdo cjy cpx czh czo mnp lzh; zu zul
+    """.replace("\n", ";").split(";")
+    if line.strip()
+    for three in line.split()[1:]
+}
+"""ISO 639-1 of ISO 639-2 codes (both of those that have two), of ISO 639-3 codes of members of a language, and of
+withdrawn codes."""
+
+UNSPACED = frozenset({"zh", "ja", "th", "lo", "km", "my", "bo", "dz"})
+"""Languages that are written without spaces between words."""
+
+DOTLESS = frozenset({"tr", "az", "gag", "crh"})
+"""Languages that lower-case I to ı, and İ to i."""
+
+NAMES = {
+    "english": "en", "french": "fr", "german": "de", "czech": "cs", "spanish": "es", "italian": "it",
+    "portuguese": "pt", "dutch": "nl",
+}  # fmt: skip
+
+
+def base_language(code: str) -> str:
+    """Return the language of a code of any form, without script and region.
+
+    ``zh`` of ``zh-TW``, ``zho_Hans``, ``cmn`` and ``yue``: the two letters of ISO 639-1 if the language has them, else
+    the code's first part.
+    """
+    first = re.split("[-_]", code, maxsplit=1)[0].lower()
+    return TWO_LETTERS.get(first, first)
+
+
+def has_dotless_i(code: str) -> bool:
+    """Return whether a language lower-cases I to ı: Turkish and its relatives in Latin letters."""
+    return base_language(code) in DOTLESS or re.fullmatch("(?i)(kk|kaz|tt|tat)[-_]latn", code) is not None
+
+
+def require_language_code(key: str, code: str) -> None:
+    """Check that a value is a language code, not the name of a language.
+
+    Raises:
+        InputError: It is no language code; the message names the key and the likely code.
+    """
+    if not re.fullmatch(r"[a-z]{2,3}([-_][A-Za-z0-9]+)*", code):
+        meant = NAMES.get(code.lower()) or next(
+            iter(difflib.get_close_matches(code.lower(), NAMES.values())), None
+        )
+        hint = f", did you mean {meant}?" if meant else ""
+        raise InputError(f"{key}={code} is no language code{hint}; write it as in en, de or pt-BR")
+
+
+def target_tag(language: str) -> str:
+    """Return the first word of a source sentence, which names the target language, such as ``xxde``.
+
+    Ha, Niehues and Waibel 2016, and Johnson et al. 2017. It has only letters, so no tokenizer splits it.
+    """
+    return "xx" + re.sub(r"[^a-z]", "", language.lower())

@@ -1,0 +1,134 @@
+"""Text before it becomes tokens, and words: cleaning, lower case, splitting and joining.
+
+The interactive page has the same rules in JavaScript (``tensorboard_attention/static/model.js``); a test compares them.
+"""
+
+from collections.abc import Sequence
+
+import regex
+
+from seq2seq.data.languages import base_language, has_dotless_i
+
+INVISIBLE = regex.compile(
+    "[\0-\x08\x0e-\x1b\x7f\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff]"
+)
+"""Control characters that are no white space, soft hyphens, byte order marks, zero-width spaces, marks of direction."""
+
+
+def clean(text: str) -> str:
+    """Return a sentence as every tokenizer reads it, which is blank if it has no text.
+
+    Each run of white space of any kind becomes one space, those at the ends are left out, and so are the characters
+    `INVISIBLE`. Joiners (U+200C, U+200D) and variation selectors stay: they are spelling.
+    """
+    return " ".join(INVISIBLE.sub("", text).split())
+
+
+def lowered(text: str, language: str) -> str:
+    """Return text in lower case; İ becomes i, without a second dot, and I becomes ı in Turkish and its relatives."""
+    text = text.replace("I", "ı") if has_dotless_i(language) else text
+    return text.replace("İ", "i").lower()
+
+
+def raised(character: str, language: str) -> str:
+    """Return the capital of a character; i becomes İ in Turkish and its relatives."""
+    return "İ" if character == "i" and has_dotless_i(language) else character.upper()
+
+
+# --- words -------------------------------------------------------------------------------------------------
+
+LETTER = r"[\p{L}\p{N}\p{M}_\u200c\u200d]"
+"""A letter, digit or combining mark, or a joiner, which stands inside of words."""
+_END = r"[^\s<>\"«»“”„\u3000-\u303f\uff00-\uffef.,;:!?…)\]}'’]"
+_PATH = rf"[^\s<>\"«»“”„\u3000-\u303f\uff00-\uffef]*{_END}"
+_START = r"(?<![^\s(\[])"
+_MODIFIERS = "[\\p{M}\u200c\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]*"
+_KINDS = (
+    rf"(?=\S*[@.:]\S)(?:(?:[a-zA-Z][a-zA-Z0-9+.-]*://|[wW]{{3}}\.){_PATH}",  # https://example.org/a
+    rf"{LETTER}(?:[.+-]?{LETTER})*@{LETTER}(?:[.-]?{LETTER})*\.{LETTER}+",  # me@example.org
+    rf"(?:{LETTER}+(?:-{LETTER}+)*\.)+(?:[cC][oO][mM]|[oO][rR][gG]|[nN][eE][tT])(?!{LETTER})(?:/{_PATH})?",
+    rf"(?<!{LETTER})\p{{L}}\p{{M}}*(?:\.\p{{L}}\p{{M}}*)+\.?(?!{LETTER}))",  # U.S., z.B.
+    rf"%(?:\({LETTER}+\)|[0-9]+\$)?[sdif](?!{LETTER})",  # %s
+    # -5, #1, est-ce, and/or, R&D, 10:30, 3.50, 20°C, 5€, l'
+    rf"(?:{_START}(?:[-+−](?=\p{{N}})|[#@](?={LETTER})))?"
+    rf"{LETTER}+(?:(?:[-/&]|(?<=\p{{N}})[.,:’'](?=\p{{N}})){LETTER}+)*(?:(?<=\p{{N}})[°\p{{Sc}}]{LETTER}*)?['’]?",
+    # one other character, a flag, or joined emoji
+    "(?:[\U0001f1e6-\U0001f1ff]{2}|\\S)"
+    rf"{_MODIFIERS}(?:\u200d(?:(?!{LETTER})\S){_MODIFIERS})*",
+)
+WORD = regex.compile("|".join(_KINDS))
+"""A word with its hyphens and a final apostrophe ("l'", "est-ce"), a number, an address, or one other character."""
+
+LETTERS = regex.compile(f"{LETTER}+")
+"""A word as truecasing counts it."""
+
+QUOTES = {'"': '"', "„": "“”", "“": "”"}
+"""Quotation marks that open, and those that close what they opened."""
+OTHER_QUOTES = {
+    "de": {"»": "«", "›": "‹"}, "da": {"»": "«", "›": "‹"}, "sv": {"”": "”", "»": "»"}, "fi": {"”": "”", "»": "»"},
+}  # fmt: skip
+"""Marks that open in a language although they close in others."""
+GLUE = "\0"
+"""Stands where no space is to be; `clean` leaves none in a text."""
+
+_THEN = '(?=[ "“”«»‹›]|$)'
+CLOSING = regex.compile(r" ([.,;:!?…)\]}%»›”।॥،؛؟۔։።។៕၊။།])" + _THEN)
+FRENCH_CLOSING = regex.compile(r" ([.,…)\]}%›”])" + _THEN)
+"""French has a space before ``? ! : ;`` and inside ``« »``."""
+OPENING = regex.compile(r"(?<=^| )([(\[{«‹¿¡'‘‚]) ")
+FRENCH_OPENING = regex.compile(r"(?<=^| )([(\[{‹'‘‚]) ")
+CURRENCY = regex.compile(r"(?<!\p{N} )(?<=^| |\()(\p{Sc}) (?=\p{N})")
+WIDE = regex.compile(
+    r" ?([\u3001-\u3003\u3008-\u301f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65]) ?"
+)
+"""Punctuation of Chinese and Japanese, which has its space within."""
+WIDE_QUOTES = regex.compile(r" ?([“”‘’…—]) ?")
+APOSTROPHE = regex.compile(rf"(?<={LETTER})(['’]) (?![;:!?»](?: |$))")
+ENGLISH_APOSTROPHE = regex.compile(
+    rf"(?i)(?:(?<=(?<!{LETTER})o)|(?<={LETTER})(?=['’] (?:s|t|d|m|ll|re|ve)(?!{LETTER})))(['’]) "
+)
+"""Apostrophes that are not followed by a space in English: o'clock, don't, it's."""
+SPACED_APOSTROPHE = regex.compile(rf"(?<={LETTER}) (?=')")
+
+
+def split_words(text: str) -> list[str]:
+    """Return the words, numbers, addresses and punctuation marks of a sentence, cleaned by `clean`."""
+    return WORD.findall(clean(text))
+
+
+def join_words(words: Sequence[str], language: str) -> str:
+    """Join words with spaces, and punctuation by the rules of the language.
+
+    French has a space before ``? ! : ;`` and inside ``« »``; English has a space after the apostrophe of
+    ``the dogs' house`` but not in ``it's``; Chinese and Japanese have none at punctuation.
+    """
+    base = base_language(language)
+    text = " ".join(_quoted(words, base)).replace(f" {GLUE}", "").replace(f"{GLUE} ", "").replace(GLUE, "")
+    text = (FRENCH_CLOSING if base == "fr" else CLOSING).sub(r"\1", text)
+    text = (FRENCH_OPENING if base == "fr" else OPENING).sub(r"\1", text)
+    text = WIDE.sub(r"\1", CURRENCY.sub(r"\1", text))
+    if base in ("zh", "ja"):
+        text = WIDE_QUOTES.sub(r"\1", text)
+    return (ENGLISH_APOSTROPHE if base == "en" else APOSTROPHE).sub(r"\1", text)
+
+
+def _quoted(words: Sequence[str], base: str) -> list[str]:
+    """Return words in which quotation marks are glued to what they quote: every other one of ``"`` closes."""
+    quotes, opened, found = {**QUOTES, **OTHER_QUOTES.get(base, {})}, list[str](), list[str]()
+    for place, word in enumerate(words):
+        if len(word) == 1 and opened and word in opened[-1]:
+            opened.pop()
+            found.append(GLUE + word)
+        elif word == '"' and '"' not in words[place + 1 :] and place and words[place - 1] not in "(:":
+            found.append(GLUE + word)  # the last one of an odd number
+        elif word in quotes:
+            opened.append(quotes[word])
+            found.append(word + GLUE)
+        else:
+            found.append(word)
+    return found
+
+
+def join_basic_english(words: Sequence[str]) -> str:
+    """Join tokens of ``basic_english``, where every apostrophe is a token, to English text."""
+    return join_words(SPACED_APOSTROPHE.sub("", " ".join(words)).split(" "), "en")

@@ -1,0 +1,128 @@
+"""Cleaning, lower case, words and codes of languages."""
+
+import unicodedata
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from seq2seq.data.languages import base_language
+from seq2seq.data.text import SentencePair, with_alignments
+from seq2seq.data.tokenizers import CharacterTokenizer, SentencePieceTokenizer, WordTokenizer
+from seq2seq.data.words import clean, lowered, split_words
+from seq2seq.evaluation.bleu import cased_bleu
+
+SENTENCE = "Two dogs run."
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["Two  dogs\trun. ", "Two\u00a0dogs\u202frun.", "\ufeffTwo dogs run.", "\u200bTwo dogs run.", "Two do\u00adgs run.\r",
+     "\u200eTwo dogs\u200f run.", "Two\u3000dogs\u2028run.", "Two\0 do\x07gs \u200b run.", "\u2067Two\u2069 dogs\x85run."],
+)  # fmt: skip
+def test_every_tokenizer_reads_the_same_sentence_whatever_its_spaces_and_invisible_characters(written):
+    subwords = SentencePieceTokenizer(vocab_size=300)
+    subwords.fit([SENTENCE, "Run to dogs."] * 20)
+    for tokenizer in (subwords, WordTokenizer(), CharacterTokenizer()):
+        assert tokenizer.tokens(written) == tokenizer.tokens(SENTENCE)
+        assert tokenizer.encode_all([written]) == tokenizer.encode_all([SENTENCE])
+        assert tokenizer.unknown(written) == tokenizer.unknown(SENTENCE)
+
+
+@pytest.mark.parametrize("text", ["می‌خواهم", "👩‍🚀", "❤️", "क्‍ष"])
+def test_joiners_and_variation_selectors_are_spelling(text):
+    assert clean(text) == text
+
+
+SPELLINGS = [
+    "वह किताब पढ़ती है।", "मैं हिन्दी सीख रहा हूँ।", "ฉันไม่รู้จักเขา วันนี้", "كِتَابٌ جَدِيدٌ، نعم؟", "می‌خواهم بروم.",
+    unicodedata.normalize("NFD", "L'été déjà, à Noël !"), unicodedata.normalize("NFD", "Tôi không biết, thưa ông."),
+    "Hi 👨‍👩‍👧 and 👍🏽 of 🇫🇷 and 🏴\U000e0067\U000e0062\U000e007f ❤️ 1️⃣", "Er sagte: „Ja“.", "»Ja«, sagte er.",
+]  # fmt: skip
+LANGUAGES = ["hi", "hin_Deva", "th", "ar", "fa", "fr-CA", "vi", "en", "deu", "de"]
+WRITTEN = [
+    ("en", "It costs $3.50 (or 3,000,000€) at 10:30, -5°C."), ("de-AT", "3,5 Grad, z.B. 10.000 Leute."),
+    ("es", "¿Qué? ¡Hola!"), ("spa", "¿Por qué «eso»?"), ("en", 'He said "yes" and "no".'), ("en", 'Come, he said."'),
+    ("en", "See https://example.org/a?b=1, www.example.com or example.org."), ("en", "Mail me@example.org!"),
+    ("en", "The U.S. and/or AT&T, #1 of @all, at 5 p.m. on 10/12/2020."), ("zh_Hant", "他说：“好。”"), ("ja", "「はい」、3人です。"),
+    ("sv", "Han sade: ”Ja” och gick."), ("fr", "Il dit : « oui » ; à 10:30, https://example.org !"),
+    ("en", "%s of {name}, 'so' they say"), ("tr", "İstanbul'a 5'te."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("language", "text"), [*zip(LANGUAGES, SPELLINGS, strict=True), *WRITTEN], ids=lambda each: each[:20]
+)
+def test_words_are_whole_and_the_text_comes_back_as_written(language, text):
+    tokenizer = WordTokenizer(language=language)
+    tokenizer.fit([text])
+    assert tokenizer.decode(tokenizer.encode(text)) == text
+    for token in split_words(text):
+        assert unicodedata.category(token[0]) not in ("Mn", "Mc")
+    assert len(split_words(text)) >= len(text.split())
+
+
+LETTERS = "aéİıßकखािी्ंกรัูقَُّ漢字の5½" + "\u0301\u0323\u200c\u200d" + "👨👩👍🏽🇫🇷❤\ufe0f" + ".,:'-/@«»\"()。 %"
+
+
+@settings(max_examples=100, deadline=None)
+@given(text=st.text(st.sampled_from(LETTERS), max_size=12))
+def test_no_word_begins_with_a_mark_and_words_of_parts_are_words_of_the_whole(text):
+    words = split_words(text)
+    assert "".join(words) == "".join(clean(text).split())
+    assert words == [word for part in text.split() for word in split_words(part)]
+    for before, word in pairwise(words):
+        joined = before + word in text and before[-1].isalpha()
+        assert not (joined and unicodedata.category(word[0]) in ("Mn", "Mc", "Cf"))
+
+
+def test_links_between_words_with_marks_are_links_of_words(tmp_path):
+    path = tmp_path / "links"
+    path.write_text("0-0 1-1 2-2\n")
+    pair = SentencePair("वह पढ़ती है।", "elle lit .")
+    (found,) = with_alignments([pair], path, "data.alignments", exactly=True)
+    assert split_words(pair.source) == ["वह", "पढ़ती", "है", "।"]
+    assert {(0, 0), (1, 1)} <= set(found.alignment)
+
+
+@pytest.mark.parametrize("language", ["tr", "tur_Latn", "az", "kk-Latn"])
+def test_capitals_with_and_without_a_dot_come_back(language):
+    text = ["Yarın İstanbul'a gidiyorum.", "Dün İsmail geldi.", "İki ışık gördüm.", "Isparta güzel."]
+    tokenizer = WordTokenizer(language=language, lowercase=True, truecase=True)
+    tokenizer.fit(text)
+    tokenizer.learn_case(text)
+    assert [tokenizer.decode(tokenizer.encode(each)) for each in text] == text
+
+
+def test_a_capital_with_a_dot_is_one_letter_in_every_language():
+    assert lowered("İI", "en") == "ii"
+    assert lowered("İI", "tr") == "iı"
+    assert lowered("ǅΣ", "el") == "ǅΣ".lower()
+
+
+CODES = {
+    "zh": ("zho", "zho_Hans", "cmn", "yue", "chi", "zh-TW", "ZH"), "th": ("tha", "tha_Thai"), "ja": ("jpn", "jpn_Jpan"),
+    "en": ("eng", "eng_Latn", "en-US"), "fr": ("fra", "fre", "fr-CA"), "de": ("deu", "ger"), "fa": ("pes", "prs_Arab"),
+    "pt": ("por", "pt-BR", "pt_PT"), "ar": ("arb", "arz_Arab"), "ms": ("zsm",), "et": ("ekk",), "gsw": ("gsw",),
+}  # fmt: skip
+
+
+def test_any_code_of_a_language_is_that_language():
+    for base, codes in CODES.items():
+        assert {base_language(code) for code in (base, *codes)} == {base}
+
+
+@pytest.mark.parametrize(("codes", "text", "reference"), [
+    (CODES["zh"], "我昨天去了学校。", "我昨天去学校了。"), (CODES["th"], "เขาไม่ชอบกาแฟ", "เขาไม่ชอบดื่มกาแฟ"),
+])  # fmt: skip
+def test_bleu_is_that_of_the_language_whatever_its_code(codes, text, reference):
+    (score,) = {cased_bleu([text], [reference], code) for code in codes}
+    assert score > 30
+
+
+def test_rules_of_moses_and_of_spacing_know_every_code():
+    for code in ("pt-BR", "eng_Latn", "fra", "zh-TW"):
+        assert WordTokenizer(language=code, rules="moses").tokens("old dog.")[-1] == "."
+    assert WordTokenizer(language="fra_Latn").join(["oui", "?"]) == "oui ?"
+    assert WordTokenizer(language="en-GB").join(["don'", "t"]) == "don't"

@@ -1,0 +1,102 @@
+"""Model folders hold what the model computes, or they are refused."""
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from seq2seq.data.batching import BatchSize
+from seq2seq.data.text import SentencePair
+from seq2seq.decoding.forced import force_translate
+from seq2seq.decoding.translator import Translator
+from seq2seq.errors import InputError
+from seq2seq.export import model_folder
+from seq2seq.export.model_folder import SavedModel, load_model_folder, save_model_folder
+from tests.small import model_of, tokenizers_of
+
+PAIR = SentencePair("a b c d e f g", "s t u v w x y")
+
+
+def saved_model(**changes):
+    return SavedModel(model_of(**changes).float(), *tokenizers_of([PAIR]))
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16", "int8"])
+def test_a_folder_holds_the_model_within_its_rounding(precision, tmp_path):
+    saved = saved_model(tie="all", readout_size=4)
+    save_model_folder(tmp_path / "model", saved, precision=precision)
+    expected = saved.model.state_dict()
+    for name, values in load_model_folder(tmp_path / "model").model.state_dict().items():
+        largest = {"fp32": 0, "bf16": expected[name].abs() / 256, "int8": 0.16 * expected[name].abs().max()}
+        assert ((values - expected[name]).abs() <= largest[precision]).all(), name
+
+
+@pytest.mark.parametrize(
+    ("precision", "value"), [("bf16", 3.4e38), ("fp32", float("inf")), ("int8", float("nan")), ("fp32", 3e38)]
+)
+def test_weights_that_do_not_fit_are_not_written_and_the_older_folder_stays(precision, value, tmp_path):
+    saved = saved_model()
+    save_model_folder(tmp_path / "model", saved)
+    saved.model.decoder.output.weight.data[4:] = value
+    with pytest.raises(InputError):
+        save_model_folder(tmp_path / "model", saved, precision=precision)
+    assert [each.name for each in tmp_path.iterdir()] == ["model"]
+    load_model_folder(tmp_path / "model")
+
+
+def test_a_folder_that_computes_something_else_is_not_written(tmp_path, monkeypatch):
+    def zeroed(weights, path):
+        save_file({name: 0 * tensor for name, tensor in weights.items()}, path)
+
+    monkeypatch.setattr(model_folder, "save_file", zeroed)
+    with pytest.raises(InputError, match="differs from the model"):
+        save_model_folder(tmp_path / "model", saved_model())
+    assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize("value", [1e-44, 0.0, 1e30])
+def test_rows_of_very_small_and_large_numbers_have_scales(value, tmp_path):
+    saved = saved_model()
+    saved.model.source_embedding.weight.data[5] = value
+    save_model_folder(tmp_path / "model", saved, precision="int8")
+    row = load_model_folder(tmp_path / "model").model.source_embedding.weight[5]
+    torch.testing.assert_close(row, torch.full_like(row, value), rtol=0.01, atol=1e-35)
+
+
+def change(folder, kind):
+    """Make the weights of a folder too large in one of the ways that a file can hold."""
+    path = folder / "model.safetensors"
+    weights = load_file(path)
+    if kind == "after conversion":
+        weights = {name: tensor.double() * 1e300 for name, tensor in weights.items()}
+    elif kind == "scales":
+        name = "decoder.output.weight"
+        weights[name] = torch.full_like(weights[name], 100, dtype=torch.int8)
+        weights[f"{name}.int8_scale"] = torch.full((len(weights[name]),), 3e38)
+    elif kind == "products":
+        weights = {name: torch.full_like(tensor, 3e38) for name, tensor in weights.items()}
+    elif kind == "a token":
+        weights["source_embedding.weight"][4:] = 3e38
+        weights["encoder.layers.0.weight_ih_l0"] *= 100
+    save_file(weights, path)
+
+
+@pytest.mark.parametrize("kind", ["after conversion", "scales", "products"])
+def test_finite_weights_that_overflow_are_refused_when_they_are_loaded(kind, tmp_path):
+    save_model_folder(tmp_path / "model", saved_model())
+    change(tmp_path / "model", kind)
+    with pytest.raises(InputError, match="too large"):
+        load_model_folder(tmp_path / "model")
+
+
+def test_numbers_that_overflow_later_end_a_translation_with_one_line(tmp_path):
+    save_model_folder(tmp_path / "model", saved_model())
+    change(tmp_path / "model", "a token")
+    translator = Translator.load(tmp_path / "model")
+    for options in ({"beam_size": 1}, {"beam_size": 3}):
+        with pytest.raises(InputError, match="NaN"):
+            translator.translate(["a b"], **options)
+    size = BatchSize(sentences=None, tokens=100)
+    with pytest.raises(InputError, match="NaN"):
+        force_translate(
+            load_model_folder(tmp_path / "model"), [PAIR], device=torch.device("cpu"), batch_size=size
+        )
