@@ -7,6 +7,8 @@ from typing import Any
 
 LOG = logging.getLogger("seq2seq.progress")
 """Goes to ``train.log`` in the folder of a run, see conf/hydra/job_logging."""
+LOG.setLevel(logging.INFO)
+LOG.propagate = False
 
 
 def announce(text: str) -> None:

@@ -12,8 +12,8 @@ import os
 import time
 import traceback
 import warnings
-from collections.abc import Collection, Mapping
-from contextlib import nullcontext
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +38,7 @@ from seq2seq.run.folder import (
 )
 from seq2seq.run.messages import user_frames
 from seq2seq.run.sizes import sizes
-from seq2seq.run.summary import log_start, metric_of, summary
+from seq2seq.run.summary import log_into, log_start, metric_of, quiet_libraries, summary
 
 if TYPE_CHECKING:
     import lightning.pytorch as pl
@@ -48,6 +48,9 @@ if TYPE_CHECKING:
     from seq2seq.training.module import TranslationModule
 
 # Where Lightning looks for its rank_zero_only.rank, which would be slow to import for a finished run.
+SEEDS = "PL_GLOBAL_SEED", "PL_SEED_WORKERS"
+"""Where Lightning keeps the seed for other processes."""
+
 RANKS = "RANK", "LOCAL_RANK", "SLURM_PROCID", "JSM_NAMESPACE_RANK"
 
 
@@ -92,27 +95,23 @@ def run(settings: Settings) -> float | None:
             earlier.require_same(settings.config)
         if writes and settings.config.overwrite:
             clear(folder)
-        checkpoint = checkpoint_of(settings, folder)
-        prepare_process(settings)
-        started = time.perf_counter()
+        checkpoint, started = checkpoint_of(settings, folder), time.perf_counter()
 
-        data = read_data(settings, folder, checkpoint)
-        values = sizes(settings.config, data.num_pairs, earlier.config if earlier and checkpoint else {})
-        settings = settings.updated(values)
-        encode(data, settings, values, first)
-        module = build_module(settings, data)
-        trainer = build_trainer(settings, checkpoint)
-        if writes:
-            log_start(settings, commit_of_program())
-            (folder / "metrics.json").unlink(missing_ok=True)  # of the run that is now trained longer
-            save_config(settings.config, folder)
-            write_tokenizers(folder / "tokenizers", data.save_tokenizers)
-        fit(trainer, module, data, settings, checkpoint)
-        if settings.dry or not trainer.is_global_zero:
-            return None
-        exported = export(module, trainer, data, folder)
-        metrics = score(exported, module, data, settings, folder) | facts(module, trainer, started)
-        log_scores(metrics, trainer)
+        with process_of(settings, folder if writes else None):
+            data = read_data(settings, folder, checkpoint)
+            values = sizes(settings.config, data.num_pairs, earlier.config if earlier and checkpoint else {})
+            settings = settings.updated(values)
+            encode(data, settings, values, first)
+            module = build_module(settings, data)
+            trainer = build_trainer(settings, checkpoint)
+            if writes:
+                save_start(settings, data, folder)
+            fit(trainer, module, data, settings, checkpoint)
+            if settings.dry or not trainer.is_global_zero:
+                return None
+            exported = export(module, trainer, data, folder)
+            metrics = score(exported, module, data, settings, folder) | facts(module, trainer, started)
+            log_scores(metrics, trainer)
         write_json(folder / "metrics.json", metrics)
         print(summary(metrics, folder, [pair.source for pair in (data.test or data.validation).pairs[:3]]))
         return metric_of(metrics, settings.config.metric)
@@ -166,22 +165,33 @@ def checkpoint_of(settings: Settings, folder: Path) -> str | None:
     return str(last) if has_last else None
 
 
-def prepare_process(settings: Settings) -> None:
-    """Set the seed, the number of threads, and which warnings of Lightning are true of every run."""
+@contextmanager
+def process_of(settings: Settings, folder: Path | None) -> Iterator[None]:
+    """Set the seed and the threads, log into the folder, and hide what Lightning says of every run; restore all of it."""
     import lightning.pytorch as pl
     import torch
     from lightning.fabric.utilities import disable_possible_user_warnings
+    from lightning.pytorch.utilities.seed import isolate_rng
 
-    disable_possible_user_warnings()  # Lightning's, of small runs
-    for message in (
-        "exists and is not empty",
-        "isinstance.treespec, LeafSpec",
-        "was not created with WeightAveraging",
-    ):
-        warnings.filterwarnings("ignore", f".*{message}.*")  # true of every continued run
-    pl.seed_everything(settings.config.seed, workers=True, verbose=False)
-    if settings.config.threads is not None:
-        torch.set_num_threads(settings.config.threads)
+    threads, environment = torch.get_num_threads(), {name: os.environ.get(name) for name in SEEDS}
+    with isolate_rng(), warnings.catch_warnings(), quiet_libraries(), log_into(folder):
+        disable_possible_user_warnings()  # Lightning's, of small runs
+        for message in (
+            "exists and is not empty",
+            "isinstance.treespec, LeafSpec",
+            "was not created with WeightAveraging",
+        ):
+            warnings.filterwarnings("ignore", f".*{message}.*")  # true of every continued run
+        pl.seed_everything(settings.config.seed, workers=True, verbose=False)
+        if settings.config.threads is not None:
+            torch.set_num_threads(settings.config.threads)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(threads)
+            for name, value in environment.items():
+                os.environ.pop(name, None)
+                os.environ |= {} if value is None else {name: value}
 
 
 def read_data(settings: Settings, folder: Path, checkpoint: str | None) -> "TranslationDataModule":
@@ -306,6 +316,14 @@ def build_trainer(settings: Settings, checkpoint: str | None) -> "pl.Trainer":
         return build(config.trainer, _partial_=True)(callbacks=callbacks, logger=loggers)
     except (ValueError, TypeError, RuntimeError) as error:
         raise InputError(f"trainer: {error!s:.300}") from error
+
+
+def save_start(settings: Settings, data: "TranslationDataModule", folder: Path) -> None:
+    """Write the configuration that runs, the tokenizers, and the beginning of the log."""
+    log_start(settings, commit_of_program())
+    (folder / "metrics.json").unlink(missing_ok=True)  # of the run that is now trained longer
+    save_config(settings.config, folder)
+    write_tokenizers(folder / "tokenizers", data.save_tokenizers)
 
 
 def fit(

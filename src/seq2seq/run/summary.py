@@ -6,7 +6,9 @@ import platform
 import re
 import shlex
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -14,12 +16,11 @@ from typing import Any
 from omegaconf import OmegaConf
 
 from seq2seq.errors import InputError
-from seq2seq.run.config import Settings
+from seq2seq.progress import LOG
+from seq2seq.run.config import CONF, Settings
 from seq2seq.run.folder import from_here
 
 PACKAGES = "seq2seq-attention", "torch", "lightning", "hydra-core", "omegaconf", "sentencepiece"
-
-LOG = logging.getLogger("seq2seq.progress")
 
 
 def metric_of(metrics: dict[str, Any], name: str) -> float | None:
@@ -29,6 +30,43 @@ def metric_of(metrics: dict[str, Any], name: str) -> float | None:
     if found is None:
         raise InputError(f"metric={name}: there is no such score; write val/bleu or test/beam/chrf")
     return found
+
+
+@contextmanager
+def log_into(folder: Path | None) -> Iterator[None]:
+    """Log into ``train.log`` of a folder, unless Hydra does so already; only what this thread does."""
+    files = [Path(each.baseFilename) for each in LOG.handlers if isinstance(each, logging.FileHandler)]
+    if folder is None or folder.resolve() in [path.parent for path in files]:
+        yield
+        return
+    handler, thread = logging.FileHandler(folder / "train.log", encoding="utf-8"), threading.get_ident()
+    handler.setFormatter(logging.Formatter(_job_logging().formatters.dated.format))
+    handler.addFilter(lambda record: record.thread == thread)
+    LOG.addHandler(handler)
+    try:
+        yield
+    finally:
+        LOG.removeHandler(handler)
+        handler.close()
+
+
+@contextmanager
+def quiet_libraries() -> Iterator[None]:
+    """Set the levels of the job's logging, where Hydra has not done so, and restore those before."""
+    levels = {name: node.level for name, node in _job_logging().loggers.items() if "level" in node}
+    before = {name: logging.getLogger(name).level for name in levels}
+    for name, level in levels.items():
+        if before[name] == logging.NOTSET:
+            logging.getLogger(name).setLevel(level)
+    try:
+        yield
+    finally:
+        for name, number in before.items():
+            logging.getLogger(name).setLevel(number)
+
+
+def _job_logging() -> Any:
+    return OmegaConf.load(CONF / "hydra/job_logging/seq2seq.yaml")
 
 
 def log_start(settings: Settings, commit: str | None) -> None:

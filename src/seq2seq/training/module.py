@@ -175,8 +175,11 @@ class TranslationModule(pl.LightningModule):
         checkpoint["training_sums"] = self._sums.state_dict([*self.parameters()], self.trainer)
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Restore the sums."""
+        """Restore the sums. A schedule keeps its present length, which may be longer than that of the checkpoint."""
         self._sums.load_state_dict(checkpoint["training_sums"])
+        for state in checkpoint.get("lr_schedulers", ()):
+            for name in ("total_steps", "_schedule_phases", "total_iters", "T_max"):  # those of torch
+                state.pop(name, None)
 
     def on_train_start(self) -> None:
         """Continue a step that was interrupted between its batches."""
