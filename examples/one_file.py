@@ -220,7 +220,7 @@ class Translator(pl.LightningModule):
         def fraction(step):
             if step < self.warmup_steps:
                 return (step + 1) / self.warmup_steps
-            progress = min((step - self.warmup_steps) / (self.total_steps - self.warmup_steps), 1.0)
+            progress = min((step + 1 - self.warmup_steps) / (self.total_steps - self.warmup_steps), 1.0)
             return 0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * progress))
 
         optimizer = torch.optim.Adam(self.parameters(), lr=self.lr)

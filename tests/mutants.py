@@ -117,9 +117,15 @@ MUTANTS = {
         ("(step + 1) / max(warmup_steps, 1)", "step / max(warmup_steps, 1)"),
     ],
     "training/callbacks.py": [
-        ('torch.set_rng_state(self._restored["torch"].cpu())', "pass"),
+        ('torch.set_rng_state(state["torch"].cpu())', "pass"),
         ("epoch_idx + 1 >= self.start_epoch", "epoch_idx >= self.start_epoch"),
-        ("if not trainer.is_last_batch:\n            super()", "if True:\n            super()"),
+        ("if not validation_follows(trainer):", "if True:"),
+        ("trainer.accumulate_grad_batches == 0", "1 == 0"),
+        ("pl_module.lr_scheduler_step(config.scheduler, value)", "pass"),
+        ("if self._ended_at == [trainer", "if [] == [trainer"),
+        ('"best_model_score": state["best_model_score"] if best else None', '"best_model_score": None'),
+        ("step // interval > self._saved_at // interval", "False"),
+        ("if epoch_ends or due:", "if due:"),
     ],
     "training/checkpoint.py": [
         ("os.link(path, previous(path))", "pass"),
@@ -131,6 +137,11 @@ MUTANTS = {
     ],
     "evaluation/metrics.py": [
         ("before + (token != other)", "before + 2 * (token != other)"),
+        ('"max" if declared else "min"', '"min" if declared else "max"'),
+    ],
+    "directions.py": [
+        ("words[known == \"max\"]", "words[known == \"min\"]"),
+        ("given not in (None, right)", "False"),
     ],
     "evaluation/bleu.py": [
         ("0.5 ** np.cumsum(found == 0, axis=-1)", "0.5"),

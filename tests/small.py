@@ -47,6 +47,7 @@ SCORES = {
     "scaled_dot": ScaledDotScore,
     "bilinear": BilinearScore,
     "gaussian": partial(GaussianScore, learnable=True),
+    "fixed_gaussian": partial(GaussianScore, inverse_width=0.7),
     "average": UniformScore,
 }
 ALIGNMENTS = {
@@ -93,7 +94,7 @@ def attention_of(
 
 def model_of(
     *, source_vocab_size=11, target_vocab_size=11, embedding_size=4, encoder_hidden_size=3, decoder_hidden_size=6,
-    num_layers=1, encoder_layers=None, bidirectional=True, readout_size=None, tie="none", initial_state="linear",
+    num_layers=1, encoder_layers=None, encoder_cell=None, bidirectional=True, readout_size=None, tie="none", initial_state="linear",
     query_with_embedding=False, decoder="bahdanau", cell="gru", input_feeding=True, reverse_source=False, dropout=0.0,
     embedding_dropout=None, output_dropout=None, variational_dropout=False, seed=7, **attention,
 ):  # fmt: skip
@@ -109,7 +110,7 @@ def model_of(
         "variational_dropout": variational_dropout,
     }  # fmt: skip
     encoder = partial(
-        LSTMEncoder if cell == "lstm" else GRUEncoder, hidden_size=encoder_hidden_size,
+        LSTMEncoder if (encoder_cell or cell) == "lstm" else GRUEncoder, hidden_size=encoder_hidden_size,
         num_layers=encoder_layers or num_layers, bidirectional=bidirectional, **drops,
     )  # fmt: skip
     model = build_model(

@@ -11,7 +11,7 @@ LEVELS = [
     {"attention"},
     {"data"},
     {"models", "evaluation", "multilingual", "corpus_report"},
-    {"export"},
+    {"export", "directions"},
     {"decoding", "visualization"},
     {"training", "publish", "serving"},
     {"run"},
@@ -63,7 +63,10 @@ def test_packages_import_only_from_those_above_them():
 def test_the_tab_stands_alone():
     for path in (SOURCE / "tensorboard_attention").rglob("*.py"):
         for name in imports(path):
-            assert name.split(".")[0] not in {"seq2seq", "torch", "lightning"}, path
+            package = name.split(".")[0]
+            assert package != "seq2seq", path
+            if path.name not in {"capturing.py", "lightning_callback.py"}:  # imported when they are used
+                assert package not in {"torch", "lightning"}, path
 
 
 def test_checkpoints_and_models_are_read_without_pickle():

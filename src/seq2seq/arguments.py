@@ -4,6 +4,7 @@ import inspect
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import cache
 from typing import Any, Unpack, get_args, get_origin, get_type_hints
 
 
@@ -66,8 +67,11 @@ def without_unknown(target: Any, stored: Mapping[str, Any], where: str) -> dict[
     arguments, takes_any = arguments_of(target)
     unknown = [] if takes_any else [str(name) for name in stored if name not in arguments]
     if unknown:
-        print(
-            f"WARNING: {where}: {target.__name__} has no argument {', '.join(unknown):.200}; left out",
-            file=sys.stderr,
-        )
+        _tell(f"WARNING: {where}: {target.__name__} has no argument {', '.join(unknown):.200}; left out")
     return {name: value for name, value in stored.items() if name not in unknown}
+
+
+@cache
+def _tell(line: str) -> None:
+    """Print a line on stderr, once a process: a model folder is built twice."""
+    print(line, file=sys.stderr)

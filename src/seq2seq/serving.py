@@ -137,7 +137,7 @@ class TranslationAPI(litserve.LitAPI):
             count = max(1, sum(work <= TranslationRequest.max_work for work in sums))
             for place, each in left[:count]:
                 key = each.beam_size, each.alternatives, each.weights
-                groups.setdefault(key, []).extend((place, " ".join(text.split())) for text in each.text)
+                groups.setdefault(key, []).extend((place, text) for text in each.text)
             left = left[count:]
             for (width, num_best, weights), sentences in groups.items():
                 penalty = "average" if width > 1 else "none"

@@ -16,19 +16,12 @@ from tensorboard_attention.views import colours, frames_of
 from tensorboard_attention.writer import attention_record
 
 MODULES = "data.js", "charts.js", "viewer.js"
-"""The viewer: each imports only from those before it."""
-
-MODEL_MODULES = ("model.js",)
-"""A model that translates; it knows nothing of pages."""
 
 STYLE = "viewer.css"
-STATIC_FILES = (*MODULES, *MODEL_MODULES, "asking.js", "tab.js", STYLE)
+STATIC_FILES = (*MODULES, "tab.js", STYLE)
 
-VIEWING = MODULES, "mount(document.body, embeddedSource(), pageHost());\n"
-"""Modules of a page that shows what was recorded, and the statement that starts it."""
-
-TRANSLATING = (*MODEL_MODULES, *MODULES, "asking.js"), "translating(document.body);\n"
-"""Those of a page with a model in it."""
+VIEWING = "mount(document.body, embeddedSource(), pageHost());\n"
+"""The statement that starts the viewer of what was recorded."""
 
 _IMPORT = re.compile(r"^import [^;]*;\n", re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:const|function|class) )", re.MULTILINE)
@@ -56,19 +49,29 @@ def static_file(name: str) -> str:
     return files(__package__).joinpath("static", name).read_text(encoding="utf-8")
 
 
-def page(data: Any, *, title: str, parts: tuple[Iterable[str], str] = VIEWING) -> str:
+def viewer_modules() -> list[str]:
+    """Return the texts of the viewer's modules: each imports only from those before it."""
+    return [static_file(name) for name in MODULES]
+
+
+def page(
+    data: Any, *, title: str, modules: Iterable[str] | None = None, start: str = VIEWING, style: str = ""
+) -> str:
     """Return the viewer with its data as one HTML file, which sends no request.
 
-    Its content security policy allows this script and style and nothing else.
+    Its content security policy allows this script and style and nothing else. A program that shows more than the viewer, such
+    as a page that asks a model, passes modules of its own.
 
     Args:
-        data: ``{"index": …, "views": [view, …]}``, as `tensorboard_attention.views` makes them;
-            or what other parts read.
+        data: ``{"index": …, "views": [view, …]}``, as `tensorboard_attention.views` makes them; or what other
+            modules read.
         title: Of the browser's window.
-        parts: `VIEWING` or `TRANSLATING`.
+        modules: Texts of the modules of JavaScript, see `bundle`; None: `viewer_modules`.
+        start: The statement after them.
+        style: CSS after the viewer's.
     """
-    modules, start = parts
-    style, script = static_file(STYLE), bundle(modules) + start
+    style = static_file(STYLE) + style
+    script = bundle(viewer_modules() if modules is None else modules) + start
     policy = (
         f"default-src 'none'; script-src {_digest(script)}; style-src {_digest(style)}; "
         "img-src data: blob:; base-uri 'none'; form-action 'none'"
@@ -144,10 +147,9 @@ def show(
     return Framed(content, height=min(900, height))
 
 
-def bundle(names: Iterable[str] = MODULES) -> str:
-    """Modules as one script: they are written so that their names do not collide."""
-    modules = (_EXPORT.sub("", _IMPORT.sub("", static_file(name))) for name in names)
-    return '"use strict";\n' + "\n".join(modules)
+def bundle(modules: Iterable[str]) -> str:
+    """Return the texts of modules as one script: each imports only from those before it, and no names collide."""
+    return '"use strict";\n' + "\n".join(_EXPORT.sub("", _IMPORT.sub("", module)) for module in modules)
 
 
 def _json(data: Any) -> str:

@@ -1,10 +1,17 @@
-"""TensorBoard's way to the Attention tab: the entry point ``tensorboard_plugins``."""
+"""TensorBoard's way to the Attention tab: the entry point ``tensorboard_plugins``.
+
+A program whose models the tab should offer has an entry point of the group ``tensorboard_attention.models``: a function that is
+given the folder of a run (`Path`) and returns None, or a function without arguments that makes a page, HTML with a content
+security policy of its own. The first is called often and should be quick; the second when a user opens the page. The tab
+shows the page in a frame that shares nothing with TensorBoard's page, and passes a typed sentence in its address:
+``#text=…``.
+"""
 
 import re
 from argparse import Namespace
-from collections.abc import Callable
-from functools import partial
-from importlib import import_module
+from collections.abc import Callable, Iterator
+from functools import cached_property, partial
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +24,10 @@ from tensorboard_attention import views
 from tensorboard_attention.page import STATIC_FILES, static_file
 from tensorboard_attention.record import PLUGIN_NAME
 
-MODEL_FILES = "config.json", "model.safetensors", "source.json", "target.json"
-"""Of a model folder of seq2seq, which the tab can ask for translations where that is installed."""
-
+MODELS = "tensorboard_attention.models"
+"""The group of entry points of programs with models."""
 MAX_NAME_LENGTH = 4096
-MODEL_BYTES = 1 << 27
-"""Of the weights of a model that is sent to a browser, which are a quarter of that there."""
+MAX_PROBLEMS = 20
 STEP = re.compile(r"-?[0-9]{1,19}")
 
 
@@ -67,30 +72,62 @@ class AttentionPlugin(TBPlugin):
             self._provider, plugin_util.context(request.environ), plugin_util.experiment_id(request.environ)
         )
         for run in content["runs"]:
-            run["model"] = self._model_folder(run["run"]) is not None
+            found = self._model_of(run["run"])
+            run["model"] = callable(found)
+            if isinstance(found, str) and len(content["problems"]) < MAX_PROBLEMS:
+                content["problems"].append(f"{run['run']}: {found}")
         return http_util.Respond(request, content, "application/json")
 
-    def _model_folder(self, run: str) -> Path | None:
-        """Return the folder of a run's own model; None where it has none that a browser can hold, or a link leads to it."""
-        root = Path(self._logdir).resolve()
-        files = [root / run / "model" / name for name in MODEL_FILES]
-        try:
-            is_own = all(file.resolve() == file and file.is_relative_to(root) for file in files)
-            is_there = files[0].is_file() and files[1].stat().st_size <= MODEL_BYTES
-        except (OSError, ValueError):  # absent, a name that no file can have, or somebody else's folder
+    @cached_property
+    def _programs(self) -> dict[str, Callable[[Path], Callable[[], str] | None] | str]:
+        """The functions of programs with models, or what is wrong with them, by name."""
+        programs = {}
+        for entry in entry_points(group=MODELS):
+            try:
+                programs[entry.name] = entry.load()
+            except Exception as error:  # of somebody else's program
+                programs[entry.name] = f"the program {entry.name} is not asked for models: {error}"
+        return programs
+
+    def _model_of(self, run: str) -> Callable[[], str] | str | None:
+        """Return what makes the page of a run's model, or what is wrong; None where there is none, or outside the log folder."""
+        if not self._logdir:
             return None
-        return files[0].parent if self._logdir and is_own and is_there else None
+        root = Path(self._logdir).resolve()
+        try:
+            folder = root / run
+            is_own = folder.resolve() == folder and folder.is_relative_to(root) and folder.is_dir()
+        except (OSError, ValueError):  # a name that no folder can have
+            return None
+        answers = sorted(self._answers(folder), key=callable, reverse=True) if is_own else []
+        return next(iter(answers), None)
+
+    def _answers(self, folder: Path) -> Iterator[Callable[[], str] | str]:
+        for name, offer in self._programs.items():
+            try:
+                found = offer if isinstance(offer, str) else offer(folder)
+            except Exception as error:  # of somebody else's program
+                found = f"{name} cannot read its model: {error}"
+            if found is not None:
+                yield found
 
     def _model(self, request: Request) -> Response:
         runs = request.args.getlist("run")
-        folder = self._model_folder(runs[0]) if len(runs) == 1 else None
-        if folder is None:
-            return _refused(request, 404, "there is no such run with a model")
-        try:  # the one thing that needs the program that trained the model
-            page_model = import_module("seq2seq.export.translating_page").page_model
-            return http_util.Respond(request, page_model(folder), "application/json")
-        except (ImportError, ValueError) as error:
+        found = self._model_of(runs[0]) if len(runs) == 1 else None
+        if not callable(found):
+            return _refused(request, 404, found or "there is no such run with a model")
+        try:
+            content = found()
+        except Exception as error:  # of somebody else's program
             return _refused(request, 400, str(error))
+        # the page has a policy of its own, and shares nothing with this server
+        headers = {
+            "Content-Security-Policy": "sandbox allow-scripts allow-downloads",
+            "Cache-Control": "no-cache",
+        }
+        return Response(
+            content, mimetype="text/html", headers=headers | {"X-Content-Type-Options": "nosniff"}
+        )
 
     def _view(self, request: Request) -> Response:
         run, tag = request.args.getlist("run"), request.args.getlist("tag")

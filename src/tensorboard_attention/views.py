@@ -30,7 +30,7 @@ ALL_STEPS = 1_000_000
 
 ANSWER_BYTES = 1 << 17
 """Of the frames of an answer, about: 40 steps of 30 x 30 tokens, some hundred of an ordinary sentence."""
-FRAME_BYTES = 150
+FRAME_BYTES = 168
 """Of a frame without its weights and tokens."""
 
 MAX_PROBLEMS = 20

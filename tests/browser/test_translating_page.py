@@ -4,10 +4,8 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from seq2seq.data.vocabulary import UNKNOWN
 from seq2seq.decoding.search import search_from_options
 from seq2seq.export.translating_page import export_page
-from tensorboard_attention.event_files import read_log_folder
 from tests.browser.conftest import HOSTILE, tensorboard
 from tests.browser.test_viewer import labels, shown_weights
 from tests.tensorboard_attention.translating import rounded, steps_of
@@ -247,35 +245,15 @@ def test_in_the_tab_the_model_of_a_run_translates_what_is_typed(trained, open_pa
         line.press("Enter")
         translator = rounded(trained / "seed_2", export_page(trained / "seed_2", ""))
         [expected] = translator.translate([SENTENCES[1]])
-        expect(tab.locator(".said")).to_have_text(expected.text, timeout=60_000)
-        expect(tab.get_by_role("heading", name="The model of seed_2")).to_be_visible()
-        assert words_of(tab) == labels(tab, "row") == list(expected.target_tokens)
-        choose(tab, 1)
-        np.testing.assert_allclose(shown_weights(tab), expected.weights[1], atol=1e-3)
-        tab.get_by_label("sentence to translate").fill(SENTENCES[2])
+        own = tab.frame_locator("iframe")
+        expect(own.locator(".said")).to_have_text(expected.text, timeout=60_000)
+        assert words_of(own) == labels(own, "row") == list(expected.target_tokens)
+        choose(own, 1)
+        np.testing.assert_allclose(shown_weights(own), expected.weights[1], atol=1e-3)
+        own.get_by_label("sentence to translate").fill(SENTENCES[2])
         [expected] = translator.translate([SENTENCES[2]])
-        expect(tab.locator(".said")).to_have_text(expected.text)
+        expect(own.locator(".said")).to_have_text(expected.text)
         assert page.url == before
-        expect(tab.get_by_role("button", name="recorded steps of the training")).to_be_hidden()
         tab.get_by_role("button", name="back to the records").click()
-        expect(tab.locator(".said")).to_have_count(0)
+        expect(tab.locator("iframe")).to_have_count(0)
         assert labels(tab, "row") == recorded
-
-
-def test_in_the_tab_a_recorded_sentence_leads_to_its_earlier_steps(trained, open_page):
-    views = read_log_folder(trained)["views"]
-    (view,) = (view for view in views if (view["run"], view["tag"]) == ("seed_2", "attention/0/forced"))
-    assert UNKNOWN not in view["sources"][0]  # which is no word that can be typed
-    with tensorboard(trained) as url:
-        state = "p.attention.run=seed_2&p.attention.sentence=attention%2F1"
-        page = open_page(f"{url}#attention&{state}")
-        tab = page.frame_locator("iframe[src*='plugin_entry']")
-        line = tab.get_by_label("sentence for the model of this run")
-        line.fill(" ".join(view["sources"][0][:-1]))
-        line.press("Enter")
-        tab.get_by_role("button", name="recorded steps of the training").click(timeout=60_000)
-        expect(tab.locator("figcaption")).to_contain_text("attention/0, teacher-forced")
-        assert labels(tab, "column") == list(view["sources"][0])
-        steps = [frame["step"] for frame in view["frames"]]
-        tab.locator(".time:not(.beside) input[type=range]").press("Home")
-        expect(tab.locator(".time:not(.beside) .step b")).to_have_text(f"step {steps[0]:,}")

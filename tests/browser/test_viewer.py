@@ -292,7 +292,7 @@ def test_of_several_heads_one_is_chosen_by_pointer_and_keys(open_tab, tmp_path, 
         point_at(tab, "row", 3)
         np.testing.assert_allclose(shown_weights(tab), weights[3], atol=6e-5)
 
-    expect(maps.locator("button")).to_have_text(["mean", *(f"head {n}" for n in range(1, 5))])
+    expect(maps.get_by_role("radio")).to_have_text(["mean", *(f"head {n}" for n in range(1, 5))])
     expect_shown("mean", heads.mean(axis=0))
     maps.get_by_role("radio", name="head 3").click()
     expect_shown("head 3", heads[2])
@@ -309,17 +309,18 @@ def test_of_several_heads_one_is_chosen_by_pointer_and_keys(open_tab, tmp_path, 
 
 def test_layers_are_rows_and_a_link_opens_the_head_again(open_tab, open_page):
     page, tab = open_tab(run="heads", sentence="two%20layers")
-    rows = tab.locator(".maps > div")
+    rows = tab.locator(".rows > div")
     expect(rows).to_have_count(3)
     mean = rows.nth(0).get_by_role("radio")
     mean.focus()
     for key, name in (
-        ("ArrowDown", "layer 1 head 1"),
+        ("ArrowDown", "layer 1 mean"),
+        ("ArrowRight", "layer 1 head 1"),
         ("ArrowRight", "layer 1 head 2"),
         ("ArrowDown", "layer 2 head 2"),
     ):
         page.keyboard.press(key)
-        expect(tab.locator(".maps :focus")).to_have_text(name)
+        expect(tab.locator(".maps :focus")).to_have_attribute("aria-label", name)
     again = tab_of(open_page(page.url))
     expect(again.locator("figcaption")).to_contain_text("layer 2 head 2")
     point_at(again, "row", 2)

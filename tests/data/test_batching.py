@@ -169,18 +169,34 @@ def test_a_source_batch_ends_every_sentence():
     assert source.lengths.tolist() == [3, 1]
 
 
-@pytest.mark.parametrize("num_shares", [2, 3])
-@pytest.mark.parametrize("size", [BatchSize(sentences=4, tokens=None), BatchSize(None, 40)])
-def test_shares_are_disjoint_equally_many_and_together_everything(num_shares, size):
-    generator = np.random.default_rng(7)
-    for count in (num_shares, 25, 61):
-        lengths = generator.integers(1, 30, (2, count))
-        order = shuffled_order(*lengths, size, seed=1, epoch=2, num_shares=num_shares)
+@settings(deadline=None)
+@given(
+    LENGTHS,
+    st.one_of(st.none(), st.integers(1, 9)),
+    st.one_of(st.none(), st.integers(4, 200)),
+    st.integers(1, 5),
+)
+@example([(3, 3)] * 5, 1, None, 2)
+@example([(3, 3)] * 2, None, 200, 3)
+def test_shares_hold_every_sentence_once_within_the_limits_of_a_batch(lengths, sentences, tokens, num_shares):
+    source, target = arrays(lengths)
+    size = BatchSize(sentences, tokens)
+    training = shuffled_order(source, target, size, seed=1, epoch=2, num_shares=num_shares)
+    held_out = sorted_order(source, target, size, num_shares)
+    for order in (training, held_out):
         shares = [share(order, rank, num_shares) for rank in range(num_shares)]
-        assert {len(share) for share in shares} == {len(order)}
-        assert all(len(batch) for share in shares for batch in share)
-        everyone = np.concatenate([batch for share in shares for batch in share])
-        assert sorted(everyone) == list(range(count))
+        batches = [batch for each in shares for batch in each]
+        if order is training:  # the same number of steps in each process
+            assert {len(each) for each in shares} == {len(order)}
+        for batch in batches:
+            assert 1 <= len(batch) <= (sentences or len(lengths))
+            padded = len(batch) * (source[batch].max() + target[batch].max() + 2)
+            assert tokens is None or padded <= tokens or len(batch) == 1
+        everyone = np.concatenate(batches).tolist()
+        assert {*everyone} == {*range(len(lengths))}
+        num_twice = len(everyone) - len(lengths)
+        single = all(len(batch) == num_shares for batch in order)
+        assert num_twice == 0 or (order is training and single and num_twice < num_shares)
 
 
 def test_a_share_is_within_the_bound_of_a_batch():

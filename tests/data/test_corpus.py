@@ -1,9 +1,15 @@
+import bz2
+import contextlib
 import gzip
+import lzma
+import os
 import re
 import zipfile
+from threading import Thread
 
 import pytest
 
+from seq2seq.data.corpora import PairsCorpus
 from seq2seq.data.text import (
     SentencePair,
     hold_out,
@@ -11,6 +17,7 @@ from seq2seq.data.text import (
     read_lines,
     read_parallel,
     read_tab_separated,
+    with_alignments,
 )
 from seq2seq.errors import InputError
 
@@ -184,3 +191,61 @@ def test_splits_in_file_order_hold_no_source_twice():
 def test_a_line_without_a_tab_is_refused_with_its_number(tmp_path):
     path = written(tmp_path, b"a\tb\nalone\n")
     assert f"{path}, line 2: no tab" in refusal(read_tab_separated, path)
+
+
+def through_a_pipe(content):
+    """The path of a pipe into which another thread writes, in small pieces."""
+    reading, writing = os.pipe()
+
+    def write():
+        with os.fdopen(writing, "wb", buffering=0) as file, contextlib.suppress(BrokenPipeError):
+            for start in range(0, len(content), 1000):
+                file.write(content[start : start + 1000])
+
+    Thread(target=write, daemon=True).start()
+    return f"/dev/fd/{reading}"
+
+
+@pytest.mark.parametrize(
+    "packed", [bytes, gzip.compress, bz2.compress, lzma.compress], ids=lambda each: each.__name__
+)
+def test_a_pipe_has_the_lines_of_a_file(packed):
+    lines = [f"line {number}" for number in range(20_000)]
+    content = packed("".join(f"{line}\n" for line in lines).encode())
+    assert read_lines(through_a_pipe(content)) == lines
+
+
+def test_files_that_are_read_together_may_all_be_pipes(tmp_path):
+    texts = ["".join(f"{side} {number}\n" for number in range(3000)) for side in "ab"]
+    pairs = read_parallel(*(through_a_pipe(text.encode()) for text in texts))
+    assert (len(pairs), pairs[0], pairs[-1]) == (
+        3000,
+        SentencePair("a 0", "b 0"),
+        SentencePair("a 2999", "b 2999"),
+    )
+    links = through_a_pipe(b"0-0 1-1\n" * 3000)
+    assert len(with_alignments(pairs, links, "data.alignments", exactly=True)) == 3000
+
+
+def test_a_zip_archive_from_a_pipe_is_refused(tmp_path):
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr("text.txt", "a\n")
+    assert read_lines(tmp_path / "a.zip") == ["a"]
+    assert "pipe" in refusal(read_lines, through_a_pipe((tmp_path / "a.zip").read_bytes()))
+
+
+def test_blank_pairs_are_dropped_from_training_alone_and_never_held_out():
+    pairs = [SentencePair(f"a {number}", "b") for number in range(8)]
+    blank = [SentencePair("\u200b", "b"), SentencePair("a", "\u00a0"), SentencePair("", "")]
+    data = PairsCorpus(train=pairs + blank, validation=blank + pairs[:1], test=blank)
+    data.setup()
+    assert (len(data.train), data.train.num_blank) == (8, 3)
+    assert (len(data.validation), len(data.test)) == (4, 3)
+    batches = [index for batch in data.val_dataloader() for index in batch.sentence_ids.tolist()]
+    assert sorted(batches) == [1, 3]  # the translation of a blank source is blank
+    for seed in range(5):
+        rest, held = hold_out(pairs + blank, 4, seed)
+        assert not any(pair.is_blank for pair in held)
+        assert len(rest) + len(held) == 11
+    splits = in_file_order([*pairs[:2], *blank, *pairs[2:]], [2, 2, 2])
+    assert [pair.is_blank for split in splits for pair in split] == [False] * 6

@@ -1,5 +1,9 @@
+import bz2
 import gzip
+import io
+import lzma
 import re
+import zipfile
 
 import numpy as np
 import pytest
@@ -37,14 +41,41 @@ def test_a_subword_prefers_its_own_vector_to_that_of_its_word(tmp_path):
         np.testing.assert_allclose(vectors[4:7], [[1, 1], [0, 0], [2, 2]])
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        "dog 1 2\n. . . 3 4\nat name@domain.com 5 6\n3 7 8\n",
+        "5 2\ndog\t1\t2\n. . .\t3\t4\n3\t7\t8\n",
+        "dog 1 2\na\u2028b 3 4\n\u00a0 1 1\nx\ry 5 5\n3 7 8\n",
+    ],
+    ids=["tokens-with-spaces", "tabs-and-header", "other-line-ends"],
+)
+def test_tokens_may_hold_spaces_and_columns_may_be_separated_by_tabs(tmp_path, content):
+    for packed in (
+        str.encode,
+        lambda text: bz2.compress(text.encode()),
+        lambda text: lzma.compress(text.encode()),
+        zipped,
+    ):
+        vectors = read(tmp_path, packed(content))
+        np.testing.assert_allclose(vectors[4:], [[1, 2], [0, 0], [1, 2], [0, 0], [7, 8]])
+
+
+def zipped(content):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("glove.2d.vec", content)
+    return buffer.getvalue()
+
+
 WRONG = {
-    "a\n": "line 1: a token and 0 numbers, not 2",
-    "dog 1 2\nsat 1 2 3\n": "line 2: a token and 3 numbers, not 2",
-    "dog 1 2\n\n": "line 2: a token and 0 numbers",
+    "a\n": "line 1: 0 numbers, the model's vectors have 2: set model.embedding_size",
+    "dog 1 2\nsat 1 2 3\n": "line 2: 3 numbers",
+    "dog 1 2\n\n": "line 2: 0 numbers",
     "dog 1 two\n": "line 1: not a number",
     "dog 1 2\nsat 1 nan\n": "line 2: a number is not finite",
     "dog 1 1e99\n": "line 1: a number is not finite",
-    "5 300\ndog 1 2\n": "line 1: vectors of size 300, the model's are 2: set model.embedding_size",
+    "5 300\ndog 1 2\n": "line 1: 300 numbers",
     "house 1 2\n": "a vector for no token of the vocabulary",
     "": "a vector for no token of the vocabulary",
     b"dog 1 2\n\x80\x04 1 2\n": "is not UTF-8",

@@ -42,7 +42,7 @@ SPELLINGS = [
 ]  # fmt: skip
 LANGUAGES = ["hi", "hin_Deva", "th", "ar", "fa", "fr-CA", "vi", "en", "deu", "de"]
 WRITTEN = [
-    ("en", "It costs $3.50 (or 3,000,000€) at 10:30, -5°C."), ("de-AT", "3,5 Grad, z.B. 10.000 Leute."),
+    ("en", "It costs $3.50 (or 3,000,000€) at 10:30, -5°C."), ("de-AT", "3,5 Grad, z.B. 10.000 Obst- und Gemüsehändler."),
     ("es", "¿Qué? ¡Hola!"), ("spa", "¿Por qué «eso»?"), ("en", 'He said "yes" and "no".'), ("en", 'Come, he said."'),
     ("en", "See https://example.org/a?b=1, www.example.com or example.org."), ("en", "Mail me@example.org!"),
     ("en", "The U.S. and/or AT&T, #1 of @all, at 5 p.m. on 10/12/2020."), ("zh_Hant", "他说：“好。”"), ("ja", "「はい」、3人です。"),

@@ -60,7 +60,10 @@ def test_references_over_the_bound_are_counted():
 
 def test_a_search_has_the_bound_of_the_model_unless_it_has_its_own():
     of_model = LengthLimits(max_ratio=7.0, max_extra=40)
+    at_least = LengthLimits(min_ratio=0.25, max_ratio=7.0, max_extra=40)
     assert Search().limits(of_model) == of_model
+    assert Search().limits(at_least) == at_least
+    assert Search(max_length=3.0).limits(at_least) == LengthLimits(min_ratio=0.25, max_ratio=3.0)
     assert Search(min_length=0.5).limits(of_model) == LengthLimits(min_ratio=0.5, max_ratio=7.0, max_extra=40)
     assert Search(max_length=3.0).limits(of_model) == LengthLimits(max_ratio=3.0, max_extra=10)
 

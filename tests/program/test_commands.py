@@ -7,6 +7,8 @@ import signal
 
 import pytest
 
+from seq2seq.cli.translate import keep_whole_lines
+from seq2seq.errors import InputError
 from tests.conftest import TINY
 
 SENTENCES = "I see it.\n\nThe cat doesn't like the red cars.\n"
@@ -143,3 +145,18 @@ def test_a_training_from_python_and_its_scores(tmp_path, monkeypatch):
     assert "&lt;script" in run.attention("a1 b1 .", "B1 A1 .")._repr_html_()
     (found,) = seq2seq.load(run.folder).translate(["a1 b1 ."])
     assert found.source_tokens[:3] == ("a1", "b1", ".")
+
+
+def test_resume_keeps_the_bytes_that_are_done(tmp_path):
+    path = tmp_path / "out.txt"
+    for content, kept, count in (
+        (b"", b"", 0), (b"half", b"", 0), (b"a\n", b"a\n", 1), ("é\rb\u2028c\x0c\n\nha".encode(), "é\rb\u2028c\x0c\n\n".encode(), 2),
+        (b"x" * (1 << 20) + b"\nhalf", b"x" * (1 << 20) + b"\n", 1), (b"\xff\n\xc3", b"\xff\n", 1),
+    ):  # fmt: skip
+        path.write_bytes(content)
+        before = path.stat().st_ino
+        assert keep_whole_lines(path) == count
+        assert path.read_bytes() == kept
+        assert path.stat().st_ino == before
+    with pytest.raises(InputError, match="--resume"):
+        keep_whole_lines(tmp_path)

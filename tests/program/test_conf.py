@@ -56,7 +56,8 @@ COMPOSED = {
 
 ELSEWHERE = {
     "debug=fast", "hydra/help=seq2seq",  # in every command line here
-    "data=hf", "data=parallel", "data=tsv", "data=large",  # below
+    "data=hf", "data=parallel", "data=tsv", "data=large", "data=torchtext", "data=libreoffice",  # below
+    "experiment=libreoffice_en_de", "experiment=libreoffice_en_fr", "experiment=libreoffice_en_zh",
 }  # fmt: skip
 
 
@@ -165,3 +166,38 @@ def test_own_text_trains_whatever_the_ends_of_its_lines(tmp_path, program, form)
     words = json.loads((tmp_path / "runs/baseline/own/tokenizers/source.json").read_text())["tokens"]
     assert set(words) <= {"<unk>", "<pad>", "<bos>", "<eos>", "the", "cat", "die", "katze", "leer",
                           *map(str, range(60))}  # fmt: skip
+
+
+@pytest.mark.parametrize("language", ["de", "fr", "zh"])
+def test_the_help_of_libreoffice_trains_from_its_file(language, tmp_path, program):
+    rows = (f"{split}\tp{n}\tThe {n} cats.\tDie {n} 猫。\n" for split, size in (("train", 60), ("validation", 8), ("test", 8))
+            for n in range(size))  # fmt: skip
+    (tmp_path / f"en-{language}.tsv").write_text("".join(rows), encoding="utf-8")
+    program(
+        *TINY, f"experiment=libreoffice_en_{language}", f"data.root={tmp_path}", *SUBWORDS,
+        "callbacks.attention=null", cwd=tmp_path, check=0,
+    )  # fmt: skip
+    assert scores_of_the_run(tmp_path)["finished"]
+
+
+FUNCTION = """
+from torchtext.data import Field
+from torchtext.datasets import TranslationDataset
+
+
+def my_dataset(folder):
+    fields = [Field(tokenize=str.split, init_token="<sos>", eos_token="<eos>", lower=True) for _ in range(2)]
+    return TranslationDataset.splits(path=folder, exts=(".en", ".de"), fields=fields, train="train", validation="val", test="test")
+"""
+
+
+def test_datasets_of_torchtext_train(tmp_path, program):
+    (tmp_path / "my_file.py").write_text(FUNCTION)
+    for split, size in (("train", 60), ("val", 8), ("test", 8)):
+        (tmp_path / f"{split}.en").write_text("".join(f"The {n} CATS .\n" for n in range(size)))
+        (tmp_path / f"{split}.de").write_text("".join(f"Die {n} Katzen .\n" for n in range(size)))
+    program(
+        *TINY, "data=torchtext", "data.dataset._target_=my_file.my_dataset", f"+data.dataset.folder={tmp_path}",
+        "data.source_language=en", "data.target_language=de", "callbacks.attention=null", cwd=tmp_path, check=0,
+    )  # fmt: skip
+    assert scores_of_the_run(tmp_path)["finished"]

@@ -80,8 +80,8 @@ TRAIN = {
     "a rate in words": (["optimizer.lr=fast"], r"optimizer\.lr=fast: expected a number"),
     "precision": (["trainer.precision=8"], r"trainer\.precision=8: expected .*bf16-mixed"),
     "several languages": ([*PARALLEL, "data.target_language=[fr,de]"], r"data\.target_language.*expected text, got a list"),
-    "json": (["data=tsv", "data.file=pairs.json", "data.source_language=en", "data.target_language=fr"], r"pairs\.json.*tab"),
-    "csv": (["data=tsv", "data.file=pairs.csv", "data.source_language=en", "data.target_language=fr"], r"pairs\.csv.*tab"),
+    "json": (["data=tsv", "data.file=pairs.json", "data.source_language=en", "data.target_language=fr"], r"pairs\.json.*data\.source_column"),
+    "csv": (["data=tsv", "data.file=pairs.csv", "data.source_language=en", "data.target_language=fr"], r"pairs\.csv.*data\.source_column"),
     "text named gz": ([*PARALLEL, "data.train.source=plain.en.gz", "data.train.target=short.fr"], r"plain\.en\.gz has 30 lines"),
     "no such dataset": (["data=hf", "data.dataset=folder", "data.source_language=en", "data.target_language=fr"], r"data\.dataset=folder"),
     "null": (["logger=null"], r"logger=null: choose one of .*none"),
@@ -121,7 +121,7 @@ def here(tmp_path_factory):
     (folder / "utf16.en").write_bytes("".join(f"{line}\n" for line in lines).encode("utf-16"))
     (folder / "two.tsv").write_text("".join(f"{line}\tles {line}\n" for line in lines))
     (folder / "plain.en.gz").write_text("".join(f"{line}\n" for line in lines))
-    (folder / "pairs.json").write_text('{"en": "the cat", "fr": "le chat"}\n' * 30)
+    (folder / "pairs.json").write_text('{"q": "the cat", "a": "le chat"}\n' * 30)
     (folder / "pairs.csv").write_text("".join(f"{line},les {line}\n" for line in lines))
     (folder / "french.txt").write_text("".join(f"les {line} dorment\n" for line in "abcdefghij"))
     (folder / "ten.txt").write_text("the cats sleep .\n" * 10)
@@ -251,18 +251,6 @@ def test_names_of_runs_may_have_spaces_and_slashes(here, program):
     program(*TINY, "name=my run/b", cwd=here, check=0)
     assert (here / "runs/baseline/my run/b/metrics.json").is_file()
 
-
-CLOCK = """
-from seq2seq.data import SentencePair, Splits, TranslationDataModule
-
-class Clock(TranslationDataModule):
-    def __init__(self, step=1, **options):
-        super().__init__(**options)
-
-    def read(self):
-        pairs = [SentencePair(f"{a} {a % 7}", f"{a % 7} {a}") for a in range(60)]
-        return Splits(pairs[:50], pairs[50:])
-"""
 
 PYTHON = {
     "attention=aditive": r"attention=aditive.*did you mean additive\?",

@@ -11,7 +11,7 @@ import time
 import pytest
 import torch
 
-from tests.reliability.test_reliability import RUN, assert_same_result, killed_until_done
+from tests.reliability.test_reliability import KILL, RUN, assert_same_result, killed_until_done, series
 
 KILLS, SEED = int(os.environ.get("KILLS", "3")), int(os.environ.get("KILL_SEED", "0"))
 BASE = [
@@ -40,7 +40,7 @@ KINDS = {
     "ema": [*WORSE, "averaging=ema", "ema_decay=0.9", "+trainer.val_check_interval=5"],
     "epoch mean": [*WORSE, "averaging=epoch_mean", "callbacks.averaging.start_epoch=2"],
     "rdrop": [*CONSTANT, "trainer.max_epochs=2", "module.rdrop_alpha=1", "module.word_dropout=0.1"],
-    "sampled subwords": [*CONSTANT, "trainer.max_epochs=2", "tokenizer=unigram", "data.tokenizer.vocab_size=90",
+    "sampled subwords": [*CONSTANT, "trainer.max_epochs=2", "tokenizer=unigram", "data.tokenizer.vocab_size=330",
                          "data.tokenizer.sampling=0.3"],
     "two processes": [*CONSTANT, "trainer.max_epochs=2", "device=ddp", "trainer.accelerator=cpu",
                       "data.batch_size=2"],
@@ -70,11 +70,6 @@ CASES = [
     ),
     *((kind, how) for kind in KINDS for how in ("SIGTERM", "SIGINT")),
 ]
-FAST = [
-    ("worsening", "moved"),
-    ("validations and plateau", "killed"),
-    ("accumulation and validations", "SIGTERM"),
-]
 
 
 @pytest.fixture(scope="module")
@@ -92,23 +87,55 @@ def undisturbed(program, tmp_path_factory):
     return run
 
 
-@pytest.mark.parametrize(
-    ("kind", "how"), [pytest.param(*case, marks=() if case in FAST else LONG) for case in CASES]
-)
+def assert_same(kind, whole, other):
+    """The results are the same, and the model that is kept is the best."""
+    assert_same_result(whole, other)
+    one, two = (torch.load(each / "checkpoints/best.ckpt", weights_only=True) for each in (whole, other))
+    assert one["global_step"] == two["global_step"]
+    monitored, best = ("val/accuracy", max) if kind == "three best" else ("val/loss", min)
+    values = dict(series(whole)[monitored])
+    assert values[one["global_step"]] == best(values.values())
+    names = [path.name for path in (whole / "checkpoints").iterdir()]
+    assert len(names) == (6 if kind == "three best" else 3), names  # last, the one before, best
+
+
+@LONG
+@pytest.mark.parametrize(("kind", "how"), CASES)
 def test_a_disturbed_run_comes_to_the_same_result(undisturbed, launch, tmp_path, kind, how):
     whole, seconds = undisturbed(kind)
     number = getattr(signal, how, signal.SIGKILL)
     between = {"moved": moved, "copied": copied}.get(how)
-    most = KILLS if (kind, how) not in FAST or "KILLS" in os.environ else 1
-    run = [*BASE, *KINDS[kind]]
     (tmp_path / "here").mkdir()
     folder, statuses = killed_until_done(
-        launch, tmp_path / "here", seconds, number, SEED + sum(map(ord, kind + how)), most, run, between
-    )
+        launch, tmp_path / "here", seconds, number, SEED + sum(map(ord, kind + how)), KILLS,
+        [*BASE, *KINDS[kind]], between,
+    )  # fmt: skip
     print(f"{kind}, {how}: {statuses}")
-    other = folder / "runs/baseline/run"
-    assert_same_result(whole, other)
-    names = sorted(path.name for path in (whole / "checkpoints").iterdir())
-    assert {"last.ckpt", "best.ckpt"} <= {*names}
-    one, two = (torch.load(each / "checkpoints/best.ckpt", weights_only=True) for each in (whole, other))
-    assert one["global_step"] == two["global_step"]
+    assert_same(kind, whole, folder / "runs/baseline/run")
+
+
+@pytest.mark.parametrize(
+    ("kind", "moment", "number", "between"),
+    [
+        ("three best", "on_train_batch_start 22", signal.SIGKILL, moved),  # in the fourth epoch
+        (
+            "validations and plateau",
+            "on_train_batch_start 5",
+            signal.SIGKILL,
+            None,
+        ),  # a validation is behind it
+        ("accumulation and validations", "on_train_batch_start 1", signal.SIGTERM, None),  # within a step
+        ("early stopping", "on_fit_end any", signal.SIGKILL, copied),  # trained, but not scored
+    ],
+)
+def test_a_run_that_is_stopped_at_a_place_comes_to_the_same_result(
+    undisturbed, program, tmp_path, kind, moment, number, between
+):
+    folder, run = tmp_path / "here", [*BASE, *KINDS[kind], "name=run", "+callbacks.kill._target_=kill.Kill"]
+    folder.mkdir()
+    (folder / "kill.py").write_text(KILL)
+    done = program(*run, cwd=folder, KILL_AT=moment, NUMBER=str(int(number)))
+    assert done.status in (-signal.SIGKILL, 128 + number), done.text
+    folder = folder if between is None else between(folder)
+    program(*run, cwd=folder, check=0)
+    assert_same(kind, undisturbed(kind)[0], folder / "runs/baseline/run")

@@ -7,6 +7,7 @@ import resource
 import shutil
 import signal
 import time
+from pathlib import Path
 
 import pytest
 import torch
@@ -111,8 +112,10 @@ class Kill(Callback):
     def setup(self, trainer, module, stage):
         hook, step = os.environ.get("KILL_AT", "setup 0").split()
         def kill(*_):
-            if trainer.global_step == int(step) and not trainer.sanity_checking:
-                os.kill(os.getpid(), signal.SIGKILL)
+            fits = step in ("any", str(trainer.global_step)) and (not trainer.sanity_checking or "sanity" in hook)
+            if fits and not getattr(self, "is_sent", False):
+                self.is_sent = True
+                os.kill(os.getpid(), int(os.environ.get("NUMBER", signal.SIGKILL)))
         if hook != "setup":
             setattr(self, hook, kill)
 """
@@ -183,6 +186,59 @@ def test_a_signal_saves_within_a_step_and_the_same_command_continues(
     assert_same_result(whole[0], tmp_path / "runs/baseline/run")
 
 
+@pytest.mark.parametrize(
+    ("moment", "number", "status"),
+    [
+        ("on_sanity_check_start 0", signal.SIGTERM, 143),
+        ("on_sanity_check_start 0", signal.SIGINT, 130),
+        ("on_train_end 24", signal.SIGTERM, 143),
+        ("on_fit_end 24", signal.SIGINT, 130),
+    ],
+)
+def test_a_signal_before_the_first_and_after_the_last_step_ends_with_its_status(
+    whole, program, tmp_path, moment, number, status
+):
+    (tmp_path / "kill.py").write_text(KILL)
+    run = [*RUN, "name=run", "+callbacks.kill._target_=kill.Kill"]
+    done = program(*run, cwd=tmp_path, KILL_AT=moment, NUMBER=str(int(number)))
+    assert done.status == status, done.text
+    assert "Traceback" not in done.text
+    assert not (tmp_path / "runs/baseline/run/metrics.json").exists()
+    if moment == "on_train_end 24":
+        program(*run, cwd=tmp_path, check=0)
+        assert_same_result(whole[0], tmp_path / "runs/baseline/run")
+
+
+@pytest.mark.parametrize("name", ["source.json", "config.yaml"])
+def test_a_kill_while_a_file_is_written_loses_nothing_and_training_longer_goes_on(
+    whole, program, tmp_path, name
+):
+    """The finished run is to be trained longer; it is killed in the middle of a file, then once more."""
+    run = shutil.copytree(whole[0], tmp_path / "runs/baseline/run")
+    kept = {path.name: path.read_bytes() for path in run.glob("tokenizers/*.json")}
+    longer = [*RUN, "name=run", "trainer.max_epochs=3", "+callbacks.kill._target_=kill.Kill"]
+    (tmp_path / "kill.py").write_text(KILL)
+
+    def half():
+        real = Path.write_text
+
+        def write(self, data, *arguments, **options):
+            real(self, data[: len(data) // 2], *arguments, **options)
+            if name in self.name:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return real(self, data, *arguments, **options)
+
+        Path.write_text = write
+
+    assert program(*longer, cwd=tmp_path, prepare=half).status == -signal.SIGKILL
+    assert {path.name: path.read_bytes() for path in run.glob("tokenizers/*.json")} == kept
+    assert program(*longer, cwd=tmp_path, KILL_AT="on_train_batch_start 26").status == -signal.SIGKILL
+    done = program(*longer, cwd=tmp_path, check=0)  # not "is finished"
+    assert "epoch   3/" in done.text
+    assert "epoch   2/" not in done.text  # it goes on from the last epoch, not from the best
+    assert json.loads((run / "metrics.json").read_text())["steps"] == 36
+
+
 @pytest.fixture
 def unfinished(whole, tmp_path):
     """A run that has its checkpoints and no result."""
@@ -191,14 +247,22 @@ def unfinished(whole, tmp_path):
     return run
 
 
-@pytest.mark.parametrize("size", [1000, None])
-def test_the_checkpoint_before_a_damaged_or_missing_one_continues(whole, unfinished, program, tmp_path, size):
+@pytest.mark.parametrize("damage", ["cut", "missing", "changed"])
+def test_the_checkpoint_before_a_damaged_or_missing_one_continues(
+    whole, unfinished, program, tmp_path, damage
+):
     last = unfinished / "checkpoints" / "last.ckpt"
-    last.write_bytes(last.read_bytes()[:size])
-    if size is None:
+    content = bytearray(last.read_bytes())
+    if damage == "missing":
         last.unlink()
+    elif damage == "cut":
+        last.write_bytes(content[:1000])
+    else:
+        content[len(content) // 2] ^= 1
+        last.write_bytes(content)
     done = program(*RUN, "name=run", cwd=tmp_path, check=0)
-    assert ("last.ckpt is damaged" in done.text) == ("last.prev.ckpt is used" in done.text) == (size == 1000)
+    said = damage != "missing"
+    assert ("last.ckpt is damaged" in done.text) == ("last.prev.ckpt is used" in done.text) == said
     assert "epoch   1/" not in done.text  # it did not begin again
     assert_same_result(whole[0], unfinished)
 
@@ -276,6 +340,16 @@ def test_weights_that_are_not_finite_end_a_training_with_a_line(program, tmp_pat
     assert "Traceback" not in done.text
     assert "NaN" in done.text.splitlines()[-1]
     assert "optimizer.lr" in done.text.splitlines()[-1]
+
+
+def test_a_training_whose_output_has_no_reader_does_not_end_with_status_0(program, tmp_path):
+    def broken():
+        reader, writer = os.pipe()
+        os.close(reader)
+        os.dup2(writer, 1)
+
+    assert program(*TINY, cwd=tmp_path, prepare=broken).status == 128 + signal.SIGPIPE
+    assert not list(tmp_path.rglob("metrics.json"))
 
 
 HOSTILE = [

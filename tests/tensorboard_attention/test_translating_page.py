@@ -12,10 +12,12 @@ from seq2seq.data.text import SentencePair
 from seq2seq.data.vocabulary import END_ID
 from seq2seq.decoding.search import search_from_options
 from seq2seq.errors import InputError
+from seq2seq.export import translating_page
 from seq2seq.export.model_folder import SavedModel, load_model_folder, save_model_folder
 from seq2seq.export.translating_page import export_page
 from seq2seq.models.limits import LengthLimits
 from seq2seq.shipped import MODELS
+from tensorboard_attention.page import bundle
 from tests.data.test_words import SPELLINGS, WRITTEN
 from tests.small import VARIANTS, built_in_pairs, tokenizers_of
 from tests.small import model_of as small_model
@@ -33,16 +35,28 @@ COMPUTED = (
     *("additive", "scaled_dot", "dot", "bilinear", "gaussian", "one_way_two_layers"),
     *("bridge_and_readout", "from_zeros", "token_in_query", "tied"),
 )
+MORE_COMPUTED = {
+    "average": {"score": "average"},
+    "fixed_gaussian": {"score": "fixed_gaussian"},
+    "more_layers_in_the_encoder": {"encoder_layers": 2},
+    "more_layers_in_the_decoder": {"encoder_layers": 1, "num_layers": 2, "initial_state": "zeros"},
+}
 REFUSED = {
     "sparse_coverage": "attention with a score and a softmax only",
     "local_m": "attention with a score and a softmax only",
     "local_p_heads": "attention with a score and a softmax only",
     "monotonic": "attention with a score and a softmax only",
     "lstm": "encoder=gru with decoder=bahdanau only",
+    "lstm_decoder": "GRU cells and these scores only",
     "luong": "encoder=gru with decoder=bahdanau only",
     "reversed": "model.reverse_source=false only",
 }
-OTHERS = {"lstm": {"cell": "lstm"}, "luong": {"decoder": "luong"}, "reversed": {"reverse_source": True}}
+OTHERS = {
+    "lstm": {"cell": "lstm"},
+    "lstm_decoder": {"cell": "lstm", "encoder_cell": "gru"},
+    "luong": {"decoder": "luong"},
+    "reversed": {"reverse_source": True},
+}
 SEARCHES = (
     {"beam_size": 1},
     {"beam_size": 5, "length_penalty": "average"},
@@ -105,9 +119,9 @@ def model_of(pairs, tmp_path_factory):
     return make
 
 
-@pytest.mark.parametrize("variant", [*COMPUTED, "average", "unigram", "bpe"])
+@pytest.mark.parametrize("variant", [*COMPUTED, *MORE_COMPUTED, "unigram", "bpe"])
 def test_the_page_translates_as_the_rounded_model(variant, model_of, pairs):
-    changes = VARIANTS.get(variant, {"score": "average"} if variant == "average" else {})
+    changes = (VARIANTS | MORE_COMPUTED).get(variant, {})
     folder = model_of(variant if variant in ("unigram", "bpe") else "word", **changes)
     sentences = [pair.source for pair in pairs[:2]] + ["An unknown zebra, naïve 🙂!"]
     page = export_page(folder, "")
@@ -223,6 +237,29 @@ def test_what_the_page_does_not_compute_is_refused_by_name(variant, model_of):
     folder = model_of(**VARIANTS.get(variant, OTHERS.get(variant)))
     with pytest.raises(InputError, match=re.escape(f"a page computes {REFUSED[variant]}")):
         export_page(folder, "")
+
+
+def test_a_page_that_computes_another_model_is_refused(model_of, monkeypatch):
+    folder = model_of(**MORE_COMPUTED["more_layers_in_the_decoder"])
+    export_page(folder, "")
+
+    def layers_confused(names):
+        return bundle(names).replace("this.spec.encoder_layers", "this.spec.decoder_layers")
+
+    monkeypatch.setattr(translating_page, "bundle", layers_confused)
+    with pytest.raises(InputError, match="the page with"):
+        export_page(folder, "")
+    monkeypatch.setattr(
+        translating_page, "bundle", lambda names: bundle(names).replace("1 / (1 +", "1 / (1.001 +")
+    )
+    with pytest.raises(InputError, match="differs from the model"):
+        export_page(folder, "")
+
+
+def test_without_node_a_page_is_written_with_a_note(model_of, monkeypatch, capsys):
+    monkeypatch.setattr(translating_page.shutil, "which", lambda name: None)
+    export_page(model_of(), "")
+    assert "node" in capsys.readouterr().err
 
 
 def codecs_in_a_page(codecs, folder):

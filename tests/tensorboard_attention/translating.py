@@ -15,7 +15,8 @@ from seq2seq.data.batching import BatchSize
 from seq2seq.data.vocabulary import BEGIN_ID, END_ID, PADDING_ID
 from seq2seq.decoding.translator import Translator
 from seq2seq.export.model_folder import load_model_folder
-from tensorboard_attention.page import MODEL_MODULES, bundle
+from seq2seq.export.translating_page import model_module
+from tensorboard_attention.page import bundle
 
 READ = 'const given = JSON.parse(require("fs").readFileSync(0, "utf8"));\n'
 
@@ -30,7 +31,7 @@ def in_node(body, **given):
     node = shutil.which("node")
     if node is None:
         pytest.skip("needs node")
-    script = f"{bundle(MODEL_MODULES)}{READ}console.log(JSON.stringify((() => {{{body}}})()));"
+    script = f"{bundle([model_module()])}{READ}console.log(JSON.stringify((() => {{{body}}})()));"
     command = [node, "-e", script]
     done = subprocess.run(command, input=json.dumps(given), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -8,6 +8,7 @@ import torch
 from seq2seq.data import PairsCorpus, SentencePair
 from seq2seq.data.batch import Batch, EncodedSplit, Sentences
 from seq2seq.data.vocabulary import UNKNOWN_ID
+from seq2seq.training.gold_pairs import GoldPairs
 from seq2seq.training.objectives.guided_alignment import GuidedAlignment
 from seq2seq.training.objectives.objective import drop_words
 
@@ -28,7 +29,7 @@ SHARES = [
 def guidance_of(pairs, **options):
     data = PairsCorpus(train=pairs, validation=pairs, batch_size=8, **options)
     data.setup()
-    return GuidedAlignment(data.train, data.source_tokenizer, data.target_tokenizer), data.train
+    return GuidedAlignment(GoldPairs.of(data, "train")), data.train
 
 
 def test_the_loss_is_the_cross_entropy_of_the_linked_tokens_the_sure_links_first():

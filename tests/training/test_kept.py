@@ -10,7 +10,7 @@ from lightning.pytorch.callbacks import ModelCheckpoint
 from seq2seq.errors import InputError
 from seq2seq.evaluation.metrics import METRICS, direction_of
 from seq2seq.run.config import composed, settings_of
-from seq2seq.run.directions import directions
+from seq2seq.run.directions import check_callbacks, directions
 from seq2seq.training.callbacks import moved
 
 LOWER = {"loss", "perplexity", "aer", "ter", "wer", "repetition", "omission"}
@@ -75,8 +75,8 @@ SECOND = ["+callbacks.second._target_=lightning.pytorch.callbacks.ModelCheckpoin
         (["callbacks.checkpoint.monitor=val_attention/x", "callbacks.checkpoint.mode=max"], "checkpoint", "max"),
         ([STOPPING, "callbacks.early_stopping.monitor=val/chrf"], "early_stopping", "max"),
         ([*SECOND, "+callbacks.second.monitor=val/exact_match"], "second", "max"),
-        (["+callbacks.second._target_=tests.training.test_kept.Mine", "+callbacks.second.monitor=val/bleu",
-          "+callbacks.second.mode=max"], "second", "max"),
+        (["+callbacks.second._target_=tests.training.test_kept.Mine", "+callbacks.second.monitor=val/bleu"],
+         "second", "max"),
         ([*OWN, "+module.metrics.own._target_=tests.training.test_kept.higher"], "checkpoint", "max"),
     ],
 )  # fmt: skip
@@ -94,8 +94,6 @@ def test_callbacks_compare_in_the_direction_of_their_metric(overrides, key, mode
         (["callbacks.checkpoint.monitor=val_attention/entropy"], "callbacks.checkpoint.mode=min or"),
         ([*OWN, "+module.metrics.own._target_=tests.training.test_kept.plain"], "higher_is_better"),
         ([*SECOND, "+callbacks.second.monitor=val/mine"], "callbacks.second.mode=max"),
-        (["+callbacks.second._target_=tests.training.test_kept.Mine", "+callbacks.second.monitor=val/bleu"],
-         "callbacks.second.mode=max"),
         (["scheduler=plateau", "scheduler.mode=max"], "scheduler.mode=max"),
     ],
 )  # fmt: skip
@@ -105,10 +103,15 @@ def test_a_wrong_or_unknown_direction_is_refused(overrides, said):
     assert said in str(refused.value)
 
 
+def test_a_class_that_compares_in_the_wrong_direction_is_refused():
+    with pytest.raises(InputError, match="mode of ModelCheckpoint=min"):
+        check_callbacks(completed(), [ModelCheckpoint(monitor="val/bleu")])
+
+
 def test_several_best_checkpoints_have_names_of_their_own():
     assert completed().callbacks.checkpoint.filename == "best"
     assert completed("+callbacks.checkpoint.save_top_k=3").callbacks.checkpoint.filename == "best-{step}"
-    kept = completed("+callbacks.checkpoint.save_top_k=-1", "callbacks.checkpoint.filename=a-{step}")
+    kept = completed("+callbacks.checkpoint.save_top_k=-1", "callbacks.checkpoint.filename='a-{step}'")
     assert kept.callbacks.checkpoint.filename == "a-{step}"
 
 

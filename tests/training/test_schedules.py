@@ -1,12 +1,22 @@
 """Schedules and averages of weights against their formulas."""
 
 import math
+import random
+from functools import partial
 
+import lightning.pytorch as pl
 import pytest
 import torch
 from torch.optim.swa_utils import AveragedModel
 
-from seq2seq.training import warmup_constant, warmup_cosine, warmup_ema
+from seq2seq.data import PairsCorpus
+from seq2seq.training import TranslationModule, warmup_constant, warmup_cosine, warmup_ema
+from tests.small import model_of
+from tests.training.test_module import TRAINER
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:You defined a `validation_step`", "ignore:The number of training batches"
+)
 
 
 def test_the_average_of_weights_is_its_formula():
@@ -23,23 +33,82 @@ def test_the_average_of_weights_is_its_formula():
         torch.testing.assert_close(averaged.module.weight, expected, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("step", "fraction"), [(0, 0.1), (9, 1.0), (10, 1.0), (60, 0.505), (110, 0.01), (200, 0.01)]
-)
-def test_the_rate_grows_and_follows_a_cosine(step, fraction):
-    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=2.0)
-    schedule = warmup_cosine(optimizer, total_steps=110, warmup_steps=10, min_lr_ratio=0.01)
-    for _ in range(step):
-        optimizer.step()
-        schedule.step()
-    assert math.isclose(optimizer.param_groups[0]["lr"], 2 * fraction, rel_tol=1e-9)
+# --- the rate of each step of a training, by the formulas of the docs ---
 
 
-def test_the_rate_grows_and_stays():
-    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=2.0)
-    schedule, rates = warmup_constant(optimizer, warmup_steps=4), []
-    for _ in range(6):
-        rates.append(optimizer.param_groups[0]["lr"])
-        optimizer.step()
-        schedule.step()
-    assert rates == pytest.approx([0.5, 1.0, 1.5, 2.0, 2.0, 2.0])
+def cosine(n, total, warmup=4, ratio=0.1):
+    if n <= warmup:
+        return n / warmup
+    return ratio + (1 - ratio) * (1 + math.cos(math.pi * (n - warmup) / (total - warmup))) / 2
+
+
+def one_cycle(n, total, peak=0.3, divisor=25, final=1e4):
+    """Smith and Topin 2018 with cosines: up to the maximum in 30 % of the steps, then down."""
+    top = peak * total - 1
+    start, end, progress = (
+        (1 / divisor, 1, (n - 1) / top)
+        if n - 1 <= top
+        else (1, 1 / divisor / final, (n - 1 - top) / (total - 1 - top))
+    )
+    return end + (start - end) / 2 * (1 + math.cos(math.pi * progress))
+
+
+SCHEDULES = {
+    "cosine": (partial(warmup_cosine, warmup_steps=4, min_lr_ratio=0.1), cosine),
+    "constant": (partial(warmup_constant, warmup_steps=4), lambda n, total: min(n / 4, 1)),
+    "one_cycle": (partial(torch.optim.lr_scheduler.OneCycleLR, max_lr=0.5), one_cycle),
+    "steps": (partial(torch.optim.lr_scheduler.StepLR, step_size=3), lambda n, total: 0.1 ** ((n - 1) // 3)),
+}  # fmt: skip
+
+
+class Rates(pl.Callback):
+    """Keeps the rate of each step, and saves a checkpoint after one of them."""
+
+    def __init__(self, path, step):
+        self.path, self.step, self.rates = path, step, {}
+
+    def on_before_optimizer_step(self, trainer, module, optimizer):
+        self.rates[trainer.global_step + 1] = optimizer.param_groups[0]["lr"]
+
+    def on_train_batch_end(self, trainer, module, *_):
+        if trainer.global_step == self.step and self.path is not None:
+            trainer.save_checkpoint(self.path)
+
+
+def rates_of(schedule, epochs, path=None, step=None, ckpt_path=None):
+    pairs = [("a b", "b a"), ("b", "a"), ("a", "b")] * 3
+    data = PairsCorpus(train=pairs, validation=pairs[:1], batch_size=2)  # five steps an epoch
+    data.setup()
+    sizes = {
+        "source_vocab_size": data.source_tokenizer.vocab_size,
+        "target_vocab_size": data.target_tokenizer.vocab_size,
+    }
+    module = TranslationModule(model_of(**sizes).train(), partial(torch.optim.Adam, lr=0.5), schedule)
+    seen = Rates(path, step)
+    pl.Trainer(**TRAINER, max_epochs=epochs, callbacks=[seen]).fit(
+        module, data, ckpt_path=ckpt_path, weights_only=True
+    )
+    return seen.rates
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_each_step_has_the_rate_of_the_formula_also_in_a_run_that_continues(name, tmp_path, capsys):
+    schedule, formula = SCHEDULES[name]
+    path, step = tmp_path / "a.ckpt", random.Random(name).randrange(1, 9)
+    expected = {n: pytest.approx(0.5 * formula(n, 10), rel=1e-9) for n in range(1, 11)}
+    assert rates_of(schedule, 2, path, step) == expected
+    assert rates_of(schedule, 2, ckpt_path=path) == {n: expected[n] for n in range(step + 1, 11)}
+    assert "WARNING" not in capsys.readouterr().err
+    longer = rates_of(schedule, 3, ckpt_path=path)
+    longer.pop(step + 1)  # its rate is in the checkpoint
+    assert longer == {n: pytest.approx(0.5 * formula(n, 15), rel=1e-9) for n in range(step + 2, 16)}
+    says = "was of 10 steps and is now of 15" in capsys.readouterr().err
+    assert says == (name in ("cosine", "one_cycle"))
+
+
+def test_a_training_that_is_shorter_than_the_warmup_says_so(capsys):
+    assert rates_of(partial(warmup_cosine, warmup_steps=10), 1) == {
+        n: pytest.approx(0.05 * n) for n in range(1, 6)
+    }
+    assert "scheduler.warmup_steps=10" in capsys.readouterr().err
+    assert rates_of(partial(warmup_cosine, warmup_steps=0, min_lr_ratio=0.2), 1)[5] == pytest.approx(0.1)

@@ -64,15 +64,19 @@ class Gradients(pl.Callback):
     """Keeps the gradients of each step as a callback sees them, and writes them to a file."""
 
     def __init__(self, path=None):
-        self.steps, self.path = [], path
+        self.steps, self.losses, self.path = [], [], path
 
     def on_before_optimizer_step(self, trainer, module, optimizer):
         grads = [None if p.grad is None else p.grad.clone() for p in module.parameters()]
         self.steps.append(grads)
 
+    def on_train_batch_end(self, trainer, module, *_):
+        if "train/loss" in trainer.callback_metrics:
+            self.losses.append(float(trainer.callback_metrics["train/loss"]))
+
     def on_fit_end(self, trainer, module):
         if self.path and trainer.is_global_zero:
-            torch.save(self.steps, self.path)
+            torch.save((self.steps, self.losses), self.path)
 
 
 class Halved(TranslationModule):
@@ -310,9 +314,15 @@ def test_two_processes_take_the_same_step_as_one(kind, k, tmp_path):
     path = tmp_path / "gradients.pt"
     trainer = pl.Trainer(
         **TRAINER, max_epochs=1, devices=2, strategy="ddp_spawn", use_distributed_sampler=False,
-        callbacks=[Gradients(path)], accumulate_grad_batches=k,
+        callbacks=[Gradients(path)], accumulate_grad_batches=k, log_every_n_steps=1,
     )  # fmt: skip
     trainer.fit(module, data)
     of_each = in_steps(k, 3)  # each process has three batches, every second one
     steps = [[2 * place + rank for place in step for rank in (0, 1)] for step in of_each]
-    assert_equal_steps(torch.load(path), expected_gradients(kind, module.model, data, steps))
+    found, losses = torch.load(path)
+    assert_equal_steps(found, expected_gradients(kind, module.model, data, steps))
+    for step, loss in zip(steps, dict.fromkeys(losses), strict=True):  # a loss stays until the next step
+        sentences = [i for place in step for i in data.batches[place].sentence_ids.tolist()]
+        sums = [sentence_loss(module.model, Batch.from_split(data.train, [i])).item() for i in sentences]
+        num_tokens = sum(len(data.train.target[i]) + 1 for i in sentences)
+        assert loss == pytest.approx(sum(sums) / num_tokens, rel=1e-5)

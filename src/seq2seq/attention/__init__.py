@@ -6,7 +6,7 @@
 `Attention` is the attention of a decoder: the keys of a sentence are projected once, for all steps.
 """
 
-from seq2seq.attention.attention import AdditiveScore, Attention, Memory
+from seq2seq.attention.attention import AdditiveScore, Attention
 from seq2seq.attention.kinds import (
     AttentionHistory,
     CoverageScore,
@@ -14,9 +14,11 @@ from seq2seq.attention.kinds import (
     MonotonicAlignment,
     MultiHeadAttention,
 )
-from seq2seq.attention.masking import length_mask, masked_softmax, sparsemax
+from seq2seq.attention.masking import length_mask, masked_softmax
+from seq2seq.attention.memory import Memory
 from seq2seq.attention.pooling import AttentionPooling, AveragePooling
 from seq2seq.attention.scores import BilinearScore, DotScore, GaussianScore, ScaledDotScore, UniformScore
+from seq2seq.attention.sparsemax import sparsemax
 
 __all__ = [
     "AdditiveScore", "Attention", "AttentionHistory", "AttentionPooling", "AveragePooling", "BilinearScore",

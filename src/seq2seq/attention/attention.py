@@ -13,18 +13,18 @@ length), M size of an encoder state, A size of a hidden layer, d_q and d_k sizes
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from seq2seq.attention.masking import NORMALIZERS, at_least_float32
+from seq2seq.attention.masking import at_least_float32, masked_softmax
+from seq2seq.attention.memory import Memory, State
 from seq2seq.attention.scores import check_score
+from seq2seq.attention.sparsemax import sparsemax
 from seq2seq.errors import InputError
 
-State = tuple[Tensor, ...]
-"""What a step passes to the next: tensors whose first dimension is the hypothesis (N)."""
+NORMALIZERS = {"softmax": masked_softmax, "sparsemax": sparsemax}
 
 
 class AdditiveScore(nn.Module):
@@ -132,11 +132,11 @@ class Attention(nn.Module):
         keys = self.key_projection(states)
         return self.score.project_keys(keys) if hasattr(self.score, "project_keys") else keys
 
-    def initial_state(self, memory: "Memory") -> State:
+    def initial_state(self, memory: Memory) -> State:
         """Return the state before the first step, () if score and alignment do not depend on earlier steps."""
         return () if self.history_class is None else self.history_class.first_state(memory.states)
 
-    def forward(self, query: Tensor, memory: "Memory", state: State) -> tuple[Tensor, Tensor, State]:
+    def forward(self, query: Tensor, memory: Memory, state: State) -> tuple[Tensor, Tensor, State]:
         """Compute the context of each query.
 
         Args:
@@ -160,33 +160,3 @@ class Attention(nn.Module):
         context = self.dropout(weights.to(values.dtype)) @ values  # (B, Q, M)
         new_state = () if history is None else history.next_state(weights)
         return context.flatten(0, 1), weights.flatten(0, 1).unsqueeze(1), new_state
-
-
-@dataclass(frozen=True, slots=True)
-class Memory:
-    """Encoded source sentences, the constant input of all steps of a decoder.
-
-    Attributes:
-        states: Encoder outputs, the values of the attention (B, S, M).
-        keys: Keys of the attention, projected once per sentence (B, S, …).
-        source_is_token: True on real tokens (B, S).
-        summary: Summary of each sentence by the encoder (B, F).
-        masks: Masks of variational dropout (B, …), see `seq2seq.models.decoder.Decoder.masks`; None: no mask.
-    """
-
-    states: Tensor
-    keys: Tensor
-    source_is_token: Tensor
-    summary: Tensor
-    masks: tuple[Tensor | None, ...] = ()
-
-    def select(self, rows: Tensor) -> "Memory":
-        """Return the memory of the sentences with the indices `rows`, in this order."""
-        states = self.states[rows]
-        return Memory(
-            states=states,
-            keys=states if self.keys is self.states else self.keys[rows],
-            source_is_token=self.source_is_token[rows],
-            summary=self.summary[rows],
-            masks=tuple(None if mask is None else mask[rows] for mask in self.masks),
-        )

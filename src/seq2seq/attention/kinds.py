@@ -11,8 +11,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
-from seq2seq.attention.attention import AdditiveScore, Memory, State
-from seq2seq.attention.masking import NORMALIZERS, at_least_float32
+from seq2seq.attention.attention import NORMALIZERS, AdditiveScore
+from seq2seq.attention.masking import at_least_float32
+from seq2seq.attention.memory import Memory, State
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,7 @@ def main(arguments: Sequence[str]) -> None:
     add(
         "--length-penalty-alpha", type=float, default=0.6, metavar="A", help="exponent of gnmt (default: 0.6)"
     )
-    add("--min-ratio", type=float, default=0.0, metavar="R", help="minimum target tokens per source token")
+    add("--min-ratio", type=float, metavar="R", help="minimum target tokens per source token")
     add("--max-ratio", type=float, metavar="R", help="maximum, with 10 tokens more (default: the model's)")
     add(
         "--beam-threshold",

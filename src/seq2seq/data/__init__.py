@@ -30,11 +30,12 @@ if TYPE_CHECKING:
     from seq2seq.data.datamodule import TranslationDataModule
     from seq2seq.data.large import LargeText
     from seq2seq.data.libreoffice import LibreOfficeHelp
+    from seq2seq.data.torchtext_corpus import TorchtextCorpus
 
 __all__ = [
     "Batch", "CharacterTokenizer", "EncodedSplit", "GrammarCorpus", "HuggingFaceCorpus",
     "HuggingFaceTokenizer", "LargeText", "LibreOfficeHelp", "Multi30k", "PairsCorpus", "ParallelText", "SentencePair",
-    "SentencePieceTokenizer", "SourceBatch", "Splits", "TabSeparatedText", "TaskCorpus", "Tokenizer",
+    "SentencePieceTokenizer", "SourceBatch", "Splits", "TabSeparatedText", "TaskCorpus", "Tokenizer", "TorchtextCorpus",
     "TranslationDataModule", "WhitespaceTokenizer", "WordTokenizer",
 ]  # fmt: skip
 
@@ -42,5 +43,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    modules = {"TranslationDataModule": "datamodule", "LargeText": "large", "LibreOfficeHelp": "libreoffice"}
+    modules = {
+        "TranslationDataModule": "datamodule", "LargeText": "large", "LibreOfficeHelp": "libreoffice",
+        "TorchtextCorpus": "torchtext_corpus",
+    }  # fmt: skip
     return getattr(import_module(f"{__name__}.{modules.get(name, 'corpora')}"), name)

@@ -41,7 +41,9 @@ def shuffled_order(
     """Return batches of sentences of similar length, in random order.
 
     The same arguments give the same order on every machine; exact resuming depends on this. Sentences of equal
-    lengths are shuffled in each epoch. With `num_shares` a batch is that many times as large, see `share`.
+    lengths are shuffled in each epoch. With `num_shares` a batch is that many times as large, see `share`. Every
+    sentence is in one batch, and no share is empty. If there are too few sentences for that within the limits, up to
+    `num_shares` - 1 of the shortest are in two batches.
     """
     generator = np.random.default_rng((seed, epoch))
     sentences = np.arange(len(source_lengths), dtype=np.int32)
@@ -49,59 +51,66 @@ def shuffled_order(
     # stable, least significant key first: sentences of equal lengths stay shuffled
     sentences = sentences[np.argsort(source_lengths[sentences], kind="stable")]
     sentences = sentences[np.argsort(target_lengths[sentences], kind="stable")]
-    batches = _cut(sentences, source_lengths, target_lengths, size, num_shares)
+    starts = _starts(sentences, source_lengths, target_lengths, size, num_shares)
+    # a last batch without a sentence for each share takes some from the batch before, and so on
+    stop = len(sentences)
+    for place in reversed(range(len(starts))):
+        starts[place] = min(starts[place], stop - num_shares)
+        stop = starts[place]
+    num_missing = max(0, -stop)
+    batches = _cut(
+        np.concatenate([np.resize(sentences, num_missing), sentences]), np.add(starts, num_missing)
+    )
     return [batches[place] for place in generator.permutation(len(batches))]
 
 
 def sorted_order(
     source_lengths: Lengths, target_lengths: Lengths, size: BatchSize, num_shares: int = 1
 ) -> Order:
-    """Return batches of sentences of similar length, the shortest first: for validation and translation."""
+    """Return batches of sentences of similar length, the shortest first: for validation and translation.
+
+    Every sentence is in one batch. With `num_shares` a batch is that many times as large, see `share`.
+    """
     sentences = np.lexsort((source_lengths, target_lengths)).astype(np.int32)
-    return _cut(sentences, source_lengths, target_lengths, size, num_shares)
+    return _cut(sentences, _starts(sentences, source_lengths, target_lengths, size, num_shares))
 
 
 def share(order: Order, rank: int, num_shares: int) -> Order:
     """Return one process's share of every batch; all shares have sentences of similar lengths.
 
-    Shares are disjoint and their union is the batch. None is empty if the batches were made with `num_shares`.
+    Shares are disjoint and their union is the batch. Empty ones, which `sorted_order` may have, are left out.
     """
-    return [batch[rank::num_shares] for batch in order]
+    shares = (batch[rank::num_shares] for batch in order)
+    return [sentences for sentences in shares if len(sentences)]
 
 
-def _cut(
+def _starts(
     sentences: NDArray[np.int32],
     source_lengths: Lengths,
     target_lengths: Lengths,
     size: BatchSize,
     num_shares: int,
-) -> list[NDArray[np.int32]]:
-    """Cut sorted sentences into batches: each takes the next sentences while its shares stay within the limit.
-
-    No share is empty: if the last batch has fewer sentences than shares, it is merged with the previous one.
-    """
+) -> list[int]:
+    """Return where batches of sorted sentences start: each takes the next ones while its shares stay within the limit."""
     end, starts = len(sentences), [0]
-    if not end:
-        return []
     if size.tokens is None:
-        starts = list(range(0, end, (size.sentences or end) * num_shares))
-    else:  # one special token a side: <eos> of the source, <bos> or <eos> of the target
-        widths = np.stack(
-            [lengths[sentences].astype(np.int32) + 1 for lengths in (source_lengths, target_lengths)]
-        )
-        while starts[-1] < end:
-            start = starts[-1]
-            most = min(max(1, size.tokens // int(widths[:, start].sum())), size.sentences or end) * num_shares
-            window = widths[:, start : start + most + 1]
-            rows = -(-np.arange(1, window.shape[1] + 1) // num_shares)
-            padded = np.maximum.accumulate(window, axis=1).sum(axis=0) * rows
-            starts.append(
-                start + max(num_shares, min(int(np.searchsorted(padded, size.tokens, "right")), most))
-            )
-        del starts[-1]
-    if len(starts) > 1 and end - starts[-1] < num_shares:
-        del starts[-1]
-    return [sentences[start:stop] for start, stop in zip(starts, [*starts[1:], end], strict=True)]
+        return list(range(0, end, (size.sentences or max(end, 1)) * num_shares))
+    # one special token a side: <eos> of the source, <bos> or <eos> of the target
+    widths = np.stack(
+        [lengths[sentences].astype(np.int32) + 1 for lengths in (source_lengths, target_lengths)]
+    )
+    while starts[-1] < end:
+        start = starts[-1]
+        most = min(max(1, size.tokens // int(widths[:, start].sum())), size.sentences or end) * num_shares
+        window = widths[:, start : start + most + 1]
+        rows = -(-np.arange(1, window.shape[1] + 1) // num_shares)
+        padded = np.maximum.accumulate(window, axis=1).sum(axis=0) * rows
+        starts.append(start + max(num_shares, min(int(np.searchsorted(padded, size.tokens, "right")), most)))
+    return starts[:-1]
+
+
+def _cut(sentences: NDArray[np.int32], starts: Sequence[int]) -> list[NDArray[np.int32]]:
+    return np.split(sentences, starts[1:]) if len(sentences) else []
 
 
 class BatchLoader:

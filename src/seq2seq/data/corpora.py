@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from seq2seq.data.datamodule import TranslationDataModule
+from seq2seq.data.formats.columns import Column, Columns, cell_text
+from seq2seq.data.formats.pairs import holds_pairs, read_pairs
 from seq2seq.data.tasks import task_pairs
 from seq2seq.data.text import (
     SentencePair,
@@ -15,8 +17,6 @@ from seq2seq.data.text import (
     parse_links,
     read_lines,
     read_parallel,
-    read_tab_separated,
-    stream_lines,
 )
 from seq2seq.errors import InputError
 
@@ -58,12 +58,15 @@ class PairsCorpus(TranslationDataModule):
 class ParallelText(TranslationDataModule):
     """Files of two languages, one sentence a line; line n of one translates line n of the other.
 
-    Plain text, .gz, .bz2 or .xz, UTF-8. A source file of tab-separated pairs needs no target file.
+    Plain text, .gz, .bz2 or .xz, UTF-8. A source file with both languages, in any format of `TabSeparatedText`, needs
+    no target file.
 
     Args:
         train: Files ``source`` and ``target``; patterns such as ``*.en`` match several files.
         validation: The same, or ``fraction``: the share of the training pairs to hold out.
         test: The same; without it, the validation split is scored at the end.
+        source_column: Column of the source in files with both languages, see `TabSeparatedText`.
+        target_column: Column of the target.
         **options: Arguments of `TranslationDataModule`.
     """
 
@@ -73,10 +76,13 @@ class ParallelText(TranslationDataModule):
         train: Mapping[str, str | None],
         validation: Mapping[str, Any] | None = None,
         test: Mapping[str, str | None] | None = None,
+        source_column: Column = None,
+        target_column: Column = None,
         **options: Any,
     ) -> None:
         self.files = {"train": dict(train), "validation": dict(validation or {}), "test": dict(test or {})}
         super().__init__(fraction=self.files["validation"].get("fraction"), **options)
+        self.columns = Columns((self.source_language, self.target_language), (source_column, target_column))
 
     def read(self) -> Splits:
         """Read the files."""
@@ -96,9 +102,9 @@ class ParallelText(TranslationDataModule):
         source, target = map(self.files[split].get, ("source", "target"))
         if source is None and target is None:
             return []
-        if source is not None and target in (None, source) and _is_tab_separated(source):
-            print(f"{source}: every line has a tab, so its first two columns are read as source and target")
-            return read_tab_separated(source)
+        if source is not None and target in (None, source) and holds_pairs(source):
+            print(f"{source} has both languages")
+            return read_pairs(source, self.columns)
         return read_parallel(*self.checked_files(split))
 
     def checked_files(self, split: str) -> tuple[str, str]:
@@ -111,10 +117,10 @@ class ParallelText(TranslationDataModule):
         for side, path in (("source", source), ("target", target)):
             if not (path is None or isinstance(path, str | Path)):
                 raise InputError(f"{key}.{side}={path}: give one file, or a pattern such as 'corpus/*.en'")
-        if source is not None and _is_tab_separated(source):
+        if source is not None and holds_pairs(source):
             raise InputError(
-                f"{key}.source={source}: every line has a tab: give data=tsv data.file={source}, or a file "
-                "of one language"
+                f"{key}.source={source} has both languages (every line has a tab, or it is no plain text): give "
+                f"data=tsv data.file={source}, or a file of one language"
             )
         if source is None or target is None:
             missing = "source" if source is None else "target"
@@ -125,10 +131,16 @@ class ParallelText(TranslationDataModule):
 
 
 class TabSeparatedText(TranslationDataModule):
-    """A file with source and target in its first two columns, such as Tatoeba's ``fra.txt``.
+    """A file of sentence pairs: columns separated by tabs, such as Tatoeba's ``fra.txt``, or another format.
+
+    The format is told by the content: tabs, CSV, ``|||``, JSON lines, Parquet, TMX, XLIFF, gettext, WMT's XML, an archive
+    of OPUS.
 
     Args:
         file: The file, plain, compressed or in a zip archive.
+        source_column: Name of the column of the source, or its number from 1; None: found by the names of languages, or
+            the first column.
+        target_column: The same for the target; both or neither are given.
         train_pairs: Number of training pairs; None: all that are not held out.
         validation_pairs: Number of validation pairs. Splits share no source sentence (see `normalize`).
         test_pairs: Number of test pairs; 0 for none.
@@ -140,6 +152,8 @@ class TabSeparatedText(TranslationDataModule):
         self,
         *,
         file: str,
+        source_column: Column = None,
+        target_column: Column = None,
         train_pairs: int | None = None,
         validation_pairs: int = 1000,
         test_pairs: int = 1000,
@@ -147,12 +161,13 @@ class TabSeparatedText(TranslationDataModule):
         **options: Any,
     ) -> None:
         super().__init__(**options)
+        self.columns = Columns((self.source_language, self.target_language), (source_column, target_column))
         self.file, self.in_order = file, in_order
         self.sizes = train_pairs, validation_pairs, test_pairs
 
     def read(self) -> Splits:
         """Read the file and hold out pairs."""
-        pairs = read_tab_separated(self.file)
+        pairs = read_pairs(self.file, self.columns)
         train_pairs, validation_pairs, test_pairs = self.sizes
         if self.in_order:
             if train_pairs is None:
@@ -322,7 +337,9 @@ class HuggingFaceCorpus(TranslationDataModule):
         dataset: Name on the hub; or a folder with ``train.jsonl``, ``validation.jsonl`` and so on.
         subset: Configuration of the dataset; None: the only one.
         revision: Commit, tag or branch on the hub; None: the newest.
-        column: Column with ``{"en": …, "de": …}``; None: each language is a column.
+        source_column: Column of the source, such as ``translation.en`` of a column with ``{"en": …, "de": …}``, by name or
+            number from 1; None: found by the names of languages.
+        target_column: The same for the target; both or neither are given.
         train_split: Name of the training split.
         validation_split: Name of the validation split; not used with `fraction`.
         test_split: Name of the test split; None for no test split.
@@ -335,14 +352,16 @@ class HuggingFaceCorpus(TranslationDataModule):
         dataset: str,
         subset: str | None = None,
         revision: str | None = None,
-        column: str | None = "translation",
+        source_column: Column = None,
+        target_column: Column = None,
         train_split: str = "train",
         validation_split: str | None = "validation",
         test_split: str | None = "test",
         **options: Any,
     ) -> None:
         super().__init__(**options)
-        self.dataset, self.subset, self.revision, self.column = dataset, subset, revision, column
+        self.dataset, self.subset, self.revision = dataset, subset, revision
+        self.columns = Columns((self.source_language, self.target_language), (source_column, target_column))
         self.names = {
             "train_split": train_split,
             "validation_split": None if self.fraction is not None else validation_split,
@@ -375,28 +394,13 @@ class HuggingFaceCorpus(TranslationDataModule):
         return Splits(*found)
 
     def _pairs(self, rows: Any) -> list[SentencePair]:
-        if self.column is not None and self.column not in rows.column_names:
+        rows = rows.flatten()  # {"translation": {"en": …}} becomes the column translation.en
+        source, target = (
+            rows[rows.column_names[place]] for place in self.columns.choose(self.dataset, rows.column_names)
+        )
+        try:
+            return [SentencePair(cell_text(a), cell_text(b)) for a, b in zip(source, target, strict=True)]
+        except TypeError as error:
             raise InputError(
-                f"data.column={self.column}: {self.dataset} has no such column; there are "
-                f"{', '.join(rows.column_names)} (data.column=null where each language is a column)"
-            )
-        pairs = []
-        for number, row in enumerate(rows, start=1):
-            texts = row if self.column is None else row[self.column]
-            for key in ("source_language", "target_language"):
-                if not isinstance(texts, dict) or not isinstance(texts.get(getattr(self, key)), str):
-                    names = ", ".join(texts) if isinstance(texts, dict) else f"{texts!r:.40}"
-                    raise InputError(
-                        f"{self.dataset}, row {number}: no text in {getattr(self, key)}; there are {names}: set "
-                        f"data.{key} to one of them"
-                    )
-            pairs.append(SentencePair(texts[self.source_language], texts[self.target_language]))
-        return pairs
-
-
-def _is_tab_separated(path: str) -> bool:
-    """Return whether every line of a file has a tab; False for a pattern or a missing file."""
-    if not Path(path).is_file():
-        return False
-    lines = stream_lines(path)
-    return "\t" in next(lines, "") and all("\t" in line for line in lines)
+                f"{self.dataset}: a {error}, not a text: set data.source_column and data.target_column to other columns"
+            ) from error

@@ -17,6 +17,7 @@ from seq2seq.data.batch import EncodedSplit, Ids
 from seq2seq.data.corpora import ParallelText
 from seq2seq.data.text import SentencePair, Splits, parallel_files, stream_lines
 from seq2seq.data.tokenizers import Tokenizer
+from seq2seq.data.words import INVISIBLE, WORD
 from seq2seq.errors import InputError
 
 CHUNK = 20_000
@@ -62,6 +63,11 @@ class LargeText(ParallelText):
             raise InputError(
                 "data=large needs data.validation.source and data.validation.target, no fraction"
             )
+        for name in chain(*parallel_files(*self.checked_files("train"))):
+            if Path(name).is_fifo():
+                raise InputError(
+                    f"{name} is a pipe, and data=large reads its files several times: give a file"
+                )
         step = max(1, -(-self._counts[0] // self.fit_pairs))
         sample = [SentencePair(*pair) for pair in islice(self._stream(), 0, None, step)]
         return Splits(sample, validation, test)
@@ -114,6 +120,7 @@ class LargeText(ParallelText):
         paths = [Path(name).resolve() for name in names]
         files = [[str(path), path.stat().st_size, path.stat().st_mtime_ns] for path in paths]
         options = [self.max_length, self.truncate, self.max_examples, self.both_directions]
+        options += [INVISIBLE.pattern, WORD.pattern]
         num_blank = self._counts[1] * (2 if self.both_directions else 1)
         try:
             rows = datasets.Dataset.from_generator(

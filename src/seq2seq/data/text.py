@@ -19,6 +19,7 @@ from typing import IO, Any
 
 import regex
 
+from seq2seq.data.formats.kinds import plain_lines, text_member
 from seq2seq.data.words import clean, split_words
 from seq2seq.errors import InputError
 
@@ -93,12 +94,7 @@ def open_text(path: str | Path | None) -> Iterator[IO[bytes]]:
                     f"{path or 'standard input'}: a zip archive cannot be read from a pipe: give its file"
                 )
             archive = stack.enter_context(zipfile.ZipFile(file))
-            names = [name for name in archive.namelist() if name.endswith(".txt") and "about" not in name]
-            if len(names) != 1:
-                raise InputError(
-                    f"{path} is a zip archive of {len(names)} text files: unpack it and give one"
-                )
-            yield stack.enter_context(archive.open(names[0]))
+            yield stack.enter_context(archive.open(text_member(archive, path or "standard input")))
             return
         opener = next((opener for magic, opener in OPENERS.items() if start.startswith(magic)), None)
         yield file if opener is None else stack.enter_context(opener(file))
@@ -119,7 +115,7 @@ def stream_lines(path: str | Path | None) -> Iterator[str]:
     name = "standard input" if path is None else str(path)
     try:
         with open_text(path) as file:
-            for number, content in enumerate(file, start=1):
+            for number, content in enumerate(plain_lines(file, name), start=1):
                 if number == 1 and content.startswith((b"\xff\xfe", b"\xfe\xff")):
                     raise InputError(f"{name} is UTF-16, not UTF-8: convert it with iconv -f UTF-16 -t UTF-8")
                 line = content.removeprefix(b"\xef\xbb\xbf") if number == 1 else content

@@ -49,9 +49,9 @@ _KINDS = (
     rf"(?:{LETTER}+(?:-{LETTER}+)*\.)+(?:[cC][oO][mM]|[oO][rR][gG]|[nN][eE][tT])(?!{LETTER})(?:/{_PATH})?",
     rf"(?<!{LETTER})\p{{L}}\p{{M}}*(?:\.\p{{L}}\p{{M}}*)+\.?(?!{LETTER}))",  # U.S., z.B.
     rf"%(?:\({LETTER}+\)|[0-9]+\$)?[sdif](?!{LETTER})",  # %s
-    # -5, #1, est-ce, and/or, R&D, 10:30, 3.50, 20°C, 5€, l'
+    # -5, #1, est-ce, and/or, R&D, 10:30, 3.50, 20°C, 5€, l', Obst-
     rf"(?:{_START}(?:[-+−](?=\p{{N}})|[#@](?={LETTER})))?"
-    rf"{LETTER}+(?:(?:[-/&]|(?<=\p{{N}})[.,:’'](?=\p{{N}})){LETTER}+)*(?:(?<=\p{{N}})[°\p{{Sc}}]{LETTER}*)?['’]?",
+    rf"{LETTER}+(?:(?:[-/&]|(?<=\p{{N}})[.,:’'](?=\p{{N}})){LETTER}+)*(?:(?<=\p{{N}})[°\p{{Sc}}]{LETTER}*)?(?:['’]|-(?!\S))?",
     # one other character, a flag, or joined emoji
     "(?:[\U0001f1e6-\U0001f1ff]{2}|\\S)"
     rf"{_MODIFIERS}(?:\u200d(?:(?!{LETTER})\S){_MODIFIERS})*",

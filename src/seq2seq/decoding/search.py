@@ -224,6 +224,13 @@ def beam_search(
 ) -> list[list[Hypothesis]]:
     """Return the `num_best` best hypotheses of each sentence of a batch, the best first.
 
+    >>> from seq2seq.export.model_folder import load_model_folder
+    >>> saved = load_model_folder("grammar-en-fr")
+    >>> ids = saved.source_tokenizer.encode("I see the dog.")
+    >>> ((best, second),) = beam_search(saved.model, SourceBatch.from_sentences([ids]), size=5, num_best=2)
+    >>> saved.target_tokenizer.decode(best.ids), best.score > second.score
+    ('Je vois le chien.', True)
+
     At each step, the `size` continuations (hypothesis and token) of a sentence with the highest log-probability are
     selected. A continuation that ends, by ``<eos>`` or at the maximum length, is finished, and the beam of the
     sentence becomes narrower by one. Finished hypotheses are ranked by log-probability divided by the length penalty.
@@ -414,7 +421,7 @@ class Search:
         beam_size: Beam size; 1: greedy search.
         num_best: Number of hypotheses per sentence.
         penalty: Length penalty.
-        min_length: Minimum number of target tokens per source token.
+        min_length: Minimum number of target tokens per source token; None: that of the model.
         max_length: Maximum number of target tokens per source token, plus 10 tokens; None: the limits of the model.
         sampling: Options of sampling; None: greedy or beam search.
         prune: Threshold of pruning in nats, see `beam_search`; None: no pruning.
@@ -426,7 +433,7 @@ class Search:
     beam_size: int = 1
     num_best: int = 1
     penalty: LengthPenalty = NO_PENALTY
-    min_length: float = 0.0
+    min_length: float | None = None
     max_length: float | None = None
     sampling: Sampling | None = None
     prune: float | None = None
@@ -447,8 +454,8 @@ class Search:
     def limits(self, of_model: LengthLimits) -> LengthLimits:
         """Return the length limits of this search, given the limits of the model."""
         if self.max_length is not None:
-            of_model = LengthLimits(max_ratio=self.max_length)
-        return replace(of_model, min_ratio=self.min_length)
+            of_model = LengthLimits(min_ratio=of_model.min_ratio, max_ratio=self.max_length)
+        return of_model if self.min_length is None else replace(of_model, min_ratio=self.min_length)
 
 
 GREEDY = Search()

@@ -27,6 +27,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
+from seq2seq.arguments import without_unknown
 from seq2seq.data.batch import SourceBatch
 from seq2seq.data.tokenizers import Tokenizer, read_json
 from seq2seq.errors import InputError
@@ -185,7 +186,8 @@ def load_model_folder(path: str | Path, *, trust_custom_code: bool = False) -> S
         config = read_json(config_path, MAX_CONFIG)
         if not isinstance(config, dict) or config.get("format_version") != FORMAT_VERSION:
             raise InputError(f"its format_version is not {FORMAT_VERSION}")
-        arguments, limits = dict(config["model"]), LengthLimits(**config["limits"])
+        limits = LengthLimits(**without_unknown(LengthLimits, config["limits"], f"{config_path}"))
+        arguments = without_unknown(build_model, config["model"], f"{config_path}")
         if unknown := arguments.keys() - STORED:
             raise InputError(f"a model folder holds no {min(map(str, unknown))} of a model: remove it")
     except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from seq2seq.attention.attention import Memory
+from seq2seq.attention.memory import Memory
 from seq2seq.data.batch import SourceBatch
 from seq2seq.errors import InputError
 from seq2seq.export.model_folder import load_model_folder

@@ -22,7 +22,7 @@ LENGTHS = ((1,), (9, 23, 1, 2, 16))
 NUM_STEPS = 3
 
 Steps = Sequence[Mapping[str, Any]]
-"""The numbers of each step by name: ``log_probabilities`` (B, V), ``weights`` (B, …, S), ``new_state_0`` and so on."""
+"""The numbers of each step by name: ``log_probabilities`` (B, V), ``weights`` (B, S), the mean of the heads, ``new_state_0`` and so on."""
 
 
 @torch.no_grad()
@@ -39,7 +39,7 @@ def steps_of(model: Seq2Seq, source: SourceBatch, tokens: Tensor) -> Steps:
     for row in tokens:
         features, state, weights = model.decoder.step(row, state, memory)
         found = {"log_probabilities": model.decoder.output(features).log_softmax(dim=-1)}
-        found |= {} if weights is None else {"weights": weights}
+        found |= {} if weights is None else {"weights": weights.mean(dim=1)}
         steps.append(found | {f"new_state_{place}": each for place, each in enumerate(state)})
     return steps
 
@@ -100,8 +100,13 @@ def prove(
 
 
 def difference(found: Any, expected: Any) -> float:
-    """Return the maximum difference of two arrays, relative to numbers above 1; infinity of different shapes."""
+    """Return the maximum difference of two arrays, relative to numbers above 1; infinity of different shapes.
+
+    Weights of one head may lack the axis of the heads.
+    """
     one, other = (np.asarray(each, dtype=np.float64) for each in (found, expected))
+    if one.ndim == 2 and other.ndim == 3 and other.shape[1] == 1:
+        other = other[:, 0]
     if one.shape != other.shape:
         return np.inf
     return float((np.abs(one - other) / np.maximum(1, np.abs(other))).max(initial=0))

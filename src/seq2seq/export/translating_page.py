@@ -1,15 +1,26 @@
-"""The interactive page: a model in int8 and its viewer in one HTML file."""
+"""The interactive page: a model in int8 and its viewer in one HTML file.
+
+The page computes a model by its own JavaScript. So what it holds is run by node, if it is installed, and compared with
+the rounded model in PyTorch, see `prove`.
+"""
 
 import base64
+import json
+import shutil
+import subprocess
+import sys
+from copy import deepcopy
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from sentencepiece import sentencepiece_model_pb2
 from torch import Tensor
 
 from seq2seq.attention import Attention
+from seq2seq.data.batch import SourceBatch
 from seq2seq.data.languages import base_language, has_dotless_i
 from seq2seq.data.tokenizers import (
     CharacterTokenizer,
@@ -20,9 +31,10 @@ from seq2seq.data.tokenizers import (
 )
 from seq2seq.errors import InputError
 from seq2seq.export.model_folder import Matrix, int8_rows, load_model_folder, tied_names
+from seq2seq.export.proof import Steps, prove
 from seq2seq.models import BahdanauDecoder, GRUEncoder, Seq2Seq
 from seq2seq.models.layers import GRUCell
-from tensorboard_attention.page import TRANSLATING, page
+from tensorboard_attention.page import bundle, page, static_file, viewer_modules
 from tensorboard_attention.views import colours
 
 SCORES = {
@@ -35,6 +47,24 @@ SCORES = {
 }
 """Names in the page of the scores that it supports, by class."""
 
+BOUND = 1e-9
+"""Maximum difference between the page and the rounded model in float64, see `prove`."""
+
+STEPS = """
+const { model, sentences } = JSON.parse(require("fs").readFileSync(0, "utf8"));
+const network = new Network(model);
+console.log(JSON.stringify(sentences.map(({ ids, tokens }) => {
+  const memory = network.encode(ids);
+  let states = network.start(memory);
+  return tokens.map((token) => {
+    const made = network.step(memory, states, token);
+    states = made.states;
+    return { log_probabilities: [...made.logProbabilities], weights: [...made.weights] };
+  });
+})));
+"""
+"""Steps of sentences (ids, and the previous token of each step), in JavaScript."""
+
 
 def export_page(folder: str | Path, sentence: str) -> str:
     """Return an HTML page with the model of a run folder or a model folder.
@@ -46,27 +76,69 @@ def export_page(folder: str | Path, sentence: str) -> str:
         sentence: The sentence that the page translates when it is opened.
 
     Raises:
-        InputError: There is no model, or the page does not support it.
+        InputError: There is no model, the page does not support it, or it computes something else.
     """
     model = page_model(folder)
     data = {"model": model, "sentence": sentence, "colours": colours()}
     languages = [model[side]["language"] for side in ("source", "target")]
-    return page(data, title=f"{' → '.join(languages)}, {Path(folder).resolve().name}", parts=TRANSLATING)
+    return page(
+        data,
+        title=f"{' → '.join(languages)}, {Path(folder).resolve().name}",
+        modules=[model_module(), *viewer_modules(), static_file("asking.js")],
+        start="translating(document.body);\n",
+    )
+
+
+def model_module() -> str:
+    """Return the JavaScript of the model, which knows nothing of pages."""
+    return static_file("model.js")
 
 
 def page_model(folder: str | Path) -> dict[str, Any]:
     """Return the model of a folder as a page holds it; errors are those of `export_page`."""
     saved = load_model_folder(folder)
-    model = saved.model
-    ties, state = tied_names(model), model.state_dict()
-    return {
-        "spec": _computed(model),
+    model, ties, parameters = deepcopy(saved.model).double(), tied_names(saved.model), {}
+    found = {
+        "spec": _computed(saved.model),
         "bounds": asdict(saved.limits),
-        "parameters": {name: _array(state[name]) for name in state.keys() - ties.keys()},
+        "parameters": parameters,
         "ties": ties,
         "source": _described(saved.source_tokenizer),
         "target": _described(saved.target_tokenizer),
     }
+    for name, tensor in model.state_dict().items():  # `model` becomes the rounded one
+        if name not in ties:
+            parameters[name], rounded = _array(tensor)
+            tensor.copy_(torch.from_numpy(rounded))
+    if shutil.which("node") is None:
+        print("The page was not compared with the model: that needs node", file=sys.stderr)
+    else:
+        advice = "This is an error of the program: please report it"
+        prove("the page", model, lambda *given: _steps_in_node(found, *given), BOUND, advice)
+    return found
+
+
+def _steps_in_node(model: dict[str, Any], source: SourceBatch, tokens: Tensor) -> Steps:
+    """Return what a page computes, as `seq2seq.export.proof.steps_of`."""
+    lengths = source.lengths.tolist()
+    columns = zip(source.ids.tolist(), lengths, tokens.T.tolist(), strict=True)
+    sentences = [{"ids": ids[:length], "tokens": chosen} for ids, length, chosen in columns]
+    done = subprocess.run(
+        ["node", "-e", bundle([model_module()]) + STEPS],
+        input=json.dumps({"model": model, "sentences": sentences}),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise RuntimeError(done.stderr)
+    steps = []
+    for rows in zip(*json.loads(done.stdout), strict=True):
+        weights = np.zeros((len(rows), max(lengths)))
+        for weights_row, row in zip(weights, rows, strict=True):
+            weights_row[: len(row["weights"])] = row["weights"]
+        steps.append({"log_probabilities": [row["log_probabilities"] for row in rows], "weights": weights})
+    return steps
 
 
 def _computed(model: Seq2Seq) -> dict[str, Any]:
@@ -82,12 +154,14 @@ def _computed(model: Seq2Seq) -> dict[str, Any]:
     if type(attention) is not Attention or attention.keeps_history or attention.normalizer != "softmax":
         raise InputError("a page computes attention with a score and a softmax only")
     score = SCORES.get(type(attention.score).__name__)
-    if score is None or not isinstance(decoder.stack.cells[0], GRUCell) or decoder.stack.gates_size % 3:
+    if score is None or any(type(cell) is not GRUCell for cell in decoder.stack.cells):
         raise InputError(f"a page computes GRU cells and these scores only: {', '.join(SCORES.values())}")
+    width = getattr(attention.score, "inverse_width", None)  # of GaussianScore: a parameter, or a number
     if model.reverse_source:
         raise InputError("a page computes model.reverse_source=false only")
     return {
-        "num_layers": len(decoder.stack),
+        "encoder_layers": len(encoder.layers),
+        "decoder_layers": len(decoder.stack),
         "bidirectional": encoder.layers[0].bidirectional,
         "encoder_hidden_size": encoder.layers[0].hidden_size,
         "decoder_hidden_size": decoder.stack.cells[0].hidden_size,
@@ -95,16 +169,19 @@ def _computed(model: Seq2Seq) -> dict[str, Any]:
         "initial_state": decoder.bridge.kind,
         "query": "state_and_token" if decoder.query_with_embedding else "state",
         "score": score,
+        "inverse_width": width.item() if isinstance(width, Tensor) else width,
         "readout_size": None if decoder.readout is None else decoder.output.in_features,
     }
 
 
-def _array(tensor: Tensor) -> dict[str, Any]:
-    values = tensor.detach().float().numpy()
+def _array(tensor: Tensor) -> tuple[dict[str, Any], Matrix]:
+    """Return a parameter as a page holds it, and the numbers that it then has."""
+    values = tensor.float().numpy()
     if values.ndim < 2:
-        return {"shape": values.shape, "numbers": _base64(values), "scales": None}
+        return {"shape": values.shape, "numbers": _base64(values), "scales": None}, values
     numbers, scales = int8_rows(values)
-    return {"shape": values.shape, "numbers": _base64(numbers), "scales": _base64(scales)}
+    held = {"shape": values.shape, "numbers": _base64(numbers), "scales": _base64(scales)}
+    return held, numbers * scales
 
 
 def _base64(values: Matrix) -> str:

@@ -6,6 +6,7 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
+import torch
 from torch import nn
 
 from seq2seq import attention as attention_package
@@ -38,6 +39,7 @@ def build_model(
     embedding_size: int = 128,
     tie_embeddings: str = "none",
     reverse_source: bool = False,
+    initialization: str = "torch",
     source_vectors: str | None = None,
     target_vectors: str | None = None,
     source_tokens: list[str] | None = None,
@@ -56,6 +58,7 @@ def build_model(
         tie_embeddings: ``none``; ``output``: the output layer has the weight of the target embedding; ``all``: the
             source embedding is shared as well, which requires a joint vocabulary.
         reverse_source: See `Seq2Seq`.
+        initialization: ``torch``: parameters as torch.nn draws them; ``xavier``: see `xavier`.
         source_vectors: File of pretrained vectors of source tokens, see `load_vectors`.
         target_vectors: File of pretrained vectors of target tokens.
         source_tokens: Source tokens in the order of their ids; required with `source_vectors`.
@@ -69,6 +72,8 @@ def build_model(
         InputError: Arguments do not match, or a class is unknown or not trusted.
     """
     given = dict(locals())
+    if initialization not in ("torch", "xavier"):
+        raise InputError(f"model.initialization={initialization}: choose one of torch, xavier")
     if tie_embeddings not in ("none", "output", "all"):
         raise InputError(f"model.tie_embeddings={tie_embeddings}: choose one of none, output, all")
     if tie_embeddings == "all" and source_vocab_size != target_vocab_size:
@@ -98,6 +103,9 @@ def build_model(
         )
     except ValueError as error:
         raise InputError(f"model: {error}") from error
+    if initialization == "xavier":
+        xavier(made_encoder)
+        xavier(made_decoder)
     if source_vectors is not None:
         load_vectors(source_vectors, source_tokens or [], source_embedding)
     if target_vectors is not None:
@@ -105,6 +113,26 @@ def build_model(
     model = Seq2Seq(source_embedding, made_encoder, made_decoder, reverse_source=reverse_source)
     model.config = config
     return model
+
+
+@torch.no_grad()
+def xavier(part: nn.Module) -> None:
+    """Draw the matrices of an encoder or decoder, but embeddings, from U(-b, b) with b = sqrt(6 / (rows + columns)).
+
+    Glorot and Bengio, "Understanding the difficulty of training deep feedforward neural networks", 2010. The two parts of
+    the matrix for [e; c], see `BahdanauDecoder`, count as one matrix.
+    """
+    embedded = {id(module.weight) for module in part.modules() if isinstance(module, nn.Embedding)}
+    for name, parameter in part.named_parameters():
+        if id(parameter) not in embedded and (parameter.ndim == 2 or name.endswith("score_weight")):
+            nn.init.xavier_uniform_(parameter if parameter.ndim == 2 else parameter.unsqueeze(0))
+    if hasattr(part, "context_gates"):
+        parts = part.stack.cells[0].input_gates.weight, part.context_gates.weight
+        joint = nn.init.xavier_uniform_(torch.cat(parts, dim=1))
+        for weight, values in zip(
+            parts, joint.split([weight.shape[1] for weight in parts], dim=1), strict=True
+        ):
+            weight.copy_(values)
 
 
 def plain_data(part: Any) -> Any:

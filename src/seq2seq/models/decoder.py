@@ -6,8 +6,8 @@ from typing import TypedDict
 import torch
 from torch import Tensor, nn
 
-from seq2seq.attention.attention import Memory
 from seq2seq.attention.masking import length_mask
+from seq2seq.attention.memory import Memory
 from seq2seq.models.layers import Bridge, RecurrentStack, State, dropouts, output_layer
 
 

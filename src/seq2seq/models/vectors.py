@@ -1,18 +1,27 @@
-"""Pretrained word vectors from a text file, in the formats of word2vec and GloVe.
+"""Pretrained word vectors from a text file, in the formats of word2vec, GloVe and fastText.
 
-Each line has a token and its numbers, separated by single spaces. The first line of word2vec, with the numbers of
-tokens and dimensions, is optional. Reading the file executes no code.
+Each line has a token and its numbers, separated by single spaces or tabs; a token may hold spaces, as some of GloVe's do.
+The first line of word2vec and fastText, with the numbers of tokens and dimensions, is optional. Reading the file executes
+no code.
 """
 
-import gzip
+import lzma
+import re
+import zipfile
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
 import torch
 from torch import nn
 
+from seq2seq.data.formats.kinds import plain_lines
+from seq2seq.data.text import open_text
 from seq2seq.data.vocabulary import SPACE_MARK
 from seq2seq.errors import InputError
+
+HEADER = re.compile(rb"\d+[ \t]+\d+")
+"""Number of tokens and of dimensions: the first line of word2vec's text format."""
 
 
 def load_vectors(path: str | Path, tokens: Sequence[str], embedding: nn.Embedding) -> int:
@@ -21,7 +30,7 @@ def load_vectors(path: str | Path, tokens: Sequence[str], embedding: nn.Embeddin
     A subword at the beginning of a word (▁dog) gets the vector of the word (dog) if the file has no vector for it.
 
     Args:
-        path: The file, plain or ``.gz``.
+        path: The file, plain, ``.gz``, ``.bz2``, ``.xz`` or the only file of a zip archive.
         tokens: The tokens in the order of their ids.
         embedding: The embedding (V, E) of these tokens; the vectors must have size E.
 
@@ -32,29 +41,21 @@ def load_vectors(path: str | Path, tokens: Sequence[str], embedding: nn.Embeddin
         InputError: The file is missing or damaged, a line is not a vector of size E, or the file has no vector for any
             token.
     """
-    size, path = embedding.embedding_dim, Path(path)
+    size = embedding.embedding_dim
     ids_of_token: dict[str, list[int]] = {}
     for index, token in enumerate(tokens):
         for name in {token, token.removeprefix(SPACE_MARK)} - {""}:
             ids_of_token.setdefault(name, []).append(index)
     found: dict[int, bool] = {}  # id -> whether the token itself had a vector
+    number = 0
     try:
-        open_file = gzip.open if path.suffix == ".gz" else open
-        with open_file(path, "rt", encoding="utf-8") as file, torch.no_grad():
-            for number, line in enumerate(file, start=1):
-                token, *numbers = line.rstrip(" \r\n").split(" ")
-                if number == 1 and len(numbers) == 1 and size != 1:  # the header of word2vec
-                    if numbers[0] != str(size):
-                        raise InputError(
-                            f"{path} line 1: vectors of size {numbers[0]}, the model's are {size}: "
-                            f"set model.embedding_size={numbers[0]}"
-                        )
+        with open_text(path) as file, torch.no_grad():
+            for number, line in enumerate(plain_lines(file, str(path)), start=1):
+                content = line.rstrip(b" \t\r\n")
+                if number == 1 and size != 1 and HEADER.fullmatch(content):
+                    require_size(path, int(content.split()[1]), size)
                     continue
-                if len(numbers) != size:
-                    raise InputError(
-                        f"{path} line {number}: a token and {len(numbers)} numbers, not {size}: set "
-                        "model.embedding_size to the size of the vectors"
-                    )
+                token, numbers = split_line(path, number, content, size)
                 for index in ids_of_token.get(token, ()):
                     exact = tokens[index] == token
                     if index not in found or (exact and not found[index]):
@@ -63,10 +64,12 @@ def load_vectors(path: str | Path, tokens: Sequence[str], embedding: nn.Embeddin
                             raise InputError(f"{path} line {number}: a number is not finite")
                         embedding.weight[index] = vector
                         found[index] = exact
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not UTF-8: give the text format of the vectors") from error
+        raise InputError(
+            f"{path} line {number} is not UTF-8: give the text format of the vectors (.vec, .txt), not the binary one (.bin)"
+        ) from error
+    except (OSError, EOFError, lzma.LZMAError, zlib.error, zipfile.BadZipFile) as error:
+        raise InputError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
     except ValueError as error:
         if isinstance(error, InputError):
             raise
@@ -74,3 +77,38 @@ def load_vectors(path: str | Path, tokens: Sequence[str], embedding: nn.Embeddin
     if not found:
         raise InputError(f"{path} has a vector for no token of the vocabulary: is it the language?")
     return len(found)
+
+
+def split_line(path: str | Path, number: int, content: bytes, size: int) -> tuple[str, list[bytes]]:
+    """Return the token of a line and its last `size` fields.
+
+    Raises:
+        InputError: There are fewer fields, or more and all but the first are numbers.
+    """
+    mark = b"\t" if content.count(b"\t") >= size else b" "
+    fields = content.split(mark)
+    if len(fields) <= size or (len(fields) > size + 1 and all(map(is_number, fields[1:]))):
+        require_size(path, len(fields) - 1, size, number)
+    return mark.join(fields[:-size]).decode("utf-8"), fields[-size:]
+
+
+def is_number(field: bytes) -> bool:
+    """Return whether a field of a line is a number."""
+    try:
+        float(field)
+    except ValueError:
+        return False
+    return True
+
+
+def require_size(path: str | Path, found: int, size: int, line: int = 1) -> None:
+    """Check the size of the vectors.
+
+    Raises:
+        InputError: It is not that of the model's embeddings.
+    """
+    if found != size:
+        raise InputError(
+            f"{path} line {line}: {found} numbers, the model's vectors have {size}: set model.embedding_size to the size of "
+            "the file's vectors"
+        )

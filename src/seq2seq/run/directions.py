@@ -1,15 +1,15 @@
-"""Values that follow from the metrics that are compared: whether higher or lower is better, and names of checkpoints."""
+"""Whether higher or lower values of a metric are better, for callbacks, schedules and sweepers; names of checkpoints."""
 
 import difflib
 import inspect
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, ListConfig, read_write
 
-from seq2seq.arguments import parameters_of
+from seq2seq.arguments import arguments_of, parameters_of
 from seq2seq.errors import InputError
 from seq2seq.run.config import target_of
 
@@ -26,40 +26,58 @@ def directions(config: DictConfig) -> dict[str, str]:
     Raises:
         InputError: A direction is wrong, or not known and not given.
     """
-    from lightning.pytorch.callbacks import ModelCheckpoint
     from torch.optim.lr_scheduler import ReduceLROnPlateau
 
     own, chosen = own_metrics(config), {}
-
-    def choose(key: str, mode: str | None, monitor: str) -> None:
-        chosen[f"{key}.mode"] = checked_direction(
-            f"{key}.mode", mode, monitor, own, what=f"{key}.monitor={monitor}"
-        )
-
     for name, node in config.callbacks.items():
-        if not node or "_target_" not in node:
-            continue
-        key = f"callbacks.{name}"
-        target = target_of(key, node._target_)
-        taken = parameters_of(target)
-        monitor = node.get("monitor", taken["monitor"].default if "monitor" in taken else None)
-        if isinstance(monitor, str) and ("mode" in taken or "mode" in node):
-            choose(key, node.get("mode"), monitor)
-        elif "mode" in node and node.mode is None:
-            chosen[f"{key}.mode"] = "min"  # nothing is compared
-        is_checkpoint = inspect.isclass(target) and issubclass(target, ModelCheckpoint)
-        if (
-            is_checkpoint
-            and node.get("save_top_k", 1) not in (0, 1)
-            and not node.get("enable_version_counter", True)
-        ):
-            if node.get("filename") and "{step}" not in node.filename:
-                chosen[f"{key}.filename"] = f"{node.filename}-{{step}}"
+        if node:
+            chosen |= _of_callback(f"callbacks.{name}", node, own)
     if config.scheduler:
         target = target_of("scheduler", config.scheduler._target_)
         if inspect.isclass(target) and issubclass(target, ReduceLROnPlateau):
-            choose("scheduler", config.scheduler.get("mode"), "val/loss")
+            chosen |= _mode("scheduler", config.scheduler.get("mode"), "val/loss", own)
     return chosen
+
+
+def _of_callback(key: str, node: DictConfig, own: Mapping[str, Any]) -> dict[str, str]:
+    from lightning.pytorch.callbacks import ModelCheckpoint
+
+    target, chosen = target_of(key, node._target_), {}
+    monitor = parameters_of(target).get("monitor")
+    monitored = node.get("monitor", None if monitor is None else monitor.default)
+    if isinstance(monitored, str) and ("mode" in node or "mode" in arguments_of(target)[0]):
+        chosen = _mode(key, node.get("mode"), monitored, own)
+    elif "mode" in node and node.mode is None:
+        chosen[f"{key}.mode"] = "min"  # nothing is compared
+    is_checkpoint = inspect.isclass(target) and issubclass(target, ModelCheckpoint)
+    if (
+        is_checkpoint
+        and node.get("save_top_k", 1) not in (0, 1)
+        and not node.get("enable_version_counter", True)
+    ):
+        if node.get("filename") and "{step}" not in node.filename:
+            chosen[f"{key}.filename"] = f"{node.filename}-{{step}}"
+    return chosen
+
+
+def _mode(key: str, mode: str | None, monitor: str, own: Mapping[str, Any]) -> dict[str, str]:
+    return {
+        f"{key}.mode": checked_direction(f"{key}.mode", mode, monitor, own, what=f"{key}.monitor={monitor}")
+    }
+
+
+def check_callbacks(config: DictConfig, callbacks: Iterable[Any]) -> None:
+    """Refuse callbacks whose class compares a metric in the wrong direction, whatever the configuration says.
+
+    Raises:
+        InputError: A callback does.
+    """
+    own = own_metrics(config)
+    for each in callbacks:
+        monitor, mode = getattr(each, "monitor", None), getattr(each, "mode", None)
+        if isinstance(monitor, str) and mode in ("min", "max"):
+            name = type(each).__name__
+            checked_direction(f"mode of {name}", mode, monitor, own, what=f"monitor of {name}")
 
 
 def checked_direction(

@@ -2,6 +2,7 @@
 
 import filecmp
 import json
+import logging
 import os
 import shutil
 from collections.abc import Callable, Mapping
@@ -13,9 +14,10 @@ from typing import Any
 import filelock
 from omegaconf import DictConfig, OmegaConf
 
+from seq2seq.arguments import arguments_of
 from seq2seq.errors import InputError
 from seq2seq.old_names import OLD_CLASSES
-from seq2seq.run.config import CONF, flat
+from seq2seq.run.config import CONF, flat, target_of
 from seq2seq.run.sizes import follows
 
 FREE = (
@@ -93,6 +95,7 @@ class Earlier:
             if old.get(key) != new.get(key)
             and not f"{key}.".startswith(tuple(k.rstrip(".") for k in FREE))
             and not follows(key, old.get(key), new.get(key))
+            and not (key not in new and _is_gone(key, old, new))
         ]
         last = {key: [str(each.get(key)).rpartition(".")[2] for each in (old, new)] for key in changed}
         return [key for key in changed if OLD_CLASSES.get(last[key][0]) != last[key][1]]
@@ -122,6 +125,19 @@ class Earlier:
         return any(
             limit(new, key) > limit(self.config, key) for key in ("trainer.max_epochs", "trainer.max_steps")
         )
+
+
+def _is_gone(key: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
+    """Return whether a key of an earlier configuration is an argument that its class no longer has; a warning says so."""
+    node, _, name = key.rpartition(".")
+    target = new.get(f"{node}._target_")
+    if target is None or old.get(f"{node}._target_") != target:
+        return False
+    arguments, takes_any = arguments_of(target_of(node, target))
+    gone = not takes_any and name not in arguments
+    if gone:
+        logging.getLogger(__name__).warning("config.yaml holds %s, which no longer exists; left out", key)
+    return gone
 
 
 def earlier_start(run_dir: Path) -> Earlier | None:
@@ -155,8 +171,8 @@ def save_config(config: DictConfig, run_dir: Path) -> None:
     values = movable(OmegaConf.to_container(config))
     values["paths"]["run_dir"] = "${hydra:run.dir}"
     hydra = OmegaConf.load(CONF / "config.yaml").hydra
-    logging = OmegaConf.load(CONF / "hydra/job_logging/seq2seq.yaml")
-    values["hydra"] = {"run": hydra.run, "sweep": hydra.sweep, "job_logging": logging}
+    job_logging = OmegaConf.load(CONF / "hydra/job_logging/seq2seq.yaml")
+    values["hydra"] = {"run": hydra.run, "sweep": hydra.sweep, "job_logging": job_logging}
     write_text(run_dir / "config.yaml", OmegaConf.to_yaml(OmegaConf.create(values)))
 
 

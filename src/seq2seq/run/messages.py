@@ -60,7 +60,7 @@ def exit_with_one_line() -> Iterator[None]:
         sys.exit(130)
     except BrokenPipeError:  # the reader of standard output has ended, such as `head`
         sys.stdout = open(os.devnull, "w")
-        sys.exit(0)
+        sys.exit(141)  # as after SIGPIPE: a training has no scores
     except Exception as error:
         if os.environ.get("HYDRA_FULL_ERROR") == "1":
             raise

@@ -24,7 +24,7 @@ from seq2seq.errors import InputError, TrainingFailed, TrainingInterrupted
 from seq2seq.progress import announce
 from seq2seq.publish import commit_of_program
 from seq2seq.run.config import Settings, build, complete, objects, settings_of
-from seq2seq.run.directions import directions
+from seq2seq.run.directions import check_callbacks, directions
 from seq2seq.run.folder import (
     Earlier,
     clear,
@@ -309,6 +309,7 @@ def build_trainer(settings: Settings, checkpoint: str | None) -> "pl.Trainer":
         if node:
             loggers.append(build(node, **({"purge_step": purged} if name == "tensorboard" else {})))
     callbacks = [build(node) for node in config.callbacks.values() if node]
+    check_callbacks(config, callbacks)
     if not config.trainer.get("enable_progress_bar", True):  # no terminal, for which there may be another bar
         callbacks = [each for each in callbacks if not isinstance(each, ProgressBar)]
     callbacks.sort(key=lambda each: isinstance(each, BorderCallback))  # they save the states of the others

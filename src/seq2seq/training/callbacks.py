@@ -136,7 +136,11 @@ class ResumeState(Callback):
     def on_save_checkpoint(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, checkpoint: dict[str, Any]
     ) -> None:
-        """Save the limits at which training has ended early; None: it goes on."""
+        """Save the limits at which training has ended early (None: it goes on), and the states of all processes."""
+        if trainer.world_size > 1:
+            states: list[Any] = [None] * trainer.world_size
+            torch.distributed.all_gather_object(states, self.state_dict())
+            checkpoint["callbacks"][self.state_key] = {"processes": states}
         checkpoint["ended_at"] = [trainer.max_epochs, trainer.max_steps] if trainer.should_stop else None
 
     def on_load_checkpoint(
@@ -151,22 +155,24 @@ class ResumeState(Callback):
                 states[each.state_key] = moved(states[each.state_key], Path(str(each.dirpath)), own=own)
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Restore `max_steps`, the end of an ended run, and the random states in the main process only."""
+        """Restore `max_steps`, the end of an ended run, and the random states of this process."""
         trainer.fit_loop.epoch_loop.max_steps = self._max_steps
-        trainer.should_stop = self._ended_at == [trainer.max_epochs, trainer.max_steps]
+        if self._ended_at == [trainer.max_epochs, trainer.max_steps]:
+            trainer.should_stop = True
         for config in trainer.lr_scheduler_configs:
             if config.reduce_on_plateau:
                 config.interval = "validation"  # no interval of Lightning's: see `on_validation_end`
-        if self._restored is None or not trainer.is_global_zero:
+        states = (self._restored or {}).get("processes", [self._restored])
+        if self._restored is None or trainer.global_rank >= len(states):
             return
-        torch.set_rng_state(self._restored["torch"].cpu())
-        version, numbers, gauss = self._restored["python"]
+        self._restored, state = None, states[trainer.global_rank]
+        torch.set_rng_state(state["torch"].cpu())
+        version, numbers, gauss = state["python"]
         random.setstate((version, tuple(numbers), gauss))
-        name, keys, place, has_gauss, cached = self._restored["numpy"]
+        name, keys, place, has_gauss, cached = state["numpy"]
         np.random.set_state((name, keys.cpu().numpy().astype(np.uint32), place, has_gauss, cached))
-        if "cuda" in self._restored and torch.cuda.is_available():
-            torch.cuda.set_rng_state(self._restored["cuda"].cpu())
-        self._restored = None
+        if "cuda" in state and torch.cuda.is_available():
+            torch.cuda.set_rng_state(state["cuda"].cpu())
 
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Update the schedules that wait for validations."""

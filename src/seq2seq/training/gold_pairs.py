@@ -2,6 +2,7 @@
 
 import sys
 from dataclasses import dataclass
+from typing import Any
 
 from seq2seq.data.batch import EncodedSplit
 from seq2seq.data.tokenizers import Tokenizer
@@ -39,6 +40,11 @@ class GoldPairs:
         self._split, self._tokenizers = split, (source_tokenizer, target_tokenizer)
         self._pairs: dict[int, GoldPair | None] = {}
         self._has_warned = False
+
+    @classmethod
+    def of(cls, data: Any, split: str) -> "GoldPairs":
+        """Return the pairs of a split of a data module, such as ``train``."""
+        return cls(getattr(data, split), data.source_tokenizer, data.target_tokenizer)
 
     def get(self, index: int) -> GoldPair | None:
         """Return the pair with an index in the split; None without links, or if its tokens do not spell its words."""

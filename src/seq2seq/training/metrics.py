@@ -9,11 +9,12 @@ from torch import Tensor
 
 from seq2seq.data.batch import Batch
 from seq2seq.data.words import clean
+from seq2seq.errors import TrainingFailed
 from seq2seq.evaluation.alignment import AlignmentCounts, argmax_links, best_links, merge_words
 from seq2seq.evaluation.attention_statistics import AttentionStatistics, attention_statistics
 from seq2seq.evaluation.metrics import Scorer, bleu_by_languages, scores_of
 from seq2seq.training.gold_pairs import GoldPairs
-from seq2seq.training.losses import metrics_of
+from seq2seq.training.losses import LossSums, metrics_of
 
 
 @dataclass
@@ -39,6 +40,19 @@ class SplitSums:
         names = [each.name for each in fields(self) if each.name != "translations"]
         sums = {name: getattr(self, name) + getattr(other, name) for name in names}
         return SplitSums(**sums, translations=translations)
+
+    def add_loss(self, sums: LossSums, batch: Batch, split: str) -> None:
+        """Add the loss of a batch of a split.
+
+        Raises:
+            TrainingFailed: It is NaN or infinite.
+        """
+        if not sums.nll.isfinite():
+            raise TrainingFailed(
+                f"the {split} loss is NaN or infinite on pairs {batch.sentence_ids[:20].tolist()}; this model "
+                "is not saved, the checkpoints before are kept: lower optimizer.lr"
+            )
+        self.losses += sums.stacked().cpu()
 
     def add_attention(self, weights: Tensor, batch: Batch, pairs: GoldPairs) -> None:
         """Add the attention weights (B, T, S) of a batch."""

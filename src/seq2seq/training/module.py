@@ -1,6 +1,5 @@
 """The Lightning module: the training step, its gradient, the optimizer, and the scores of validations."""
 
-import inspect
 import math
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -12,7 +11,7 @@ from torch.optim import Adam, Optimizer
 
 from seq2seq.data.batch import Batch
 from seq2seq.decoding.greedy import greedy_search
-from seq2seq.errors import InputError, TrainingFailed
+from seq2seq.errors import InputError
 from seq2seq.evaluation.metrics import Scorer
 from seq2seq.models.build import build_model
 from seq2seq.models.limits import LengthLimits
@@ -21,7 +20,7 @@ from seq2seq.training.gold_pairs import GoldPairs
 from seq2seq.training.losses import LossSums, token_cross_entropy
 from seq2seq.training.metrics import SplitSums
 from seq2seq.training.objectives import GuidedAlignment, objective_of
-from seq2seq.training.schedules import total_steps
+from seq2seq.training.schedules import forget_arguments, scheduled, total_steps_for
 from seq2seq.training.training_sums import TrainingSums
 
 
@@ -55,6 +54,30 @@ class TranslationModule(pl.LightningModule):
             fails.
         trust_custom_code: Whether to import classes of other packages that `model` names, as in
             ``load_from_checkpoint(path, trust_custom_code=True)``.
+
+    Example:
+        >>> from functools import partial
+        >>> from lightning.pytorch import Trainer
+        >>> from seq2seq.attention import AdditiveScore, Attention
+        >>> from seq2seq.data import PairsCorpus
+        >>> from seq2seq.models import BahdanauDecoder, GRUEncoder
+        >>> data = PairsCorpus(train=[("a b", "B A"), ("b", "B")], validation=[("a", "A")])
+        >>> data.setup()
+        >>> model = build_model(
+        ...     encoder=partial(GRUEncoder, hidden_size=8),
+        ...     decoder=partial(BahdanauDecoder, attention=partial(Attention, score=AdditiveScore)),
+        ...     source_vocab_size=data.source_tokenizer.vocab_size,
+        ...     target_vocab_size=data.target_tokenizer.vocab_size,
+        ... )
+        >>> module = TranslationModule(model, partial(Adam, lr=0.01), label_smoothing=0.1)
+        >>> quiet = dict.fromkeys(["logger", "enable_checkpointing", "enable_progress_bar", "enable_model_summary"], False)
+        >>> trainer = Trainer(max_epochs=2, log_every_n_steps=1, accelerator="cpu", **quiet)
+        >>> trainer.fit(module, data)
+        >>> trainer.global_step, "val/bleu" in trainer.callback_metrics
+        (2, True)
+        >>> features, weights = module(next(iter(data.train_dataloader())))
+        >>> weights.shape  # (B, T, h, S): two pairs, <eos> after each sentence, one head
+        torch.Size([2, 3, 1, 3])
 
     Attributes:
         limits: Length limits of translations; None before `setup`, which derives them from the training split.
@@ -98,7 +121,9 @@ class TranslationModule(pl.LightningModule):
         self.guided_alignment: GuidedAlignment | None = None
         self.limits: LengthLimits | None = None
         self.translations: dict[int, str] = {}
-        self._sums, self._gold = TrainingSums(max_nonfinite_steps), dict[str, GoldPairs]()
+        self._total_steps: int | None = None  # of the schedule
+        self._sums = TrainingSums(max_nonfinite_steps, 2 if rdrop_alpha else 1)
+        self._gold: dict[str, GoldPairs] = {}
 
     def forward(self, batch: Batch) -> tuple[Tensor, Tensor | None]:
         """Return features (B, T, R) and attention weights (B, T, h, S) of a batch (teacher forcing)."""
@@ -157,52 +182,42 @@ class TranslationModule(pl.LightningModule):
         norm = torch.nn.utils.clip_grad_norm_(parameters_of(optimizer), bound)
         if not by_norm:
             self.clip_gradients(optimizer, gradient_clip_val, gradient_clip_algorithm)
-        scaled = str(self.trainer.precision).startswith("16")  # the gradient scaler skips infinite gradients
-        if not self._sums.end_step(scaled or bool(norm.isfinite()), self.trainer):
-            optimizer.zero_grad(set_to_none=True)  # the optimizer skips parameters without gradient
-        step = self.trainer.global_step + 1  # Lightning counts from 0
-        if self.trainer.log_every_n_steps and step % self.trainer.log_every_n_steps == 0:
-            values = self._sums.values(copies=2 if self.rdrop_alpha else 1)
-            values |= {"grad_norm": float(norm), "lr": optimizer.param_groups[0]["lr"]}
-            self.log_dict({"step": float(step)} | {f"train/{name}": value for name, value in values.items()})
+        values = self._sums.end_step(norm, optimizer, self.trainer)
+        if values:
+            self.log_dict(values)
 
     def on_train_epoch_start(self) -> None:
         """Measure the speed from here on."""
         self._sums.start_clock()
 
-    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Save the sums, so that a resumed run makes the same steps and logs the same values."""
-        checkpoint["training_sums"] = self._sums.state_dict([*self.parameters()], self.trainer)
-
-    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Restore the sums. A schedule keeps its present length, which may be longer than that of the checkpoint."""
-        self._sums.load_state_dict(checkpoint["training_sums"])
-        for state in checkpoint.get("lr_schedulers", ()):
-            for name in ("total_steps", "_schedule_phases", "total_iters", "T_max"):  # those of torch
-                state.pop(name, None)
-
     def on_train_start(self) -> None:
         """Continue a step that was interrupted between its batches."""
         self._sums.restore_gradients([*self.parameters()])
 
+    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Save the sums, so that a resumed run makes the same steps and logs the same values."""
+        checkpoint["sums"] = self._sums.state_dict([*self.parameters()], self.trainer)
+        checkpoint["total_steps"] = self._total_steps
+
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Restore the sums, and of schedules where they stand."""
+        if "sums" in checkpoint:
+            self._sums.load_state_dict(checkpoint["sums"])
+        self._total_steps = checkpoint.get("total_steps")
+        if self.scheduler_factory is not None:
+            forget_arguments(self.scheduler_factory, checkpoint.get("lr_schedulers", []))
+
     def configure_optimizers(self) -> Any:
-        """Create the optimizer and its schedule, updated after each step, or after validations (plateau)."""
+        """Create the optimizer and its schedule."""
         try:
             optimizer = self.optimizer_factory(self.parameters())
         except ValueError as error:
             raise InputError(f"optimizer: {error}") from error
         if self.scheduler_factory is None:
             return optimizer
-        options = {}
-        if "total_steps" in inspect.signature(self.scheduler_factory).parameters:
-            options["total_steps"] = total_steps(self.trainer)
-        scheduler = self.scheduler_factory(optimizer, **options)
-        if isinstance(scheduler, torch.optim.lr_scheduler.ReduceLROnPlateau):
-            frequency = self.trainer.check_val_every_n_epoch or 1
-            settings = {"interval": "epoch", "frequency": frequency, "monitor": "val/loss"}
-        else:
-            settings = {"interval": "step"}
-        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": scheduler, **settings}}
+        planned, self._total_steps = self._total_steps, total_steps_for(self.scheduler_factory, self.trainer)
+        schedule = scheduled(self.scheduler_factory, optimizer, self.trainer, self._total_steps, planned)
+        return {"optimizer": optimizer, "lr_scheduler": schedule}
 
     # --- validation, and the same for `Trainer.test` ---
 
@@ -219,25 +234,17 @@ class TranslationModule(pl.LightningModule):
         sums = token_cross_entropy(
             features, self.model.decoder.output, batch.target_output, batch.target_is_token
         )
-        split = self._split()
-        if not sums.nll.isfinite():
-            raise TrainingFailed(
-                f"the {split} loss is NaN or infinite on pairs {batch.sentence_ids[:20].tolist()}; this model "
-                "is not saved, the checkpoints before are kept: lower optimizer.lr"
-            )
-        self._of_split.losses += sums.stacked().cpu()
-        data = getattr(self.trainer, "datamodule", None)
+        data, split = getattr(self.trainer, "datamodule", None), self._split()
+        self._of_split.add_loss(sums, batch, split)
         if not hasattr(data, "target_tokenizer"):  # data loaders, or a data module of another class
             return
         if weights is not None:
             if split not in self._gold:
-                self._gold[split] = GoldPairs(
-                    getattr(data, split), data.source_tokenizer, data.target_tokenizer
-                )
+                self._gold[split] = GoldPairs.of(data, split)
             self._of_split.add_attention(weights.mean(dim=2), batch, self._gold[split])
         hypotheses = greedy_search(self.model, batch.source, limits=self.limits)
         for index, hypothesis in zip(batch.sentence_ids.tolist(), hypotheses, strict=True):
-            self._of_split.translations[index] = data.target_tokenizer.decode(hypothesis.ids)
+            self.translations[index] = data.target_tokenizer.decode(hypothesis.ids)
 
     def on_validation_epoch_end(self) -> None:
         """Log the scores of the split."""

@@ -1,21 +1,31 @@
 """Learning-rate schedules, and the exponential moving average of the weights."""
 
+import inspect
 import math
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import lightning.pytorch as pl
+from lightning.pytorch.callbacks import GradientAccumulationScheduler
+from lightning.pytorch.utilities.rank_zero import rank_zero_only
 from torch.optim import Optimizer
-from torch.optim.lr_scheduler import LambdaLR
+from torch.optim.lr_scheduler import LambdaLR, ReduceLROnPlateau
 from torch.optim.swa_utils import get_ema_multi_avg_fn
 
 
 def warmup_cosine(
     optimizer: Optimizer, total_steps: int, warmup_steps: int = 100, min_lr_ratio: float = 0.01
 ) -> LambdaLR:
-    """Return a schedule with linear warmup and cosine decay to a fraction of the maximum rate.
+    """Return a schedule with linear warmup, then cosine decay to a fraction of the maximum rate.
 
-    Loshchilov and Hutter, "SGDR: stochastic gradient descent with warm restarts", 2017, one period.
+    With w = max(`warmup_steps`, 1), T = `total_steps` and r = `min_lr_ratio`, the share of the maximum rate at step n,
+    counted from 1, is
+
+        n / w                                                 for n <= w
+        r + (1 - r) (1 + cos(pi (n - w) / (T - w))) / 2       for w < n <= T
+
+    and r afterwards. Loshchilov and Hutter, "SGDR: stochastic gradient descent with warm restarts", 2017, one period.
 
     Args:
         optimizer: Its `lr` is the maximum rate.
@@ -23,19 +33,28 @@ def warmup_cosine(
         warmup_steps: Number of steps of linear warmup.
         min_lr_ratio: Rate at the last step, as a share of the maximum.
     """
-    decay_steps = max(total_steps - warmup_steps, 1)
+    warmup = max(warmup_steps, 1)
+    if total_steps < warmup and rank_zero_only.rank == 0:
+        print(
+            f"WARNING: scheduler.warmup_steps={warmup_steps}, but the training has {total_steps} steps: the learning "
+            "rate does not reach optimizer.lr",
+            file=sys.stderr,
+        )
 
-    def fraction(step: int) -> float:
-        if step < warmup_steps:
-            return (step + 1) / warmup_steps
-        progress = min((step - warmup_steps) / decay_steps, 1.0)
+    def share(step: int) -> float:
+        number = step + 1
+        if number <= warmup:
+            return number / warmup
+        progress = min((number - warmup) / max(total_steps - warmup, 1), 1.0)
         return min_lr_ratio + (1 - min_lr_ratio) * 0.5 * (1 + math.cos(math.pi * progress))
 
-    return LambdaLR(optimizer, fraction)
+    return LambdaLR(optimizer, share)
 
 
 def warmup_constant(optimizer: Optimizer, warmup_steps: int = 0) -> LambdaLR:
     """Return a schedule with linear warmup to a constant rate.
+
+    The share of the maximum rate at step n, counted from 1, is min(n / max(`warmup_steps`, 1), 1).
 
     Args:
         optimizer: Its `lr` is the maximum rate.
@@ -47,7 +66,9 @@ def warmup_constant(optimizer: Optimizer, warmup_steps: int = 0) -> LambdaLR:
 def warmup_ema(decay: float = 0.999) -> Callable[[Any, Any, Any], None]:
     """Return the update rule of an exponential moving average with a smaller decay at the start.
 
-        average = d average + (1 - d) weights,  d = min(decay, (1 + n) / (10 + n)) at the n-th step
+        average = d average + (1 - d) weights,  d = min(decay, (1 + n) / (10 + n)) after n earlier updates
+
+    The first update, n = 0, copies the weights.
 
     Args:
         decay: Maximum share of the average that is kept at each step.
@@ -61,6 +82,48 @@ def warmup_ema(decay: float = 0.999) -> Callable[[Any, Any, Any], None]:
         get_ema_multi_avg_fn(min(decay, (1 + number) / (10 + number)))(averages, weights, num_averaged)
 
     return update
+
+
+def total_steps_for(factory: Callable[..., Any], trainer: pl.Trainer) -> int | None:
+    """Return the number of optimizer steps of the training if a factory of schedules has an argument `total_steps`."""
+    return total_steps(trainer) if "total_steps" in inspect.signature(factory).parameters else None
+
+
+def scheduled(
+    factory: Callable[..., Any],
+    optimizer: Optimizer,
+    trainer: pl.Trainer,
+    number: int | None,
+    planned: int | None,
+) -> dict[str, Any]:
+    """Return the schedule in Lightning's form: updated after each step, or after validations (plateau).
+
+    Args:
+        factory: Returns the schedule of an optimizer; called with `total_steps` if there is a number.
+        optimizer: The optimizer.
+        trainer: The trainer.
+        number: Number of optimizer steps of the training.
+        planned: The number at the start of a run that continues.
+    """
+    if planned not in (None, number) and trainer.is_global_zero:
+        print(
+            f"WARNING: the schedule of the learning rate was of {planned:,} steps and is now of {number:,}: the rate "
+            "continues as in a training of this length",
+            file=sys.stderr,
+        )
+    schedule = factory(optimizer) if number is None else factory(optimizer, total_steps=number)
+    if isinstance(schedule, ReduceLROnPlateau):
+        frequency = trainer.check_val_every_n_epoch or 1
+        return {"scheduler": schedule, "interval": "epoch", "frequency": frequency, "monitor": "val/loss"}
+    return {"scheduler": schedule, "interval": "step"}
+
+
+def forget_arguments(factory: Callable[..., Any], states: Iterable[dict[str, Any]]) -> None:
+    """Remove from states of schedules what the factory's arguments decide, which a continued run may change."""
+    arguments = {*inspect.signature(factory).parameters} - {"last_epoch"}
+    for state in states:
+        for name in arguments | {"_schedule_phases"}:  # OneCycleLR derives them from its arguments
+            state.pop(name, None)
 
 
 def total_steps(trainer: pl.Trainer) -> int:
@@ -77,7 +140,13 @@ def total_steps(trainer: pl.Trainer) -> int:
         batches = min(batches, trainer.limit_train_batches)
     elif isinstance(trainer.limit_train_batches, float):
         batches = max(1, int(batches * trainer.limit_train_batches))
-    steps = math.ceil(batches / trainer.accumulate_grad_batches) * (trainer.max_epochs or 1)
     if trainer.max_epochs == -1:
-        steps = trainer.max_steps
+        return trainer.max_steps
+    schedules = [each for each in trainer.callbacks if isinstance(each, GradientAccumulationScheduler)]
+    steps = sum(
+        math.ceil(batches / schedules[0].get_accumulate_grad_batches(epoch))
+        if schedules
+        else math.ceil(batches / trainer.accumulate_grad_batches)
+        for epoch in range(trainer.max_epochs or 1)
+    )
     return steps if trainer.max_steps < 0 else min(steps, trainer.max_steps)

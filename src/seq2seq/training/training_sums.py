@@ -15,6 +15,7 @@ from typing import Any
 import lightning.pytorch as pl
 import torch
 from torch import Tensor, nn
+from torch.optim import Optimizer
 
 from seq2seq.errors import TrainingFailed
 from seq2seq.training.losses import LossSums, metrics_of
@@ -28,10 +29,11 @@ class TrainingSums:
 
     Args:
         max_nonfinite_steps: Number of steps with a NaN or infinite loss or gradient before training fails.
+        copies: How often a token is counted: twice with R-Drop.
     """
 
-    def __init__(self, max_nonfinite_steps: int) -> None:
-        self.max_nonfinite_steps, self._num_nonfinite = max_nonfinite_steps, 0
+    def __init__(self, max_nonfinite_steps: int, copies: int = 1) -> None:
+        self.max_nonfinite_steps, self._num_nonfinite, self._copies = max_nonfinite_steps, 0, copies
         self._batches: list[tuple[Tensor, Tensor]] = []  # sums (4,) and sentence ids, of this process
         self._step = torch.zeros(4, dtype=torch.float64)  # of all processes
         self._logged = torch.zeros(4, dtype=torch.float64)  # of the steps since the last logged values
@@ -59,21 +61,39 @@ class TrainingSums:
             if parameter.grad is not None:
                 parameter.grad.mul_(divisor / float(self._step[3]))
 
-    def end_step(self, gradient_is_finite: bool, trainer: pl.Trainer) -> bool:
-        """Return whether to make the step; if its loss or gradient is NaN or infinite, say that it is left out.
+    def end_step(self, norm: Tensor, optimizer: Optimizer, trainer: pl.Trainer) -> dict[str, float]:
+        """Leave the step out if its loss or gradient is NaN or infinite, and return the values to log, if any.
+
+        Args:
+            norm: L2 norm of the gradient.
+            optimizer: The optimizer that makes the step.
+            trainer: The trainer.
 
         Raises:
             TrainingFailed: More than `max_nonfinite_steps` steps were left out.
         """
         loss_is_finite = bool(self._step.isfinite().all())
+        is_scaled = str(trainer.precision).startswith("16")  # the gradient scaler skips infinite gradients
         if loss_is_finite:
             self._logged += self._step
-        batches, self._batches = self._batches, []
-        if loss_is_finite and gradient_is_finite:
-            return True
-        causes = [number for sums, ids in batches if not sums.isfinite().all() for number in ids.tolist()]
+        if not loss_is_finite or not (is_scaled or norm.isfinite()):
+            self._count_nonfinite("gradient" if loss_is_finite else "loss", trainer)
+            optimizer.zero_grad(set_to_none=True)  # the optimizer skips parameters without gradient
+        self._batches = []
+        step = trainer.global_step + 1  # Lightning counts from 0
+        if not trainer.log_every_n_steps or step % trainer.log_every_n_steps:
+            return {}
+        values = {name: float(value) for name, value in metrics_of(self._logged).items()}
+        seconds = max(time.perf_counter() - self._since, 1e-9)
+        values["tokens_per_second"] = float(self._logged[3]) / self._copies / seconds
+        values |= {"grad_norm": float(norm), "lr": optimizer.param_groups[0]["lr"]}
+        self._logged = torch.zeros_like(self._logged)
+        self.start_clock()
+        return {"step": float(step)} | {f"train/{name}": value for name, value in values.items()}
+
+    def _count_nonfinite(self, what: str, trainer: pl.Trainer) -> None:
+        causes = [pair for sums, ids in self._batches if not sums.isfinite().all() for pair in ids.tolist()]
         where = f" on training pairs {causes[:20]}" if causes else ""
-        what = "gradient" if loss_is_finite else "loss"
         message = f"step {trainer.global_step + 1}: the {what} is NaN or infinite{where}"
         self._num_nonfinite += 1
         if self._num_nonfinite > self.max_nonfinite_steps:
@@ -83,26 +103,10 @@ class TrainingSums:
             )
         if trainer.is_global_zero:
             print(f"WARNING: {message}; step left out ({self._num_nonfinite} of {self.max_nonfinite_steps})")
-        return False
-
-    # --- logged values ---
 
     def start_clock(self) -> None:
         """Measure the speed from now on, so that it excludes validations."""
         self._since = time.perf_counter()
-
-    def values(self, copies: int) -> dict[str, float]:
-        """Return means over the steps since the previous call, of all processes.
-
-        Args:
-            copies: How often each token is counted.
-        """
-        values = {name: float(value) for name, value in metrics_of(self._logged).items()}
-        seconds = max(time.perf_counter() - self._since, 1e-9)
-        values["tokens_per_second"] = float(self._logged[3]) / copies / seconds
-        self._logged = torch.zeros_like(self._logged)
-        self.start_clock()
-        return values
 
     # --- checkpoints ---
 

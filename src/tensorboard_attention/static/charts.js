@@ -24,6 +24,21 @@ export function labelOf(token) {
   return `${start.join("")}…${characters.slice(-end).join("")}`;
 }
 
+// The word that a subword belongs to, by the marks of SentencePiece (▁), GPT-2 (Ġ), BERT (##) and subword-nmt (@@); null if the
+// token is the word.
+export function wordOf(tokens, place) {
+  const begins = tokens.some((token) => /^[▁Ġ]/u.test(token));
+  const isJoined = (at) => {
+    if (at <= 0 || at >= tokens.length || isSpecial(tokens[at]) || isSpecial(tokens[at - 1])) return false;
+    return begins ? !/^[▁Ġ]/u.test(tokens[at]) : tokens[at].startsWith("##") || tokens[at - 1].endsWith("@@");
+  };
+  let [first, end] = [place, place + 1];
+  while (isJoined(first)) first -= 1;
+  while (isJoined(end)) end += 1;
+  const word = tokens.slice(first, end).map((token) => token.replace(/^[▁Ġ]|^##|@@$/gu, "")).join("");
+  return end - first > 1 ? word : null;
+}
+
 function isSpecial(token) {
   return SPECIAL.test(token);
 }
@@ -82,6 +97,7 @@ export function themeOf(dark, index) {
         gold: "#ff9d2e",
         ribbon: "#7ec8e3",
         negative: "#f0894a",
+        nothing: "#343940",
         levels: [...index.colours].reverse(),
         difference: darkened(index.difference),
       }
@@ -95,6 +111,7 @@ export function themeOf(dark, index) {
         gold: "#e8830c",
         ribbon: "#2468a8",
         negative: "#d55e00",
+        nothing: "#e3e5e8",
         levels: index.colours,
         difference: index.difference,
       };
@@ -112,68 +129,145 @@ function darkened(colours) {
   return colours.map(shade);
 }
 
-export function colourOf(value, signed, theme) {
-  const colours = signed ? theme.difference : theme.levels;
-  const share = signed ? (value + 1) / 2 : value;
-  return colours[Math.round(Math.min(1, Math.max(0, share)) * (colours.length - 1))];
+// ---- Scales: what share of the colours a weight has
+
+export const SCALES = [
+  ["fit", "fitting"],
+  ["unit", "0 to 1"],
+  ["max", "0 to maximum"],
+  ["uniform", "relative to uniform"],
+  ["log", "logarithmic"],
+];
+const SMALL = 0.5; // a maximum below which the fitting scale ends there,
+const EVEN = 3; // and one, times an even weight, below which it is relative to that
+const LEAST = 1e-4; // of the logarithmic scale
+const MOST_DOUBLINGS = 6;
+
+function topOf(matrices) {
+  return matrices.reduce((most, { values }) => values.reduce((found, value) => Math.max(found, Math.abs(value)), most), 0);
 }
 
-// A scale with its ends, as part of a chart.
-function legend(x, y, signed, theme, size = 11) {
-  const colours = signed ? theme.difference : theme.levels;
+// What the fitting scale is for weights.
+export function fittingKind(kind, matrices) {
+  if (kind !== "fit") return kind;
+  const top = topOf(matrices);
+  if (top > SMALL || top === 0) return "unit";
+  return matrices.every(({ values, columns }) => columns > 2 && topOf([{ values }]) * columns < EVEN) ? "uniform" : "max";
+}
+
+// kind: of SCALES; matrices = [{values, columns}, …], which share the scale. The result has `shares(values, columns)`, a share of the
+// colours for each value, −1 for nothing.
+export function scaleOf(kind, matrices, signed = false) {
+  const top = topOf(matrices);
+  const isWhole = kind === "unit" || (kind === "fit" && top > SMALL) || top === 0;
+  const most = isWhole ? 1 : top;
+  if (signed) {
+    const ticks = [[0, `−${brief(most)}`], [0.5, "0"], [1, `+${brief(most)}`]];
+    return { name: "difference of weights", isTwoSided: true, ticks, shares: (values) => values.map((value) => (value / most + 1) / 2) };
+  }
+  if (fittingKind(kind, matrices) === "uniform") return uniformScale(matrices);
+  if (kind === "log") {
+    const shares = (values) => values.map((value) => (value <= LEAST ? 0 : 1 - Math.log(value) / Math.log(LEAST)));
+    return { name: "weight, logarithmic", isTwoSided: false, ticks: [[0, `≤ ${LEAST}`], [0.5, "0.01"], [1, "1"]], shares };
+  }
+  const ticks = isWhole ? [[0, "0"], [0.5, "0.5"], [1, "1"]] : [[0, "0"], [1, brief(most)]];
+  const name = isWhole ? "weight" : "weight, up to the maximum";
+  return { name, isTwoSided: false, ticks, shares: (values) => values.map((value) => value / most) };
+}
+
+// How often a weight is that of an even row, in doublings. Weights of 0, such as masked ones, are no part of the row.
+function uniformScale(matrices) {
+  const doublings = (values, columns) => {
+    const counts = [];
+    values.forEach((value, place) => (counts[Math.floor(place / columns)] = (counts[Math.floor(place / columns)] ?? 0) + (value > 0)));
+    return values.map((value, place) => (value > 0 ? Math.log2(value * counts[Math.floor(place / columns)]) : NaN));
+  };
+  let most = 0.1;
+  for (const { values, columns } of matrices) for (const each of doublings(values, columns)) if (Math.abs(each) > most) most = Math.abs(each);
+  most = Math.min(most, MOST_DOUBLINGS);
+  const shares = (values, columns) =>
+    doublings(values, columns).map((each) => (Number.isNaN(each) ? -1 : (Math.min(1, Math.max(-1, each / most)) + 1) / 2));
+  const factor = brief(2 ** most);
+  return { name: "times the weight of an even row", isTwoSided: true, ticks: [[0, `1/${factor}`], [0.5, "1"], [1, factor]], shares };
+}
+
+function brief(value) {
+  return String(Number(value.toPrecision(2)));
+}
+
+// The place of a share among the colours of a scale.
+export function coloursOf(scale, theme) {
+  return scale.isTwoSided ? theme.difference : theme.levels;
+}
+
+export function levelOf(share, count) {
+  return Math.round(Math.min(1, Math.max(0, share)) * (count - 1));
+}
+
+// Values as an image of one pixel for each cell, in the colours of a scale.
+export function imageOf(values, columns, scale, theme) {
+  const canvas = document.createElement("canvas");
+  [canvas.width, canvas.height] = [columns, values.length / columns];
+  const brush = canvas.getContext("2d");
+  const image = brush.createImageData(canvas.width, canvas.height);
+  const colours = coloursOf(scale, theme);
+  const pixels = (theme.pixels ??= new Map());
+  const pixel = (colour) => pixels.get(colour) ?? pixels.set(colour, pixelOf(colour)).get(colour);
+  scale.shares(values, columns).forEach((share, place) => {
+    image.data.set(pixel(share < 0 ? theme.nothing : colours[levelOf(share, colours.length)]), 4 * place);
+  });
+  brush.putImageData(image, 0, 0);
+  return canvas;
+}
+
+// "#rrggbb" or "rgb(r,g,b)" -> red, green, blue and opacity.
+function pixelOf(colour) {
+  const parts = colour.startsWith("#") ? colour.slice(1).match(/../gu).map((part) => parseInt(part, 16)) : colour.match(/\d+/gu).map(Number);
+  return [...parts, 255];
+}
+
+// A scale with its ends and its name, as part of a chart.
+function legend(x, y, scale, theme, size = 11) {
+  const colours = coloursOf(scale, theme);
   const width = 144;
-  const ticks = signed ? ["−1", "0", "+1"] : ["0", "0.5", "1"];
   const stripes = Array.from({ length: width / 2 }, (_, place) =>
-    draw("rect", {
-      x: x + 2 * place,
-      y,
-      width: 2,
-      height: 8,
-      fill: colours[Math.round((place / (width / 2 - 1)) * (colours.length - 1))],
-    }),
+    draw("rect", { x: x + 2 * place, y, width: 2, height: 8, fill: colours[levelOf(place / (width / 2 - 1), colours.length)] }),
   );
-  const labels = ticks.map((text, place) =>
-    draw(
-      "text",
-      {
-        x: x + (place * width) / 2,
-        y: y + 10 + size,
-        "text-anchor": ["start", "middle", "end"][place],
-        "font-size": size,
-        fill: theme.grey,
-      },
-      text,
-    ),
-  );
-  return draw("g", { "shape-rendering": "crispEdges" }, ...stripes, ...labels);
+  const text = (at, anchor, words, below) =>
+    draw("text", { x: at, y: y + below + size, "text-anchor": anchor, "font-size": size, fill: theme.grey }, words);
+  const labels = scale.ticks.map(([share, words]) => text(x + share * width, ["start", "middle", "end"][Math.round(2 * share)], words, 10));
+  return draw("g", { "shape-rendering": "crispEdges" }, ...stripes, ...labels, text(x, "start", scale.name, 24));
 }
 
-// ---- The matrix: source tokens across, target tokens down, whole-pixel cells.
+// ---- The matrix: source tokens across, target tokens down, whole-pixel cells, which may be wider than high
 
-const LARGEST_CELL = 40;
+const TALLEST_CELL = 52;
+const WIDEST_CELL = 116;
 const COMFORTABLE_CELL = 22;
 const TILTED_CELL = 20;
 const OVERHANG = 36;
 const SMALLEST_CELL = 13;
 const TILT = Math.PI / 3;
 const GAP = 9;
-const LEGEND_HEIGHT = 42;
+const LEGEND_HEIGHT = 56;
+const MOST_SQUARES = 50_000; // more cells are drawn as one image
+const TICK_DISTANCE = 30;
 
-// chart = {source, target, values (row by row), signed, links, theme}; extent = {width, height} that
-// the matrix should keep to, as long as its tokens stay legible.
+// chart = {source, target, plain, values (row by row), scale, links, theme}; extent = {width, height} that the matrix should keep to, as
+// long as its tokens stay legible. A plain side has positions as labels, of which only some are drawn.
 export function matrixChart(chart, extent) {
   const layout = matrixLayout(chart, extent);
-  const { cell, left, top, width, height, font } = layout;
+  const { down, left, top, width, height, font } = layout;
   const overlay = draw("g", { "pointer-events": "none" });
   const node = draw(
     "svg",
     { width, height, viewBox: `0 0 ${width} ${height}`, "font-family": FONT, "font-size": font },
     matrixCells(chart, layout),
     matrixGold(chart, layout),
-    ...chart.target.map((token, row) => rowLabel(token, row, chart, layout)),
-    ...chart.source.map((token, column) => columnLabel(token, column, chart, layout)),
+    ...shownPlaces(chart.target, layout.plain.target, down).map((row) => rowLabel(chart.target[row], row, chart, layout)),
+    ...shownPlaces(chart.source, layout.plain.source, layout.across).map((column) => columnLabel(chart.source[column], column, chart, layout)),
     overlay,
-    legend(left, top + cell * chart.target.length + 14, chart.signed, chart.theme),
+    legend(left, top + down * chart.target.length + 14, chart.scale, chart.theme),
   );
   return {
     node,
@@ -185,58 +279,75 @@ export function matrixChart(chart, extent) {
       emphasise(node, focus);
     },
     anchor: ({ row, column }) => ({
-      x: left + ((column ?? chart.source.length - 1) + 1) * cell,
-      y: top + (row ?? 0) * cell,
+      x: left + ((column ?? chart.source.length - 1) + 1) * layout.across,
+      y: top + (row ?? 0) * down,
     }),
   };
 }
 
-function matrixLayout(chart, extent) {
-  const columns = chart.source.length;
-  const rows = chart.target.length;
-  const beside = extent.width - widest(chart.target, 13) - 2 * GAP;
-  const upright = Math.floor(beside / columns);
-  const across = upright < TILTED_CELL ? upright : Math.floor((beside - OVERHANG) / columns);
-  const down = Math.floor((extent.height - widest(chart.source, 13) - LEGEND_HEIGHT - 20) / rows);
-  const wanted = Math.min(across, Math.max(COMFORTABLE_CELL, down));
-  const cell = Math.max(SMALLEST_CELL, Math.min(LARGEST_CELL, wanted));
-  const font = Math.max(10, Math.min(14, Math.round(cell * 0.62)));
-  const tilt = cell >= TILTED_CELL ? TILT : Math.PI / 2;
-  const left = Math.ceil(widest(chart.target, font)) + GAP + 4;
-  const longest = widest(chart.source, font);
-  const top = Math.ceil(longest * Math.sin(tilt)) + font + GAP;
-  const overhang = chart.source.reduce((reach, token, column) => {
-    const end = (column - columns + 0.5) * cell + widthOf(labelOf(token), font) * Math.cos(tilt);
-    return Math.max(reach, end + font);
-  }, 4);
-  const width = Math.max(left + columns * cell + Math.ceil(overhang), left + 160);
-  return { cell, font, tilt, left, top, width, height: top + rows * cell + LEGEND_HEIGHT };
+// Places whose label is drawn: all; on a plain side, which has no room for all, each second, fifth, tenth, …
+function shownPlaces(tokens, isPlain, cell) {
+  const steps = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
+  const by = isPlain ? steps.find((step) => step * cell >= TICK_DISTANCE) : 1;
+  return tokens.map((_, place) => place).filter((place) => place % by === 0);
 }
 
-// One path for each colour: few elements, however many cells.
-function matrixCells(chart, { cell, left, top }) {
+function matrixLayout(chart, extent) {
+  const plain = chart.plain ?? { source: false, target: false };
+  const [columns, rows] = [chart.source.length, chart.target.length];
+  const beside = extent.width - widest(chart.target, 13) - 2 * GAP;
+  const upright = Math.floor(beside / columns);
+  const longest13 = widest(chart.source, 13);
+  const room = upright < TILTED_CELL || longest13 + 4 <= upright ? upright : Math.floor((beside - OVERHANG) / columns);
+  const rest = Math.floor((extent.height - longest13 - LEGEND_HEIGHT - 20) / rows);
+  const comfortable = plain.target ? 1 : COMFORTABLE_CELL;
+  const least = { across: plain.source ? 1 : SMALLEST_CELL, down: plain.target ? 1 : SMALLEST_CELL };
+  const tall = Math.min(TALLEST_CELL, Math.max(comfortable, rest));
+  const widestCell = plain.target ? (plain.source ? tall : room) : 2.2 * tall;
+  const across = Math.max(least.across, Math.floor(Math.min(WIDEST_CELL, room, widestCell)));
+  const down = Math.max(least.down, plain.source && !plain.target ? tall : Math.min(tall, across));
+  const font = Math.max(10, Math.min(14, Math.round(Math.min(plain.target ? 22 : down, plain.source ? 22 : across) * 0.62)));
+  const longest = widest(chart.source, font);
+  const tilt = plain.source || longest + 4 <= across ? 0 : across >= TILTED_CELL ? TILT : Math.PI / 2;
+  const left = Math.ceil(widest(chart.target, font)) + GAP + 4;
+  const top = Math.ceil(longest * Math.sin(tilt)) + font + GAP;
+  const overhang = chart.source.reduce((reach, token, column) => {
+    const end = (column - columns + 0.5) * across + widthOf(labelOf(token), font) * (tilt ? Math.cos(tilt) : 0.5);
+    return Math.max(reach, end + (tilt ? font : 2));
+  }, 4);
+  const width = Math.max(left + columns * across + Math.ceil(overhang), left + 190);
+  return { across, down, plain, font, tilt, left, top, width, height: top + rows * down + LEGEND_HEIGHT };
+}
+
+// One path for each colour: few elements, however many cells; one image of very many.
+function matrixCells(chart, { across, down, left, top }) {
   const columns = chart.source.length;
-  const side = cell - 1;
+  if (chart.values.length > MOST_SQUARES) {
+    const href = imageOf(chart.values, columns, chart.scale, chart.theme).toDataURL();
+    const size = { x: left, y: top, width: columns * across, height: chart.target.length * down };
+    return draw("g", { class: "cells" }, draw("image", { ...size, href, preserveAspectRatio: "none", style: "image-rendering: pixelated" }));
+  }
+  const gap = Math.min(across, down) > 4 ? 1 : 0;
+  const colours = coloursOf(chart.scale, chart.theme);
   const paths = new Map();
-  chart.values.forEach((value, place) => {
-    const x = left + (place % columns) * cell;
-    const y = top + Math.floor(place / columns) * cell;
-    const colour = colourOf(value, chart.signed, chart.theme);
-    paths.set(colour, `${paths.get(colour) ?? ""}M${x} ${y}h${side}v${side}h-${side}z`);
+  chart.scale.shares(chart.values, columns).forEach((share, place) => {
+    const x = left + (place % columns) * across;
+    const y = top + Math.floor(place / columns) * down;
+    const colour = share < 0 ? chart.theme.nothing : colours[levelOf(share, colours.length)];
+    paths.set(colour, `${paths.get(colour) ?? ""}M${x} ${y}h${across - gap}v${down - gap}h-${across - gap}z`);
   });
   const squares = [...paths].map(([fill, d]) => draw("path", { fill, d }));
   return draw("g", { "shape-rendering": "crispEdges", class: "cells" }, ...squares);
 }
 
-function matrixGold(chart, { cell, left, top }) {
-  const inset = cell > 20 ? 3 : 2;
-  const side = cell - 1 - 2 * inset;
+function matrixGold(chart, { across, down, left, top }) {
+  const inset = Math.min(across, down) > 20 ? 3 : 2;
   const rings = (chart.links ?? []).map(([source, target]) =>
     draw("rect", {
-      x: left + source * cell + inset,
-      y: top + target * cell + inset,
-      width: side,
-      height: side,
+      x: left + source * across + inset,
+      y: top + target * down + inset,
+      width: Math.max(1, across - 1 - 2 * inset),
+      height: Math.max(1, down - 1 - 2 * inset),
       rx: 3,
     }),
   );
@@ -244,66 +355,78 @@ function matrixGold(chart, { cell, left, top }) {
   return draw("g", { ...stroke, class: "gold", "pointer-events": "none" }, ...rings);
 }
 
-function rowLabel(token, row, { theme }, { cell, left, top }) {
-  const place = { x: left - GAP, y: top + row * cell + cell / 2, "text-anchor": "end" };
+function rowLabel(token, row, { theme }, { down, left, top }) {
+  const place = { x: left - GAP, y: top + row * down + down / 2, "text-anchor": "end" };
   return label(token, theme, { ...place, "data-row": row });
 }
 
-function columnLabel(token, column, { theme }, { cell, left, top, tilt }) {
-  const x = left + column * cell + cell / 2;
+function columnLabel(token, column, { theme }, { across, left, top, tilt }) {
+  const x = left + column * across + across / 2;
   const y = top - GAP + 1;
   const degrees = (-tilt * 180) / Math.PI;
-  const place = { x, y, transform: `rotate(${degrees} ${x} ${y})` };
+  const place = tilt ? { x, y, transform: `rotate(${degrees} ${x} ${y})` } : { x, y: y - 2, "text-anchor": "middle" };
   return label(token, theme, { ...place, "data-column": column });
+}
+
+const MARK = "▁"; // of SentencePiece, at the beginning of a word: it is drawn thin, as it is no part of it
+
+// A token as text in a page.
+export function tokenText(token, attributes = {}) {
+  const text = labelOf(token);
+  const isMarked = text.startsWith(MARK) && text.length > 1;
+  return make("bdi", attributes, isMarked ? make("span", { class: "mark" }, MARK) : null, isMarked ? text.slice(1) : text);
 }
 
 function label(token, theme, place) {
   const fill = isSpecial(token) ? theme.grey : theme.ink;
   const style = { fill, "dominant-baseline": "central", "unicode-bidi": "isolate" };
-  return draw("text", { ...style, ...place }, labelOf(token));
+  const text = labelOf(token);
+  const mark = text.startsWith(MARK) && text.length > 1 ? draw("tspan", { fill: theme.grey, "font-size": "0.6em", opacity: 0.55 }, MARK) : null;
+  return draw("text", { ...style, ...place }, mark, mark ? text.slice(1) : text);
 }
 
 // The cell, or the token beside or above the cells, at a place of the chart.
-function matrixPlace(x, y, chart, { cell, left, top, tilt }) {
-  const row = Math.floor((y - top) / cell);
+function matrixPlace(x, y, chart, { across, down, left, top, tilt }) {
+  const row = Math.floor((y - top) / down);
   const isRow = row >= 0 && row < chart.target.length;
   if (isRow && x < left) return { row, column: null };
   // above the cells, labels lean to the right
-  const lean = y < top ? (top - y) / Math.tan(tilt) : 0;
-  const column = Math.floor((x - left - lean) / cell);
+  const lean = y < top && tilt ? (top - y) / Math.tan(tilt) : 0;
+  const column = Math.floor((x - left - lean) / across);
   const isColumn = column >= 0 && column < chart.source.length;
   if (isColumn && y < top) return { row: null, column };
   return isRow && isColumn ? { row, column } : null;
 }
 
-function highlight(focus, chart, { cell, left, top }) {
+function highlight(focus, chart, layout) {
   if (!focus) return [];
   const { row, column } = focus;
-  const across = chart.source.length * cell - 1;
-  const down = chart.target.length * cell - 1;
+  const { left, top } = layout;
+  const across = chart.source.length * layout.across - 1;
+  const down = chart.target.length * layout.down - 1;
   const veil = (x, y, width, height) =>
     draw("rect", { x, y, width, height, fill: chart.theme.paper, opacity: 0.72 });
   const frame = (x, y, width, height) =>
     draw("rect", { x, y, width, height, fill: "none", stroke: chart.theme.accent, "stroke-width": 2 });
-  const y = top + (row ?? 0) * cell;
-  const x = left + (column ?? 0) * cell;
+  const y = top + (row ?? 0) * layout.down;
+  const x = left + (column ?? 0) * layout.across;
   if (column === null) {
-    const below = y + cell;
+    const below = y + layout.down;
     return [
       veil(left, top, across, Math.max(0, y - top - 1)),
       veil(left, below, across, Math.max(0, top + down - below)),
-      frame(left - 1, y - 1, across + 2, cell + 1),
+      frame(left - 1, y - 1, across + 2, layout.down + 1),
     ];
   }
   if (row === null) {
-    const right = x + cell;
+    const right = x + layout.across;
     return [
       veil(left, top, Math.max(0, x - left - 1), down),
       veil(right, top, Math.max(0, left + across - right), down),
-      frame(x - 1, top - 1, cell + 1, down + 2),
+      frame(x - 1, top - 1, layout.across + 1, down + 2),
     ];
   }
-  return [frame(x - 1, y - 1, cell + 1, cell + 1)];
+  return [frame(x - 1, y - 1, layout.across + 1, layout.down + 1)];
 }
 
 function emphasise(node, focus) {

@@ -15,7 +15,7 @@ export function servedSource(base) {
   return {
     grows: true,
     index: () => get("index"),
-    model: (run) => get(`model?${new URLSearchParams({ run })}`),
+    modelAddress: (run) => new URL(`model?${new URLSearchParams({ run })}`, base),
     view: async (run, tag, step) => {
       const wanted = /^-?[0-9]{1,19}$/u.test(step) ? { step } : {};
       return decodeView(await get(`view?${new URLSearchParams({ run, tag, ...wanted })}`));
@@ -42,28 +42,51 @@ function decodeView(view) {
       step: frame.step,
       score: frame.score,
       bleu: frame.bleu,
-      source: view.sources[frame.source],
-      target: view.targets[frame.target],
+      ...sidesOf(view.sources[frame.source], view.targets[frame.target]),
       links: view.alignments[frame.alignment],
       reference: view.references?.[frame.reference] ?? null,
-      ...mapsOf(decodeWeights(frame.weights), frame.maps),
+      ...mapsOf(decodeWeights(frame.weights), frame.maps, view.layers?.[frame.layers]),
     })),
   };
 }
 
-// The weights of a frame: of the mean, where there are several maps, which follow it. Those of the
-// heads of all layers are [{name, layer, weights}, …].
-function mapsOf(all, [layers, heads] = []) {
+// A side without labels, of frames or patches, has its positions as tokens.
+function sidesOf(source, target) {
+  const positions = (_, place) => String(place);
+  const [isPlainSource, isPlainTarget] = [source, target].map((tokens) => tokens.every((token) => token === ""));
+  return {
+    source: isPlainSource ? source.map(positions) : source,
+    target: isPlainTarget ? target.map(positions) : target,
+    plain: { source: isPlainSource, target: isPlainTarget },
+  };
+}
+
+// The weights of a frame: of the mean, where there are several maps, which follow it: for each layer its mean and its heads,
+// as [{name, short, layer, module, weights}, …].
+function mapsOf(all, [layers, heads] = [], modules = null) {
   if (!layers) return { weights: all, maps: [], map: null };
   const size = all.length / (layers * heads);
-  const maps = Array.from({ length: layers * heads }, (_, place) => {
-    const [layer, head] = [Math.floor(place / heads), place % heads];
-    const parts = [layers > 1 ? `layer ${layer + 1}` : "", heads > 1 || layers === 1 ? `head ${head + 1}` : ""];
-    return { name: parts.filter(Boolean).join(" "), layer, weights: all.subarray(place * size, (place + 1) * size) };
-  });
-  const mean = new Float64Array(size);
-  for (const { weights } of maps) weights.forEach((weight, place) => (mean[place] += weight / maps.length));
-  return { weights: mean, maps: [{ name: "mean", layer: layers > 1 ? null : 0, weights: mean }, ...maps], map: "mean" };
+  const ofLayer = (layer) => {
+    const named = (part) => [layers > 1 ? `layer ${layer + 1}` : "", part].filter(Boolean).join(" ");
+    const about = { layer, module: modules?.[layer] ?? null };
+    const weights = Array.from({ length: heads }, (_, head) => {
+      const place = layer * heads + head;
+      return all.subarray(place * size, (place + 1) * size);
+    });
+    const parts = weights.map((_, head) => (heads > 1 || layers === 1 ? `head ${head + 1}` : ""));
+    const own = parts.map((part, head) => ({ ...about, name: named(part), short: part, weights: weights[head] }));
+    return layers > 1 && heads > 1 ? [{ ...about, name: named("mean"), short: "mean", weights: meanOf(weights) }, ...own] : own;
+  };
+  const maps = Array.from({ length: layers }, (_, layer) => ofLayer(layer)).flat();
+  const heading = layers > 1 ? { layer: null, module: null } : { layer: 0, module: modules?.[0] ?? null };
+  const mean = meanOf(maps.filter(({ short }) => short !== "mean").map(({ weights }) => weights));
+  return { weights: mean, maps: [{ ...heading, name: "mean", short: "mean", weights: mean }, ...maps], map: "mean" };
+}
+
+function meanOf(matrices) {
+  const mean = new Float64Array(matrices[0].length);
+  for (const weights of matrices) weights.forEach((weight, place) => (mean[place] += weight / matrices.length));
+  return mean;
 }
 
 // A frame as one of its maps has it; the mean where it has no such map.
@@ -115,6 +138,23 @@ export function figuresOf(frame) {
     bleu: frame.bleu,
   };
   return frame.figures;
+}
+
+// Of one map, means over the target tokens: how even it is, its maximum, and how much lies near the diagonal (one position to
+// either side), on the first and on the last source token.
+export function statisticsOf({ source, target }, { weights }) {
+  const columns = source.length;
+  const sums = { entropy: 0, peak: 0, diagonal: 0, first: 0, last: 0 };
+  target.forEach((_, row) => {
+    const own = weights.subarray(row * columns, (row + 1) * columns);
+    const middle = target.length > 1 ? (row * (columns - 1)) / (target.length - 1) : 0;
+    sums.entropy += entropyOf(own);
+    sums.peak += own.reduce((most, weight) => Math.max(most, weight), 0);
+    own.forEach((weight, column) => (sums.diagonal += Math.abs(column - middle) <= 1 ? weight : 0));
+    sums.first += own[0];
+    sums.last += own[columns - 1];
+  });
+  return Object.fromEntries(Object.entries(sums).map(([name, sum]) => [name, sum / target.length]));
 }
 
 export function sameTokens(first, second) {
@@ -231,19 +271,18 @@ export class Recorded {
 
   // One or two views: {name, run, series, frames, problems, frame, place}.
   async shownFrames(index, state, selection) {
-    const shownOf = (...wanted) => this.shownOf(index, state.map, ...wanted);
-    const first = await shownOf("A", selection, state.step, (frames) => placeOf(frames, state.step));
+    const first = await this.shownOf(index, state.map, "A", selection, state.step, (frames) => placeOf(frames, state.step));
     if (state.compare !== "on" || !first.frames.length) return [first];
     const other = otherTag(index, state, selection);
     const find = (frames) => otherPlace(frames, state, selection, first.frame.step);
-    return [first, await shownOf("B", other, state.withStep ?? first.frame.step, find)];
+    return [first, await this.shownOf(index, state.withMap ?? state.map, "B", other, state.withStep ?? first.frame.step, find)];
   }
 
-  async shownOf(index, map, name, { run, tag }, step, find) {
+  async shownOf(index, map, name, { run, tag, kind }, step, find) {
     const series = tag === null ? new Series() : await this.seriesOf(index, run, tag, step);
     const place = await series.placeOf(find);
     const { frames, problems } = series;
-    return { name, run, series, frames, problems, place, frame: frames[place] && frameOfMap(frames[place], map) };
+    return { name, run, kind, series, frames, problems, place, frame: frames[place] && frameOfMap(frames[place], map) };
   }
 
   // Tags that have grown since are requested again.
@@ -301,17 +340,14 @@ export function selectionOf(index, state) {
   return { run: run.run, sentence, kind, rank, tag, sentences, texts, kinds, ranks };
 }
 
-// The same sentence and kind in the run beside it; null where that run lacks it.
+// The same sentence in the run beside it, of the same kind and rank or the first of another kind; null where that run lacks it.
 function otherTag(index, state, selection) {
   const wanted = state.with ?? selection.run;
+  const kind = state.withKind ?? selection.kind;
   const run = index.runs.find((each) => each.run === wanted);
-  const found = run?.tags.find(
-    (tag) =>
-      tag.sentence === selection.sentence &&
-      tag.kind === selection.kind &&
-      tag.rank === selection.rank,
-  );
-  return { run: wanted, tag: found?.tag ?? null };
+  const isIt = (tag) => tag.sentence === selection.sentence && tag.kind === kind;
+  const found = run?.tags.find((tag) => isIt(tag) && (kind !== selection.kind || tag.rank === selection.rank));
+  return { run: wanted, tag: found?.tag ?? null, kind };
 }
 
 // The place of the wanted step among the frames.
@@ -321,8 +357,8 @@ function placeOf(frames, step) {
 
 function otherPlace(frames, state, selection, step) {
   if (state.withStep !== null) return nearestFrame(frames, Number(state.withStep));
-  const isSameRun = (state.with ?? selection.run) === selection.run;
-  return isSameRun ? 0 : nearestFrame(frames, step);
+  const isOther = (state.with ?? selection.run) !== selection.run || (state.withKind ?? state.withMap ?? null) !== null;
+  return isOther ? nearestFrame(frames, step) : 0;
 }
 
 // ---- The state of the viewer as text: what a link needs to open the same view again
@@ -335,9 +371,13 @@ const DEFAULTS = {
   step: null, // null: the latest
   map: null, // of several heads; null: their mean
   view: "matrix",
+  scale: "fit", // of charts.js
+  at: null, // the token or cell that is selected, "row,column"; either may be empty
   gold: "on",
   compare: "off",
   with: null, // run beside it; null: the same run
+  withKind: null, // null: the same kind
+  withMap: null, // null: the same of several heads
   withStep: null, // null: as near as possible to the step
 };
 
@@ -358,8 +398,9 @@ export function pageHost() {
   const wish = matchMedia("(prefers-color-scheme: dark)");
   return {
     read: () => new URLSearchParams(location.hash.slice(1)),
-    // an empty fragment would scroll a page that frames this one to it
-    write: (parameters) => location.protocol === "about:" || (!`${parameters}` && !location.hash) || history.replaceState(null, "", `#${parameters}`),
+    // An empty fragment would scroll a page that frames this one to it. The whole address is written: TensorBoard serves the page
+    // with a base, to which a fragment alone would be relative.
+    write: (parameters) => location.protocol === "about:" || (!`${parameters}` && !location.hash) || history.replaceState(null, "", `${location.href.split("#")[0]}#${parameters}`),
     link: () => location.href,
     isDark: () => wish.matches,
     onTheme: (react) => wish.addEventListener("change", react),

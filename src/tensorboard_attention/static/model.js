@@ -109,9 +109,9 @@ class Network {
     for (const [name, owner] of Object.entries(ties)) this.arrays.set(name, this.arrays.get(owner));
     this.numParameters = [...new Set(this.arrays.values())].reduce((sum, array) => sum + (array.rows ? array.rows * array.columns : array.length), 0);
     this.scoreWeight = this.arrays.get("decoder.attention.score.score_weight");
-    this.inverseWidth = this.arrays.get("decoder.attention.score.inverse_width")?.[0];
+    this.inverseWidth = spec.inverse_width; // of the score gaussian
     this.tokenGates = new Map();
-    this.layers = Array.from({ length: spec.num_layers }, (_, layer) => `decoder.stack.cells.${layer}`);
+    this.layers = Array.from({ length: spec.decoder_layers }, (_, layer) => `decoder.stack.cells.${layer}`);
   }
 
   // W x + b; x itself where the model has no such matrix.
@@ -131,7 +131,7 @@ class Network {
   // and hypotheses.
   encode(ids) {
     let states = ids.map((id) => rowAt(this.arrays.get("source_embedding.weight"), id));
-    const finals = this.layers.map((_, layer) => {
+    const finals = Array.from({ length: this.spec.encoder_layers }, (_, layer) => {
       const ways = [this.read(layer, "", states)];
       if (this.spec.bidirectional) ways.push(this.read(layer, "_reverse", [...states].reverse()).reverse());
       states = states.map((_, place) => joined(...ways.map((way) => way[place])));
@@ -323,7 +323,7 @@ const KINDS = [
   String.raw`(?:${LETTER}+(?:-${LETTER}+)*\.)+(?:[cC][oO][mM]|[oO][rR][gG]|[nN][eE][tT])${NO_LETTER}(?:\/${PATH})?`,
   String.raw`(?<!${LETTER})\p{L}\p{M}*(?:\.\p{L}\p{M}*)+\.?${NO_LETTER})`,
   String.raw`%(?:\(${LETTER}+\)|[0-9]+\$)?[sdif]${NO_LETTER}`,
-  String.raw`(?:${START}(?:[\-+−](?=\p{N})|[#@](?=${LETTER})))?${LETTER}+(?:(?:[\-\/&]|(?<=\p{N})[.,:’'](?=\p{N}))${LETTER}+)*(?:(?<=\p{N})[°\p{Sc}]${LETTER}*)?['’]?`,
+  String.raw`(?:${START}(?:[\-+−](?=\p{N})|[#@](?=${LETTER})))?${LETTER}+(?:(?:[\-\/&]|(?<=\p{N})[.,:’'](?=\p{N}))${LETTER}+)*(?:(?<=\p{N})[°\p{Sc}]${LETTER}*)?(?:['’]|-(?!\S))?`,
   String.raw`(?:[\u{1f1e6}-\u{1f1ff}]{2}|\S)${MODIFIERS}(?:\u200d${NO_LETTER}\S${MODIFIERS})*`,
 ];
 const WORD = new RegExp(KINDS.join("|"), "gu");

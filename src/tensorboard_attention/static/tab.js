@@ -1,13 +1,10 @@
 // The module that TensorBoard loads in a frame of its page; it calls `render`.
 
-import { TranslatingPage } from "./asking.js";
 import { make } from "./charts.js";
 import { pageHost, servedSource } from "./data.js";
-import "./model.js"; // asking.js needs it: named here, it is requested beside the others
 import { mount } from "./viewer.js";
 
 const PREFIX = "p.attention.";
-const PREVIEW = 120; // characters
 
 export async function render() {
   const source = servedSource(import.meta.url);
@@ -27,17 +24,17 @@ function styled(name) {
   });
 }
 
-// The viewer of what was recorded, below a line to type into where the run has a model.
+// The viewer of what was recorded, below a line to type into where the run has a model. The page of a model comes from the
+// program that trained it, and lives in a frame that shares nothing with this one.
 class Tab {
   constructor(root, source, host) {
-    Object.assign(this, { root, source, host });
-    this.field = make("input", { type: "text", "aria-label": "sentence for the model of this run", placeholder: "Type a sentence: the model of this run translates it here", spellcheck: "false" });
+    Object.assign(this, { root, source });
+    this.field = make("input", { type: "text", "aria-label": "sentence for the model of this run", placeholder: "Type a sentence for the model of this run", spellcheck: "false" });
     const onsubmit = (event) => {
       event.preventDefault();
-      this.translate();
+      this.ask();
     };
-    this.said = make("span", { role: "status" });
-    this.line = make("form", { class: "attention typed", hidden: true, onsubmit }, this.field, make("button", {}, "translate"), this.said);
+    this.line = make("form", { class: "attention typed", hidden: true, onsubmit }, this.field, make("button", {}, "ask the model"));
     this.below = make("div", {});
     root.replaceChildren(this.line, this.below);
     this.viewer = mount(this.below, source, { ...host, onPoint: (viewer) => this.offer(viewer) });
@@ -48,45 +45,17 @@ class Tab {
     this.line.hidden = !index.runs.find((each) => each.run === run).model;
   }
 
-  // Request the model of the run; the page that translates replaces the viewer.
-  async translate() {
-    const { run, viewer } = this;
-    this.said.textContent = "Loading the model of the run …";
-    try {
-      const data = { model: await this.source.model(run), sentence: this.field.value, colours: viewer.index, title: `The model of ${run}` };
-      const back = make("button", { type: "button", class: "back", onclick: () => this.goBack() }, "back to the records");
-      const before = make("button", { type: "button", class: "back", hidden: true }, "recorded steps of the training");
-      const page = make("div", { class: "attention typed" }, back, before);
-      const onTranslated = (source) => this.offerRecorded(before, run, source);
-      this.root.replaceChildren(page);
-      new TranslatingPage(this.root, data, { ...this.host, read: () => new URLSearchParams(), write: () => {}, onReload: () => {}, onAddress: () => {}, onTranslated });
-      this.said.textContent = "";
-    } catch (error) {
-      this.said.textContent = error.message;
-    }
-  }
-
-  // Offer the recorded steps of a sentence that training has recorded.
-  offerRecorded(button, run, source) {
-    const text = previewOf(source);
-    const tag = this.viewer.index.runs.find((each) => each.run === run)?.tags.find((each) => each.text === text);
-    button.hidden = !tag;
-    button.onclick = () => {
-      this.goBack();
-      this.viewer.change({ run, sentence: tag.sentence, kind: null, rank: null, step: null });
-    };
+  ask() {
+    const back = make("button", { type: "button", class: "back", onclick: () => this.goBack() }, "back to the records");
+    const address = `${this.source.modelAddress(this.run)}#${new URLSearchParams({ text: this.field.value })}`;
+    const frame = make("iframe", { title: `the model of ${this.run}`, src: address, sandbox: "allow-scripts allow-downloads" });
+    this.root.replaceChildren(make("div", { class: "attention asked" }, make("div", { class: "typed" }, back, make("b", {}, `The model of ${this.run}`)), frame));
   }
 
   goBack() {
     this.root.replaceChildren(this.line, this.below);
     this.viewer.paint();
   }
-}
-
-// As the index has the source of a tag.
-function previewOf(tokens) {
-  const characters = Array.from(tokens.join(" "));
-  return characters.length > PREVIEW ? `${characters.slice(0, PREVIEW - 1).join("")}…` : characters.join("");
 }
 
 function isFramed() {

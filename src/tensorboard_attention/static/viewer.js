@@ -1,5 +1,5 @@
-import { FONT, UNKNOWN, colourOf, draw, labelOf, make, matrixChart, ribbonChart, sentenceOf, themeOf } from "./charts.js";
-import { Recorded, addressOf, columnOf, differenceOf, entropyOf, figuresOf, initialState, kindName, rowOf, sameTokens, selectionOf } from "./data.js";
+import { FONT, SCALES, UNKNOWN, draw, imageOf, labelOf, make, matrixChart, ribbonChart, fittingKind, scaleOf, sentenceOf, themeOf, tokenText, wordOf } from "./charts.js";
+import { Recorded, addressOf, columnOf, differenceOf, entropyOf, figuresOf, initialState, kindName, rowOf, sameTokens, selectionOf, statisticsOf } from "./data.js";
 
 // The viewer of the tab, the page and the notebook: controls, heads, charts, figures, files and keys.
 
@@ -17,9 +17,11 @@ const NOTHING = [
   "No attention has been recorded in this log folder yet.",
   "Write it from a model:",
 ];
-const EXAMPLE = `from tensorboard_attention import add_attention
+const EXAMPLE = `from tensorboard_attention import add_attention, capture
 
-add_attention(writer, "attention/0", weights, source_tokens, target_tokens, step)`;
+with capture(model, writer, step):  # every layer and head of a PyTorch model
+    model(**probe)
+add_attention(writer, "attention/0", weights, source_tokens, target_tokens, step)  # weights that you have`;
 
 export function formatNumber(value, digits) {
   if (value === null || value === undefined) return "–";
@@ -29,21 +31,23 @@ export function formatNumber(value, digits) {
 // shown = [{name, frame}, …], one or two.
 function sentencePart(shown) {
   const [first] = shown;
-  const lines = [make("dt", {}, "source"), spoken(first.frame.source)];
+  const lines = [make("dt", {}, "source"), spoken(first.frame, "source")];
   const targets = new Map();
   for (const { name, frame } of shown) {
-    const text = sentenceOf(frame.target);
+    const text = sentenceOf(frame.target); // of a plain side its positions
     targets.set(text, [...(targets.get(text) ?? []), { name, frame }]);
   }
   for (const sharing of targets.values()) {
     const names = targets.size > 1 ? ` ${sharing.map(({ name }) => name).join(", ")}` : "";
-    lines.push(make("dt", {}, `target${names}`), spoken(sharing[0].frame.target));
+    lines.push(make("dt", {}, `target${names}`), spoken(sharing[0].frame, "target"));
   }
   if (first.frame.reference) lines.push(make("dt", {}, "reference"), make("dd", { dir: "auto", class: "reference" }, first.frame.reference));
   return make("dl", { class: "sentence" }, ...lines);
 }
 
-function spoken(tokens) {
+function spoken(frame, side) {
+  const tokens = frame[side];
+  if (frame.plain?.[side]) return make("dd", {}, `${tokens.length} positions`);
   const text = sentenceOf(tokens);
   const known = tokens.includes(UNKNOWN) ? text.split(UNKNOWN) : [text];
   const unknown = () => make("mark", { title: "a word that the model does not know" }, UNKNOWN);
@@ -83,10 +87,16 @@ function weightsPart(shown, focus, theme) {
   return make(
     "div",
     { class: "weights" },
-    make("h3", {}, make("bdi", {}, labelOf(token)), make("small", {}, isRow ? "attends to" : "is attended to by")),
+    make("h3", {}, tokenText(token), partOf(isRow ? frame.target : frame.source, focus.row ?? focus.column), make("small", {}, isRow ? "attends to" : "is attended to by")),
     make("ol", {}, ...lines),
     make("p", { class: "hint" }, note),
   );
+}
+
+// The word that a subword belongs to.
+function partOf(tokens, place) {
+  const word = wordOf(tokens, place);
+  return word && make("small", {}, "in ", make("bdi", {}, word));
 }
 
 function weightLine(token, series, place, marked, theme) {
@@ -103,7 +113,7 @@ function weightLine(token, series, place, marked, theme) {
   return make(
     "li",
     { class: marked ? "marked" : null },
-    make("bdi", { title: token }, labelOf(token)),
+    tokenText(token, { title: token }),
     make("span", { class: "bars" }, ...bars),
     ...numbers,
   );
@@ -219,34 +229,85 @@ function stepSlider(label, onStep) {
   };
 }
 
-// ---- Several heads as small maps, a row for each layer, their mean first; the chosen one is the matrix
+// ---- Several heads as small maps, a row for each layer, means first; the chosen one is the matrix
 
-const SIDES = { one: 96, several: 64 }; // of a map, about, by the number of layers [pixels]
+const SIDE = { least: 14, most: 96 }; // of a map [pixels]
+const AROUND = { across: 14, down: 22 }; // a map
 const STEPS = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -1, ArrowDown: 1 };
+const STATISTICS = [
+  ["entropy", "entropy", "0 sharp, 1 uniform"],
+  ["peak", "peak weight", "mean over the target tokens of their maximum weight"],
+  ["diagonal", "diagonal", "share of the weight within one position of the diagonal"],
+  ["first", "first", "share of the weight on the first source token"],
+  ["last", "last", "share of the weight on the last source token"],
+];
 
 class MapGrid {
   // onPick: name of the map
   constructor(onPick) {
     this.onPick = onPick;
-    this.node = make("section", { class: "maps", role: "radiogroup", "aria-label": "heads", onkeydown: (event) => this.key(event) });
+    this.maps = make("div", { class: "rows", role: "radiogroup", "aria-label": "heads", onkeydown: (event) => this.key(event) });
+    this.table = make("table", { class: "figures" });
+    this.details = make("details", { class: "statistics", ontoggle: () => this.showStatistics() }, make("summary", {}, "statistics of the heads"), this.table);
+    this.node = make("section", { class: "maps" }, this.maps, this.details);
+    this.order = null; // of the table: a key of STATISTICS; null: as the maps
   }
 
-  show({ maps = [], map: chosen, source, target }, theme) {
-    const isHeld = this.node.contains(document.activeElement);
-    Object.assign(this, { names: maps.map(({ name }) => name), chosen });
+  // extent: {width, height} for all maps
+  show(frame, kind, theme, extent) {
+    const { maps = [], map: chosen, source, target } = frame;
+    const isHeld = this.maps.contains(document.activeElement);
+    Object.assign(this, { frame, names: maps.map(({ name }) => name), chosen });
     this.node.hidden = !maps.length;
-    const rows = new Map(maps.map(({ layer }) => [layer, make("div", {})]));
-    const side = SIDES[rows.size > 1 ? "several" : "one"];
-    const cell = Math.max(1, Math.floor(side / Math.max(source.length, target.length)));
-    for (const map of maps) rows.get(map.layer).append(this.small(map, source.length, cell, theme));
-    this.node.replaceChildren(...rows.values());
-    if (isHeld) this.node.querySelector('[aria-checked="true"]')?.focus();
+    if (this.node.hidden) return;
+    const layers = new Map();
+    for (const map of maps) layers.set(map.layer, [...(layers.get(map.layer) ?? []), map]);
+    const most = Math.max(...[...layers.values()].map((row) => row.length));
+    const room = Math.min(extent.width / most - AROUND.across, extent.height / layers.size - AROUND.down);
+    const side = Math.max(SIDE.least, Math.min(SIDE.most, Math.floor(room)));
+    const longest = Math.max(source.length, target.length);
+    const size = { width: Math.max(6, (side * source.length) / longest), height: Math.max(6, (side * target.length) / longest) };
+    const isEven = fittingKind(kind, maps.map(({ weights }) => ({ values: weights, columns: source.length }))) === "uniform";
+    const shared = kind === "fit" ? (isEven ? "uniform" : "max") : kind; // each its own maximum
+    const isCaptioned = side > 40 || layers.size < 3;
+    const rows = [...layers].map(([layer, own]) => {
+      const isOfAll = layer === null;
+      const name = isOfAll ? "all" : `layer ${layer + 1}`;
+      const title = make("span", { class: "layer", title: own[0].module ?? "" }, layers.size > 1 ? name : "");
+      return make("div", {}, title, ...own.map((map) => this.small(map, source.length, size, shared, theme, isCaptioned)));
+    });
+    this.maps.replaceChildren(...rows);
+    this.showStatistics();
+    if (isHeld) this.maps.querySelector('[aria-checked="true"]')?.focus();
   }
 
-  small({ name, weights }, columns, cell, theme) {
+  small({ name, short, module, weights }, columns, { width, height }, kind, theme, isCaptioned) {
     const isChosen = name === this.chosen;
-    const attributes = { type: "button", role: "radio", "aria-checked": String(isChosen), tabindex: isChosen ? 0 : -1 };
-    return make("button", { ...attributes, onclick: () => this.onPick(name) }, painted(weights, columns, cell, theme), make("span", {}, name));
+    const title = [name, module].filter(Boolean).join(", ");
+    const attributes = { type: "button", role: "radio", "aria-checked": String(isChosen), "aria-label": name, title, tabindex: isChosen ? 0 : -1 };
+    const canvas = imageOf(weights, columns, scaleOf(kind, [{ values: weights, columns }]), theme);
+    canvas.style.width = `${width}px`;
+    canvas.style.height = `${height}px`;
+    return make("button", { ...attributes, onclick: () => this.onPick(name) }, canvas, isCaptioned ? make("span", {}, short) : null);
+  }
+
+  showStatistics() {
+    if (!this.details.open || !this.frame?.maps?.length) return;
+    const found = this.frame.maps.map((map) => ({ name: map.name, ...(map.statistics ??= statisticsOf(this.frame, map)) }));
+    if (this.order) found.sort((one, other) => other[this.order] - one[this.order]);
+    const head = STATISTICS.map(([key, text, title]) => {
+      const onclick = () => {
+        this.order = this.order === key ? null : key;
+        this.showStatistics();
+      };
+      return make("th", { scope: "col", title, "aria-sort": this.order === key ? "descending" : "none" }, make("button", { type: "button", onclick }, text));
+    });
+    const rows = found.map((each) => {
+      const cells = STATISTICS.map(([key]) => make("td", {}, formatNumber(each[key], 3)));
+      const pick = make("button", { type: "button", onclick: () => this.onPick(each.name) }, each.name);
+      return make("tr", { class: each.name === this.chosen ? "marked" : null }, make("th", { scope: "row" }, pick), ...cells);
+    });
+    this.table.replaceChildren(make("tr", {}, make("th"), ...head), ...rows);
   }
 
   next() {
@@ -256,10 +317,10 @@ class MapGrid {
 
   // Up and down lead to the same head of another layer.
   key(event) {
-    const { names, chosen, node: { children, lastChild } } = this;
+    const { names, chosen, maps: { children, lastChild } } = this;
     const place = names.indexOf(chosen);
     const isUpright = ["ArrowUp", "ArrowDown"].includes(event.key) && children.length > 1 && place > 0;
-    const by = STEPS[event.key] * (isUpright ? lastChild.children.length : 1);
+    const by = STEPS[event.key] * (isUpright ? lastChild.querySelectorAll("button").length : 1);
     if (!by) return;
     event.preventDefault();
     event.stopPropagation();
@@ -267,35 +328,27 @@ class MapGrid {
   }
 }
 
-// Whole-pixel cells of a size that all maps of a sentence share.
-function painted(weights, columns, cell, theme) {
-  const canvas = make("canvas", { width: columns * cell, height: (weights.length / columns) * cell, "aria-hidden": "true" });
-  const pencil = canvas.getContext("2d");
-  weights.forEach((weight, place) => {
-    pencil.fillStyle = colourOf(weight, false, theme);
-    pencil.fillRect((place % columns) * cell, Math.floor(place / columns) * cell, cell, cell);
-  });
-  return canvas;
-}
-
 // ---- One chart, or two and their difference, and pointing at them
 
 function drawings({ shown, state, selection }, theme, extent) {
-  const drawn = shown.map(({ name, run, frame }) => ({
+  const matrixOf = ({ frame }) => ({ values: frame.weights, columns: frame.source.length });
+  const areAlike = shown.length < 2 || sameTokens(shown[0].frame, shown[1].frame); // then they share a scale
+  const drawn = shown.map(({ name, run, kind, frame }) => ({
     title: shown.length > 1 ? `${name}  ${run}` : run,
-    note: noteOf(frame, shown.length > 1, selection),
-    data: { ...frame, values: frame.weights, signed: false },
+    note: noteOf(frame, shown.length > 1 && !state.withKind, { ...selection, kind: kind ?? selection.kind }),
+    data: { ...frame, values: frame.weights, scale: scaleOf(state.scale, (areAlike ? shown : [{ frame }]).map(matrixOf)) },
   }));
-  if (shown.length > 1 && sameTokens(shown[0].frame, shown[1].frame)) {
+  if (shown.length > 1 && areAlike) {
     const [first, second] = shown.map(({ frame }) => frame);
-    drawn.push({ title: "A − B", note: "blue: more in A, orange: more in B", data: { ...first, values: differenceOf(first, second), signed: true } });
+    const values = differenceOf(first, second);
+    const scale = scaleOf(state.scale, [{ values, columns: first.source.length }], true);
+    drawn.push({ title: "A − B", note: "blue: more in A, orange: more in B", data: { ...first, values, scale, signed: true } });
   }
   const makeChart = state.view === "matrix" ? matrixChart : ribbonChart;
   const share = { ...extent, width: Math.floor((extent.width - 28 * (drawn.length - 1)) / drawn.length) };
   return drawn.map(({ title, note, data }) => {
-    const { source, target, values, signed } = data;
     const links = state.gold === "on" ? data.links : null;
-    return { title, note, data, share: share.width, chart: makeChart({ source, target, values, signed, links, theme }, share) };
+    return { title, note, data, share: share.width, chart: makeChart({ ...data, links, theme }, share) };
   });
 }
 
@@ -318,8 +371,7 @@ function framed({ title, note, data, chart, share }, viewer) {
   chart.node.addEventListener("pointermove", (event) => viewer.pinned || viewer.point(at(event)));
   chart.node.addEventListener("click", (event) => {
     const focus = at(event);
-    viewer.pinned = focus !== null && !(viewer.pinned && JSON.stringify(focus) === JSON.stringify(viewer.focus));
-    viewer.point(focus);
+    viewer.pin(viewer.pinned && JSON.stringify(focus) === JSON.stringify(viewer.focus) ? null : focus, focus);
   });
   chart.tell = (focus) => tell(tip, chart, focus, data);
   const caption = make("figcaption", {}, make("b", {}, title), make("span", {}, note));
@@ -333,11 +385,13 @@ function tell(tip, chart, focus, { source, target, values, signed }) {
   if (tip.hidden) return;
   const weight = values[focus.row * source.length + focus.column];
   const number = formatNumber(weight, 4);
+  const words = [wordOf(target, focus.row), wordOf(source, focus.column)].filter(Boolean).map((word) => make("bdi", {}, word));
   tip.replaceChildren(
-    make("bdi", {}, labelOf(target[focus.row])),
+    tokenText(target[focus.row]),
     " → ",
-    make("bdi", {}, labelOf(source[focus.column])),
+    tokenText(source[focus.column]),
     make("b", {}, signed && weight > 0 ? `+${number}` : number),
+    words.length ? make("small", {}, "in ", words[0], words[1] ? ", " : "", words[1]) : "",
   );
   const { x, y } = chart.anchor(focus);
   const rightmost = tip.parentElement.clientWidth - tip.offsetWidth;
@@ -373,10 +427,12 @@ function nameOf({ selection: { sentence, kind }, shown }) {
   return [sentence, kind, shown[0].frame.map, steps && `step-${steps}`].filter(Boolean).join("-");
 }
 
-// Files have light colours and no highlights.
+// Files have light colours; a selected token or cell is marked in them, too.
 function pictureOf(viewer) {
   const theme = themeOf(false, viewer.index);
-  return composedPicture(drawings(viewer, theme, viewer.extent()), theme);
+  const figures = drawings(viewer, theme, viewer.extent());
+  if (viewer.pinned) for (const { chart } of figures) chart.point(viewer.focus);
+  return composedPicture(figures, theme);
 }
 
 // Without a clipboard, as on a page that is not served securely, the link itself is shown.
@@ -462,15 +518,17 @@ const KEYS = [
   ["n p", "next, previous sentence"],
   ["k", "next kind"],
   ["v", "matrix or ribbons"],
+  ["s", "next scale of the colors"],
   ["g", "gold alignment"],
   ["h", "next head of several"],
   ["c", "compare"],
-  ["Esc", "release the token"],
+  ["Esc", "release the token, close a menu"],
 ];
 
 // What a key does to a viewer.
 function onKey(viewer, event) {
   const inField = event.target.closest?.("input, select, textarea, summary, .switch");
+  if (event.key === "Escape" && viewer.closeMenus()) return;
   if (event.ctrlKey || event.metaKey || event.altKey || !viewer.shown?.length || !viewer.node.isConnected) return;
   const inStage = viewer.stage.contains(event.target);
   const act = (inStage ? moves(viewer, event.key) : null) ?? (inField ? null : shortcuts(viewer, event));
@@ -485,10 +543,9 @@ function moves(viewer, key) {
   if (!by) return null;
   const within = (place, count) => Math.min(count - 1, Math.max(0, place));
   return () => {
-    viewer.pinned = true;
     const { row, column } = viewer.focus ?? { row: null, column: null };
     const isNew = row === null && column === null;
-    viewer.point({
+    viewer.pin({
       row: within((row ?? 0) + (isNew ? 0 : by[0]), frame.target.length),
       column: within((column ?? 0) + (isNew ? 0 : by[1]), frame.source.length),
     });
@@ -510,17 +567,20 @@ function shortcuts(viewer, { key, target }) {
     p: () => viewer.change({ sentence: next(selection.sentences, selection.sentence, -1), rank: null }),
     k: () => viewer.change({ kind: next(selection.kinds, selection.kind), rank: null }),
     v: () => viewer.change({ view: state.view === "matrix" ? "ribbons" : "matrix" }),
+    s: () => viewer.change({ scale: next(SCALES.map(([name]) => name), state.scale) }),
     g: () => viewer.toggle("gold"),
     c: () => viewer.toggle("compare"),
     h: () => viewer.grid.next(),
-    Escape: () => viewer.point(null),
+    Escape: () => viewer.pin(null),
   };
   return onButton ? null : acts[key];
 }
 
 function keyHelp() {
   const rows = KEYS.map(([key, meaning]) => make("tr", {}, make("th", {}, make("kbd", {}, key)), make("td", {}, meaning)));
-  return make("details", { class: "menu keys" }, make("summary", { title: "Keys", "aria-label": "keys" }, "?"), make("table", {}, ...rows));
+  const node = make("details", { class: "menu keys" }, make("summary", { title: "Keys", "aria-label": "keys" }, "?"), make("table", {}, ...rows));
+  document.addEventListener("pointerdown", ({ target }) => node.contains(target) || node.removeAttribute("open"));
+  return node;
 }
 
 // ---- The viewer
@@ -529,6 +589,9 @@ const POLL_SECONDS = 10;
 const REPLAY_SECONDS = 6;
 const NARROW = 820; // as in viewer.css
 const ASIDE = 264 + 40 + 32; // with the gap and the edges, as there
+const SHARE = 0.42; // of the width, for maps beside the matrix
+const LEAST_BESIDE = 380; // less has them above it
+const MATRIX = 150; // beside its cells
 
 export function mount(root, source, host) {
   const viewer = new Viewer(root, source, host);
@@ -554,25 +617,28 @@ class Viewer {
     this.kind = switcher("kind", (kind) => set({ kind, rank: null }));
     this.rank = picker("hypothesis", (rank) => set({ rank }));
     this.look = switcher("view", (view) => set({ view }));
+    this.scale = picker("colors", (scale) => set({ scale }));
     this.gold = toggle("gold", "Show the gold alignment (g)", () => this.toggle("gold"));
     this.compare = toggle("compare", "Compare with another run or step (c)", () => this.toggle("compare"));
     this.files = filesMenu(this);
     this.play = make("button", { type: "button", class: "play", title: "Replay training (space)", "aria-label": "replay", onclick: () => this.replay() }, "▶");
     this.steps = stepSlider("step", (place) => this.goTo(place));
     this.other = picker("beside", (run) => set({ with: run === this.selection.run ? null : run, withStep: null }));
+    this.otherKind = picker("kind beside", (kind) => set({ withKind: kind === this.selection.kind ? null : kind }));
+    this.otherMap = picker("head beside", (map) => set({ withMap: map || null }));
     this.otherSteps = stepSlider("step of the compared view", (place) => set({ withStep: String(this.shown[1].frames[place].step) }));
     this.linked = toggle("same step", "Keep the compared step as close as possible to the first", () => set({ withStep: this.state.withStep === null ? String(this.shown[1].frame.step) : null }));
-    this.beside = make("div", { class: "time beside" }, this.other.node, this.otherSteps.node, this.linked.node);
+    this.beside = make("div", { class: "time beside" }, this.other.node, this.otherKind.node, this.otherMap.node, this.otherSteps.node, this.linked.node);
     this.stage = make("div", { class: "stage", tabindex: 0, role: "application", "aria-label": "attention weights; arrow keys move between tokens" });
     this.facts = make("aside", { "aria-label": "figures" });
     this.message = make("p", { class: "message", role: "status" });
     this.voice = make("p", { class: "voice", "aria-live": "polite" });
     this.grid = new MapGrid((map) => set({ map: map === "mean" ? null : map }));
-    this.body = make("main", {}, this.stage, this.facts);
-    const bar = make("header", {}, this.run.node, this.sentence.node, this.kind.node, this.rank.node, make("span", { class: "space" }), this.look.node, this.gold.node, this.compare.node, this.files.node, keyHelp());
+    this.body = make("main", {}, this.grid.node, this.stage, this.facts);
+    const bar = make("header", {}, this.run.node, this.sentence.node, this.kind.node, this.rank.node, make("span", { class: "space" }), this.look.node, this.scale.node, this.gold.node, this.compare.node, this.files.node, keyHelp());
     this.time = make("div", { class: "time" }, this.play, this.steps.node);
     this.tools = make("div", { class: "tools" }, bar, this.time, this.beside);
-    this.node = make("div", { class: "attention" }, this.tools, this.message, this.grid.node, this.body, this.voice);
+    this.node = make("div", { class: "attention" }, this.tools, this.message, this.body, this.voice);
     this.root.replaceChildren(this.node);
     this.stage.addEventListener("pointerleave", () => this.pinned || this.point(null));
     document.addEventListener("keydown", (event) => onKey(this, event));
@@ -580,14 +646,39 @@ class Viewer {
   }
 
   async begin() {
+    this.takeSelection();
     this.host.onTheme(() => this.index && this.paint());
     this.host.onReload(() => this.load());
     this.host.onAddress(() => {
       this.state = initialState(this.host.read());
+      this.takeSelection();
+      this.shown = null;
       this.load();
     });
     await this.load();
     if (this.source.grows) setInterval(() => document.hidden || this.load(), 1000 * POLL_SECONDS);
+  }
+
+  // As the address has it: "row,column", of which one may be empty.
+  takeSelection() {
+    const found = /^(\d{0,4}),(\d{0,4})$/u.exec(this.state.at ?? ",");
+    const [row, column] = (found ?? ["", "", ""]).slice(1).map((text) => (text === "" ? null : Number(text)));
+    this.focus = row === null && column === null ? null : { row, column };
+    this.pinned = this.focus !== null;
+  }
+
+  // Keep a token or cell selected; null: release it, and point at another.
+  pin(focus, pointed = focus) {
+    this.pinned = focus !== null;
+    this.state.at = focus ? `${focus.row ?? ""},${focus.column ?? ""}` : null;
+    this.point(pointed);
+    this.host.write(addressOf(this.state));
+  }
+
+  closeMenus() {
+    const open = this.node.querySelectorAll("details.menu[open]");
+    for (const each of open) each.removeAttribute("open");
+    return open.length > 0;
   }
 
   change(changes) {
@@ -684,27 +775,42 @@ class Viewer {
     this.paintTheme();
     this.paintControls();
     this.tools.hidden = false;
-    this.grid.show(this.shown[0].frame, this.theme);
+    this.paintMaps();
     const figures = drawings(this, this.theme, this.extent());
     this.charts = figures.map(({ chart }) => chart);
     this.stage.replaceChildren(...figures.map((figure) => framed(figure, this)));
     this.point(this.focus);
   }
 
+  paintMaps() {
+    const [width, height] = [this.root.clientWidth, innerHeight - this.tools.offsetHeight];
+    this.node.style.setProperty("--tools", `${this.tools.offsetHeight}px`);
+    const { maps = [], source, plain } = this.shown[0].frame;
+    const left = width - ASIDE - MATRIX - (plain?.source ? 200 : 13 * Math.min(40, source.length));
+    const isBeside = left >= LEAST_BESIDE && this.state.compare === "off" && new Set(maps.map(({ layer }) => layer)).size > 2;
+    this.body.classList.toggle("wide", isBeside);
+    const extent = isBeside ? { width: Math.min(SHARE * width, left) - 62, height: height - 60 } : { width: width - 90, height: 0.4 * height };
+    this.grid.show(this.shown[0].frame, this.state.scale, this.theme, extent);
+  }
+
+  // What can be changed is offered, and nothing else.
   paintControls() {
     const { index, selection, state, shown, theme } = this;
-    const offered = (choices) => (this.source.nothing && choices.length < 2 ? [] : choices);
+    const offered = (choices) => (choices.length < 2 ? [] : choices);
     this.run.set(selection.run, offered(index.runs.map(({ run }) => [run, run])));
     this.sentence.set(selection.sentence, offered(selection.sentences.map((name) => [name, sentenceName(name, selection.texts.get(name))])));
     this.kind.set(selection.kind, selection.kinds.map((kind) => [kind, kindName(kind)]));
+    this.kind.node.hidden = selection.kinds.length < 2;
     this.rank.set(String(selection.rank), selection.ranks.length > 1 ? selection.ranks.map((rank) => [String(rank), String(rank + 1)]) : []);
     this.look.set(state.view, [["matrix", "matrix"], ["ribbons", "ribbons"]]);
-    this.gold.node.hidden = Boolean(this.source.nothing);
-    this.gold.set(state.gold === "on", shown.some(({ frame }) => frame.links));
+    this.scale.set(state.scale, SCALES);
+    this.gold.node.hidden = !shown.some(({ frame }) => frame.links);
+    this.gold.set(state.gold === "on");
     this.compare.set(state.compare === "on");
+    const choices = [index.runs, selection.kinds, shown[0].frames, shown[0].frame.maps ?? []];
+    this.compare.node.hidden = state.compare !== "on" && choices.every(({ length }) => length < 2);
     setSteps(this.steps, shown[0], theme);
-    this.time.hidden = this.steps.node.hidden;
-    this.play.disabled = shown[0].frames.length < 2;
+    this.time.hidden = this.steps.node.hidden || shown[0].frames.length < 2;
     const comparing = state.compare === "on";
     this.beside.hidden = !comparing;
     if (comparing) this.paintBeside();
@@ -714,7 +820,11 @@ class Viewer {
   paintBeside() {
     const { index, selection, state, shown, theme } = this;
     const wanted = state.with ?? selection.run;
-    this.other.set(wanted, index.runs.map(({ run }) => [run, run === selection.run ? "the same run" : run]));
+    const optional = (choices) => (choices.length < 2 ? [] : choices);
+    this.other.set(wanted, optional(index.runs.map(({ run }) => [run, run === selection.run ? "the same run" : run])));
+    this.otherKind.set(state.withKind ?? selection.kind, optional(selection.kinds.map((kind) => [kind, kindName(kind)])));
+    const maps = shown.at(-1).frame.maps ?? [];
+    this.otherMap.set(state.withMap ?? "", optional([["", "the same head"], ...maps.map(({ name }) => [name, name])]));
     const isThere = shown.length > 1;
     this.linked.set(isThere && wanted !== selection.run && state.withStep === null, isThere && wanted !== selection.run);
     if (isThere) setSteps(this.otherSteps, shown[1], theme);
@@ -731,9 +841,11 @@ class Viewer {
   // What is left of the window beside the figures and below the controls.
   extent() {
     const isNarrow = innerWidth <= NARROW;
+    const { node } = this.grid;
+    const [beside, above] = this.body.classList.contains("wide") ? [node.hidden ? 0 : node.offsetWidth + 40, 0] : [0, node.offsetHeight];
     return {
-      width: Math.max(240, this.root.clientWidth - (isNarrow ? 32 : ASIDE)),
-      height: Math.max(360, innerHeight - this.tools.offsetHeight - this.grid.node.offsetHeight - 90),
+      width: Math.max(240, this.root.clientWidth - (isNarrow ? 32 : ASIDE) - beside),
+      height: Math.max(360, innerHeight - this.tools.offsetHeight - above - 90),
     };
   }
 

@@ -6,8 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from seq2seq.data.batch import Batch, EncodedSplit
-from seq2seq.data.tokenizers import Tokenizer
+from seq2seq.data.batch import Batch
 from seq2seq.errors import InputError
 from seq2seq.training.gold_pairs import GoldPairs
 
@@ -24,13 +23,11 @@ class GuidedAlignment:
     sure links if it has any, else by possible links. Target tokens without links are not part of the sum.
 
     Args:
-        split: The training split; pairs without links have no loss, nor have those that `GoldPairs` leaves out.
-        source_tokenizer: The tokenizer of the source.
-        target_tokenizer: The tokenizer of the target.
+        pairs: Those of the training split that have links; others have no loss.
     """
 
-    def __init__(self, split: EncodedSplit, source_tokenizer: Tokenizer, target_tokenizer: Tokenizer) -> None:
-        self._pairs = GoldPairs(split, source_tokenizer, target_tokenizer)
+    def __init__(self, pairs: GoldPairs) -> None:
+        self._pairs = pairs
         self._cells: dict[int, list[tuple[int, int, float]]] = {}
 
     @classmethod
@@ -44,7 +41,7 @@ class GuidedAlignment:
             raise InputError("module.guided_alignment_weight needs a decoder with attention")
         if not any(pair.alignment for pair in data.train.pairs):
             raise InputError("module.guided_alignment_weight needs gold links: set data.alignments")
-        return cls(data.train, data.source_tokenizer, data.target_tokenizer)
+        return cls(GoldPairs.of(data, "train"))
 
     def loss(self, weights: Tensor, batch: Batch) -> Tensor:
         """Return the sum over a batch with attention weights (B, T, S).

@@ -1,0 +1,48 @@
+"""Translations of programs: the catalogs of gettext, ``.po`` and ``.mo``, by the package polib."""
+
+from seq2seq.data.formats.columns import Columns, language_names
+from seq2seq.data.text import SentencePair, open_text
+from seq2seq.errors import InputError
+
+
+def read(path: str, columns: Columns) -> list[SentencePair]:
+    """Read the messages that are translated, not fuzzy and not obsolete; of a plural, both forms of English.
+
+    Raises:
+        InputError: The package is missing, the file is damaged, or it is of another language.
+    """
+    try:
+        import polib
+    except ImportError as error:
+        raise InputError(
+            f"{path} is a catalog of gettext, which needs a package: pip install polib"
+        ) from error
+    try:
+        with open_text(path) as file:
+            content = file.read()
+        binary = content.startswith((b"\xde\x12\x04\x95", b"\x95\x04\x12\xde"))
+        catalog = polib.mofile(path) if binary else polib.pofile(content.decode("utf-8-sig"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} is damaged or not UTF-8: {error}") from error
+    declared = catalog.metadata.get("Language", "")
+    same = [
+        not declared or bool(language_names(declared) & language_names(each)) for each in columns.languages
+    ]
+    if not any(same):
+        raise InputError(f"{path} is a translation into {declared}: set data.target_language={declared}")
+    pairs = []
+    for entry in catalog:
+        translated = bool(entry.msgstr or any(entry.msgstr_plural.values()))
+        if not translated or entry.obsolete or "fuzzy" in getattr(entry, "flags", ()):  # a .mo has no flags
+            continue
+        if entry.msgid_plural:
+            forms = [entry.msgstr_plural[number] for number in sorted(entry.msgstr_plural)]
+            pairs += [SentencePair(entry.msgid, forms[0]), SentencePair(entry.msgid_plural, forms[-1])]
+        else:
+            pairs.append(SentencePair(entry.msgid, entry.msgstr))
+    of_msgid, of_msgstr = columns.languages if same[1] else columns.languages[::-1]
+    print(f"{path}: msgid is read as {of_msgid}, msgstr as {of_msgstr}")
+    one_line = [
+        SentencePair(*(" ".join(text.split()) for text in (pair.source, pair.target))) for pair in pairs
+    ]
+    return one_line if same[1] else [pair.reversed() for pair in one_line]

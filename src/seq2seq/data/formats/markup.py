@@ -1,0 +1,59 @@
+"""Elements of XML as text, for the readers of TMX, XLIFF and WMT's test sets."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from lxml import etree
+
+from seq2seq.data.text import open_text
+from seq2seq.errors import InputError
+
+CODES = {"bpt", "ept", "ph", "it", "ut", "x", "bx", "ex", "sc", "ec", "cp"}
+"""Elements that hold or stand for codes of the text's format, such as bold."""
+
+
+def elements(path: str, *names: str) -> Iterator[Any]:
+    """Yield the elements of some names, without their namespaces; each is cleared after use.
+
+    Nothing that the file names is read, and entities of its own are not expanded.
+
+    Raises:
+        InputError: The file is not well-formed.
+    """
+    try:
+        with open_text(path) as file:
+            tags = [f"{{*}}{name}" for name in names]
+            events = etree.iterparse(file, events=("end",), tag=tags, resolve_entities=False, no_network=True)
+            for _, element in events:
+                yield element
+                element.clear()
+    except etree.XMLSyntaxError as error:
+        raise InputError(f"{path} is damaged: {error}") from error
+
+
+def name_of(element: Any) -> str:
+    """Return the name of an element without its namespace; nothing for a comment."""
+    return etree.QName(element).localname if isinstance(element.tag, str) else ""
+
+
+def children(element: Any, name: str) -> list[Any]:
+    """Return the children of a name, in any namespace."""
+    return [child for child in element if name_of(child) == name]
+
+
+def text_of(element: Any) -> str:
+    """Return the text of an element with that of the elements within, but for codes; white space is one space."""
+
+    def parts(each: Any) -> Iterator[str]:
+        yield each.text or ""
+        for child in each:
+            if name_of(child) not in {"", *CODES}:
+                yield from parts(child)
+            yield child.tail or ""
+
+    return " ".join("".join(parts(element)).split())
+
+
+def language_of(element: Any) -> str:
+    """Return the language that an element declares."""
+    return element.get("{http://www.w3.org/XML/1998/namespace}lang") or element.get("lang") or ""

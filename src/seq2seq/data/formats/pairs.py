@@ -1,0 +1,91 @@
+"""Files that hold sentence pairs, in any of the formats of this package."""
+
+import lzma
+import zipfile
+import zlib
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+
+from seq2seq.data.formats import kinds, table
+from seq2seq.data.formats.columns import Columns, language_names
+from seq2seq.data.text import SentencePair, open_text
+from seq2seq.errors import InputError
+
+READERS = {
+    "text": "table.read", "json": "records.read_json", "parquet": "records.read_parquet", "tmx": "tmx.read",
+    "xliff": "xliff.read", "wmt": "wmt.read", "gettext": "gettext_catalog.read", "gettext_binary": "gettext_catalog.read",
+}  # fmt: skip
+"""The function of this package that reads each kind."""
+
+
+def kind_of_file(path: str) -> str:
+    """Return the kind of a file, see `kinds.kind_of`.
+
+    Raises:
+        InputError: It is missing, damaged, or a folder.
+    """
+    try:
+        with open_text(path) as file:
+            return kinds.kind_of(file.peek(kinds.HEAD)[: kinds.HEAD])  # type: ignore[attr-defined]
+    except FileNotFoundError as error:
+        raise InputError(f"{path}: there is no such file") from error
+    except IsADirectoryError as error:
+        raise InputError(f"{path} is a folder: give a file") from error
+    except (OSError, EOFError, RuntimeError, lzma.LZMAError, zlib.error, zipfile.BadZipFile) as error:
+        raise InputError(f"{path} is damaged or cannot be read: {error}") from error
+
+
+def holds_pairs(path: str) -> bool:
+    """Return whether a file holds sentence pairs, not text in one language; False for a pattern or a missing file."""
+    if not Path(path).is_file():
+        return False
+    if zipfile.is_zipfile(path) and len(zipfile.ZipFile(path).namelist()) > 1:
+        return True
+    kind = kind_of_file(path)
+    return kind in READERS and (kind != "text" or table.is_table(path))
+
+
+def read_pairs(path: str, columns: Columns) -> list[SentencePair]:
+    """Read the sentence pairs of a file, whose format is told by its content.
+
+    Raises:
+        InputError: The file is of another kind, damaged, or it is not clear what is source and target.
+    """
+    if zipfile.is_zipfile(path):
+        members = opus_members(path, columns)
+        if members:
+            return read_opus(path, members)
+    kind = kind_of_file(path)
+    if kind not in READERS:
+        raise kinds.refusal(path, kind)
+    module, name = READERS[kind].split(".")
+    reader: Callable[[str, Columns], list[SentencePair]] = getattr(
+        import_module(f"{__package__}.{module}"), name
+    )
+    return reader(path, columns)
+
+
+def opus_members(path: str, columns: Columns) -> list[str]:
+    """Return the files of source and target in a zip archive of OPUS, such as ``Tatoeba.en-fr.en``; none if it is not one."""
+    with zipfile.ZipFile(path) as archive:
+        names = [name for name in archive.namelist() if "." in Path(name).name]
+    labels = [language_names(language) for language in columns.languages]
+    found = [[name for name in names if name.rsplit(".", 1)[1].casefold() in label] for label in labels]
+    return [sides[0] for sides in found] if len(found[0]) == len(found[1]) == 1 else []
+
+
+def read_opus(path: str, members: list[str]) -> list[SentencePair]:
+    """Read two files of a zip archive, line n of one with line n of the other."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            sides = [
+                archive.read(name).decode("utf-8-sig").removesuffix("\n").split("\n") for name in members
+            ]
+    except (OSError, ValueError, RuntimeError, zlib.error, zipfile.BadZipFile) as error:
+        raise InputError(f"{path} is damaged or not UTF-8: {error}") from error
+    if len(sides[0]) != len(sides[1]):
+        raise InputError(
+            f"{path}: {members[0]} has {len(sides[0]):,} lines but {members[1]} has {len(sides[1]):,}"
+        )
+    return [SentencePair(*(text.removesuffix("\r") for text in pair)) for pair in zip(*sides, strict=True)]

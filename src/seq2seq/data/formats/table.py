@@ -1,0 +1,112 @@
+"""Tables in text: columns separated by tabs, commas, semicolons or ``|||``, with or without quotes and a header."""
+
+import csv
+import re
+from pathlib import Path
+
+from seq2seq.data.formats.columns import Columns
+from seq2seq.data.text import SentencePair, read_lines, stream_lines
+from seq2seq.errors import InputError
+
+BARS = " ||| "
+SAMPLE = 1000
+"""Number of rows by which columns are told."""
+QUOTED = re.compile(r'"(?:[^"]|"")*"')
+
+
+def is_table(path: str) -> bool:
+    """Return whether a text file has columns: a tab or ``|||`` in every line, or a name that ends in .csv."""
+    lines = stream_lines(path)
+    first = next(lines, "")
+    mark = "\t" if "\t" in first else BARS
+    if mark in first and all(mark in line for line in lines):
+        return True
+    return re.search(r"(?i)\.csv(\.\w+)?$", Path(path).name) is not None
+
+
+def read(path: str, columns: Columns) -> list[SentencePair]:
+    """Read the pairs of a table.
+
+    Raises:
+        InputError: Rows are damaged, or it is not clear which columns are meant.
+    """
+    lines = read_lines(path)
+    rows, numbers = split(path, lines, columns)
+    if columns.is_header(rows[0]):
+        header = [cell.strip() for cell in rows[0]]
+        source, target = columns.choose(path, header)
+        rows, numbers = rows[1:], numbers[1:]
+    elif columns.named:
+        source, target = columns.choose(path, [str(place) for place in range(1, len(rows[0]) + 1)])
+    elif is_comma_separated(path, lines):
+        raise InputError(
+            f"{path}: the first line, {lines[0]!r:.80}, does not tell the languages: set data.source_column and "
+            "data.target_column to two names in it, or to numbers from 1 where it is no header"
+        )
+    else:
+        source, target = columns.by_content(path, rows[:SAMPLE])
+    pairs = []
+    for number, row in zip(numbers, rows, strict=True):
+        if max(source, target) >= len(row):
+            raise InputError(
+                f"{path}, line {number}: {len(row)} columns, {max(source, target) + 1} are needed"
+            )
+        pairs.append(SentencePair(row[source], row[target]))
+    return pairs
+
+
+def is_comma_separated(path: str, lines: list[str]) -> bool:
+    """Return whether a table has commas or semicolons between its columns."""
+    return "\t" not in lines[0] and BARS not in lines[0] and is_table(path)
+
+
+def split(path: str, lines: list[str], columns: Columns) -> tuple[list[list[str]], list[int]]:
+    """Return the cells of each row, and the number of its line."""
+    if "\t" in lines[0] or BARS in lines[0]:
+        mark = "\t" if "\t" in lines[0] else BARS
+        rows = [line.split(mark) for line in lines]
+        for number, row in enumerate(rows, start=1):
+            if len(row) < 2:
+                raise InputError(
+                    f"{path}, line {number}: no tab: give source and target separated by a tab"
+                    if mark == "\t"
+                    else f"{path}, line {number}: no {BARS.strip()} between source and target"
+                )
+        if mark == "\t" and has_quotes([cell for row in rows[:SAMPLE] for cell in row]):
+            print(f"{path}: cells have the quotes of CSV, which are taken off")
+            return quoted(path, lines, "\t")
+        return rows, list(range(1, len(rows) + 1))
+    for mark in ",;":
+        if mark not in lines[0]:
+            continue
+        header = next(csv.reader(lines[:1], delimiter=mark))
+        if len(header) > 1 and (is_comma_separated(path, lines) or columns.is_header(header)):
+            rows, numbers = quoted(path, lines, mark)
+            if mark == ";" or len({len(row) for row in rows}) == 1 or ";" not in lines[0]:
+                return rows, numbers
+    raise InputError(f"{path}, line 1: no tab: give source and target separated by a tab")
+
+
+def has_quotes(cells: list[str]) -> bool:
+    """Return whether cells are quoted as in CSV: all, or some that hold doubled quotes, and no quote stands otherwise."""
+    begun = [cell for cell in cells if cell.startswith('"')]
+    proper = [cell for cell in begun if QUOTED.fullmatch(cell)]
+    return bool(begun) and begun == proper and (begun == cells or any('""' in cell for cell in begun))
+
+
+def quoted(path: str, lines: list[str], mark: str) -> tuple[list[list[str]], list[int]]:
+    """Read rows with the quotes of CSV; a line end within quotes is a space."""
+    old = csv.field_size_limit(1 << 30)
+    reader = csv.reader((f"{line}\n" for line in lines), delimiter=mark, strict=True)
+    rows, numbers, number = [], [], 1
+    try:
+        for row in reader:
+            if row:
+                rows.append([" ".join(cell.split("\n")) for cell in row])
+                numbers.append(number)
+            number = reader.line_num + 1
+    except csv.Error as error:
+        raise InputError(f"{path}, line {number}: {error}: a quote within a cell is written twice") from error
+    finally:
+        csv.field_size_limit(old)
+    return rows, numbers

@@ -1,0 +1,38 @@
+"""XLIFF 1 and 2, the exchange format of localization."""
+
+from seq2seq.data.formats.columns import Columns, language_names
+from seq2seq.data.formats.markup import children, elements, name_of, text_of
+from seq2seq.data.text import SentencePair
+from seq2seq.errors import InputError
+
+
+def read(path: str, columns: Columns) -> list[SentencePair]:
+    """Read source and target of all units; a unit without translation has a blank target.
+
+    Raises:
+        InputError: The file is damaged, or of other languages.
+    """
+    pairs: list[SentencePair] = []
+    labels = [language_names(language) for language in columns.languages]
+    turned = None
+    for unit in elements(path, "trans-unit", "segment"):
+        if turned is None:
+            top = next(each for each in unit.iterancestors() if name_of(each) == "file")
+            root = top.getparent()
+            declared = [
+                top.get("source-language") or root.get("srcLang") or "",
+                top.get("target-language") or root.get("trgLang") or columns.languages[1],
+            ]
+            same = [[bool(language_names(each) & label) for each in declared] for label in labels]
+            turned = same[0][1] and same[1][0]
+            if not turned and not (same[0][0] and same[1][1]):
+                raise InputError(
+                    f"{path} has {' and '.join(declared)}, not {' and '.join(columns.languages)}: set "
+                    "data.source_language and data.target_language"
+                )
+        sides = [children(unit, name) for name in ("source", "target")]
+        pair = SentencePair(*(text_of(each[0]) if each else "" for each in sides))
+        pairs.append(pair.reversed() if turned else pair)
+    if not pairs:
+        raise InputError(f"{path} has no units with source and target")
+    return pairs

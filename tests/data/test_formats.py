@@ -1,0 +1,260 @@
+"""Files of pairs in many formats, by `data=tsv data.file=…` and beside it."""
+
+import csv
+import io
+import json
+import zipfile
+
+import pytest
+
+from seq2seq.data import HuggingFaceCorpus, ParallelText, TabSeparatedText
+from seq2seq.data.formats.pairs import read_pairs
+from seq2seq.data.text import SentencePair, read_lines
+from seq2seq.errors import InputError
+
+PAIRS = [
+    ("A dog & a cat.", "Un chien et un chat."),
+    ("He runs.", "Il court."),
+    ("She sings.", "Elle chante."),
+]
+
+
+def read(folder, content, name="pairs.txt", languages=("en", "fr"), **options):
+    """Return the pairs of a file, as tuples."""
+    path = folder / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    source, target = languages
+    corpus = TabSeparatedText(file=str(path), source_language=source, target_language=target, train_pairs=10**6,
+                              in_order=True, **options)  # fmt: skip
+    return [(pair.source, pair.target) for pair in read_pairs(corpus.file, corpus.columns)]
+
+
+def refusal(folder, content, **options):
+    with pytest.raises(InputError) as caught:
+        read(folder, content, **options)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def rows(*columns, mark="\t"):
+    return "".join(mark.join(map(str, row)) + "\n" for row in zip(*columns, strict=True))
+
+
+def as_csv(rows, **options):
+    file = io.StringIO(newline="")
+    csv.writer(file, **options).writerows(rows)
+    return file.getvalue()
+
+
+SOURCES, TARGETS = zip(*PAIRS, strict=True)
+UNITS = "".join(
+    f'<tu><tuv xml:lang="FR-fr"><seg>{b}</seg></tuv><tuv xml:lang="en-GB"><seg>{a.replace("&", "&amp;")}</seg></tuv></tu>'
+    for a, b in PAIRS
+)
+TMX = f'<?xml version="1.0"?>\n<!DOCTYPE tmx SYSTEM "tmx14.dtd">\n<tmx version="1.4"><header/><body>{UNITS}</body></tmx>'
+XLIFF = (
+    '<?xml version="1.0"?><xliff xmlns="urn:oasis:names:tc:xliff:document:1.2" version="1.2"><file source-language="en" '
+    'target-language="fr-FR" original="a"><body>'
+    + "".join(
+        f"<trans-unit id='{i}'><source>{a.replace('&', '&amp;<x id=&quot;1&quot;/>')}</source><note>n</note>"
+        f"<target state='final'>{b}</target></trans-unit>".replace("&quot;", '"')
+        for i, (a, b) in enumerate(PAIRS)
+    )
+    + "</body></file></xliff>"
+)
+XLIFF2 = (
+    '<xliff xmlns="urn:oasis:names:tc:xliff:document:2.0" version="2.0" srcLang="fr" trgLang="en"><file id="f">'
+    + "".join(
+        f"<unit id='u{i}'><segment><source>{b[:3]}<pc id='1'>{b[3:]}</pc></source><target>{a.replace('&', '&amp;')}</target>"
+        "</segment></unit>"
+        for i, (a, b) in enumerate(PAIRS)
+    )
+    + "</file></xliff>"
+)
+WMT = (
+    '<?xml version="1.0"?><dataset id="d"><collection id="g"><doc id="1" origlang="en"><src lang="en"><p>'
+    + "".join(f'<seg id="{i}">{a.replace("&", "&amp;")}</seg>' for i, (a, _) in enumerate(PAIRS))
+    + '</p></src><ref lang="fr" translator="B"><p>'
+    + "".join(f'<seg id="{i}">{b}</seg>' for i, (_, b) in enumerate(PAIRS))
+    + '</p></ref><hyp lang="fr" system="s"><p><seg id="0">?</seg></p></hyp></doc></collection></dataset>'
+)
+PO = '# A comment\nmsgid ""\nmsgstr ""\n"Language: fr\\n"\n\n' + "".join(
+    f'#: file.c:1\nmsgid "{a[:3]}"\n"{a[3:]}"\nmsgstr "{b}"\n\n' for a, b in PAIRS
+) + '#, fuzzy\nmsgid "x"\nmsgstr "y"\n\nmsgid "untranslated"\nmsgstr ""\n'  # fmt: skip
+OPUS = io.BytesIO()
+with zipfile.ZipFile(OPUS, "w") as archive:
+    for name, lines in (
+        ("README", ["a"]),
+        ("X.en-fr.en", SOURCES),
+        ("X.en-fr.fr", TARGETS),
+        ("X.en-fr.xml", ["<x/>"]),
+    ):
+        archive.writestr(name, "\n".join(lines) + "\n")
+
+ALL = {
+    "tabs": rows(SOURCES, TARGETS),
+    "tabs and a third column": rows(SOURCES, TARGETS, ["CC-BY"] * 3),
+    "tatoeba.org": rows([1, 2, 3], SOURCES, [11, 12, 13], TARGETS),
+    "header": rows(["target", *TARGETS], ["source", *SOURCES]),
+    "header of languages": rows(["id", *"123"], ["French", *TARGETS], ["English", *SOURCES]),
+    "bars": rows(SOURCES, TARGETS, mark=" ||| "),
+    "csv": as_csv([("sentence_eng_Latn", "sentence_fra_Latn"), *PAIRS]),
+    "csv of words": as_csv([("English words/sentences", "French words/sentences"), *PAIRS]),
+    "csv with semicolons": as_csv([("n", "tgt", "src"), *((1, b, a) for a, b in PAIRS)], delimiter=";"),
+    "quoted tabs": as_csv(PAIRS, delimiter="\t", quoting=csv.QUOTE_ALL),
+    "byte order mark": b"\xef\xbb\xbf" + as_csv([("en", "fr"), *PAIRS]).encode(),
+    "json lines": "".join(json.dumps({"id": 1, "translation": {"en": a, "fr": b}}) + "\n" for a, b in PAIRS),
+    "json list": json.dumps([{"fr": b, "en": a} for a, b in PAIRS], indent=1),
+    "tmx": TMX,
+    "tmx in utf-16": TMX.replace('?xml version="1.0"', '?xml version="1.0" encoding="utf-16"').encode(
+        "utf-16"
+    ),
+    "xliff": XLIFF,
+    "xliff 2, turned": XLIFF2,
+    "wmt": WMT,
+    "opus": OPUS.getvalue(),
+}
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_every_format_gives_the_same_pairs(kind, tmp_path):
+    assert read(tmp_path, ALL[kind]) == PAIRS
+
+
+def test_catalogs_of_gettext(tmp_path):
+    polib = pytest.importorskip("polib")
+    assert read(tmp_path, PO, "fr.po") == PAIRS
+    polib.pofile(PO).save_as_mofile(str(tmp_path / "fr.mo"))
+    assert sorted(read(tmp_path, (tmp_path / "fr.mo").read_bytes(), "fr.mo")) == sorted(PAIRS)
+    assert read(tmp_path, PO, languages=("fr", "en")) == [pair[::-1] for pair in PAIRS]
+    assert "data.target_language=fr" in refusal(tmp_path, PO, languages=("en", "de"))
+
+
+def test_parquet(tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    table = pyarrow.table({"translation": [{"en": a, "fr": b} for a, b in PAIRS], "n": [1, 2, 3]})
+    parquet.write_table(table, tmp_path / "a.parquet")
+    assert read(tmp_path, (tmp_path / "a.parquet").read_bytes()) == PAIRS
+
+
+@pytest.mark.parametrize(
+    ("content", "columns"),
+    [
+        (rows([1, 2, 3], [5, 6, 7], TARGETS, SOURCES), (4, 3)),
+        (as_csv([("a", "b"), *PAIRS]), ("a", "b")),
+        (as_csv(PAIRS), (1, 2)),
+        (as_csv([("fr", "en"), *PAIRS]), (1, 2)),
+        (json.dumps([{"q": a, "x": {"y": b}} for a, b in PAIRS]), ("q", "x.y")),
+    ],
+)
+def test_columns_are_chosen_by_name_or_number(content, columns, tmp_path):
+    name = "pairs.csv" if "," in content.splitlines()[0] else "pairs.tsv"
+    assert read(tmp_path, content, name, source_column=columns[0], target_column=columns[1]) == PAIRS
+
+
+def test_null_is_blank_and_long_lines_and_line_ends_in_cells_are_read(tmp_path):
+    assert read(tmp_path, '{"en": "A.", "fr": null}\n{"en": "B.", "fr": "C."}\n{"fr": "D."}\n') == [
+        ("A.", ""), ("B.", "C."), ("", "D."),
+    ]  # fmt: skip
+    long = "word " * 40_000
+    assert read(tmp_path, as_csv([("en", "fr"), (long, "a\nb"), ("x", 'say ""')])) == [
+        (long, "a b"),
+        ("x", 'say ""'),
+    ]
+    assert read(tmp_path, '"Yes," he said.\t"Oui"\n"No."\t"Non."\n') == [
+        ('"Yes," he said.', '"Oui"'),
+        ('"No."', '"Non."'),
+    ]
+
+
+DOUBTFUL = {
+    "numbers": (rows([1, 2, 3], SOURCES, TARGETS), "data.source_column"),
+    "addresses": (rows(["https://a.b/c"] * 3, ["https://a.b/d"] * 3, SOURCES, TARGETS), "data.source_column"),
+    "one value": (rows(["eng"] * 12, SOURCES * 4, TARGETS * 4), "data.source_column"),
+    "two columns of a language": (as_csv([("text_en", "title_en", "text_fr"), *[(*pair, "x") for pair in PAIRS]]), "_column"),
+    "unknown fields": ('{"a": "x", "b": "y"}\n', "data.source_column"),
+    "list in a field": ('{"en": ["x"], "fr": "y"}\n', "list"),
+    "lines that are not json": ('{"en": "x", "fr": "y"}\nx\n', "line 2"),
+    "open quote": ('en,fr\n"a,b\n', "line 2"),
+    "other languages": (TMX.replace("FR-fr", "de"), "data.target_language"),
+    "damaged markup": (TMX[:-20], "damaged"),
+    "other xml": ('<?xml version="1.0"?><a/>', "XML"),
+    "pdf": (b"%PDF-1.7\n%\xe2\xe3", "pdftotext"),
+    "zstd": (b"\x28\xb5\x2f\xfd\x00", "zstd"),
+    "tar": (b"a\0".ljust(257, b"\0") + b"ustar\0", "tar -xf"),
+    "sgml": ('<srcset setid="a">\n<seg id="1">A</seg>', "data=parallel"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", DOUBTFUL)
+def test_what_is_in_doubt_is_refused_with_the_way(kind, tmp_path):
+    content, way = DOUBTFUL[kind]
+    name = "pairs.csv" if isinstance(content, str) and "text_en" in content else "pairs.x"
+    assert way in refusal(tmp_path, content, name=name)
+
+
+def test_columns_are_given_together_and_exist(tmp_path):
+    assert "both" in refusal(tmp_path, ALL["tabs"], source_column=1)
+    assert "source_column=3" in refusal(tmp_path, ALL["tabs"], source_column=3, target_column=1)
+    assert "source_column=x" in refusal(tmp_path, ALL["csv"], source_column="x", target_column=1)
+
+
+@pytest.mark.parametrize(
+    ("member", "word"),
+    [("word/document.xml", "Word"), ("xl/workbook.xml", "CSV"), ("content.xml", "OpenDocument")],
+)
+def test_documents_of_office_programs_are_no_text(member, word, tmp_path):
+    path = tmp_path / "a.en"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name in (member, "META-INF/manifest.xml"):
+            if member in {name, "content.xml"}:
+                archive.writestr(name, "x")
+    with pytest.raises(InputError, match=word):
+        read_lines(path)
+
+
+@pytest.mark.parametrize("kind", ["json lines", "tmx", "wmt", "tmx in utf-16"])
+def test_other_formats_are_never_read_as_plain_text(kind, tmp_path):
+    path = tmp_path / "a.en"
+    path.write_bytes(ALL[kind] if isinstance(ALL[kind], bytes) else ALL[kind].encode())
+    with pytest.raises(InputError, match="data=tsv"):
+        read_lines(path)
+
+
+@pytest.mark.parametrize(
+    "line", ["<b>bold</b> text", "{braces}", "[1] a note", "msgid is a word", "{", "<", "[]", "< 5"]
+)
+def test_plain_text_may_begin_like_another_format(line, tmp_path):
+    (tmp_path / "a.en").write_text(f"{line}\nSecond.\n")
+    assert read_lines(tmp_path / "a.en") == [line, "Second."]
+
+
+def test_wmt_sgml_is_read_as_lines_and_a_file_of_pairs_as_a_split(tmp_path):
+    for name, lines in (("a.en", SOURCES), ("a.fr", TARGETS)):
+        segments = "\n".join(
+            f'<seg id="{i}"> {line.replace("&", "&amp;")} </seg>' for i, line in enumerate(lines)
+        )
+        (tmp_path / name).write_text(
+            f'<refset setid="x" srclang="any">\n<doc docid="d">\n<p>\n{segments}\n</p></doc></refset>\n'
+        )
+    (tmp_path / "a.tmx").write_text(TMX)
+    sgml = {"source": str(tmp_path / "a.en"), "target": str(tmp_path / "a.fr")}
+    corpus = ParallelText(
+        train=sgml, validation={"source": str(tmp_path / "a.tmx")}, source_language="en", target_language="fr"
+    )
+    splits = corpus.read()
+    assert splits.train == splits.validation == [SentencePair(*pair) for pair in PAIRS]
+
+
+@pytest.mark.parametrize("names", [("source", "target"), ("English", "French"), ("x", "y")])
+def test_datasets_of_hugging_face_have_columns_of_any_name(names, tmp_path):
+    pytest.importorskip("datasets")
+    (tmp_path / "train.csv").write_text(as_csv([names, *PAIRS, ("Blank.", "")]))
+    columns = {"source_column": "x", "target_column": "y"} if names[0] == "x" else {}
+    options = {"source_language": "en", "target_language": "fr", "fraction": 0.3, "test_split": None}
+    pairs = HuggingFaceCorpus(dataset=str(tmp_path), **options, **columns).read().train
+    assert [(pair.source, pair.target) for pair in pairs] == [*PAIRS, ("Blank.", "")]
+    with pytest.raises(InputError, match=f"has {names[0]}, {names[1]}"):
+        HuggingFaceCorpus(dataset=str(tmp_path), **options, source_column="no", target_column="none").read()

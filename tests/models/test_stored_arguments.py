@@ -1,0 +1,64 @@
+"""Stored arguments that a class no longer has are left out, with a line; those of a decoder's base are known."""
+
+import json
+import shutil
+
+import pytest
+
+from seq2seq.arguments import arguments_of
+from seq2seq.errors import InputError
+from seq2seq.export.model_folder import load_model_folder
+from seq2seq.messages import check_arguments
+from seq2seq.models import BahdanauDecoder
+from seq2seq.run_folder import finished_metrics
+from tests.conftest import ROOT
+from tests.small import DECODERS
+
+SHIPPED = ROOT / "data/models/grammar-en-fr"
+
+
+@pytest.mark.parametrize(
+    "place", [["model"], ["model", "decoder"], ["model", "decoder", "attention", "score"], ["limits"]]
+)
+def test_a_model_folder_with_an_unknown_argument_loads_with_a_line(place, tmp_path, capsys):
+    folder = shutil.copytree(SHIPPED, tmp_path / "model")
+    config = json.loads((folder / "config.json").read_text())
+    node = config
+    for key in place:
+        node = node[key]
+    node[f"{place[-1]}_velocity"] = True
+    (folder / "config.json").write_text(json.dumps(config))
+    saved = load_model_folder(folder)
+    lines = [line for line in capsys.readouterr().err.splitlines() if "velocity" in line]
+    assert len(lines) == 1
+    expected = load_model_folder(SHIPPED).model.state_dict()
+    assert saved.model.state_dict().keys() == expected.keys()
+
+
+def test_a_run_with_a_key_that_its_class_no_longer_has_goes_on(tmp_path, capsys):
+    node = "module:\n  _target_: seq2seq.training.TranslationModule\n  label_smoothing: 0.1\n"
+    (tmp_path / "config.yaml").write_text(f"{node}  velocity: true\n")
+    new = {"module": {"_target_": "seq2seq.training.TranslationModule", "label_smoothing": 0.1}}
+    assert finished_metrics(tmp_path, new) is None
+    assert "module.velocity" in capsys.readouterr().err
+    (tmp_path / "config.yaml").write_text(f"{node}  rdrop_alpha: 2.0\n")  # an argument that there is
+    with pytest.raises(InputError, match=r"module\.rdrop_alpha"):
+        finished_metrics(tmp_path, new)
+
+
+@pytest.mark.parametrize("name", DECODERS)
+def test_the_arguments_of_a_decoder_are_all_known(name):
+    arguments, takes_any = arguments_of(DECODERS[name])
+    assert not takes_any
+    assert arguments["num_layers"] is int
+    assert {"hidden_size", "readout_size", "dropout", "tie_output", "attention"} <= arguments.keys()
+
+
+def test_a_wrong_argument_of_a_base_class_is_named_with_the_nearest():
+    from omegaconf import OmegaConf
+
+    target = f"{BahdanauDecoder.__module__}.{BahdanauDecoder.__qualname__}"
+    for key, value, expected in (("num_layer", 2, "num_layers"), ("num_layers", "two", "a whole number")):
+        node = OmegaConf.create({"decoder": {"_target_": target, key: value}})
+        with pytest.raises(InputError, match=rf"decoder\.{key}.*{expected}"):
+            check_arguments(node)
