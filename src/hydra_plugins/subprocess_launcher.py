@@ -182,9 +182,8 @@ class SubprocessLauncher(Launcher):
                     job.status = JobStatus.COMPLETED
                 elif not self.interrupted:
                     said = (folder / "job.log").read_text(encoding="utf-8", errors="replace").split("\n")
-                    said = [
-                        line for line in said if line.strip() and "HYDRA_FULL_ERROR" not in line
-                    ]  # Hydra's hint
+                    # without Hydra's hint at its variable
+                    said = [line for line in said if line.strip() and "HYDRA_FULL_ERROR" not in line]
                     last = said[-1] if said else "nothing was printed"
                     message = f"failed with status {status}: {last} (all of it: {folder}/job.log)"
                     print(f"{title}  {message}", flush=True)
