@@ -14,7 +14,7 @@ import select
 import sys
 import time
 
-BAR = re.compile(r"\d+%\||\d+it \[|\d+/\d+ \[")
+BAR = re.compile(r"\d+%\||it/s|━")
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
@@ -53,8 +53,10 @@ def main() -> None:
     print(f"\nstatus {status}; the longest silences [s]:")
     for seconds, announced, line in sorted(found, reverse=True)[: options.number]:
         print(f"{seconds:6.1f}  {'announced' if announced else 'not announced':<14} after: {line[:80]!r}")
-    longest = max((seconds for seconds, announced, _ in found if not announced), default=0.0)
-    print(f"the longest that was not announced: {longest:.1f} s")
+    longest = max((seconds for seconds, announced, _ in found[:-1] if not announced), default=0.0)
+    print(
+        f"the longest that was not announced: {longest:.1f} s; the end of the process after its last line: {found[-1][0]:.1f} s"
+    )
 
 
 if __name__ == "__main__":
