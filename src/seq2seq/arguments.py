@@ -15,7 +15,7 @@ def arguments_of(target: Any) -> tuple[dict[str, Any], bool]:
     to its base classes, whose arguments are therefore among them. Annotations that cannot be resolved, and absent
     ones, are None.
     """
-    bases = target.__mro__ if inspect.isclass(target) else ()
+    bases: tuple[Any, ...] = target.__mro__ if inspect.isclass(target) else ()
     hints: dict[str, Any] = {}
     for part in reversed(bases) if bases else [target]:
         with suppress(NameError, TypeError, AttributeError):  # names that exist for type checkers only
@@ -23,7 +23,8 @@ def arguments_of(target: Any) -> tuple[dict[str, Any], bool]:
     arguments, takes_any = _own_arguments(target, hints)
     for base in bases[1:]:
         if takes_any and "__init__" in vars(base) and base is not object:
-            others, takes_any = _own_arguments(base, hints)
+            others, takes_any = _own_arguments(base.__init__, hints)
+            others.pop("self", None)
             arguments = others | arguments
     return arguments, takes_any
 

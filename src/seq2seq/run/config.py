@@ -183,7 +183,7 @@ def _is_null(config: DictConfig, key: str) -> bool:
 
 def given_keys(overrides: Sequence[str]) -> dict[str, Any]:
     """Return the keys that overrides set, with their values; those of mappings by dotted key."""
-    given = {}
+    given: dict[str, Any] = {}
     for override in OverridesParser.create().parse_overrides(list(overrides)):
         if not override.is_delete():
             given |= flat(override.value(), override.key_or_group)
@@ -431,12 +431,7 @@ def _is_one(value: Any, kind: Any) -> bool:
 
 def known_keys() -> list[str]:
     """Return every group and every dotted key of the default configuration."""
-    keys, stack = [], [("", default_config())]
-    while stack:
-        prefix, node = stack.pop()
-        for key in node:
-            keys.append(f"{prefix}{key}")
-            if not OmegaConf.is_interpolation(node, key) and not OmegaConf.is_missing(node, key):
-                if isinstance(node[key], DictConfig):
-                    stack.append((f"{prefix}{key}.", node[key]))
-    return sorted([path.name for path in CONF.iterdir() if path.is_dir()] + keys)
+    keys = {path.name for path in CONF.iterdir() if path.is_dir()}
+    for key in flat(OmegaConf.to_container(default_config())):
+        keys |= {key[:end] for end, letter in enumerate(key) if letter == "."} | {key}
+    return sorted(keys)

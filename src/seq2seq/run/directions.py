@@ -28,7 +28,8 @@ def directions(config: DictConfig) -> dict[str, str]:
     """
     from torch.optim.lr_scheduler import ReduceLROnPlateau
 
-    own, chosen = own_metrics(config), {}
+    own = own_metrics(config)
+    chosen: dict[str, str] = {}
     for name, node in config.callbacks.items():
         if node:
             chosen |= _of_callback(f"callbacks.{name}", node, own)
@@ -42,7 +43,8 @@ def directions(config: DictConfig) -> dict[str, str]:
 def _of_callback(key: str, node: DictConfig, own: Mapping[str, Any]) -> dict[str, str]:
     from lightning.pytorch.callbacks import ModelCheckpoint
 
-    target, chosen = target_of(key, node._target_), {}
+    target = target_of(key, node._target_)
+    chosen: dict[str, str] = {}
     monitor = parameters_of(target).get("monitor")
     monitored = node.get("monitor", None if monitor is None else monitor.default)
     if isinstance(monitored, str) and ("mode" in node or "mode" in arguments_of(target)[0]):

@@ -302,12 +302,15 @@ def build_trainer(settings: Settings, checkpoint: str | None) -> "pl.Trainer":
         raise InputError(
             f"trainer.precision={config.trainer.precision}: choose one of 32-true, 64-true, bf16-mixed, 16-mixed"
         )
-    loggers = []
-    for name, node in config.logger.items():
-        # what an earlier start wrote after the checkpoint is hidden
-        purged = read_checkpoint(checkpoint)["global_step"] + 1 if checkpoint and name == "tensorboard" else 0
-        if node:
-            loggers.append(build(node, **({"purge_step": purged} if name == "tensorboard" else {})))
+    # what an earlier start wrote after the checkpoint is hidden
+    step = 0 if checkpoint is None else read_checkpoint(checkpoint).get("global_step")
+    if step is None:
+        raise InputError(
+            f"{checkpoint} holds weights only, not the state of a training: a run or model folder is started from by init_from=FOLDER"
+        )
+    purged = {"purge_step": step + 1 if checkpoint else 0}
+    nodes = [(name, node) for name, node in config.logger.items() if node]
+    loggers = [build(node, **(purged if name == "tensorboard" else {})) for name, node in nodes]
     callbacks = [build(node) for node in config.callbacks.values() if node]
     check_callbacks(config, callbacks)
     if not config.trainer.get("enable_progress_bar", True):  # no terminal, for which there may be another bar
@@ -393,7 +396,8 @@ def export(
     kept = checkpoint_to_keep(trainer, folder / "checkpoints" / "last.ckpt")
     if kept.is_file():
         module.load_state_dict(read_checkpoint(kept)["state_dict"])
-    exported = SavedModel(module.model.eval(), data.source_tokenizer, data.target_tokenizer, module.limits)
+    model: Any = module.model
+    exported = SavedModel(model.eval(), data.source_tokenizer, data.target_tokenizer, module.limits)
     save_model_folder(folder / "model", exported)
     return exported
 
@@ -435,10 +439,11 @@ def score(
 
 def facts(module: "TranslationModule", trainer: "pl.Trainer", started: float) -> dict[str, Any]:
     """Return the time, the length and the size of a finished run."""
+    model: Any = module.model
     return {
         "seconds": round(time.perf_counter() - started, 1),
-        "parameters": sum(parameter.numel() for parameter in module.model.parameters()),
-        "epochs": trainer.fit_loop.epoch_progress.total.started,
+        "parameters": sum(parameter.numel() for parameter in model.parameters()),
+        "epochs": trainer.fit_loop.epoch_progress.total.started,  # type: ignore[attr-defined]
         "steps": trainer.global_step,
         "commit": commit_of_program(),
         "finished": True,
