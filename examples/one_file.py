@@ -14,6 +14,7 @@ import random
 import re
 from collections import Counter
 from pathlib import Path
+from typing import NamedTuple
 
 import lightning.pytorch as pl
 import matplotlib
@@ -119,6 +120,14 @@ class Encoder(nn.Module):
         return self.dropout(states), final.transpose(0, 1).flatten(1)
 
 
+class Memory(NamedTuple):
+    """What all steps of the decoder know of the source, computed once."""
+
+    projected_keys: torch.Tensor  # W_k k (B, S, A)
+    values: torch.Tensor  # the encoder's states (B, S, M)
+    is_token: torch.Tensor  # True on real tokens, False on padding (B, S)
+
+
 class AdditiveAttention(nn.Module):
     """a(q, k) = w_v . tanh(W_q q + W_k k), f = sum over i of softmax(a(q, k_i)) v_i (Bahdanau et al. 2015)."""
 
@@ -128,15 +137,20 @@ class AdditiveAttention(nn.Module):
         self.key_projection = nn.Linear(key_size, hidden_size, bias=False)  # W_k
         self.score_weight = nn.Linear(hidden_size, 1, bias=False)  # w_v
 
-    def forward(self, query, projected_keys, values, is_token):
+    def forward(self, query, memory):
         """Return the context (B, M) and the weights (B, S) of a query (B, H); padding has the weight 0."""
-        scores = self.score_weight(torch.tanh(self.query_projection(query)[:, None] + projected_keys))
-        weights = scores.squeeze(2).masked_fill(~is_token, -math.inf).softmax(dim=1)  # masked softmax
-        return torch.bmm(weights[:, None], values).squeeze(1), weights
+        hidden = torch.tanh(self.query_projection(query)[:, None] + memory.projected_keys)  # (B, S, A)
+        scores = self.score_weight(hidden).squeeze(2)
+        weights = scores.masked_fill(~memory.is_token, -math.inf).softmax(dim=1)  # masked softmax
+        return torch.bmm(weights[:, None], memory.values).squeeze(1), weights
 
 
 class BahdanauDecoder(nn.Module):
-    """A GRU whose input is the previous token joined with the context; the query is its previous state."""
+    """A GRU whose input is the previous token joined with the context; the query is its previous state.
+
+    The readout (deep output of Bahdanau et al. 2015) joins state, context and previous token before the output layer, whose
+    matrix is that of the target embedding (tied: Press and Wolf 2017).
+    """
 
     def __init__(self, vocab_size, embedding_size=128, hidden_size=256, memory_size=256, dropout=0.05):
         super().__init__()
@@ -147,17 +161,18 @@ class BahdanauDecoder(nn.Module):
         self.cell = nn.GRUCell(embedding_size + memory_size, hidden_size)
         self.readout = nn.Linear(hidden_size + memory_size + embedding_size, embedding_size)
         self.output = nn.Linear(embedding_size, vocab_size)
-        self.output.weight = self.embedding.weight  # one matrix for both (Press and Wolf 2017)
+        self.output.weight = self.embedding.weight  # tied
         self.dropout = nn.Dropout(dropout)
 
     def start(self, states, summary, is_token):
-        """Return the first state (B, H), and the memory of all steps: projected keys, values, and the mask of real tokens."""
-        return torch.tanh(self.bridge(summary)), (self.attention.key_projection(states), states, is_token)
+        """Return the first state (B, H) and the memory of all steps."""
+        memory = Memory(self.attention.key_projection(states), states, is_token)
+        return torch.tanh(self.bridge(summary)), memory
 
     def step(self, token, state, memory):
         """Return logits (B, V), the next state (B, H) and weights (B, S) for the previous token (B,)."""
         embedded = self.dropout(self.embedding(token))
-        context, weights = self.attention(state, *memory)
+        context, weights = self.attention(state, memory)
         state = self.cell(torch.cat([embedded, context], dim=1), state)
         features = torch.tanh(self.readout(torch.cat([state, context, embedded], dim=1)))
         return self.output(self.dropout(features)), state, weights
@@ -169,12 +184,12 @@ class BahdanauDecoder(nn.Module):
 class Translator(pl.LightningModule):
     """Encoder, decoder, and how they are trained."""
 
-    def __init__(self, source_vocabulary, target_vocabulary, lr=0.004, warmup_steps=100, total_steps=1668):
+    def __init__(self, source_vocabulary, target_vocabulary, lr=0.004, warmup_steps=100):
         super().__init__()
         self.source_vocabulary, self.target_words = source_vocabulary, list(target_vocabulary)
         self.encoder = Encoder(len(source_vocabulary))
         self.decoder = BahdanauDecoder(len(target_vocabulary))
-        self.lr, self.warmup_steps, self.total_steps = lr, warmup_steps, total_steps
+        self.lr, self.warmup_steps = lr, warmup_steps
         self.sentences = []  # whose attention is drawn
 
     def forward(self, source, lengths, target):
@@ -185,7 +200,7 @@ class Translator(pl.LightningModule):
         for token in previous.unbind(1):
             logits, state, weights = self.decoder.step(token, state, memory)
             steps.append((logits, weights))
-        return tuple(torch.stack(each, dim=1) for each in zip(*steps, strict=True))
+        return tuple(torch.stack(parts, dim=1) for parts in zip(*steps, strict=True))
 
     def loss(self, batch):
         """Return the mean negative log-likelihood of a token; padding does not count."""
@@ -201,7 +216,9 @@ class Translator(pl.LightningModule):
 
     def validation_step(self, batch, _):
         """Log the loss of a batch."""
-        self.log("val/loss", self.loss(batch), prog_bar=True, batch_size=int((batch[2] != PADDING).sum()))
+        # Lightning averages over batches with these weights: every token counts the same, in short and long batches
+        num_tokens = int((batch[2] != PADDING).sum())
+        self.log("val/loss", self.loss(batch), prog_bar=True, batch_size=num_tokens)
 
     def on_validation_epoch_end(self):
         """Draw the attention of some sentences: rows are target tokens, dark cells are large weights."""
@@ -216,11 +233,12 @@ class Translator(pl.LightningModule):
 
     def configure_optimizers(self):
         """Return Adam whose rate grows for 100 steps, then follows a cosine down to one hundredth."""
+        total_steps = self.trainer.estimated_stepping_batches  # epochs times batches
 
         def fraction(step):
             if step < self.warmup_steps:
                 return (step + 1) / self.warmup_steps
-            progress = min((step + 1 - self.warmup_steps) / (self.total_steps - self.warmup_steps), 1.0)
+            progress = min((step + 1 - self.warmup_steps) / (total_steps - self.warmup_steps), 1.0)
             return 0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * progress))
 
         optimizer = torch.optim.Adam(self.parameters(), lr=self.lr)
@@ -234,7 +252,7 @@ class Translator(pl.LightningModule):
         """Return (tokens, weights) of each sentence: the most probable token, step by step."""
         sources = [encode(sentence, self.source_vocabulary) for sentence in sentences]
         source = pad_sequence(sources, batch_first=True, padding_value=PADDING).to(self.device)
-        lengths = torch.tensor([len(each) for each in sources])
+        lengths = torch.tensor([len(ids) for ids in sources])
         state, memory = self.decoder.start(*self.encoder(source, lengths), source != PADDING)
         token = torch.full((len(sources),), BEGIN, device=self.device)
         chosen, attention = [], []
@@ -246,13 +264,24 @@ class Translator(pl.LightningModule):
             ended |= token == END
             chosen.append(token)
             attention.append(weights)
-        found = []
+        translations = []
         for ids, weights, length in zip(
             torch.stack(chosen, 1).tolist(), torch.stack(attention, 1), lengths, strict=True
         ):
             end = ids.index(END) if END in ids else len(ids)
-            found.append(([self.target_words[i] for i in ids[:end]], weights[:end, :length].cpu().numpy()))
-        return found
+            words = [self.target_words[i] for i in ids[:end]]
+            translations.append((words, weights[:end, :length].cpu().numpy()))
+        return translations
+
+
+def update_average(averages, weights, num_averaged):
+    """Set average = d average + (1 - d) weights after the n-th step, with d = (1 + n) / (10 + n), at most 0.99.
+
+    The average of the weights of the last steps translates better than the last weights, which jump from step to step.
+    Validation and the test use it.
+    """
+    decay = min(0.99, (1 + int(num_averaged)) / (10 + int(num_averaged)))
+    get_ema_multi_avg_fn(decay)(averages, weights, num_averaged)
 
 
 def main():
@@ -272,13 +301,12 @@ def main():
         examples = [tuple(map(encode, pair, vocabularies)) for pair in corpus[split]]
         sampler = BucketSampler(examples, options.batch_size, options.seed)
         loaders[split] = torch.utils.data.DataLoader(examples, batch_sampler=sampler, collate_fn=collate)
-    model = Translator(*vocabularies, total_steps=options.epochs * len(loaders["train"]))
+    model = Translator(*vocabularies)
     model.sentences = [source for source, _ in corpus["validation"][:2]]
-    average = WeightAveraging(multi_avg_fn=get_ema_multi_avg_fn(0.99))
     trainer = pl.Trainer(
         max_epochs=options.epochs,
         gradient_clip_val=0.3,
-        callbacks=[average],
+        callbacks=[WeightAveraging(multi_avg_fn=update_average)],
         logger=TensorBoardLogger("runs", "one_file"),
     )
     trainer.fit(model, loaders["train"], loaders["validation"])

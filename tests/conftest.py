@@ -171,5 +171,5 @@ def program(launch):
 def tiny_run(program, tmp_path_factory):
     """The folder of a finished run of seconds."""
     folder = tmp_path_factory.mktemp("a tiny run")
-    program(*TINY, "trainer.max_epochs=2", cwd=folder, check=0)
+    program(*TINY, "trainer.max_epochs=2", "seed=3", cwd=folder, check=0)
     return folder / "runs" / "baseline" / "debug_fast"

@@ -37,19 +37,24 @@ AREAS = {
 MUTANTS = {
     "attention/masking.py": [
         ("return positions < valid_lengths", "return positions <= valid_lengths"),
-        ("masked_fill(has_key, -torch.inf)", "masked_fill(has_key, -1e4)"),
-        ("precise = scores.to(torch.promote_types(scores.dtype, torch.float32))", "precise = scores"),
+        ("masked_fill(~mask.expand_as(scores), -torch.inf)", "masked_fill(~mask.expand_as(scores), -1e4)"),
+        ("    scores = at_least_float32(scores)\n", ""),
+        ("weights.masked_fill(is_padding, 0.0)  #", "weights  #"),
+    ],
+    "attention/sparsemax.py": [
         ("excess = ordered.cumsum(dim=-1) - 1", "excess = ordered.cumsum(dim=-1) - 0.9"),
     ],
     "attention/scores.py": [
         ("(queries / math.sqrt(queries.shape[-1]))", "(queries / queries.shape[-1])"),
-        ("centre = queries.detach()", "centre = 0 * queries.detach()"),
+        ("center = queries.detach()", "center = 0 * queries.detach()"),
     ],
     "attention/attention.py": [
-        ("history.step + 1, weights, history.total + weights", "history.step + 1, weights, weights"),
+        ("(at_least_float32(hidden) * self.score_weight)", "(hidden * self.score_weight.to(hidden.dtype))"),
+        ("torch.tanh(self.query_projection(queries)", "torch.sigmoid(self.query_projection(queries)"),
     ],
     "attention/kinds.py": [
-        ("coverage = total / projected", "coverage = total * projected"),
+        ("self.step + 1, weights, self.total + weights", "self.step + 1, weights, weights"),
+        ("coverage = history.total / projected", "coverage = history.total * projected"),
         ("history.step.unsqueeze(-1), length - 1)", "history.step.unsqueeze(-1), length)"),
         ("(distance.abs() <= self.window)", "(distance.abs() < self.window)"),
         ("energies + torch.randn_like(energies), history", "energies, history"),
@@ -61,17 +66,18 @@ MUTANTS = {
         ("states.sum(dim=1) / lengths.unsqueeze(1)", "states.mean(dim=1)"),
     ],
     "models/layers.py": [
-        ("return mask.mul_(2**16 / (2**16 - num_dropped))", "return mask"),
-        ("num_dropped = round(self.p * 2**16)", "num_dropped = round(self.p**2 * 2**16)"),
+        ("return F.dropout(inputs, self.p, self.training)", "return F.dropout(inputs, self.p**2, self.training)"),
+        ("mask if inputs.ndim == mask.ndim else mask.unsqueeze(1)", "F.dropout(torch.ones_like(inputs), self.p)"),
         ("torch.sigmoid(forget_gate) * cell +", "torch.sigmoid(forget_gate + 1) * cell +"),
         ("torch.tanh(self.projection(summary))", "self.projection(summary)"),
         ("self.dropout(cell.output(new_states[-1]), mask)", "self.dropout(cell.output(states[0]), mask)"),
     ],
     "models/bahdanau.py": [
-        ("query = self.stack.top(states)  # (N, H)", "query = self.stack.top(states[:1])  # (N, H)"),
+        ("query = self.stack.top(states)  # s_{t-1}", "query = self.stack.top(states[:1])"),
+        ("gates = gates + self.context_gates(context)", "gates = gates + 0 * self.context_gates(context)"),
     ],
     "models/conditional.py": [
-        ("query = self.token_cell.output(first)", "query = self.stack.top(state[: len(self.stack)])"),
+        ("query = self.token_cell.output(first)  # s'_t", "query = self.stack.top(state[: len(self.stack)])"),
     ],
     "models/build.py": [
         ("std=embedding_size**-0.5", "std=1.0"),
@@ -101,19 +107,24 @@ MUTANTS = {
     "training/chunked_cross_entropy.py": [
         ("grad_weight -= smoothing / len(weight) * sum_features", "grad_weight -= smoothing * sum_features"),
     ],
-    "training/guided_alignment.py": [
+    "training/objectives/guided_alignment.py": [
         ("cells += [(row, at, 1 / len(linked))", "cells += [(row, at, 1.0)"),
     ],
     "training/losses.py": [
         ("token_loss.sum() + rdrop_alpha / 2 * kl", "token_loss.sum() + rdrop_alpha * kl"),
     ],
+    "training/training_sums.py": [
+        ("divisor / float(self._step[3])", "divisor / float(self._batches[-1][0][3])"),
+        ("UNIT * trainer.accumulate_grad_batches", "UNIT * len(self._batches)"),
+        ("self._logged += self._step", "self._logged = self._step"),
+        ("loss_is_finite = bool(self._step.isfinite().all())", "loss_is_finite = True"),
+    ],
     "training/module.py": [
-        ("loss = objective / num_tokens", "loss = objective / len(batch)"),
-        ("self._sums = self._sums.to(self.device) + sums.stacked()", "self._sums = sums.stacked()"),
-        ("bound = math.inf if gradient_clip_val is None else gradient_clip_val", "bound = math.inf"),
+        ("bound = (by_norm and gradient_clip_val) or math.inf", "bound = math.inf"),
     ],
     "training/schedules.py": [
         ("math.ceil(batches / trainer.accumulate_grad_batches)", "batches"),
+        ("number = step + 1", "number = step"),
         ("(step + 1) / max(warmup_steps, 1)", "step / max(warmup_steps, 1)"),
     ],
     "training/callbacks.py": [
@@ -132,6 +143,7 @@ MUTANTS = {
     ],
     "data/batching.py": [
         ("np.random.default_rng((seed, epoch))", "np.random.default_rng((seed, 0))"),
+        ("min(starts[place], stop - num_shares)", "starts[place]"),
         ('np.searchsorted(padded, size.tokens, "right")', 'np.searchsorted(padded, size.tokens, "left")'),
         ("self._num_yielded, self._resume = self._resume[1] if", "self._num_yielded, self._resume = 0 if"),
     ],

@@ -191,3 +191,15 @@ def test_a_module_in_place_of_its_factory_is_refused(parts):
     name = type(list(parts.values())[-1]).__name__
     with pytest.raises(InputError, match=rf"class {name} or partial\({name}, …\)"):
         Attention(8, 8, **parts)
+
+
+def test_the_additive_score_of_half_precision_is_summed_in_float32():
+    torch.manual_seed(0)
+    score, queries, keys = AdditiveScore(4, 6, 64), torch.randn(2, 3, 4), torch.randn(2, 5, 6)
+    with torch.autocast("cpu", torch.bfloat16), torch.no_grad():
+        scores = score(queries, keys)
+        hidden = torch.tanh(score.query_projection(queries)[:, :, None] + score.key_projection(keys)[:, None])
+    assert hidden.dtype == torch.bfloat16
+    exact = (hidden.double() * score.score_weight.detach().double()).sum(dim=-1)
+    assert scores.dtype == torch.float32
+    torch.testing.assert_close(scores.double(), exact, rtol=1e-5, atol=1e-6)

@@ -97,6 +97,7 @@ def log_folder(trained, tmp_path_factory):
     with SummaryWriter(str(folder / "heads")) as writer:
         for name, maps in LAYERS.items():
             add_attention(writer, name, maps, HEADS_SOURCE, HEADS_TARGET, 1)
+    add_attention(folder / "frames", "sound", np.full((4, 150), 1 / 150), None, list("abcd"), 1)
     with SummaryWriter(str(folder / "lasting")) as writer:
         tokens = [f"t{number}" for number in range(60)]
         for step in range(LASTING):  # more than one answer holds

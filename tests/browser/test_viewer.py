@@ -9,8 +9,16 @@ import pytest
 from playwright.sync_api import expect
 from torch.utils.tensorboard import SummaryWriter
 
-from tensorboard_attention import add_attention, export_html
-from tests.browser.conftest import HOSTILE, LASTING, LAYERS, lasting_weights, tensorboard
+from tensorboard_attention import add_attention, export_html, show
+from tests.browser.conftest import (
+    HEADS_SOURCE,
+    HEADS_TARGET,
+    HOSTILE,
+    LASTING,
+    LAYERS,
+    lasting_weights,
+    tensorboard,
+)
 
 TAG = "attention/0/forced"
 
@@ -400,6 +408,86 @@ def test_the_page_shows_the_same_from_disk(open_page, log_folder, data, tmp_path
     expect(page.locator("text[data-row='3']")).to_have_text(HOSTILE[3])
     assert downloaded(page, page, "PNG", tmp_path).read_bytes().startswith(b"\x89PNG")
     assert page.url.endswith("#run=hostile")
+
+
+def test_without_tensorboards_page_the_address_can_be_loaded_again(open_page, address):
+    page = open_page(f"{address}data/plugin_entry.html?name=attention")
+    page.get_by_label("run", exact=True).select_option("heads")
+    page.get_by_role("radio", name="head 2").click()
+    page.locator("text[data-row='3']").click()
+    expect(page.locator(".weights h3")).to_contain_text("attends to")
+    for again in (page, open_page(page.url)):
+        again.reload()
+        expect(again.locator("figcaption")).to_contain_text("head 2")
+        expect(again.locator(".weights h3")).to_contain_text(HEADS_TARGET[3])
+
+
+def test_a_drawing_has_what_is_selected(open_tab, tmp_path):
+    page, tab = open_tab(run="heads", at="2,1")
+    drawing = downloaded(page, tab, "SVG", tmp_path)
+    bold = [
+        text.text for text in ElementTree.parse(drawing).getroot().iter() if text.get("font-weight") == "700"
+    ]
+    assert bold == [HEADS_TARGET[2], HEADS_SOURCE[1]]
+
+
+def test_the_help_closes_by_escape_and_by_a_click_elsewhere(open_tab):
+    page, tab = open_tab(run="seed_1")
+    table = tab.locator(".keys table")
+    for close in (lambda: page.keyboard.press("Escape"), lambda: tab.locator("figcaption").click()):
+        tab.get_by_label("keys", exact=True).click()
+        expect(table).to_be_visible()
+        close()
+        expect(table).to_be_hidden()
+
+
+def test_one_sentence_has_no_control_that_does_nothing(open_page, tmp_path):
+    path = tmp_path / "page.html"
+    path.write_text(show(np.eye(2), ["a", "b"], ["c", "d"]).page, "utf-8")
+    page = open_page(path.as_uri())
+    expect(page.locator("figure svg")).to_be_visible()
+    for label in ("run", "sentence"):
+        expect(page.get_by_label(label, exact=True)).to_be_hidden()
+    for name in ("gold", "compare", "replay"):
+        expect(page.get_by_role("button", name=name)).to_be_hidden()
+
+
+def test_a_scale_is_chosen_and_its_legend_says_which(open_tab):
+    page, tab = open_tab(run="heads")
+    before = tab.locator(".cells").inner_html()
+    tab.get_by_label("colors", exact=True).select_option("uniform")
+    expect(tab.locator("figure svg")).to_contain_text("times the weight of an even row")
+    assert tab.locator(".cells").inner_html() != before
+    assert "scale=uniform" in page.url
+
+
+def test_kinds_and_heads_stand_beside_each_other(open_tab):
+    _, tab = open_tab(run="seed_1", compare="on", withKind="greedy")
+    expect(tab.locator("figcaption").nth(1)).to_contain_text("greedy")
+    _, tab = open_tab(run="heads", compare="on", map="head 1", withMap="head 3")
+    expect(tab.locator("figure")).to_have_count(3)
+    point_at(tab, "row", 3)
+    numbers = np.reshape(shown_weights(tab), (-1, 2))
+    heads = LAYERS["one layer"]
+    np.testing.assert_allclose(numbers, np.stack([heads[0, 3], heads[2, 3]], axis=1), atol=6e-5)
+
+
+def test_the_statistics_of_heads_are_sorted_and_choose_one(open_tab):
+    _, tab = open_tab(run="heads")
+    tab.get_by_text("statistics of the heads").click()
+    table = tab.locator(".statistics table")
+    table.get_by_role("button", name="peak weight").click()
+    peaks = [float(text) for text in table.locator("tr td:nth-of-type(2)").all_text_contents()]
+    assert peaks == sorted(peaks, reverse=True)
+    table.get_by_role("button", name="head 2").click()
+    expect(tab.locator("figcaption")).to_contain_text("head 2")
+
+
+def test_an_axis_without_labels_has_numbers(open_tab):
+    _, tab = open_tab(run="frames")
+    assert labels(tab, "column")[:3] == ["0", "5", "10"]
+    assert labels(tab, "row") == list("abcd")
+    expect(tab.locator(".sentence")).to_contain_text("150 positions")
 
 
 def test_the_tab_itself(open_tab, screenshot):

@@ -128,6 +128,7 @@ def test_catalogs_of_gettext(tmp_path):
     assert sorted(read(tmp_path, (tmp_path / "fr.mo").read_bytes(), "fr.mo")) == sorted(PAIRS)
     assert read(tmp_path, PO, languages=("fr", "en")) == [pair[::-1] for pair in PAIRS]
     assert "data.target_language=fr" in refusal(tmp_path, PO, languages=("en", "de"))
+    assert "translated" in refusal(tmp_path, 'msgid ""\nmsgstr ""\n\nmsgid "a"\nmsgstr ""\n')
 
 
 def test_parquet(tmp_path):
@@ -184,15 +185,16 @@ DOUBTFUL = {
     "pdf": (b"%PDF-1.7\n%\xe2\xe3", "pdftotext"),
     "zstd": (b"\x28\xb5\x2f\xfd\x00", "zstd"),
     "tar": (b"a\0".ljust(257, b"\0") + b"ustar\0", "tar -xf"),
+    "archive of other languages": (OPUS.getvalue(), "X.en-fr.en", ("en", "de")),
     "sgml": ('<srcset setid="a">\n<seg id="1">A</seg>', "data=parallel"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", DOUBTFUL)
 def test_what_is_in_doubt_is_refused_with_the_way(kind, tmp_path):
-    content, way = DOUBTFUL[kind]
+    content, way, *languages = DOUBTFUL[kind]
     name = "pairs.csv" if isinstance(content, str) and "text_en" in content else "pairs.x"
-    assert way in refusal(tmp_path, content, name=name)
+    assert way in refusal(tmp_path, content, name=name, languages=(languages or [("en", "fr")])[0])
 
 
 def test_columns_are_given_together_and_exist(tmp_path):

@@ -37,15 +37,15 @@ class AttentionOracle:
             return (expected if self._training else decided)(energies, last)
         window, bonus = range(len(keys)), torch.zeros_like(scores)
         if self.form.kind == "local_m":
-            centre = min(len(past), len(keys) - 1)
-            window = [j for j in window if abs(j - centre) <= self.form.window]
+            center = min(len(past), len(keys) - 1)
+            window = [j for j in window if abs(j - center) <= self.form.window]
         if self.form.kind == "local_p":
             inner = torch.tanh(self._parameters[f"{prefix}alignment.place.0.weight"] @ query)
             place = self._parameters[f"{prefix}alignment.place.2.weight"][0] @ inner
-            centre = len(keys) / (1 + torch.exp(-place))
-            window = [j for j in window if abs(j - centre.item()) <= self.form.window]
+            center = len(keys) / (1 + torch.exp(-place))
+            window = [j for j in window if abs(j - center.item()) <= self.form.window]
             deviation = self.form.window / 2
-            distances = torch.stack([j - centre for j in range(len(keys))])
+            distances = torch.stack([j - center for j in range(len(keys))])
             bonus = -(distances**2) / (2 * deviation**2)
         normalize = {"softmax": softmax, "sparsemax": sparsemax}[self.form.normalizer]
         weights = list(torch.zeros_like(scores))

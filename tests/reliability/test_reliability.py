@@ -216,8 +216,7 @@ def test_a_kill_while_a_file_is_written_loses_nothing_and_training_longer_goes_o
     """The finished run is to be trained longer; it is killed in the middle of a file, then once more."""
     run = shutil.copytree(whole[0], tmp_path / "runs/baseline/run")
     kept = {path.name: path.read_bytes() for path in run.glob("tokenizers/*.json")}
-    longer = [*RUN, "name=run", "trainer.max_epochs=3", "+callbacks.kill._target_=kill.Kill"]
-    (tmp_path / "kill.py").write_text(KILL)
+    longer = [*RUN, "name=run", "trainer.max_epochs=3"]
 
     def half():
         real = Path.write_text
@@ -230,9 +229,14 @@ def test_a_kill_while_a_file_is_written_loses_nothing_and_training_longer_goes_o
 
         Path.write_text = write
 
+    def late():
+        from seq2seq.training import TranslationModule
+
+        TranslationModule.on_train_epoch_start = lambda _: os.kill(os.getpid(), signal.SIGKILL)
+
     assert program(*longer, cwd=tmp_path, prepare=half).status == -signal.SIGKILL
     assert {path.name: path.read_bytes() for path in run.glob("tokenizers/*.json")} == kept
-    assert program(*longer, cwd=tmp_path, KILL_AT="on_train_batch_start 26").status == -signal.SIGKILL
+    assert program(*longer, cwd=tmp_path, prepare=late).status == -signal.SIGKILL
     done = program(*longer, cwd=tmp_path, check=0)  # not "is finished"
     assert "epoch   3/" in done.text
     assert "epoch   2/" not in done.text  # it goes on from the last epoch, not from the best

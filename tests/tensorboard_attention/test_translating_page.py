@@ -136,21 +136,19 @@ def test_the_page_translates_as_the_rounded_model(variant, model_of, pairs):
 
 def test_bounds_of_lengths_are_the_same_for_every_ratio_and_length():
     body = """
-return given.ratios.map((ratio) => given.lengths.map((length) => {
-  const { minimum, maximum } = boundsOf({ min_ratio: ratio, max_ratio: ratio, max_extra: 0 }, length);
-  return [minimum, maximum];
-}));
+return given.ratios.map((ratio) => given.lengths.map((length) =>
+  boundsOf({ min_ratio: ratio, max_ratio: ratio, max_extra: 1 }, length).maximum));
 """
-    hundredths, lengths = range(1, 1001), range(1, 1001)
+    lengths, of_tensor = range(1, 1001), torch.arange(1, 1001)
     others = {1e-4: 1, 0.125: 1250, 1.3333: 13_333, 2.0001: 20_001, 1e6: 10**10, 123.4567: 1_234_567}
-    ratios = {number / 100: 100 * number for number in hundredths} | others
-    wanted = np.array([[parts * length // 10_000 for length in lengths] for parts in ratios.values()])
-    found = np.array(in_node(body, ratios=list(ratios), lengths=list(lengths)))
-    for ratio, of_page, expected in zip(ratios, found, wanted, strict=True):
-        limits = LengthLimits(min_ratio=ratio, max_ratio=ratio, max_extra=0)
-        of_program = [f(torch.tensor(lengths)).numpy() for f in (limits.minimum, limits.maximum)]
-        np.testing.assert_array_equal(of_program, [expected, expected.clip(1)])
-        np.testing.assert_array_equal(of_page.T, of_program)
+    ratios = {number / 100: 100 * number for number in range(1, 1001)} | others
+    found = in_node(body, ratios=list(ratios), lengths=list(lengths))
+    for (ratio, parts), of_page in zip(ratios.items(), found, strict=True):
+        wanted = np.arange(1, 1001) * parts // 10_000
+        limits = LengthLimits(min_ratio=ratio, max_ratio=ratio, max_extra=1)
+        np.testing.assert_array_equal(limits.minimum(of_tensor), wanted)
+        np.testing.assert_array_equal(limits.maximum(of_tensor), wanted + 1)
+        np.testing.assert_array_equal(of_page, wanted + 1)
 
 
 ASKED = """

@@ -139,8 +139,7 @@ def map_of(shape, name):
 @pytest.mark.parametrize("name", [None, "head 9", "__proto__"])
 def test_of_several_heads_their_mean_comes_first(name):
     maps, chosen, found, weights = map_of((2, 2, 2, 3), name)
-    heads = [["layer 1 head 1", 0], ["layer 1 head 2", 0]]
-    heads += [["layer 2 head 1", 1], ["layer 2 head 2", 1]]
+    heads = [[f"layer {n + 1} {part}", n] for n in (0, 1) for part in ("mean", "head 1", "head 2")]
     assert maps == [["mean", None], *heads]
     assert chosen == "mean"
     np.testing.assert_allclose(found, weights.mean(axis=(0, 1)))
@@ -152,13 +151,14 @@ def test_of_several_heads_their_mean_comes_first(name):
         ((2, 2), "layer 2 head 1", (1, 0)),
         ((1, 3), "head 3", (0, 2)),
         ((3, 1), "layer 2", (1, 0)),
+        ((2, 2), "layer 2 mean", 1),
         ((1, 1), "head 1", (0, 0)),
     ],
 )
 def test_a_head_is_found_by_its_name(maps, name, place):
     _, chosen, found, weights = map_of((*maps, 2, 3), name)
     assert chosen == name
-    np.testing.assert_allclose(found, weights[place])
+    np.testing.assert_allclose(found, np.reshape(weights[place], (-1, 2, 3)).mean(axis=0))
 
 
 def test_one_matrix_has_no_heads():
@@ -211,7 +211,19 @@ def test_a_kind_is_named_by_its_own_text_whatever_it_is(kind):
     assert answer_of(script) == [kind, kind, "x"]
 
 
-@pytest.mark.parametrize(("address", "written"), [("file:///page.html", ["#step=5"]), ("about:srcdoc", [])])
+ENTRY = "http://here:6006/data/plugin_entry.html?name=attention"
+"""Where TensorBoard serves the tab without its page, with a base that an address must not be relative to."""
+
+
+@pytest.mark.parametrize(
+    ("address", "written"),
+    [
+        ("file:///page.html", ["file:///page.html#step=5"]),
+        (ENTRY, [f"{ENTRY}#step=5"]),
+        (f"{ENTRY}#step=4&run=a", [f"{ENTRY}#step=5"]),
+        ("about:srcdoc", []),
+    ],
+)
 def test_a_page_in_a_frame_of_a_notebook_has_no_address_to_write(address, written):
     script = """
     globalThis.matchMedia = () => ({ matches: false });
@@ -226,3 +238,77 @@ def test_a_page_in_a_frame_of_a_notebook_has_no_address_to_write(address, writte
     """
     imported = f"import {{ pageHost }} from '{STATIC}/data.js';"
     assert told_by(imported, script % address, "tell(written);") == written
+
+
+def in_charts(names, *lines):
+    """What a script tells that uses functions of the charts, which draw nothing here."""
+    nobody = "globalThis.document = { createElement: () => ({ getContext: () => ({}) }) };"
+    return told_by(nobody, f"const {{ {names} }} = await import('{STATIC}/charts.js');", *lines)
+
+
+EVEN = [0.24, 0.26, 0.25, 0.25]
+PEAKED = [0.05, 0.9, 0.05, 0.0]
+BROAD = [0.4, 0.1, 0.4, 0.1] + [0.0] * 8
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "expected", "end"),
+    [
+        ("unit", PEAKED, PEAKED, "1"),
+        ("max", PEAKED, np.divide(PEAKED, 0.9), "0.9"),
+        ("log", [1, 0.01, 1e-4, 0], [1, 0.5, 0, 0], "1"),
+        ("fit", PEAKED, PEAKED, "1"),
+        ("fit", BROAD, np.divide(BROAD, 0.4), "0.4"),
+        ("uniform", [0.5, 0.25, 0.25, 0], None, None),
+    ],
+)
+def test_a_scale_says_what_share_of_the_colours_a_weight_has(kind, values, expected, end):
+    values = np.array(values, dtype=float)
+    script = f"""
+    const values = Float64Array.from({values.tolist()});
+    const scale = scaleOf("{kind}", [{{ values, columns: {len(values)} }}]);
+    tell([[...scale.shares(values, {len(values)})], scale.ticks.at(-1), scale.isTwoSided]);
+    """
+    shares, (_, label), is_two_sided = in_charts("scaleOf", script)
+    assert is_two_sided == (kind == "uniform")
+    if kind == "uniform":  # three weights: a third each is even
+        doublings = np.log2(values[:3] * 3)
+        wanted = (doublings / np.abs(doublings).max() + 1) / 2
+        np.testing.assert_allclose(shares, [*wanted, -1])
+    else:
+        np.testing.assert_allclose(shares, expected, atol=1e-12)
+        assert label == end
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"), [(EVEN, "uniform"), (BROAD, "max"), (PEAKED, "unit"), ([0.0] * 4, "unit")]
+)
+def test_the_fitting_scale_shows_small_differences(values, kind):
+    matrix = f"{{ values: Float64Array.from({values}), columns: {len(values)} }}"
+    assert in_charts("fittingKind", f"tell(fittingKind('fit', [{matrix}]));") == kind
+
+
+@pytest.mark.parametrize(
+    ("tokens", "place", "word"),
+    [
+        (["▁under", "stand", "ing", "▁it"], 1, "understanding"),
+        (["▁under", "stand", "ing", "▁it"], 3, None),
+        (["un", "##der", "it"], 0, "under"),
+        (["un@@", "der", "it"], 1, "under"),
+        (["it", "Ġun", "der"], 2, "under"),
+        (["▁it", "</s>"], 1, None),
+    ],
+)
+def test_a_subword_belongs_to_a_word(tokens, place, word):
+    assert in_charts("wordOf", f"tell(wordOf({json.dumps(tokens)}, {place}));") == word
+
+
+def test_the_statistics_of_a_head():
+    weights = np.array([[1, 0, 0, 0], [0.25] * 4, [0, 0, 0, 1.0]])
+    script = f"""
+    const frame = {{ source: ["a", "b", "c", "d"], target: ["e", "f", "g"] }};
+    tell(statisticsOf(frame, {{ weights: Float64Array.from({weights.ravel().tolist()}) }}));
+    """
+    found = told_by(f"import {{ statisticsOf }} from '{STATIC}/data.js';", script)
+    expected = {"entropy": 1 / 3, "peak": 2.25 / 3, "diagonal": 2.5 / 3, "first": 1.25 / 3, "last": 1.25 / 3}
+    assert found == pytest.approx(expected)

@@ -128,7 +128,7 @@ def test_a_test_of_the_trainer_scores_the_test_split():
     assert validated.keys() >= {"val/loss", "val/bleu", "val_attention/entropy"}
     (tested,) = trainer.test(module, data, verbose=False)
     batch = Batch.from_split(data.test, [0, 1])
-    assert tested["test/loss"] == pytest.approx(float(losses_of(model, batch).mean()), rel=1e-5)
+    assert tested["test/loss"] == pytest.approx(losses_of(model, batch).mean().item(), rel=1e-5)
     assert module.translations.keys() == {0, 1}
     assert not any(name.startswith("val") for name in tested)
 

@@ -44,7 +44,7 @@ class Kernel(NamedTuple):
 
 
 KERNELS = (Kernel("onednn"), Kernel("fbgemm", 127), Kernel("onednn", 127), Kernel("qnnpack"))
-"""The fastest first. Inputs of 7 bits leave room in 16 bits for the sum of two products."""
+"""The fastest first. Inputs of 7 bits leave space in 16 bits for the sum of two products."""
 
 
 @cache

@@ -100,13 +100,8 @@ def prove(
 
 
 def difference(found: Any, expected: Any) -> float:
-    """Return the maximum difference of two arrays, relative to numbers above 1; infinity of different shapes.
-
-    Weights of one head may lack the axis of the heads.
-    """
+    """Return the maximum difference of two arrays, relative to numbers above 1; infinity of different shapes."""
     one, other = (np.asarray(each, dtype=np.float64) for each in (found, expected))
-    if one.ndim == 2 and other.ndim == 3 and other.shape[1] == 1:
-        other = other[:, 0]
     if one.shape != other.shape:
         return np.inf
     return float((np.abs(one - other) / np.maximum(1, np.abs(other))).max(initial=0))

@@ -151,7 +151,10 @@ def _computed(model: Seq2Seq) -> dict[str, Any]:
     if type(decoder) is not BahdanauDecoder or type(encoder) is not GRUEncoder:
         raise InputError("a page computes encoder=gru with decoder=bahdanau only")
     attention = decoder.attention
-    if type(attention) is not Attention or attention.keeps_history or attention.normalizer != "softmax":
+    is_plain = (
+        type(attention) is Attention and attention.alignment is None and attention.history_class is None
+    )
+    if not is_plain or attention.normalizer != "softmax":
         raise InputError("a page computes attention with a score and a softmax only")
     score = SCORES.get(type(attention.score).__name__)
     if score is None or any(type(cell) is not GRUCell for cell in decoder.stack.cells):

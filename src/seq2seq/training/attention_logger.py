@@ -199,10 +199,7 @@ class AttentionLogger(Callback):
             self._figure.draw(hypothesis.weights.float().numpy(), source, target, title=title)
             pixels = self._figure.pixels()
             for logger in trainer.loggers:
-                if hasattr(getattr(logger, "experiment", None), "add_image"):
-                    logger.experiment.add_image(tag, pixels, step, dataformats="HWC")
-                elif hasattr(logger, "log_image"):
-                    logger.log_image(key=tag, images=[pixels], step=step)
+                log_picture(logger, tag, pixels, step)
 
     @staticmethod
     def _writer(trainer: pl.Trainer) -> Any:
@@ -213,6 +210,19 @@ class AttentionLogger(Callback):
             ):
                 return logger.experiment
         return None
+
+
+def log_picture(logger: Any, tag: str, pixels: np.ndarray, step: int) -> None:
+    """Give a picture (height, width, 3) to a logger of Lightning that takes pictures: TensorBoard, W&B, MLflow, Comet."""
+    experiment = logger.experiment
+    if hasattr(experiment, "add_image"):
+        experiment.add_image(tag, pixels, step, dataformats="HWC")
+    elif hasattr(logger, "log_image"):
+        logger.log_image(key=tag, images=[pixels], step=step)
+    elif hasattr(experiment, "log_image") and hasattr(logger, "run_id"):  # MLflow
+        experiment.log_image(logger.run_id, pixels, key=tag, step=step)
+    elif hasattr(experiment, "log_image"):  # Comet
+        experiment.log_image(pixels, name=tag, step=step)
 
 
 def weights_of(found: Any) -> np.ndarray:

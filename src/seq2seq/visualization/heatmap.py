@@ -7,15 +7,26 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
+
+from seq2seq.visualization.fonts import shown
+from tensorboard_attention.colours import weight_colours
 
 FORMATS = ".png", ".pdf", ".svg"
 CELL = 0.22
 """Minimum size of a cell in inches, so that labels of 7 points fit."""
+CARD = 3.5
+"""Width in inches of a heatmap that is read in a small card, such as TensorBoard's, which is about 350 pixels wide."""
+SCALE = ListedColormap(weight_colours() / 255)
+"""The colors of the Attention tab."""
+WHOLE = 0.5
+"""A maximum weight below which the colors end there, not at 1."""
 
 
 def short(token: str, most: int = 18) -> str:
-    """Shorten a token, and escape the dollar sign, which begins formulas in matplotlib."""
+    """Shorten a token; draw the ▁ of SentencePiece thin; escape the dollar sign, which begins formulas in matplotlib."""
+    token = f"·{token[1:]}" if token.startswith("▁") and len(token) > 1 else token
     return (token if len(token) <= most else f"{token[: most - 1]}…").replace("$", r"\$")
 
 
@@ -27,8 +38,11 @@ def draw(
     *,
     title: str = "",
     links: Sequence[tuple[int, int]] = (),
+    points: float = 7,
 ) -> Any:
     """Draw one matrix of weights into axes.
+
+    The colors run from 0 to 1, or to the maximum if it is below `WHOLE`, which the title then names.
 
     Args:
         axes: Axes of matplotlib; they are cleared first.
@@ -37,6 +51,7 @@ def draw(
         target_tokens: Labels of the rows.
         title: Title above the matrix.
         links: Gold links (source index, target index), drawn as circles.
+        points: Size of the labels.
 
     Returns:
         The image, for a colour bar.
@@ -53,27 +68,38 @@ def draw(
     if not ((matrix >= -0.005) & (matrix <= 1.005)).all():
         raise ValueError(f"weights must lie in 0..1, got {matrix.min()} to {matrix.max()}")
     axes.clear()
-    image = axes.imshow(matrix, cmap="Blues", vmin=0, vmax=1, aspect="auto", interpolation="nearest")
-    axes.set_xticks(range(len(source_tokens)), [short(t) for t in source_tokens], rotation=90, fontsize=7)
-    axes.set_yticks(range(len(target_tokens)), [short(t) for t in target_tokens], fontsize=7)
+    top = float(matrix.max())
+    most = 1.0 if not 0 < top < WHOLE else top
+    image = axes.imshow(matrix, cmap=SCALE, vmin=0, vmax=most, aspect="auto", interpolation="nearest")
     axes.xaxis.tick_top()
-    axes.tick_params(length=0)
+    for axis, tokens, turned in ((axes.xaxis, source_tokens, 90), (axes.yaxis, target_tokens, 0)):
+        labels = [shown(short(token)) for token in tokens]
+        families = list(dict.fromkeys(family for _, found in labels for family in found))
+        axis.set_ticks(range(len(tokens)), [text for text, _ in labels], rotation=turned, fontsize=points)
+        axis.set_tick_params(labelfontfamily=families)
+    axes.tick_params(length=0, pad=2)
+    axes.spines[:].set_linewidth(0.3)
     if links:
         columns, rows = zip(*links, strict=True)
-        axes.scatter(columns, rows, s=30, facecolors="none", edgecolors="tab:orange", linewidths=1)
-    if title:
-        axes.set_title(title, fontsize=8)
+        size = min(30, (140 / max(len(source_tokens), 1)) ** 2)
+        axes.scatter(columns, rows, s=size, facecolors="none", edgecolors="#e8830c", linewidths=1)
+    named = f"colors to {top:.2g}" if most < 1 else ""
+    if title or named:
+        text, families = shown(", ".join(filter(None, [title, named])))
+        axes.set_title(text, fontsize=8, family=families)
     return image
 
 
 class AttentionFigure:
     """A matplotlib figure that is reused for many heatmaps, which is faster than a new figure each time.
 
+    All are `CARD` wide, so that labels have the same size in every card.
+
     Args:
-        dpi: Pixels per inch.
+        dpi: Pixels per inch; twice those of a card, for sharp screens.
     """
 
-    def __init__(self, dpi: int = 100) -> None:
+    def __init__(self, dpi: int = 200) -> None:
         self.figure = Figure(dpi=dpi, layout="constrained")
         FigureCanvasAgg(self.figure)
         self.axes = self.figure.add_subplot()
@@ -86,10 +112,10 @@ class AttentionFigure:
         **options: Any,
     ) -> Figure:
         """Draw weights as `draw` does, and return the figure; the next call reuses it."""
-        width = max(1.2 + CELL * len(source_tokens), 3.5)  # 350 pixels: a card of TensorBoard's
-        height = 1.4 + CELL * len(target_tokens)
-        self.figure.set_size_inches(min(width, 40), min(height, 40))
-        draw(self.axes, weights, source_tokens, target_tokens, **options)
+        pitch = min(0.3, 2.7 / max(len(source_tokens), len(target_tokens), 1))  # of the labels, in inches
+        points = min(8.5, max(4, 72 * pitch))
+        self.figure.set_size_inches(CARD, 0.95 + max(pitch, points / 72) * len(target_tokens))
+        draw(self.axes, weights, source_tokens, target_tokens, points=points, **options)
         return self.figure
 
     def pixels(self) -> npt.NDArray[np.uint8]:

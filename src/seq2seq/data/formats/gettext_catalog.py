@@ -40,6 +40,8 @@ def read(path: str, columns: Columns) -> list[SentencePair]:
             pairs += [SentencePair(entry.msgid, forms[0]), SentencePair(entry.msgid_plural, forms[-1])]
         else:
             pairs.append(SentencePair(entry.msgid, entry.msgstr))
+    if not pairs:
+        raise InputError(f"{path} has no message that is translated")
     of_msgid, of_msgstr = columns.languages if same[1] else columns.languages[::-1]
     print(f"{path}: msgid is read as {of_msgid}, msgstr as {of_msgstr}")
     one_line = [

@@ -130,4 +130,5 @@ def text_member(archive: zipfile.ZipFile, path: str | Path) -> str:
     for choice in (names, texts):
         if len(choice) == 1:
             return choice[0]
-    raise InputError(f"{path} is a zip archive of {len(texts)} text files: unpack it and give one")
+    listed = f" (it has {', '.join(names[:4])}{', …' if names[4:] else ''})" if names else ""
+    raise InputError(f"{path} is a zip archive of {len(texts)} text files: unpack it and give one{listed}")

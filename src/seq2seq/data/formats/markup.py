@@ -33,7 +33,7 @@ def elements(path: str, *names: str) -> Iterator[Any]:
 
 def name_of(element: Any) -> str:
     """Return the name of an element without its namespace; nothing for a comment."""
-    return etree.QName(element).localname if isinstance(element.tag, str) else ""
+    return element.tag.rsplit("}", 1)[-1] if isinstance(element.tag, str) else ""
 
 
 def children(element: Any, name: str) -> list[Any]:

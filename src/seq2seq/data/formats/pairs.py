@@ -71,7 +71,7 @@ def opus_members(path: str, columns: Columns) -> list[str]:
     with zipfile.ZipFile(path) as archive:
         names = [name for name in archive.namelist() if "." in Path(name).name]
     labels = [language_names(language) for language in columns.languages]
-    found = [[name for name in names if name.rsplit(".", 1)[1].casefold() in label] for label in labels]
+    found = [[name for name in names if language_names(name.rsplit(".", 1)[1]) & label] for label in labels]
     return [sides[0] for sides in found] if len(found[0]) == len(found[1]) == 1 else []
 
 

@@ -1,0 +1,29 @@
+import pytest
+
+from seq2seq.data import Multi30k
+from seq2seq.data.text import SentencePair
+from seq2seq.errors import InputError
+
+
+@pytest.mark.parametrize("name", ["flickr_2018", "test_2018_flickr"])
+@pytest.mark.parametrize("language", ["de", "fr", "cs"])
+def test_the_test_set_of_2018_is_read(name, language, tmp_path):
+    for stem in ("train", "val", "test_2018_flickr"):
+        for code in ("en", language):
+            (tmp_path / f"{stem}.{code}").write_text(f"{stem} {code}\n")
+    corpus = Multi30k(
+        root=str(tmp_path), download=False, test_set=name, source_language="en", target_language=language
+    )
+    assert corpus.read().test == [SentencePair("test_2018_flickr en", f"test_2018_flickr {language}")]
+
+
+def test_another_name_of_a_test_set_is_refused():
+    with pytest.raises(InputError, match="flickr_2018"):
+        Multi30k(test_set="flickr_2019", source_language="en", target_language="de")
+
+
+def test_real_files_are_the_published_ones(real_data):
+    corpus = Multi30k(
+        root=str(real_data / "multi30k"), test_set="flickr_2018", source_language="en", target_language="fr"
+    )
+    assert len(corpus.read().test) == 1071
