@@ -311,6 +311,7 @@ def check(node: Any, key: str = "") -> None:
             value. The message names the keys and the nearest argument.
     """
     node = OmegaConf.to_container(node, resolve=True) if OmegaConf.is_config(node) else node
+    problems = []
     for place, part in objects(node, key):
         target = target_of(place, part["_target_"])
         hints, takes_any = arguments_of(target)
@@ -323,17 +324,19 @@ def check(node: Any, key: str = "") -> None:
             if name[0] != "_" and name not in hints and value is not None and not takes_any
         ]
         if superfluous:
-            raise InputError(_superfluous(place, part["_target_"], superfluous, list(hints)))
+            problems.append(_superfluous(place, part["_target_"], superfluous, list(hints)))
+        for name, value in part.items():
+            if name in hints and not fits(value, hints[name]):
+                kind = "NaN" if value != value else KINDS.get(type(value), type(value).__name__)  # noqa: PLR0124
+                raise InputError(f"{place}.{name}={value}: expected {in_words(hints[name])}, got {kind}")
         needed = _needed(place, part, target)
         if needed:
             keys = " ".join(
                 f"{name}=…" if (CONF / name).is_dir() else f"+{place}.{name}=…" for name in needed
             )
-            raise InputError(f"{place}: {part['_target_']} needs {', '.join(needed)}: give {keys}")
-        for name, value in part.items():
-            if name in hints and not fits(value, hints[name]):
-                kind = "NaN" if value != value else KINDS.get(type(value), type(value).__name__)  # noqa: PLR0124
-                raise InputError(f"{place}.{name}={value}: expected {in_words(hints[name])}, got {kind}")
+            problems.append(f"{place}: {part['_target_']} needs {', '.join(needed)}: give {keys}")
+    if problems:
+        raise InputError("; ".join(problems))
 
 
 def _superfluous(key: str, target: str, names: Sequence[str], taken: Sequence[str]) -> str:

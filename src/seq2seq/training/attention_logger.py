@@ -214,7 +214,7 @@ class AttentionLogger(Callback):
 
 def log_picture(logger: Any, tag: str, pixels: np.ndarray, step: int) -> None:
     """Give a picture (height, width, 3) to a logger of Lightning that takes pictures: TensorBoard, W&B, MLflow, Comet."""
-    experiment = logger.experiment
+    experiment = getattr(logger, "experiment", None)
     if hasattr(experiment, "add_image"):
         experiment.add_image(tag, pixels, step, dataformats="HWC")
     elif hasattr(logger, "log_image"):
