@@ -1,4 +1,4 @@
-"""Signs of life: what begins, and a bar where its length is known. On a terminal only; in a pipe output keeps its form."""
+"""Signs of life: what begins, a bar where its length is known, on a terminal only; and warnings."""
 
 import logging
 import sys
@@ -16,6 +16,12 @@ def announce(text: str) -> None:
     LOG.info(text)
     if sys.stderr.isatty():
         print(f"{text} …", file=sys.stderr, flush=True)
+
+
+def warn(text: str) -> None:
+    """Print a warning on standard error, and log it."""
+    LOG.warning(text)
+    print(f"WARNING: {text}", file=sys.stderr, flush=True)
 
 
 def tracked(

@@ -35,12 +35,12 @@ def test_a_model_folder_with_an_unknown_argument_loads_with_a_line(place, tmp_pa
     assert saved.model.state_dict().keys() == expected.keys()
 
 
-def test_a_run_with_a_key_that_its_class_no_longer_has_goes_on(tmp_path, caplog):
+def test_a_run_with_a_key_that_its_class_no_longer_has_goes_on(tmp_path, capsys):
     node = "module:\n  _target_: seq2seq.training.TranslationModule\n  label_smoothing: 0.1\n"
     (tmp_path / "config.yaml").write_text(f"{node}  velocity: true\n")
     new = frozen({"module": {"_target_": "seq2seq.training.TranslationModule", "label_smoothing": 0.1}})
     earlier_start(tmp_path).require_same(new)
-    assert "module.velocity" in caplog.text
+    assert "module.velocity" in capsys.readouterr().err
     (tmp_path / "config.yaml").write_text(f"{node}  rdrop_alpha: 2.0\n")  # an argument that there is
     with pytest.raises(InputError, match=r"module\.rdrop_alpha"):
         earlier_start(tmp_path).require_same(new)

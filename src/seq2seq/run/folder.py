@@ -2,7 +2,6 @@
 
 import filecmp
 import json
-import logging
 import os
 import shutil
 from collections.abc import Callable, Mapping
@@ -17,6 +16,7 @@ from omegaconf import DictConfig, OmegaConf
 from seq2seq.arguments import arguments_of
 from seq2seq.errors import InputError
 from seq2seq.old_names import OLD_CLASSES
+from seq2seq.progress import warn
 from seq2seq.run.config import CONF, flat, target_of
 from seq2seq.run.sizes import follows
 
@@ -136,7 +136,7 @@ def _is_gone(key: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
     arguments, takes_any = arguments_of(target_of(node, target))
     gone = not takes_any and name not in arguments
     if gone:
-        logging.getLogger(__name__).warning("config.yaml holds %s, which no longer exists; left out", key)
+        warn(f"config.yaml holds {key}, which no longer exists; left out")
     return gone
 
 

@@ -6,7 +6,6 @@ TensorBoard's event files, ``model/`` (the exported model), ``predictions/`` and
 """
 
 import difflib
-import logging
 import math
 import os
 import time
@@ -21,7 +20,7 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 
 from seq2seq.errors import InputError, TrainingFailed, TrainingInterrupted
-from seq2seq.progress import announce
+from seq2seq.progress import announce, warn
 from seq2seq.publish import commit_of_program
 from seq2seq.run.config import Settings, build, complete, objects, settings_of
 from seq2seq.run.directions import check_callbacks, directions
@@ -377,11 +376,11 @@ def check_trained(
     losses = trainer.callback_metrics
     name = "val/loss" if "val/loss" in losses else "train/loss"
     if name in losses and trainer.is_global_zero and not float(losses[name]) < math.log(num_tokens):
-        logging.getLogger(__name__).warning(
-            "the last %s is %.4g nats per token, no better than guessing one of %s tokens (%.2f): lower "
-            "optimizer.lr=%s, or train longer",
-            name, float(losses[name]), f"{num_tokens:,}", math.log(num_tokens), config.optimizer.get("lr"),
-        )  # fmt: skip
+        warn(
+            f"the last {name} is {float(losses[name]):.4g} nats per token, no better than guessing one of "
+            f"{num_tokens:,} tokens ({math.log(num_tokens):.2f}): lower optimizer.lr={config.optimizer.get('lr')}, or "
+            "train longer"
+        )
 
 
 def export(

@@ -18,6 +18,7 @@ from lightning.pytorch.callbacks import Callback, Checkpoint, ModelCheckpoint, W
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 
 from seq2seq.errors import TrainingInterrupted
+from seq2seq.progress import warn
 from seq2seq.training.checkpoint import replace_last
 from seq2seq.training.schedules import total_steps
 
@@ -203,7 +204,7 @@ def moved(state: dict[str, Any], folder: Path, *, own: bool) -> dict[str, Any]:
     best = here(state["best_model_path"])
     if own and state["best_model_path"] and not best:
         name = Path(state["best_model_path"]).name
-        print(f"WARNING: {folder / name} is missing: the best of the others is kept", file=sys.stderr)
+        warn(f"{folder / name} is missing: the best of the others is kept")
     state = state | {
         "dirpath": str(folder),
         "best_k_models": kept,

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from seq2seq.errors import TrainingFailed
+from seq2seq.progress import warn
 from seq2seq.training.losses import LossSums, metrics_of
 
 UNIT = 1024
@@ -102,7 +103,7 @@ class TrainingSums:
                 "trainer.gradient_clip_val, or allow module.max_nonfinite_steps=N such steps"
             )
         if trainer.is_global_zero:
-            print(f"WARNING: {message}; step left out ({self._num_nonfinite} of {self.max_nonfinite_steps})")
+            warn(f"{message}; step left out ({self._num_nonfinite} of {self.max_nonfinite_steps})")
 
     def start_clock(self) -> None:
         """Measure the speed from now on, so that it excludes validations."""
