@@ -103,7 +103,7 @@ def script_lines():
 
 
 @pytest.fixture(scope="module")
-def desk(tiny_run, tmp_path_factory):
+def desk(wordy_run, tmp_path_factory):
     """A folder with the files and runs that the commands and blocks of the docs name."""
     folder = tmp_path_factory.mktemp("desk")
     english, french = ["I see it.", "The cat sleeps."], ["Je le vois.", "Le chat dort."]
@@ -115,7 +115,7 @@ def desk(tiny_run, tmp_path_factory):
     for name in ("RUN", "RUN1", "RUN2", "RUN3", "RUN4", "BOTH", "EN_FR", "FR_EN", "runs/a", "runs/b",
                  "runs/baseline/default", "runs/baseline/mine"):  # fmt: skip
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copytree(tiny_run, folder / name)
+        shutil.copytree(wordy_run, folder / name)
     shutil.copytree(ROOT / "data/samples", folder / "data/samples")
     (folder / "docs/images").mkdir(parents=True)
     return folder
