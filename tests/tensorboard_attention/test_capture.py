@@ -558,6 +558,13 @@ def test_a_long_sound_is_recorded_as_the_mean_of_heads(tmp_path):
     np.testing.assert_allclose(record.weights[0] / 65535, wanted, atol=1e-5)
 
 
+def test_a_sound_that_no_record_holds_is_named(tmp_path):
+    states, model = torch.randn(1, 1, 2100, 4), Attend()
+    with pytest.warns(UserWarning, match="2100 by 2100 positions"), capture(model, tmp_path):
+        model(states, states, states)
+    assert os.listdir(tmp_path) == []
+
+
 # ---- Lightning, and without torch
 
 
