@@ -505,6 +505,10 @@ def _layers(calls: list[Tensor], num_runs: int, num_sentences: int | None) -> li
         return [torch.cat([F.pad(each, (0, most - each.size(3))) for each in calls], dim=2)]
     if all(more > less for less, more in itertools.pairwise(rows)):  # all tokens so far, each time
         return [calls[-1]]
+    if num_runs > 1 and all(
+        torch.equal(each, calls[0]) for each in calls
+    ):  # of a source that is read each time
+        return calls[:1]
     if num_runs > 1:
         raise ValueError(f"the model ran {num_runs} times: run it once, with all sentences in a batch")
     return calls

@@ -348,6 +348,20 @@ def test_generating_token_by_token_gives_the_rows_of_one_call():
     assert_same(found, kinds)
 
 
+def test_a_loop_that_reads_all_tokens_so_far_gives_the_rows_of_one_call():
+    model = nn.Transformer(D, H, 1, 1, 32, batch_first=True)
+    source, target = torch.randn(B, S, D), torch.randn(B, T, D)
+    mask = nn.Transformer.generate_square_subsequent_mask
+    with capture(model) as once:
+        model(source, target, tgt_mask=mask(T))
+    with capture(model) as looped:
+        for length in range(1, T + 1):
+            model(source, target[:, :length], tgt_mask=mask(length))
+    kinds = {kind: [array(layer.weights) for layer in layers] for kind, layers in once.kinds().items()}
+    assert set(kinds) == {"encoder self-attention", "decoder self-attention", "cross-attention"}
+    assert_same(looped, kinds)
+
+
 def test_beams_are_refused_by_name():
     fused, _, call = huggingface("Marian")
     options = {"attention_mask": call["attention_mask"], "max_new_tokens": 3, "num_beams": 2}
