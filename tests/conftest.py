@@ -91,7 +91,7 @@ def import_what_programs_import():
     from hydra import compose, initialize_config_dir
     from hydra.core.global_hydra import GlobalHydra
 
-    import seq2seq.train
+    import seq2seq.run.procedure
     import seq2seq.training  # noqa: F401
     from seq2seq.evaluation import scores_of
     from seq2seq.visualization import heatmap  # noqa: F401
@@ -137,7 +137,6 @@ def launch():
             sys.argv = [str(path), *map(str, arguments)]
             if prepare is not None:
                 prepare()
-            sys.path.insert(0, str(cwd))
             runpy.run_path(str(path), run_name="__main__")
             status = 0
         except SystemExit as end:

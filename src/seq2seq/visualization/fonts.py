@@ -5,6 +5,8 @@ from functools import cache
 
 from matplotlib import font_manager
 
+from seq2seq.progress import warn
+
 OWN = "DejaVu Sans"
 LACKING = "\N{WHITE SQUARE}"
 """What stands for a character that no font has."""
@@ -44,8 +46,8 @@ def shown(label: str) -> tuple[str, list[str]]:
         _chosen[each] = next((family for family, has in other_fonts() if ord(each) in has), None)
     lacking = [each for each in foreign if _chosen[each] is None]
     if any(each in new for each in lacking):
-        print(
-            f"WARNING: no font here has {''.join(lacking[:8])}, heatmaps show squares: install one, such as Debian's packages "
+        warn(
+            f"no font here has {''.join(lacking[:8])}, heatmaps show squares: install one, such as Debian's packages "
             "fonts-noto-core and fonts-noto-cjk"
         )
     families = dict.fromkeys(family for each in foreign if (family := _chosen[each]))
