@@ -101,15 +101,16 @@ def run_name(overrides: str) -> str:
     return f"{name[:140]}-{zlib.crc32(name.encode()):08x}" if len(name) > 150 else name
 
 
-def folder_name(name: str) -> str:
+def folder_name(name: str, key: str = "name") -> str:
     """Return the name of a run's or an experiment's folder as it is.
 
     Raises:
         InputError: It is empty or leaves the folder of the runs.
     """
-    parts = str(name).split("/")
-    if not str(name).strip() or {"", ".", ".."} & set(parts):
-        raise InputError(f"name={name}: the name of a folder is needed, such as name=first or name=first/a")
+    if not str(name).strip() or {"", ".", ".."} & {*str(name).split("/")}:
+        raise InputError(
+            f"{key}={name}: the name of a folder is needed, such as {key}=first or {key}=first/a"
+        )
     return str(name)
 
 
@@ -285,8 +286,11 @@ def complete(settings: Settings) -> Settings:
         raise InputError(f"seed={config.seed}: a whole number from 0 to 2^32 - 1 is needed")
     values: Any = OmegaConf.to_container(config)
     for group in ("callbacks", "logger"):
+        if group in values["trainer"]:
+            raise InputError(f"trainer.{group}: give +{group}.NAME._target_=…")
+    for group in ("callbacks", "logger"):
         for name, node in list(values[group].items()):
-            if node and "_target_" not in node:
+            if node and not (isinstance(node, dict) and "_target_" in node):
                 if _is_given(settings.given, f"{group}.{name}"):
                     raise InputError(f"{group}.{name}: a class is needed: give +{group}.{name}._target_=…")
                 del values[group][name]  # of a recipe, for a callback that was deleted

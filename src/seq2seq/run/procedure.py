@@ -286,7 +286,7 @@ def build_trainer(settings: Settings, checkpoint: str | None) -> "pl.Trainer":
     Raises:
         InputError: `lightning.Trainer` refuses an argument.
     """
-    from lightning.pytorch.callbacks import ProgressBar
+    from lightning.pytorch.callbacks import Checkpoint, ProgressBar
 
     from seq2seq.training.callbacks import BorderCallback
     from seq2seq.training.checkpoint import read_checkpoint
@@ -312,8 +312,9 @@ def build_trainer(settings: Settings, checkpoint: str | None) -> "pl.Trainer":
     loggers = [build(node, **(purged if name == "tensorboard" else {})) for name, node in nodes]
     callbacks = [build(node) for node in config.callbacks.values() if node]
     check_callbacks(config, callbacks)
-    if not config.trainer.get("enable_progress_bar", True):  # no terminal, for which there may be another bar
-        callbacks = [each for each in callbacks if not isinstance(each, ProgressBar)]
+    for key, kind in (("enable_progress_bar", ProgressBar), ("enable_checkpointing", Checkpoint)):
+        if not config.trainer.get(key, True):  # such as in a pipe
+            callbacks = [each for each in callbacks if not isinstance(each, kind)]
     callbacks.sort(key=lambda each: isinstance(each, BorderCallback))  # they save the states of the others
     try:
         return build(config.trainer, _partial_=True)(callbacks=callbacks, logger=loggers)
