@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 
-from seq2seq.errors import InputError, TrainingFailed, TrainingInterrupted
+from seq2seq.errors import InputError
 from seq2seq.progress import announce, warn
 from seq2seq.publish import commit_of_program
 from seq2seq.run.config import Settings, build, complete, objects, settings_of
@@ -35,7 +35,7 @@ from seq2seq.run.folder import (
     write_text,
     write_tokenizers,
 )
-from seq2seq.run.messages import user_frames
+from seq2seq.run.messages import message_of, user_frames
 from seq2seq.run.sizes import sizes
 from seq2seq.run.summary import log_into, log_start, metric_of, quiet_libraries, summary
 
@@ -346,7 +346,7 @@ def fit(
         fit_or_stop(trainer, module, datamodule=data, ckpt_path=checkpoint, weights_only=True)
     except (AttributeError, KeyError, RuntimeError, TypeError, ValueError) as error:
         frames = traceback.extract_tb(error.__traceback__)
-        if isinstance(error, InputError | TrainingFailed | TrainingInterrupted) or user_frames(error):
+        if message_of(error) is not None or user_frames(error):
             raise
         if any("checkpoint_connector" in frame.filename for frame in frames):
             raise InputError(f"{checkpoint} does not fit this configuration: {error!s:.150}") from error
