@@ -252,6 +252,9 @@ def both_of(make, config, **more):
     """The model as users have it, by the fused kernel, and the same that returns its weights."""
     sizes = {"vocab_size": 30, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 1} | more
     fused, eager = (make(config(**sizes, attn_implementation=kind)) for kind in ("sdpa", "eager"))
+    for parameter in fused.parameters():
+        if parameter.dim() > 1 and parameter.std() < 0.05:  # with which all attention is even
+            parameter.data *= 8
     eager.load_state_dict(fused.state_dict())
     return fused.train(), eager.eval()
 
