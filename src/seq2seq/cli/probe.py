@@ -13,7 +13,7 @@ from pathlib import Path
 from seq2seq.cli.main import MODEL_HELP, parser_of
 from seq2seq.data.text import read_lines
 from seq2seq.errors import InputError
-from seq2seq.messages import exit_with_one_line
+from seq2seq.run.messages import exit_with_one_line
 from seq2seq.shipped import model_path
 
 
@@ -61,4 +61,6 @@ def main(arguments: Sequence[str]) -> None:
         if options.json:
             print(json.dumps({"num_sentences": len(probed), **found}))
         else:
-            print(f"{faithfulness_table(found)}\n{len(probed):,} sentences, greedy translations")
+            left_out = len(sentences[: options.sentences]) - len(probed)
+            rest = f"; {left_out:,} left out, blank or too long on one side" if left_out else ""
+            print(f"{faithfulness_table(found)}\n{len(probed):,} sentences, greedy translations{rest}")
