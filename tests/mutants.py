@@ -32,7 +32,7 @@ AREAS = {
     "data": ["tests/data"],
     "evaluation": ["tests/evaluation"],
     "export": ["tests/export"],
-    "directions.py": ["tests/training/test_kept.py"],
+    "run": ["tests/training/test_kept.py", "tests/reliability", "tests/program"],
 }
 """Folder of src/seq2seq -> the tests that guard it most closely."""
 
@@ -204,9 +204,12 @@ MUTANTS = {
         ("before + (token != other)", "before + 2 * (token != other)"),
         ('"max" if declared else "min"', '"min" if declared else "max"'),
     ],
-    "directions.py": [
+    "run/directions.py": [
         ("words[known == \"max\"]", "words[known == \"min\"]"),
         ("given not in (None, right)", "False"),
+    ],
+    "run/folder.py": [
+        ("v.replace(HERE, str(run_dir)) if isinstance(v, str) else v", "v"),
     ],
     "evaluation/bleu.py": [
         ("0.5 ** np.cumsum(found == 0, axis=-1)", "0.5"),
