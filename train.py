@@ -1,18 +1,17 @@
-"""Train a translation model: ``python train.py --help``. `seq2seq.train` has the procedure."""
+"""Train a translation model: ``python train.py --help``. `seq2seq.run.procedure` has the procedure."""
 
 import hydra
 from omegaconf import DictConfig
 
-from seq2seq.messages import exit_with_one_line, in_one_line
-from seq2seq.train import run
+from seq2seq.run.messages import run_task, start
+from seq2seq.run.procedure import task
 
 
 @hydra.main(version_base="1.3", config_path="conf", config_name="config")
 def main(config: DictConfig) -> float | None:
     """Train as the configuration says; return the metric that a sweeper asked for."""
-    return in_one_line(run, config)
+    return run_task(task, config)
 
 
 if __name__ == "__main__":
-    with exit_with_one_line():
-        main()
+    start(main)

@@ -144,13 +144,18 @@ def read_keys(path, group):
                 rows.append((dotted, "", cell(comment)))
             continue
         rows.append((dotted, f"`{cell(value)}`", cell(comment)))
-    spaced, code = [], False
-    for line in about:  # indented lines are code and need a blank line before
+    return spaced(about), rows
+
+
+def spaced(lines):
+    """Return lines with blank ones around indented lines, which are code."""
+    found, code = [], False
+    for line in lines:
         if line.startswith("    ") != code:
-            spaced.append("")
+            found.append("")
             code = not code
-        spaced.append(line)
-    return spaced, rows
+        found.append(line)
+    return found
 
 
 def cell(text):

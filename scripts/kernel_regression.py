@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from torch.utils.tensorboard import SummaryWriter
 
 from seq2seq.attention.kernel_regression import compare, training_points, true_points
-from seq2seq.messages import exit_with_one_line
+from seq2seq.run.messages import exit_with_one_line
 
 
 def main() -> None:

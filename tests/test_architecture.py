@@ -7,16 +7,14 @@ from pathlib import Path
 
 SOURCE = Path(__file__).parents[1] / "src"
 LEVELS = [
-    {"arguments", "errors", "old_names"},
-    {"messages"},
-    {"auto_config", "run_folder", "shipped"},
+    {"arguments", "errors", "old_names", "progress", "shipped"},
     {"attention"},
     {"data"},
     {"models", "evaluation", "multilingual", "corpus_report"},
     {"export", "directions"},
     {"decoding", "visualization"},
     {"training", "publish", "serving"},
-    {"train"},
+    {"run"},
     {"cli"},
 ]
 """Packages of seq2seq: each imports from those above it in this list, and from itself."""

@@ -7,8 +7,7 @@ import pytest
 import yaml
 from hydra import compose, initialize_config_dir
 
-from seq2seq.messages import check_arguments
-from seq2seq.train import OBJECTS
+from seq2seq.run.config import OBJECTS, check
 from tests.conftest import ROOT
 from tests.program.test_compare import make_run
 
@@ -38,7 +37,7 @@ def test_a_claim_compares_settings_of_its_sweep(path, judge):
                              return_hydra_config=True)  # fmt: skip
             config.paths.run_dir = "x"
             for node in OBJECTS:
-                check_arguments(config[node], node)
+                check(config[node], node)
 
 
 def test_the_page_has_what_the_results_say(judge):

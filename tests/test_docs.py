@@ -13,8 +13,7 @@ import pytest
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
-from seq2seq.messages import check_arguments
-from seq2seq.train import OBJECTS
+from seq2seq.run.config import OBJECTS, check
 from tests.conftest import ROOT
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -79,7 +78,7 @@ def test_a_command_line_composes(line):
         config = compose("config", single, return_hydra_config=True)
     config.paths.run_dir = "runs/x"
     for node in OBJECTS:
-        check_arguments(config[node], node)
+        check(config[node], node)
     assert "_target_" in OmegaConf.to_container(config.model, resolve=True)
 
 

@@ -43,8 +43,9 @@ from seq2seq.cli.compare import LEVEL, Run, counts_of, find_runs
 from seq2seq.errors import InputError
 from seq2seq.evaluation.bleu import NUM_STATISTICS, bleu_of
 from seq2seq.evaluation.significance import compare, statistics_of
-from seq2seq.messages import exit_with_one_line
-from seq2seq.run_folder import metric_of, write_json
+from seq2seq.run.folder import write_json
+from seq2seq.run.messages import exit_with_one_line
+from seq2seq.run.summary import metric_of
 
 HERE, ROOT = Path(__file__).parent, Path(__file__).parents[2]
 RESULTS = ROOT / "docs" / "results" / "claims"

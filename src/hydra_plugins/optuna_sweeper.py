@@ -21,7 +21,7 @@ from hydra.core.config_store import ConfigStore
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import IntervalSweep, Override, RangeSweep
 from hydra.core.plugins import Plugins
-from hydra.core.utils import JobStatus
+from hydra.core.utils import JobReturn, JobStatus
 from hydra.errors import HydraException
 from hydra.plugins.sweeper import Sweeper
 from hydra.types import HydraContext, TaskFunction
@@ -70,11 +70,10 @@ class OptunaSweeper(Sweeper):
     def sweep(self, arguments: list[str]) -> None:
         """Run trials until the study has `n_trials`, and write its results."""
         import optuna
-        from filelock import FileLock, Timeout
+        from filelock import FileLock
 
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         settings = self.settings
-        running, fail = optuna.trial.TrialState.RUNNING, optuna.trial.TrialState.FAIL
         folder = Path(self.config.hydra.sweep.dir).absolute()
         (folder / ".trials").mkdir(parents=True, exist_ok=True)
         OmegaConf.save(self.config, folder / "multirun.yaml")
@@ -93,36 +92,12 @@ class OptunaSweeper(Sweeper):
         locks = Path(study.user_attrs["folder"]) / ".trials"
         while batch:
             with ExitStack() as held:
-                batch = []
                 with FileLock(locks / "study.lock"):
-                    trials = study.get_trials(deepcopy=False)
-                    known = sum(not space.keys() - trial.params.keys() for trial in trials)
-                    for trial in trials:
-                        follows = not batch or trial.number == batch[-1].number + 1  # so are jobs numbered
-                        if trial.state == running and follows and len(batch) < settings.n_jobs:
-                            with suppress(Timeout):  # another command runs it; a kill frees the lock
-                                held.enter_context(FileLock(locks / f"{trial.number}.lock", timeout=0))
-                                batch.append(trial)
-                                if space.keys() - trial.params.keys():  # killed while it was proposed
-                                    study.tell(batch.pop().number, state=fail)
-                    seed = settings.sampler.get("seed")  # shifted, so that a kill changes no proposal
-                    shifted = {} if seed is None else {"seed": seed + known}
-                    study.sampler = instantiate(settings.sampler, **shifted)
-                    for _ in range(0 if batch else min(settings.n_jobs, settings.n_trials - known)):
-                        trial = study.ask(space)  # a new one, or one of the user's study.enqueue_trial
-                        if batch and trial.number != batch[-1].number + 1:
-                            break  # the next batch begins with it
-                        batch.append(trial)
-                        held.enter_context(FileLock(locks / f"{trial.number}.lock"))
+                    batch = self.batch(study, space, locks, held)
                 jobs = [[*fixed, *(f"{keys[k]}={trial.params[k]}" for k in space)] for trial in batch]
                 returned = self.launcher.launch(jobs, initial_job_idx=batch[0].number) if batch else []
                 for job in returned:
-                    if job.status != JobStatus.COMPLETED:
-                        continue
-                    values = job.return_value if isinstance(job.return_value, list) else [job.return_value]
-                    if not all(isinstance(each, int | float) and isfinite(each) for each in values):
-                        error = HydraException(f"{' '.join(job.overrides)}: its result is {job.return_value}")
-                        job.status, job.return_value = JobStatus.FAILED, error
+                    refuse_no_number(job)
                 failed = [job for job in returned if job.status != JobStatus.COMPLETED]
                 ends = len(failed) > settings.max_failure_rate * settings.n_jobs
                 with FileLock(locks / "study.lock"):
@@ -130,7 +105,7 @@ class OptunaSweeper(Sweeper):
                         if job.status == JobStatus.COMPLETED:
                             study.tell(trial.number, job.return_value)
                         elif not ends:
-                            study.tell(trial.number, state=fail)
+                            study.tell(trial.number, state=optuna.trial.TrialState.FAIL)
                 _ = failed[0].return_value if ends else None  # raises its error
         rows = [{"trial": t.number, **t.params, "result": t.values[0] if len(t.values or []) == 1 else t.values,
                  "status": t.state.name.lower()} for t in study.trials]  # fmt: skip
@@ -140,6 +115,33 @@ class OptunaSweeper(Sweeper):
             OmegaConf.save({"name": "optuna", "solutions": best}, folder / "optimization_results.yaml")
         for each in best[:5]:
             print(f"best        trial {each['trial']}:", *(f"{k}={v}" for k, v in each["params"].items()))
+
+    def batch(self, study: Any, space: dict[str, Any], locks: Path, held: ExitStack) -> list[Any]:
+        """Return the next trials, whose locks are held: those that a kill left running, else new ones."""
+        from filelock import FileLock, Timeout
+        from optuna.trial import TrialState
+
+        settings, batch = self.settings, []
+        trials = study.get_trials(deepcopy=False)
+        known = sum(not space.keys() - trial.params.keys() for trial in trials)
+        for trial in trials:
+            follows = not batch or trial.number == batch[-1].number + 1  # so are jobs numbered
+            if trial.state == TrialState.RUNNING and follows and len(batch) < settings.n_jobs:
+                with suppress(Timeout):  # another command runs it; a kill frees the lock
+                    held.enter_context(FileLock(locks / f"{trial.number}.lock", timeout=0))
+                    batch.append(trial)
+                    if space.keys() - trial.params.keys():  # killed while it was proposed
+                        study.tell(batch.pop().number, state=TrialState.FAIL)
+        seed = settings.sampler.get("seed")  # shifted, so that a kill changes no proposal
+        shifted = {} if seed is None else {"seed": seed + known}
+        study.sampler = instantiate(settings.sampler, **shifted)
+        for _ in range(0 if batch else min(settings.n_jobs, settings.n_trials - known)):
+            trial = study.ask(space)  # a new one, or one of the user's study.enqueue_trial
+            if batch and trial.number != batch[-1].number + 1:
+                break  # the next batch begins with it
+            batch.append(trial)
+            held.enter_context(FileLock(locks / f"{trial.number}.lock"))
+        return batch
 
     def space(self, arguments: Sequence[str]) -> tuple[dict[str, str], dict[str, Any], list[str]]:
         """Return the key to override and Optuna's distribution by name, and the overrides that all trials share."""
@@ -163,3 +165,12 @@ class OptunaSweeper(Sweeper):
         keys = {key: each.get_key_element() for key, each in sweeps.items()}
         space = {key: distribution(each) for key, each in sweeps.items()}
         return keys, space, [each.input_line for key, each in parsed.items() if key not in sweeps]
+
+
+def refuse_no_number(job: JobReturn) -> None:
+    """Count a job as failed whose result is no finite number."""
+    if job.status == JobStatus.COMPLETED:
+        values = job.return_value if isinstance(job.return_value, list) else [job.return_value]
+        if not all(isinstance(value, int | float) and isfinite(value) for value in values):
+            error = HydraException(f"{' '.join(job.overrides or ())}: its result is {job.return_value}")
+            job.status, job.return_value = JobStatus.FAILED, error

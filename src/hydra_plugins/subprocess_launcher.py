@@ -82,7 +82,7 @@ class SubprocessLauncher(Launcher):
         """Run the jobs; return how each ended, in order."""
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         threads = str(max(1, cores // self.n_jobs))
-        self.variables = {"OMP_NUM_THREADS": threads, "HYDRA_FULL_ERROR": "1"} | os.environ
+        self.variables = {"OMP_NUM_THREADS": threads} | os.environ
         jobs = []
         for place, overrides in enumerate(job_overrides):
             sweep = self.context.config_loader.load_sweep_config(self.config, list(overrides))
@@ -182,7 +182,9 @@ class SubprocessLauncher(Launcher):
                     job.status = JobStatus.COMPLETED
                 elif not self.interrupted:
                     said = (folder / "job.log").read_text(encoding="utf-8", errors="replace").split("\n")
-                    last = next((line for line in reversed(said) if line.strip()), "nothing was printed")
+                    # without Hydra's hint at its variable
+                    said = [line for line in said if line.strip() and "HYDRA_FULL_ERROR" not in line]
+                    last = said[-1] if said else "nothing was printed"
                     message = f"failed with status {status}: {last} (all of it: {folder}/job.log)"
                     print(f"{title}  {message}", flush=True)
                     job.return_value = HydraException(f"{words} {message}")

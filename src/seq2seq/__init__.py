@@ -12,13 +12,7 @@ The public names:
     seq2seq.evaluation        scores, alignment, attention statistics, significance
 """
 
-import os
 from importlib.metadata import PackageNotFoundError, version
-
-# oneDNN keeps a compiled program for each shape of a product, and the steps of training have many different numbers of
-# rows. A limit of 64 programs (default: 1,024) saves 15 % of the memory of training recipe=multi30k, at the same speed.
-# A small model in bfloat16 computes about 10 % more slowly; set the variable to 1024 for it.
-os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
 
 from seq2seq.api import Run, load, train
 from seq2seq.errors import InputError, TrainingFailed, TrainingInterrupted

@@ -6,16 +6,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from hydra import compose, initialize_config_dir
-from hydra.core.global_hydra import GlobalHydra
-from hydra.core.hydra_config import HydraConfig
-from omegaconf import OmegaConf
-
-from seq2seq.errors import InputError
-from seq2seq.messages import CONF, message_of
-from seq2seq.run_folder import read_json
+from seq2seq.errors import InputError, TrainingFailed, TrainingInterrupted
+from seq2seq.run.config import composed, settings_of
+from seq2seq.run.folder import read_json
+from seq2seq.run.messages import message_of
+from seq2seq.run.procedure import run
 from seq2seq.shipped import SHIPPED, model_path
-from seq2seq.train import run
 
 
 class Run:
@@ -182,31 +178,28 @@ def train(
         test: The same.
 
     Raises:
-        InputError: An override or the text is wrong.
+        InputError: An override, the text or the folder is wrong.
         TrainingFailed: Training cannot go on.
+        TrainingInterrupted: Ctrl-C or SIGTERM stopped training after a checkpoint was saved.
     """
     given = list(overrides)
-    with initialize_config_dir(str(CONF), version_base="1.3"):
+    try:
         if source is not None or target is not None:
-            runs_dir = Path(
-                compose("config", [o for o in given if o.startswith("paths.runs_dir=")]).paths.runs_dir
-            )
+            with composed([each for each in given if each.startswith("paths.runs_dir=")]) as config:
+                folder = Path(config.paths.runs_dir) / ".text"
             splits = {"train": (source, target), "validation": validation, "test": test}
-            given = [*_written(splits, runs_dir / ".text"), *given]
-        try:
-            config = compose("config", given, return_hydra_config=True)
-        except Exception as error:
-            message = message_of(error)
-            if message is None:
-                raise
-            raise InputError(message) from None
-    HydraConfig.instance().set_config(config)
-    run_dir = Path(config.hydra.run.dir)
-    OmegaConf.set_readonly(config.hydra, False)
-    task = OmegaConf.masked_copy(config, [key for key in config if key != "hydra"])
-    run(task, run_dir)
-    GlobalHydra.instance().clear()
-    return Run(run_dir, trust_custom_code=True)
+            given = [*_written(splits, folder), *given]
+        with composed(given) as config:
+            settings = settings_of(config, given, config.hydra.run.dir)
+        run(settings)
+    except (InputError, TrainingFailed, TrainingInterrupted):
+        raise
+    except Exception as error:
+        message = message_of(error, given)
+        if message is None:
+            raise
+        raise InputError(message) from None
+    return Run(settings.config.paths.run_dir, trust_custom_code=True)
 
 
 def _written(splits: dict[str, Any], folder: Path) -> list[str]:

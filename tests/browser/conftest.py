@@ -44,6 +44,7 @@ LAYERS = {
     "one layer": heads_like(HEADS_TARGET, HEADS_SOURCE, heads=4),
     "two layers": [heads_like(HEADS_TARGET, HEADS_SOURCE, heads=3, layer=n) for n in (1, 2)],
 }
+TWELVE = [heads_like(HEADS_TARGET, HEADS_SOURCE, heads=12, layer=n) for n in range(12)]
 LASTING = 1500
 """Steps of a run."""
 
@@ -97,6 +98,7 @@ def log_folder(trained, tmp_path_factory):
     with SummaryWriter(str(folder / "heads")) as writer:
         for name, maps in LAYERS.items():
             add_attention(writer, name, maps, HEADS_SOURCE, HEADS_TARGET, 1)
+    add_attention(folder / "layers", "s", TWELVE, HEADS_SOURCE, HEADS_TARGET, 1, kind="cross-attention")
     add_attention(folder / "frames", "sound", np.full((4, 150), 1 / 150), None, list("abcd"), 1)
     with SummaryWriter(str(folder / "lasting")) as writer:
         tokens = [f"t{number}" for number in range(60)]

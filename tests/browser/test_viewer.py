@@ -483,6 +483,16 @@ def test_the_statistics_of_heads_are_sorted_and_choose_one(open_tab):
     expect(tab.locator("figcaption")).to_contain_text("head 2")
 
 
+def test_twelve_layers_of_twelve_heads_fit_beside_the_matrix(open_tab, screenshot):
+    page, tab = open_tab(run="layers", colours="dark", map="layer 3 head 4", at="3,")
+    expect(tab.locator(".rows > div")).to_have_count(13)
+    last = tab.get_by_role("radio", name="layer 12 head 12", exact=True).bounding_box()
+    figure = tab.locator("figure svg").bounding_box()
+    assert last["x"] + last["width"] < figure["x"]
+    assert last["y"] + last["height"] <= 800
+    screenshot(page, "viewing_layers")
+
+
 def test_an_axis_without_labels_has_numbers(open_tab):
     _, tab = open_tab(run="frames")
     assert labels(tab, "column")[:3] == ["0", "5", "10"]

@@ -8,9 +8,9 @@ import pytest
 from seq2seq.arguments import arguments_of
 from seq2seq.errors import InputError
 from seq2seq.export.model_folder import load_model_folder
-from seq2seq.messages import check_arguments
 from seq2seq.models import BahdanauDecoder
-from seq2seq.run_folder import finished_metrics
+from seq2seq.run.config import check, frozen
+from seq2seq.run.folder import earlier_start
 from tests.conftest import ROOT
 from tests.small import DECODERS
 
@@ -38,12 +38,12 @@ def test_a_model_folder_with_an_unknown_argument_loads_with_a_line(place, tmp_pa
 def test_a_run_with_a_key_that_its_class_no_longer_has_goes_on(tmp_path, capsys):
     node = "module:\n  _target_: seq2seq.training.TranslationModule\n  label_smoothing: 0.1\n"
     (tmp_path / "config.yaml").write_text(f"{node}  velocity: true\n")
-    new = {"module": {"_target_": "seq2seq.training.TranslationModule", "label_smoothing": 0.1}}
-    assert finished_metrics(tmp_path, new) is None
+    new = frozen({"module": {"_target_": "seq2seq.training.TranslationModule", "label_smoothing": 0.1}})
+    earlier_start(tmp_path).require_same(new)
     assert "module.velocity" in capsys.readouterr().err
     (tmp_path / "config.yaml").write_text(f"{node}  rdrop_alpha: 2.0\n")  # an argument that there is
     with pytest.raises(InputError, match=r"module\.rdrop_alpha"):
-        finished_metrics(tmp_path, new)
+        earlier_start(tmp_path).require_same(new)
 
 
 @pytest.mark.parametrize("name", DECODERS)
@@ -61,4 +61,4 @@ def test_a_wrong_argument_of_a_base_class_is_named_with_the_nearest():
     for key, value, expected in (("num_layer", 2, "num_layers"), ("num_layers", "two", "a whole number")):
         node = OmegaConf.create({"decoder": {"_target_": target, key: value}})
         with pytest.raises(InputError, match=rf"decoder\.{key}.*{expected}"):
-            check_arguments(node)
+            check(node)

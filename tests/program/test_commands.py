@@ -69,6 +69,18 @@ def test_evaluate_gives_the_scores_of_the_run(tiny_run, tmp_path, program):
     assert found["bleu"] == pytest.approx(kept["greedy"]["bleu"], abs=0.05)
 
 
+def test_evaluate_without_files_scores_the_test_split_of_the_run(tiny_run, tmp_path, program):
+    done = program(
+        tiny_run, "--beam-size", "3", "--json", script="scripts/evaluate.py", cwd=tmp_path, check=0
+    )
+    found = json.loads(done.text[done.text.index("{") :])
+    kept = json.loads((tiny_run / "metrics.json").read_text())["test"]
+    assert found["greedy"]["bleu"] == pytest.approx(kept["greedy"]["bleu"], abs=1e-9)
+    assert found["beam"]["num_sentences"] == kept["beam"]["num_sentences"]
+    for wrong in ([tiny_run / "model"], [tiny_run, "--source", "a"], [tiny_run, "--to", "fr"]):
+        assert "--reference" in program(*wrong, script="scripts/evaluate.py", cwd=tmp_path, check=2).text
+
+
 def test_align_prints_links_and_their_error_rate(tiny_run, sentences, tmp_path, program):
     (tmp_path / "gold").write_text("0-0 1-1\n\n0-0\n")
     done = program(tiny_run, "--source", sentences, "--target", sentences, "--gold", "gold",

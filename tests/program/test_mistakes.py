@@ -4,6 +4,7 @@ import re
 import shutil
 
 import pytest
+import torch
 
 from tests.conftest import TINY
 
@@ -251,22 +252,79 @@ def test_names_of_runs_may_have_spaces_and_slashes(here, program):
     assert (here / "runs/baseline/my run/b/metrics.json").is_file()
 
 
-def test_mistakes_from_python_are_one_short_exception(tmp_path, monkeypatch):
+PYTHON = {
+    "attention=aditive": r"attention=aditive.*did you mean additive\?",
+    "~optimizer": r"optimizer.*adam",
+    "~model.decoder.attention": r"model\.decoder.*needs attention",
+    "~decoding": "decoding",
+    "~nothing": "nothing: no such key",
+    "+data.nothing=1": r"data\.nothing",
+    "trainer.accelerator=gpu": "device=gpu",
+    "+trainer.max_time=soon": "soon",
+    "trainer.precision=bf16-true": r"trainer\.precision=bf16-true.*bf16-mixed",
+    "+callbacks.more._target_=lightning.pytorch.callbacks.WeightAveraging": "trainer: ",
+    "+trainer.callbacks=5": r"trainer\.callbacks",
+    "logger.tensorboard=5": r"logger\.tensorboard",
+    "+callbacks.mine.word=x": r"callbacks\.mine.*_target_",
+    "model.decoder=x": r"model\.decoder=x",
+    "module=0.5": "module=0.5",
+    "scheduler._partial_=[a,b]": r"scheduler\._partial_",
+    "model.decoder.attention.dropout=nan": r"dropout=nan.*NaN",
+    "++model.encoder.output_dropout={}": r"model\.encoder\.output_dropout",
+    "++trainer.accumulate_grad_batches={a:1}": r"trainer\.accumulate_grad_batches",
+    "optimizer._target_=3": r"optimizer\._target_=3",
+    "name=''": "name=",
+    "name=..": r"name=\.\.",
+    "experiment_name=a/../b": r"a/\.\./b",
+    "name=\u00e9t\u00e9": "quotes",
+    "ckpt_path=epoch=1-step=2.ckpt": r"'ckpt_path=\"epoch=1-step=2\.ckpt\"'",
+    "logger=null": "logger=null",
+    "model=3": "model=3",
+    "+experiment=baseline": r"write experiment=baseline",
+    "attention=dot,additive": "several values",
+    "data=tsv": r"data\.file, data\.source_language, data\.target_language",
+    "optimizer._target_=torch.optim.SGD optimizer.fused=1 +optimizer.nodes=1 +optimizer.edges=2": r"nodes.*edges",
+}
+
+
+@pytest.mark.parametrize("overrides", PYTHON)
+def test_a_mistake_from_python_is_an_input_error_of_one_line(overrides, tmp_path, monkeypatch):
     import seq2seq
 
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(seq2seq.InputError, match=r"attention=aditive.*did you mean additive\?") as caught:
-        seq2seq.train("attention=aditive")
-    assert caught.value.__suppress_context__
+    with pytest.raises(seq2seq.InputError, match=PYTHON[overrides]) as caught:
+        seq2seq.train("debug=fast", "data.max_examples=32", "scheduler.warmup_steps=2", *overrides.split())
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 450
+
+
+def test_folders_without_a_model_are_refused(tmp_path, monkeypatch):
+    import seq2seq
+
+    monkeypatch.chdir(tmp_path)
     with pytest.raises(seq2seq.InputError, match=r"nope: there is no such folder"):
         seq2seq.load("nope")
     with pytest.raises(seq2seq.InputError, match=r"holds no model"):
         seq2seq.load(tmp_path)
 
 
+def test_a_checkpoint_of_another_model_is_one_line(tiny_run, tmp_path, monkeypatch):
+    import seq2seq
+
+    monkeypatch.chdir(tmp_path)
+    weights = torch.load(tiny_run / "checkpoints/last.ckpt", weights_only=True)["state_dict"]
+    torch.save({"state_dict": weights}, tmp_path / "weights.ckpt")
+    for number, given in enumerate([
+        ["model.encoder.hidden_size=24", f"ckpt_path='{tiny_run}/checkpoints/last.ckpt'"],
+        ["ckpt_path=weights.ckpt"],
+    ]):  # fmt: skip
+        with pytest.raises((seq2seq.InputError, seq2seq.TrainingFailed), match=r"\.ckpt"):
+            seq2seq.train(*TINY, *given, f"name=run{number}")
+
+
 def test_every_old_key_is_replaced_by_one_that_exists():
-    from seq2seq.messages import known_keys
     from seq2seq.old_names import old_keys
+    from seq2seq.run.config import known_keys
 
     known = {*known_keys(), "scheduler.min_lr_ratio", "callbacks.periodic.every_n_train_steps"}
     for old, new in old_keys().items():

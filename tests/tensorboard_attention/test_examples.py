@@ -61,6 +61,8 @@ def test_a_model_of_hugging_face_writes_all_heads(run):
     pytest.importorskip("transformers", reason="needs transformers")
     views = run("attention_huggingface.py")
     cross, own = views["sentence 1/beam"], views["sentence 1/encoder self-attention"]
+    forced = views["sentence 1/cross-attention"]
+    np.testing.assert_allclose(last_weights(cross), last_weights(forced), atol=2e-5)
     assert last_weights(cross).shape[:2] == (2, 4)
     assert last_weights(own).shape == (2, 4, 5, 5)
     assert cross["frames"][0]["score"] < 0

@@ -5,14 +5,13 @@ from pathlib import Path
 
 import pytest
 import torch
-from hydra import compose, initialize_config_dir
 from lightning.pytorch.callbacks import ModelCheckpoint
 
-from seq2seq.directions import check_callbacks, complete_callbacks
 from seq2seq.errors import InputError
 from seq2seq.evaluation.metrics import METRICS, direction_of
+from seq2seq.run.config import composed, settings_of
+from seq2seq.run.directions import check_callbacks, directions
 from seq2seq.training.callbacks import moved
-from tests.conftest import ROOT
 
 LOWER = {"loss", "perplexity", "aer", "ter", "wer", "repetition", "omission"}
 
@@ -57,10 +56,9 @@ def test_a_metric_of_the_users_declares_its_direction_and_hides_ours():
 
 
 def completed(*overrides):
-    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
-        config = compose("config", ["name=run", *overrides])
-    complete_callbacks(config)
-    return config
+    with composed(overrides) as config:
+        settings = settings_of(config, overrides, "run")
+    return settings.updated(directions(settings.config)).config
 
 
 STOPPING = "callbacks=early_stopping"

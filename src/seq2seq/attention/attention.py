@@ -62,9 +62,7 @@ class AdditiveScore(nn.Module):
         """Return the scores (B, Q, S); `projected_keys` is the result of `project_keys(keys)`, or None."""
         keys = self.project_keys(keys) if projected_keys is None else projected_keys  # W_k k
         hidden = torch.tanh(self.query_projection(queries).unsqueeze(2) + keys.unsqueeze(1))  # (B, Q, S, A)
-        return (at_least_float32(hidden) * self.score_weight).sum(
-            dim=-1
-        )  # the product with w_v, at least in float32
+        return (at_least_float32(hidden) * self.score_weight).sum(dim=-1)  # w_v · hidden
 
 
 class Attention(nn.Module):

@@ -31,7 +31,7 @@ from seq2seq.evaluation.alignment import (
     symmetrized,
     threshold_links,
 )
-from seq2seq.messages import exit_with_one_line
+from seq2seq.run.messages import exit_with_one_line
 from seq2seq.shipped import model_path
 
 if TYPE_CHECKING:

@@ -22,12 +22,13 @@ from omegaconf import OmegaConf
 
 from seq2seq.cli.main import parser_of
 from seq2seq.errors import InputError
-from seq2seq.messages import exit_with_one_line
-from seq2seq.run_folder import flat, metric_of
+from seq2seq.run.config import flat
+from seq2seq.run.messages import exit_with_one_line
+from seq2seq.run.summary import metric_of
 
 LEVEL = 0.05
 NOT_COMPARED = (
-    "seed", "data.seed", "name", "experiment_name", "paths.", "threads", "metric", "overwrite", "ckpt_path",
+    "seed", "data.seed", "name", "experiment_name", "paths.", "hydra.", "threads", "metric", "overwrite", "ckpt_path",
     "logger.", "callbacks.attention.", "callbacks.samples.", "callbacks.epoch_lines.", "callbacks.periodic.",
     "data.root", "trainer.default_root_dir", "trainer.enable_", "trainer.log_every", "trainer.profiler",
 )  # fmt: skip

@@ -5,13 +5,11 @@ Takes the same keys as training, such as data=parallel data.train.source=a.en â€
 
 from collections.abc import Sequence
 
-from hydra import compose, initialize_config_dir
-from hydra.core.hydra_config import HydraConfig
-from hydra.utils import instantiate
-
 from seq2seq.cli.main import parser_of
 from seq2seq.corpus_report import corpus_report
-from seq2seq.messages import CONF, check_arguments, exit_with_one_line
+from seq2seq.progress import announce
+from seq2seq.run.config import build, check, composed, settings_of
+from seq2seq.run.messages import exit_with_one_line
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -20,14 +18,12 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("overrides", nargs="*", metavar="KEY=VALUE")
     options = parser.parse_args(list(arguments))
     with exit_with_one_line():
-        import seq2seq.train  # noqa: F401 - registers the resolver of run names
-
-        with initialize_config_dir(str(CONF), version_base="1.3"):
-            config = compose("config", options.overrides, return_hydra_config=True)
-        HydraConfig.instance().set_config(config)
-        check_arguments(config.data, "data")
-        data = instantiate(config.data)
+        with composed(options.overrides) as composition:
+            config = settings_of(composition, options.overrides, composition.hydra.run.dir).config
+        check(config.data, "data")
+        data = build(config.data)
         data.batch_size = data.batch_size or 128
+        announce("reading and tokenizing the corpus")
         data.prepare_data()
         data.setup()
         print(corpus_report(data))

@@ -1,6 +1,7 @@
-"""Score a model: ``seq2seq evaluate MODEL --source FILE --reference FILE``
+"""Score a model: ``seq2seq evaluate MODEL --source FILE --reference FILE``, or ``seq2seq evaluate RUN``
 
-With several models it scores their ensemble. Scores of greedy search and of beam search, BLEU with an
+Without files it scores the test split of the run, with the options of the search that are given. With several models
+it scores their ensemble. Scores of greedy search and of beam search, BLEU with an
 interval, and by source length and unknown words.
 """
 
@@ -13,7 +14,8 @@ from pathlib import Path
 from seq2seq.cli.main import MODEL_HELP, parser_of
 from seq2seq.data.text import read_parallel
 from seq2seq.errors import InputError
-from seq2seq.messages import exit_with_one_line
+from seq2seq.progress import announce
+from seq2seq.run.messages import exit_with_one_line
 from seq2seq.shipped import model_path
 
 
@@ -22,8 +24,8 @@ def main(arguments: Sequence[str]) -> None:
     parser = parser_of("evaluate", __doc__)
     add = parser.add_argument
     add("model", type=model_path, nargs="+", help=MODEL_HELP)
-    add("--source", type=Path, required=True, metavar="FILE", help="source text, plain or compressed")
-    add("--reference", type=Path, required=True, metavar="FILE", help="its translation")
+    add("--source", type=Path, metavar="FILE", help="source text, plain or compressed (default: the run's)")
+    add("--reference", type=Path, metavar="FILE", help="its translation")
     add("--device", default="cpu", help="cpu, cuda or mps (default: cpu)")
     add("--precision", default="fp32", help="fp32, bf16 or int8 (default: fp32)")
     add("--beam-size", type=int, default=5, metavar="K", help="hypotheses; 1: greedy alone (default: 5)")
@@ -46,9 +48,32 @@ def main(arguments: Sequence[str]) -> None:
         _evaluate(options)
 
 
-def _evaluate(options: argparse.Namespace) -> None:
-    pairs = read_parallel(options.source, options.reference)
+def _files(options: argparse.Namespace) -> tuple[Path, Path]:
+    """Return the files that are given, or those of the split that the run kept.
 
+    Raises:
+        InputError: One of two is given, or the model has no split.
+    """
+    if options.source is not None and options.reference is not None:
+        return options.source, options.reference
+    if options.source is not None or options.reference is not None:
+        raise InputError("give both, --source FILE and --reference FILE, or neither")
+    if options.to is not None:
+        raise InputError(
+            "--to needs --source FILE and --reference FILE: the run's own sentences name their languages"
+        )
+    folder = options.model[0] / "predictions"
+    split = "test" if (folder / "test.source.txt").is_file() else "val"
+    if not (folder / f"{split}.source.txt").is_file():
+        raise InputError(f"{options.model[0]} holds no test split: give --source FILE and --reference FILE")
+    return folder / f"{split}.source.txt", folder / f"{split}.reference.txt"
+
+
+def _evaluate(options: argparse.Namespace) -> None:
+    source, reference = _files(options)
+    pairs = read_parallel(source, reference)
+
+    announce("loading PyTorch and the model")
     from seq2seq.decoding.scoring import as_metrics, score_searches
     from seq2seq.decoding.search import search_from_options
     from seq2seq.decoding.translator import Translator
@@ -68,16 +93,17 @@ def _evaluate(options: argparse.Namespace) -> None:
         to=options.to,
         trust_custom_code=options.trust_custom_code,
     )
-    if translator.target_language == "mul":
+    if translator.target_language == "mul" and options.source is not None:
         raise InputError("this model translates into several languages: choose one with --to")
     num_unknown = [len(translator.unknown_tokens(pair.source)) for pair in pairs]
     share = sum(num_unknown) / max(1, sum(len(pair.source.split()) for pair in pairs))
     if share > 0.5:
         print(
-            f"WARNING: {share:.0%} of the source words are unknown to the model: is {options.source} in the "
-            f"model's source language, and not exchanged with {options.reference}?",
+            f"WARNING: {share:.0%} of the source words are unknown to the model: is {source} in the "
+            f"model's source language, and not exchanged with {reference}?",
             file=sys.stderr,
         )
+    announce(f"translating {len(pairs):,} sentences")
     scored = score_searches(translator, pairs, search, with_interval=True)
     if options.json:
         print(json.dumps(as_metrics(scored)))

@@ -20,7 +20,7 @@ from typing import Any
 
 from seq2seq.cli.main import MODEL_HELP, parser_of
 from seq2seq.errors import InputError
-from seq2seq.messages import exit_with_one_line
+from seq2seq.run.messages import exit_with_one_line
 from seq2seq.shipped import model_path
 
 FAMILIES = {"127.0.0.1": socket.AF_INET, "0.0.0.0": socket.AF_INET, "::": socket.AF_INET6}

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from seq2seq.cli.main import MODEL_HELP, check_output, parser_of
 from seq2seq.errors import InputError
-from seq2seq.messages import exit_with_one_line
+from seq2seq.run.messages import exit_with_one_line
 from seq2seq.shipped import model_path
 
 

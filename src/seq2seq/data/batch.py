@@ -70,7 +70,7 @@ class EncodedSplit:
         return len(self.source)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)  # not frozen: Lightning's precision plugins copy it part by part
 class SourceBatch:
     """Source sentences: tokens, then ``<eos>``, then padding.
 
@@ -98,7 +98,7 @@ class SourceBatch:
         return SourceBatch(*(each.to(device, non_blocking=non_blocking) for each in (self.ids, self.lengths)))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)  # not frozen: Lightning's precision plugins copy it part by part
 class Batch:
     """Sentence pairs for teacher forcing.
 

@@ -19,6 +19,7 @@ from seq2seq.data.text import (
     read_parallel,
 )
 from seq2seq.errors import InputError
+from seq2seq.progress import warn
 
 _FOLDERS = Path(__file__).parent / "grammar", Path(__file__).parents[3] / "data" / "grammar"
 GRAMMAR = next((path for path in _FOLDERS if path.is_dir()), _FOLDERS[0])
@@ -90,7 +91,7 @@ class ParallelText(TranslationDataModule):
         if not train:
             raise InputError("data.train.source and data.train.target are needed")
         if all(pair.source == pair.target for pair in train):
-            print("WARNING: source and target are the same in all training pairs: one file twice?")
+            warn("source and target are the same in all training pairs: one file twice?")
         if bool(validation) == (self.fraction is not None):
             raise InputError(
                 "data.validation needs either source and target files or a fraction of the training pairs, "

@@ -23,9 +23,17 @@ from typing import Any
 
 import sentencepiece
 
-from seq2seq.auto_config import vocabulary_size
 from seq2seq.data.languages import base_language
-from seq2seq.data.vocabulary import BEGIN_ID, END_ID, PADDING_ID, SPACE_MARK, SPECIALS, UNKNOWN, UNKNOWN_ID
+from seq2seq.data.vocabulary import (
+    BEGIN_ID,
+    END_ID,
+    PADDING_ID,
+    SPACE_MARK,
+    SPECIALS,
+    UNKNOWN,
+    UNKNOWN_ID,
+    vocabulary_size,
+)
 from seq2seq.data.words import LETTERS, clean, join_basic_english, join_words, lowered, raised, split_words
 from seq2seq.errors import InputError
 

@@ -7,6 +7,7 @@ from seq2seq.data.datamodule import TranslationDataModule
 from seq2seq.data.text import SentencePair, Splits
 from seq2seq.data.tokenizers import WhitespaceTokenizer
 from seq2seq.errors import InputError
+from seq2seq.progress import warn
 
 
 class TorchtextCorpus(TranslationDataModule):
@@ -60,7 +61,5 @@ class TorchtextCorpus(TranslationDataModule):
                 sides.append(value if isinstance(value, str) else " ".join(map(str, value)))
             pairs.append(SentencePair(*sides))
         if is_split and getattr(self.tokenizer, "func", self.tokenizer) is not WhitespaceTokenizer:
-            print(
-                "WARNING: the fields of torchtext have split the text: tokenizer=whitespace keeps their tokens"
-            )
+            warn("the fields of torchtext have split the text: tokenizer=whitespace keeps their tokens")
         return pairs

@@ -23,6 +23,7 @@ from seq2seq.decoding.translation import EMPTY, Translation
 from seq2seq.errors import InputError
 from seq2seq.evaluation.alignment import argmax_links
 from seq2seq.export.model_folder import SavedModel, load_model_folder
+from seq2seq.progress import tracked
 
 WINDOW = 2048
 """Number of sentences that are read and sorted by length before they are divided into batches."""
@@ -177,7 +178,8 @@ class Translator:
         encoded = [cut(self._source_tokenizer.encode(sentence)) for sentence in sentences]
         starts = None if prefixes is None else [self._target_tokenizer.encode(p) for p in prefixes]
         translations: list[list[Translation]] = [[EMPTY]] * len(sentences)
-        for indices in self._batches(sentences, encoded):
+        batches = self._batches(sentences, encoded)
+        for indices in tracked(batches, "translating", sum(map(len, batches)), len):
             source = SourceBatch.from_sentences([encoded[i] for i in indices]).to(self._device)
             with torch.autocast(self._device.type, torch.bfloat16, enabled=self.precision == "bf16"):
                 found = run_search(

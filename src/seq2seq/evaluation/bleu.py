@@ -1,7 +1,6 @@
 """BLEU (Papineni et al. 2002) by sacreBLEU (Post 2018), with the tokenizer for the language."""
 
 import math
-import sys
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from functools import cache
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seq2seq.data.languages import UNSPACED, base_language
+from seq2seq.progress import warn
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.bleu import BLEU
@@ -48,7 +48,7 @@ def _tokens(language: str) -> dict[str, Any]:
         chosen = BLEU(**told).tokenizer_signature
     except RuntimeError:  # the words of Japanese and Korean need MeCab
         package = f"sacrebleu[{language}]"
-        print(f"WARNING: BLEU of {language} counts characters: {package} is missing", file=sys.stderr)
+        warn(f"BLEU of {language} counts characters: {package} is missing")
         return CHARACTERS
     return CHARACTERS if language in UNSPACED and chosen == "13a" else told
 

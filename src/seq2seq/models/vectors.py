@@ -42,10 +42,7 @@ def load_vectors(path: str | Path, tokens: Sequence[str], embedding: nn.Embeddin
             token.
     """
     size = embedding.embedding_dim
-    ids_of_token: dict[str, list[int]] = {}
-    for index, token in enumerate(tokens):
-        for name in {token, token.removeprefix(SPACE_MARK)} - {""}:
-            ids_of_token.setdefault(name, []).append(index)
+    ids_of_token = ids_by_name(tokens)
     found: dict[int, bool] = {}  # id -> whether the token itself had a vector
     number = 0
     try:
@@ -77,6 +74,15 @@ def load_vectors(path: str | Path, tokens: Sequence[str], embedding: nn.Embeddin
     if not found:
         raise InputError(f"{path} has a vector for no token of the vocabulary: is it the language?")
     return len(found)
+
+
+def ids_by_name(tokens: Sequence[str]) -> dict[str, list[int]]:
+    """Return the ids of the tokens that each name may give a vector to: the token, or the word that a subword begins."""
+    found: dict[str, list[int]] = {}
+    for index, token in enumerate(tokens):
+        for name in {token, token.removeprefix(SPACE_MARK)} - {""}:
+            found.setdefault(name, []).append(index)
+    return found
 
 
 def split_line(path: str | Path, number: int, content: bytes, size: int) -> tuple[str, list[bytes]]:

@@ -205,14 +205,16 @@ class AttentionLogger(Callback):
     def _writer(trainer: pl.Trainer) -> Any:
         """Return the TensorBoard writer of the run; None if there is none."""
         for logger in trainer.loggers:
-            if hasattr(logger.experiment, "add_image") and hasattr(logger.experiment, "file_writer"):
+            if hasattr(getattr(logger, "experiment", None), "add_image") and hasattr(
+                logger.experiment, "file_writer"
+            ):
                 return logger.experiment
         return None
 
 
 def log_picture(logger: Any, tag: str, pixels: np.ndarray, step: int) -> None:
     """Give a picture (height, width, 3) to a logger of Lightning that takes pictures: TensorBoard, W&B, MLflow, Comet."""
-    experiment = logger.experiment
+    experiment = getattr(logger, "experiment", None)
     if hasattr(experiment, "add_image"):
         experiment.add_image(tag, pixels, step, dataformats="HWC")
     elif hasattr(logger, "log_image"):

@@ -18,6 +18,7 @@ from lightning.pytorch.callbacks import Callback, Checkpoint, ModelCheckpoint, W
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 
 from seq2seq.errors import TrainingInterrupted
+from seq2seq.progress import warn
 from seq2seq.training.checkpoint import replace_last
 from seq2seq.training.schedules import total_steps
 
@@ -59,7 +60,11 @@ class EpochLines(Callback):
         left = max(total_steps(trainer) - trainer.global_step, 0)
         seconds = round((time.monotonic() - self._started) / done * left)
         parts.append(f"{seconds // 60}:{seconds % 60:02d} left")
-        print("  ".join(parts), flush=True)
+        bar, line = trainer.progress_bar_callback, "  ".join(parts)
+        if bar is not None and bar.is_enabled:
+            bar.print(line)
+        else:
+            print(line, flush=True)
 
 
 class TranslationSamples(Callback):
@@ -87,7 +92,7 @@ class TranslationSamples(Callback):
             ["| source | reference | translation |", "|---|---|---|", *(f"| {c} |" for c in cells)]
         )
         for logger in trainer.loggers:
-            if rows and hasattr(logger.experiment, "add_text"):
+            if rows and hasattr(getattr(logger, "experiment", None), "add_text"):
                 logger.experiment.add_text("translations", table, trainer.global_step)
 
 
@@ -199,7 +204,7 @@ def moved(state: dict[str, Any], folder: Path, *, own: bool) -> dict[str, Any]:
     best = here(state["best_model_path"])
     if own and state["best_model_path"] and not best:
         name = Path(state["best_model_path"]).name
-        print(f"WARNING: {folder / name} is missing: the best of the others is kept", file=sys.stderr)
+        warn(f"{folder / name} is missing: the best of the others is kept")
     state = state | {
         "dirpath": str(folder),
         "best_k_models": kept,

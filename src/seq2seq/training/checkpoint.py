@@ -1,7 +1,6 @@
 """Writing and reading of checkpoints, safe against a kill and a full disk."""
 
 import os
-import sys
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ import torch
 from lightning.pytorch.plugins.io import TorchCheckpointIO
 
 from seq2seq.errors import TrainingFailed
+from seq2seq.progress import warn
 
 
 class DurableCheckpointIO(TorchCheckpointIO):
@@ -93,7 +93,7 @@ def read_checkpoint(path: str | Path, map_location: Any = "cpu") -> dict[str, An
         except Exception as error:  # a damaged file can raise anything
             reasons.append(f"{candidate} is damaged ({' '.join(str(error).split())[:120]})")
             if candidate == path and previous(path).exists():
-                print(f"WARNING: {reasons[-1]}: {previous(path).name} is used", file=sys.stderr)
+                warn(f"{reasons[-1]}: {previous(path).name} is used")
     raise TrainingFailed(f"{'; '.join(reasons) or f'{path} is missing'}: remove it to start again")
 
 

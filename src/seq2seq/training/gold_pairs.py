@@ -1,6 +1,5 @@
 """Gold links of the pairs of a split, and the words of their tokens."""
 
-import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,6 +7,7 @@ from seq2seq.data.batch import EncodedSplit
 from seq2seq.data.tokenizers import Tokenizer
 from seq2seq.data.words import split_words
 from seq2seq.evaluation.alignment import GoldAlignment, word_indices
+from seq2seq.progress import warn
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +64,9 @@ class GoldPairs:
             )
         except ValueError as error:
             if not self._has_warned:
-                print(
-                    f"WARNING: data.tokenizer: {error}; such pairs are left out of guided alignment and of the "
-                    "statistics of the alignment",
-                    file=sys.stderr,
+                warn(
+                    f"data.tokenizer: {error}; such pairs are left out of guided alignment and of the "
+                    "statistics of the alignment"
                 )
             self._has_warned = True
             return None

@@ -2,7 +2,6 @@
 
 import inspect
 import math
-import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -12,6 +11,8 @@ from lightning.pytorch.utilities.rank_zero import rank_zero_only
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LambdaLR, ReduceLROnPlateau
 from torch.optim.swa_utils import get_ema_multi_avg_fn
+
+from seq2seq.progress import warn
 
 
 def warmup_cosine(
@@ -35,10 +36,9 @@ def warmup_cosine(
     """
     warmup = max(warmup_steps, 1)
     if total_steps < warmup and rank_zero_only.rank == 0:
-        print(
-            f"WARNING: scheduler.warmup_steps={warmup_steps}, but the training has {total_steps} steps: the learning "
-            "rate does not reach optimizer.lr",
-            file=sys.stderr,
+        warn(
+            f"scheduler.warmup_steps={warmup_steps}, but the training has {total_steps} steps: the learning "
+            "rate does not reach optimizer.lr"
         )
 
     def share(step: int) -> float:
@@ -106,10 +106,9 @@ def scheduled(
         planned: The number at the start of a run that continues.
     """
     if planned not in (None, number) and trainer.is_global_zero:
-        print(
-            f"WARNING: the schedule of the learning rate was of {planned:,} steps and is now of {number:,}: the rate "
-            "continues as in a training of this length",
-            file=sys.stderr,
+        warn(
+            f"the schedule of the learning rate was of {planned:,} steps and is now of {number:,}: the rate "
+            "continues as in a training of this length"
         )
     schedule = factory(optimizer) if number is None else factory(optimizer, total_steps=number)
     if isinstance(schedule, ReduceLROnPlateau):

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from seq2seq.errors import TrainingFailed
+from seq2seq.progress import warn
 from seq2seq.training.losses import LossSums, metrics_of
 
 UNIT = 1024
@@ -81,7 +82,7 @@ class TrainingSums:
             optimizer.zero_grad(set_to_none=True)  # the optimizer skips parameters without gradient
         self._batches = []
         step = trainer.global_step + 1  # Lightning counts from 0
-        if step % trainer.log_every_n_steps:
+        if not trainer.log_every_n_steps or step % trainer.log_every_n_steps:
             return {}
         values = {name: float(value) for name, value in metrics_of(self._logged).items()}
         seconds = max(time.perf_counter() - self._since, 1e-9)
@@ -102,7 +103,7 @@ class TrainingSums:
                 "trainer.gradient_clip_val, or allow module.max_nonfinite_steps=N such steps"
             )
         if trainer.is_global_zero:
-            print(f"WARNING: {message}; step left out ({self._num_nonfinite} of {self.max_nonfinite_steps})")
+            warn(f"{message}; step left out ({self._num_nonfinite} of {self.max_nonfinite_steps})")
 
     def start_clock(self) -> None:
         """Measure the speed from now on, so that it excludes validations."""

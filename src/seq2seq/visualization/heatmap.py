@@ -1,17 +1,16 @@
 """Attention heatmaps by matplotlib: rows are target tokens, columns source tokens, dark cells large weights."""
 
 from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from matplotlib import font_manager
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 
+from seq2seq.visualization.fonts import shown
 from tensorboard_attention.colours import weight_colours
 
 FORMATS = ".png", ".pdf", ".svg"
@@ -23,32 +22,6 @@ SCALE = ListedColormap(weight_colours() / 255)
 """The colors of the Attention tab."""
 WHOLE = 0.5
 """A maximum weight below which the colors end there, not at 1."""
-FONTS = (
-    *(
-        "Noto Sans CJK SC",
-        "WenQuanYi Micro Hei",
-        "WenQuanYi Zen Hei",
-        "PingFang SC",
-        "Hiragino Sans",
-        "Microsoft YaHei",
-    ),
-    *(
-        "Noto Sans",
-        "Noto Sans Arabic",
-        "Noto Sans Hebrew",
-        "Noto Sans Devanagari",
-        "Noto Sans Thai",
-        "Arial Unicode MS",
-    ),
-)
-"""For what matplotlib's own font lacks, if they are installed."""
-
-
-@cache
-def fonts() -> list[str]:
-    """Return matplotlib's font, and those of `FONTS` that are installed."""
-    installed = set(font_manager.get_font_names())
-    return ["DejaVu Sans", *(name for name in FONTS if name in installed)]
 
 
 def short(token: str, most: int = 18) -> str:
@@ -98,10 +71,12 @@ def draw(
     top = float(matrix.max())
     most = 1.0 if not 0 < top < WHOLE else top
     image = axes.imshow(matrix, cmap=SCALE, vmin=0, vmax=most, aspect="auto", interpolation="nearest")
-    style = {"fontsize": points, "family": fonts()}
-    axes.set_xticks(range(len(source_tokens)), [short(t) for t in source_tokens], rotation=90, **style)
-    axes.set_yticks(range(len(target_tokens)), [short(t) for t in target_tokens], **style)
     axes.xaxis.tick_top()
+    for axis, tokens, turned in ((axes.xaxis, source_tokens, 90), (axes.yaxis, target_tokens, 0)):
+        labels = [shown(short(token)) for token in tokens]
+        families = list(dict.fromkeys(family for _, found in labels for family in found))
+        axis.set_ticks(range(len(tokens)), [text for text, _ in labels], rotation=turned, fontsize=points)
+        axis.set_tick_params(labelfontfamily=families)
     axes.tick_params(length=0, pad=2)
     axes.spines[:].set_linewidth(0.3)
     if links:
@@ -110,7 +85,8 @@ def draw(
         axes.scatter(columns, rows, s=size, facecolors="none", edgecolors="#e8830c", linewidths=1)
     named = f"colors to {top:.2g}" if most < 1 else ""
     if title or named:
-        axes.set_title(", ".join(filter(None, [title, named])), fontsize=8, family=fonts())
+        text, families = shown(", ".join(filter(None, [title, named])))
+        axes.set_title(text, fontsize=8, family=families)
     return image
 
 

@@ -7,52 +7,65 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hydra.experimental.callback import Callback
-from hydra.utils import get_object
-from omegaconf import DictConfig, ListConfig, OmegaConf, read_write
+from omegaconf import DictConfig, ListConfig, read_write
 
+from seq2seq.arguments import arguments_of, parameters_of
 from seq2seq.errors import InputError
+from seq2seq.run.config import target_of
 
 
 def own_metrics(config: DictConfig) -> dict[str, Any]:
     """Return the functions and classes of ``module.metrics`` by name, for what they declare."""
     found = config.module.get("metrics") or {}
-    return {name: get_object(node._target_) for name, node in found.items() if node}
+    return {name: target_of(f"module.metrics.{name}", node._target_) for name, node in found.items() if node}
 
 
-def complete_callbacks(config: DictConfig) -> None:
-    """Set the direction of every metric that callbacks and schedule compare, and distinct names of checkpoints.
-
-    Args:
-        config: Of the run; its nodes of callbacks and scheduler are changed.
+def directions(config: DictConfig) -> dict[str, str]:
+    """Return, by key, the direction of every metric that callbacks and schedule compare, and names of checkpoints.
 
     Raises:
         InputError: A direction is wrong, or not known and not given.
     """
-    from lightning.pytorch.callbacks import EarlyStopping, ModelCheckpoint
     from torch.optim.lr_scheduler import ReduceLROnPlateau
 
     own = own_metrics(config)
+    chosen: dict[str, str] = {}
     for name, node in config.callbacks.items():
-        if not node or "_target_" not in node:
-            continue
-        target, key = get_object(node._target_), f"callbacks.{name}"
-        takes = inspect.signature(target).parameters
-        monitor = node.get("monitor", takes["monitor"].default if "monitor" in takes else None)
-        passes_on = inspect.isclass(target) and issubclass(target, (EarlyStopping, ModelCheckpoint))
-        passes_on = passes_on and any(each.kind is each.VAR_KEYWORD for each in takes.values())
-        if isinstance(monitor, str) and ("mode" in takes or "mode" in node or passes_on):
-            _set_mode(config, key, node.get("mode"), monitor, own)
-        elif "mode" in node and node.mode is None:
-            OmegaConf.update(config, f"{key}.mode", "min")  # nothing is compared
-        counts = node.get("enable_version_counter", True)
-        many = node.get("save_top_k", 1) not in (0, 1)
-        if inspect.isclass(target) and issubclass(target, ModelCheckpoint) and many and not counts:
-            if node.get("filename") and "{step}" not in node.filename:
-                OmegaConf.update(config, f"{key}.filename", f"{node.filename}-{{step}}")
+        if node:
+            chosen |= _of_callback(f"callbacks.{name}", node, own)
     if config.scheduler:
-        target = get_object(config.scheduler._target_)
+        target = target_of("scheduler", config.scheduler._target_)
         if inspect.isclass(target) and issubclass(target, ReduceLROnPlateau):
-            _set_mode(config, "scheduler", config.scheduler.get("mode"), "val/loss", own)
+            chosen |= _mode("scheduler", config.scheduler.get("mode"), "val/loss", own)
+    return chosen
+
+
+def _of_callback(key: str, node: DictConfig, own: Mapping[str, Any]) -> dict[str, str]:
+    from lightning.pytorch.callbacks import ModelCheckpoint
+
+    target = target_of(key, node._target_)
+    chosen: dict[str, str] = {}
+    monitor = parameters_of(target).get("monitor")
+    monitored = node.get("monitor", None if monitor is None else monitor.default)
+    if isinstance(monitored, str) and ("mode" in node or "mode" in arguments_of(target)[0]):
+        chosen = _mode(key, node.get("mode"), monitored, own)
+    elif "mode" in node and node.mode is None:
+        chosen[f"{key}.mode"] = "min"  # nothing is compared
+    is_checkpoint = inspect.isclass(target) and issubclass(target, ModelCheckpoint)
+    if (
+        is_checkpoint
+        and node.get("save_top_k", 1) not in (0, 1)
+        and not node.get("enable_version_counter", True)
+    ):
+        if node.get("filename") and "{step}" not in node.filename:
+            chosen[f"{key}.filename"] = f"{node.filename}-{{step}}"
+    return chosen
+
+
+def _mode(key: str, mode: str | None, monitor: str, own: Mapping[str, Any]) -> dict[str, str]:
+    return {
+        f"{key}.mode": checked_direction(f"{key}.mode", mode, monitor, own, what=f"{key}.monitor={monitor}")
+    }
 
 
 def check_callbacks(config: DictConfig, callbacks: Iterable[Any]) -> None:
@@ -67,11 +80,6 @@ def check_callbacks(config: DictConfig, callbacks: Iterable[Any]) -> None:
         if isinstance(monitor, str) and mode in ("min", "max"):
             name = type(each).__name__
             checked_direction(f"mode of {name}", mode, monitor, own, what=f"monitor of {name}")
-
-
-def _set_mode(config: DictConfig, key: str, mode: str | None, monitor: str, own: Mapping[str, Any]) -> None:
-    right = checked_direction(f"{key}.mode", mode, monitor, own, what=f"{key}.monitor={monitor}")
-    OmegaConf.update(config, f"{key}.mode", right, force_add=True)
 
 
 def checked_direction(

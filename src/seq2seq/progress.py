@@ -1,0 +1,46 @@
+"""Signs of life: what begins, a bar where its length is known, on a terminal only; and warnings."""
+
+import logging
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+LOG = logging.getLogger("seq2seq.progress")
+"""Goes to ``train.log`` in the folder of a run, see conf/hydra/job_logging."""
+LOG.setLevel(logging.INFO)
+LOG.propagate = False
+
+
+def announce(text: str) -> None:
+    """Say what begins, before it begins."""
+    LOG.info(text)
+    if sys.stderr.isatty():
+        print(f"{text} …", file=sys.stderr, flush=True)
+
+
+def warn(text: str) -> None:
+    """Print a warning on standard error, and log it."""
+    LOG.warning(text)
+    print(f"WARNING: {text}", file=sys.stderr, flush=True)
+
+
+def tracked(
+    parts: Iterable[Any], title: str, total: int | None = None, size: Callable[[Any], int] = lambda _: 1
+) -> Iterator[Any]:
+    """Yield the parts of a task, with a bar of those that are done.
+
+    Args:
+        parts: Of the task.
+        title: Of the bar.
+        total: Of the units of all parts; None: not known.
+        size: Returns the units of a part.
+    """
+    if not sys.stderr.isatty():
+        yield from parts
+        return
+    from tqdm import tqdm
+
+    with tqdm(total=total, desc=title, delay=1, leave=False, file=sys.stderr) as bar:  # after a second
+        for part in parts:
+            yield part
+            bar.update(size(part))

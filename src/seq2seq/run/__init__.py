@@ -1,0 +1,1 @@
+"""A run: its configuration, its folder, its procedure, its messages."""

@@ -1,0 +1,445 @@
+"""The configuration of a run: where it is, how it is composed, what is wrong with it, and its final value."""
+
+import difflib
+import importlib
+import math
+import pkgutil
+import re
+import sys
+import threading
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin
+
+from hydra import compose, initialize_config_dir
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.hydra_config import HydraConfig
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.singleton import Singleton
+from hydra.utils import instantiate
+from omegaconf import DictConfig, OmegaConf
+
+from seq2seq.arguments import arguments_of, needed_by
+from seq2seq.errors import InputError
+
+CONF = next(
+    folder
+    for folder in (Path(__file__).parents[1] / "conf", Path(__file__).parents[3] / "conf")
+    if folder.is_dir()
+)
+"""The configuration: inside the package where it is installed from a wheel, else that of the clone."""
+
+OBJECTS = "data", "model", "module", "optimizer", "scheduler", "trainer", "callbacks", "logger"
+"""Nodes that hold objects, by `_target_`."""
+
+NEEDED = "data", "model", "model.encoder", "model.decoder", "module", "optimizer", "trainer"
+"""Objects that a run cannot do without."""
+
+LEFT_OUT = {"scheduler": None, "threads": None, "init_from": None, "ckpt_path": None, "overwrite": False}
+"""Keys that may be deleted, and what that means; `callbacks` and `logger`, too: none."""
+
+PASSED = {
+    "model": ("source_vocab_size", "target_vocab_size"),
+    "model.encoder": ("input_size",),
+    "model.decoder": ("embedding", "memory_size", "summary_size"),
+    "model.decoder.attention": ("query_size", "memory_size"),
+    "model.decoder.attention.score": ("query_size", "key_size"),
+    "data.tokenizer": ("language",),
+    "data.target_tokenizer": ("language",),
+    "module": ("model",),
+}
+"""Arguments that the program passes to the partial objects of the configuration when it builds them."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The configuration of a run, as it is composed and resolved; nothing writes to it.
+
+    Attributes:
+        config: Read-only.
+        given: Keys that the command line gives, with their values.
+        notes: Lines for the user.
+    """
+
+    config: DictConfig
+    given: Mapping[str, Any]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def dry(self) -> bool:
+        """Whether Lightning runs some batches and writes nothing."""
+        return bool(self.config.trainer.get("fast_dev_run"))
+
+    def updated(self, values: Mapping[str, Any]) -> "Settings":
+        """Return settings with other values, by dotted key."""
+        config = OmegaConf.create(OmegaConf.to_container(self.config))
+        for key, value in values.items():
+            OmegaConf.update(config, key, value, force_add=True)
+        return Settings(frozen(config), self.given, self.notes)
+
+
+def frozen(config: Any) -> DictConfig:
+    """Return a configuration that cannot be written to and in which a missing key is an error."""
+    config = OmegaConf.create(config)
+    OmegaConf.set_struct(config, True)
+    OmegaConf.set_readonly(config, True)
+    return config
+
+
+# --- composing ---
+
+
+def run_name(overrides: str) -> str:
+    """Return the name of a run from its overrides, ``key=value,…``; ``default`` without any."""
+    overrides = re.sub(rf"\+\+[^,=]+={UNSET},?", "", overrides).rstrip(",")
+    name = re.sub(r"[^\w.,=+-]+", "-", overrides) or "default"
+    return f"{name[:140]}-{zlib.crc32(name.encode()):08x}" if len(name) > 150 else name
+
+
+def folder_name(name: str, key: str = "name") -> str:
+    """Return the name of a run's or an experiment's folder as it is.
+
+    Raises:
+        InputError: It is empty or leaves the folder of the runs.
+    """
+    if not str(name).strip() or {"", ".", ".."} & {*str(name).split("/")}:
+        raise InputError(
+            f"{key}={name}: the name of a folder is needed, such as {key}=first or {key}=first/a"
+        )
+    return str(name)
+
+
+def is_terminal() -> bool:
+    """Return whether standard output is a terminal."""
+    return sys.stdout.isatty()
+
+
+UNSET = "_unset_"
+OmegaConf.register_new_resolver("run_name", run_name, replace=True)
+OmegaConf.register_new_resolver("folder_name", folder_name, replace=True)
+OmegaConf.register_new_resolver("is_terminal", is_terminal, replace=True)
+
+_COMPOSING = threading.RLock()
+
+
+@contextmanager
+def composed(overrides: Sequence[str] = ()) -> Iterator[DictConfig]:
+    """Compose the configuration; in the context its interpolations ``${hydra:…}`` can be resolved.
+
+    Hydra keeps its state for the whole process. That of the caller, which may be a Hydra application itself, is
+    restored, and threads compose one after the other.
+    """
+    with _COMPOSING:
+        state = Singleton.get_state()
+        try:
+            GlobalHydra.instance().clear()
+            with initialize_config_dir(str(CONF), version_base="1.3"):
+                config = compose("config", deletable(overrides), return_hydra_config=True)
+            HydraConfig.instance().set_config(config)
+            yield config
+        finally:
+            Singleton.set_state(state)
+
+
+@cache
+def default_config() -> DictConfig:
+    """Return the configuration without overrides."""
+    with composed() as config:
+        return OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
+
+
+def deletable(overrides: Sequence[str]) -> list[str]:
+    """Return overrides in which ``~KEY`` also deletes a key that is null, which Hydra takes for one that is missing."""
+    deleted = [each.removeprefix("~") for each in overrides if re.fullmatch(r"~[\w.]+", each)]
+    if not deleted:
+        return list(overrides)
+    others = [each for each in overrides if not each.startswith("~")]
+    with (
+        suppress(Exception),
+        composed(others) as config,
+    ):  # a mistake in the others is found when they are used
+        nulls = {key for key in deleted if _is_null(config, key)}
+        return [
+            word
+            for each in overrides
+            for word in ([f"++{each[1:]}={UNSET}", each] if each[1:] in nulls else [each])
+        ]
+    return list(overrides)
+
+
+def _is_null(config: DictConfig, key: str) -> bool:
+    parent, _, name = key.rpartition(".")
+    node = OmegaConf.select(config, parent) if parent else config
+    if not isinstance(node, DictConfig) or name not in list(node):
+        return False
+    return OmegaConf.is_missing(node, name) or (
+        not OmegaConf.is_interpolation(node, name) and node[name] is None
+    )
+
+
+def given_keys(overrides: Sequence[str]) -> dict[str, Any]:
+    """Return the keys that overrides set, with their values; those of mappings by dotted key."""
+    given: dict[str, Any] = {}
+    for override in OverridesParser.create().parse_overrides(list(overrides)):
+        if not override.is_delete():
+            given |= flat(override.value(), override.key_or_group)
+    return given
+
+
+def flat(node: Any, prefix: str = "") -> dict[str, Any]:
+    """Return nested dictionaries as one with dotted keys."""
+    if isinstance(node, dict):
+        start = f"{prefix}." if prefix else ""
+        return {k: v for key, value in node.items() for k, v in flat(value, f"{start}{key}").items()}
+    return {prefix: node}
+
+
+def settings_of(config: DictConfig, overrides: Sequence[str], run_dir: str | Path) -> Settings:
+    """Resolve a composed configuration; `config` stays as it is.
+
+    Where an override gives `_target_`, arguments of the class before that the new class does not take and that no
+    override gives are left out.
+
+    Args:
+        config: As Hydra composes it.
+        overrides: Those of the command line.
+        run_dir: Folder of the run.
+
+    Raises:
+        InputError: A value is missing, or a class that an override names does not exist.
+    """
+    config = OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
+    OmegaConf.set_readonly(config, False)
+    missing = sorted(OmegaConf.missing_keys(config))
+    if missing:
+        raise InputError(f"{', '.join(missing)}: needed, give {' '.join(f'{key}=…' for key in missing)}")
+    OmegaConf.update(config, "paths.run_dir", str(run_dir), force_add=True)
+    values = OmegaConf.to_container(config, resolve=True)
+    assert isinstance(values, dict)
+    for key, value in ({"callbacks": None, "logger": None} | LEFT_OUT).items():
+        values.setdefault(key, value)
+    for key in ("callbacks", "logger"):
+        values[key] = values[key] or {}
+    given, notes = given_keys(overrides), []
+    for key, node in list(objects(values)):
+        if f"{key}._target_" in given:
+            taken, takes_any = arguments_of(target_of(key, node["_target_"]))
+            left = [
+                name
+                for name in ([] if takes_any else node)
+                if name not in taken and name[0] != "_" and not _is_given(given, f"{key}.{name}")
+            ]
+            for name in left:
+                del node[name]
+            if left:
+                notes.append(f"{key}: {', '.join(left)} left out, which {node['_target_']} does not take")
+    return Settings(frozen(values), given, tuple(notes))
+
+
+def _is_given(given: Mapping[str, Any], key: str) -> bool:
+    return any(f"{each}.".startswith(f"{key}.") for each in given)
+
+
+def build(node: Any, **options: Any) -> Any:
+    """Build the object of a node, whose lists and mappings become those of Python."""
+    return instantiate(node, _convert_="all", **options)
+
+
+# --- checking ---
+
+
+def objects(node: Any, key: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield every mapping with a `_target_`, with its dotted key; those that hold others first."""
+    if isinstance(node, dict):
+        if "_target_" in node:
+            yield key, node
+        for name in list(node):
+            if name in node:  # it may have been left out meanwhile
+                yield from objects(node[name], f"{key}.{name}" if key else str(name))
+    elif isinstance(node, list):
+        for place, part in enumerate(node):
+            yield from objects(part, f"{key}[{place}]")
+
+
+def complete(settings: Settings) -> Settings:
+    """Check every object, and return settings without null arguments that a class does not take.
+
+    Raises:
+        InputError: See `check`; or something that a run needs was deleted.
+    """
+    for key in (*NEEDED, "decoding", "metric", "seed", "paths"):
+        _require(settings.config, key)
+    seed, values = settings.config.seed, OmegaConf.to_container(settings.config)
+    assert isinstance(values, dict)
+    if not isinstance(seed, int) or not 0 <= seed < 2**32:
+        raise InputError(f"seed={seed}: a whole number from 0 to 2^32 - 1 is needed")
+    for group in ("callbacks", "logger"):
+        if group in values["trainer"]:
+            raise InputError(f"trainer.{group}: give +{group}.NAME._target_=…")
+        for name, node in list(values[group].items()):
+            if node and not (isinstance(node, dict) and "_target_" in node):
+                if _is_given(settings.given, f"{group}.{name}"):
+                    raise InputError(f"{group}.{name}: a class is needed: give +{group}.{name}._target_=…")
+                del values[group][name]  # of a recipe, for a callback that was deleted
+    check({key: values[key] for key in OBJECTS})
+    for key, node in list(objects(values)):
+        taken, takes_any = arguments_of(target_of(key, node["_target_"]))
+        for name in [name for name, value in node.items() if value is None and not takes_any]:
+            if name not in taken:
+                del node[name]
+    return Settings(frozen(values), settings.given, settings.notes)
+
+
+def _require(config: DictConfig, key: str) -> None:
+    value, group = OmegaConf.select(config, key), key.rpartition(".")[2]
+    if value is None or (key in NEEDED and not (isinstance(value, DictConfig) and "_target_" in value)):
+        shown = "" if value is None else f"={value!s:.40}"
+        choices = ", ".join(sorted(path.stem for path in CONF.glob(f"{group}/*.yaml")))
+        hint = f"choose {group}=… of {choices}" if choices else f"give {key}=…"
+        raise InputError(f"{key}{shown}: a run needs it; {hint}")
+
+
+def check(node: Any, key: str = "") -> None:
+    """Check every object against the signature of its class or function.
+
+    Args:
+        node: Part of the configuration; all nodes below it are checked too.
+        key: Its dotted key.
+
+    Raises:
+        InputError: A target does not exist, takes no such argument or lacks one, or its annotation forbids the
+            value. The message names the keys and the nearest argument.
+    """
+    node = OmegaConf.to_container(node, resolve=True) if OmegaConf.is_config(node) else node
+    problems = []
+    for place, part in objects(node, key):
+        target = target_of(place, part["_target_"])
+        hints, takes_any = arguments_of(target)
+        for name in ("_partial_", "_recursive_"):
+            if not isinstance(part.get(name, True), bool):
+                raise InputError(f"{place}.{name}={part[name]}: expected true or false")
+        superfluous = [
+            name
+            for name, value in part.items()
+            if name[0] != "_" and name not in hints and value is not None and not takes_any
+        ]
+        if superfluous:
+            problems.append(_superfluous(place, part["_target_"], superfluous, list(hints)))
+        for name, value in part.items():
+            if name in hints and not fits(value, hints[name]):
+                kind = "NaN" if value != value else KINDS.get(type(value), type(value).__name__)  # noqa: PLR0124
+                raise InputError(f"{place}.{name}={value}: expected {in_words(hints[name])}, got {kind}")
+        needed = _needed(place, part, target)
+        if needed:
+            keys = " ".join(
+                f"{name}=…" if (CONF / name).is_dir() else f"+{place}.{name}=…" for name in needed
+            )
+            problems.append(f"{place}: {part['_target_']} needs {', '.join(needed)}: give {keys}")
+    if problems:
+        raise InputError("; ".join(problems))
+
+
+def _superfluous(key: str, target: str, names: Sequence[str], taken: Sequence[str]) -> str:
+    hints = []
+    for name in names:
+        nearest = difflib.get_close_matches(name, taken, n=1, cutoff=0.5)
+        hints += [f"did you mean {key}.{nearest[0]}?"] if nearest else []
+    few = [*taken][:12]
+    hint = " ".join(hints) or f"it takes {', '.join(few)}{', …' if len(taken) > 12 else ''};"
+    several = "arguments" if len(names) > 1 else "argument"
+    deletions = " ".join(f"~{key}.{name}" for name in names)
+    of = ", ".join(f"{key}.{name}" for name in names)
+    return (
+        f"{of}: {target} has no {several} {', '.join(names)}; {hint} {deletions} removes what is superfluous"
+    )
+
+
+def _needed(key: str, node: Mapping[str, Any], target: Any) -> list[str]:
+    """Return arguments without a default that neither the configuration nor the program gives."""
+    place = re.sub(r"\[\d+\]", "", key)
+    if node.get("_partial_") and place not in PASSED:  # what calls it may give them
+        return []
+    given = {*node, *PASSED.get(place, ())}
+    return [name for name in needed_by(target) if name not in given]
+
+
+def target_of(key: str, path: Any) -> Callable[..., Any]:
+    """Import the class or function that `_target_` names.
+
+    Raises:
+        InputError: There is none.
+    """
+    if not re.fullmatch(r"\w+(\.\w+)+", str(path)):
+        raise InputError(f"{key}._target_={path}: write the module and the name, such as my_file.MyClass")
+    try:
+        target = pkgutil.resolve_name(str(path))
+        if not callable(target):
+            raise InputError(f"{key}._target_={path}: this is no class and no function")
+        return target
+    except (ImportError, AttributeError) as error:
+        module, _, name = str(path).rpartition(".")
+        nearest = difflib.get_close_matches(name, dir(sys.modules.get(module)), n=1)
+        reason = f"{module} has no {name}"
+        if module not in sys.modules:
+            reason = str(_import_error(module) or error)
+        reason += f"; did you mean {module}.{nearest[0]}?" if nearest else ""
+        raise InputError(f"{key}._target_={path}: {' '.join(reason.split())}") from error
+
+
+def _import_error(module: str) -> ImportError | None:
+    try:
+        importlib.import_module(module or "?")
+    except ImportError as error:
+        return error
+    return None
+
+
+KINDS: dict[Any, str] = {
+    int: "a whole number", float: "a number", bool: "true or false", str: "text", list: "a list", dict: "a mapping",
+}  # fmt: skip
+PLAIN = int, float, bool, str
+
+
+def _parts(hint: Any) -> tuple[Any, ...]:
+    return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+
+
+def in_words(hint: Any) -> str:
+    """Return an annotation in words."""
+    choices = [str(each) for part in _parts(hint) if get_origin(part) is Literal for each in get_args(part)]
+    words = [KINDS[part] for part in _parts(hint) if part in PLAIN]
+    words += [f"one of {', '.join(dict.fromkeys(choices))}"] if choices else []
+    return " or ".join(words) or str(hint)
+
+
+def fits(value: Any, hint: Any) -> bool:
+    """Return whether a value fits an annotation of plain types; True for any other annotation."""
+    if value is None or (isinstance(value, dict) and "_target_" in value):  # null: something else decides
+        return True
+    return any(_is_one(value, part) for part in _parts(hint) if part is not type(None))
+
+
+def _is_one(value: Any, kind: Any) -> bool:
+    if get_origin(kind) is Literal:
+        return value in get_args(kind)
+    if kind in (int, float):
+        numbers = int if kind is int else int | float
+        return isinstance(value, numbers) and not isinstance(value, bool) and not math.isnan(value)
+    if kind in (bool, str):
+        return isinstance(value, kind)
+    return not (
+        getattr(kind, "__name__", "") == "Tensor" and isinstance(value, str)
+    )  # tensors may be numbers
+
+
+def known_keys() -> list[str]:
+    """Return every group and every dotted key of the default configuration."""
+    keys = {path.name for path in CONF.iterdir() if path.is_dir()}
+    for key in flat(OmegaConf.to_container(default_config())):
+        keys |= {key[:end] for end, letter in enumerate(key) if letter == "."} | {key}
+    return sorted(keys)

@@ -1,0 +1,227 @@
+"""The folder of a run: who works in it, what it holds, and how its files are written."""
+
+import filecmp
+import json
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import inf
+from pathlib import Path
+from typing import Any
+
+import filelock
+from omegaconf import DictConfig, OmegaConf
+
+from seq2seq.arguments import arguments_of
+from seq2seq.errors import InputError
+from seq2seq.old_names import OLD_CLASSES
+from seq2seq.progress import warn
+from seq2seq.run.config import CONF, flat, target_of
+from seq2seq.run.sizes import follows
+
+FREE = (
+    "paths.", "hydra.", "name", "experiment_name", "threads", "ckpt_path", "overwrite", "metric", "logger.",
+    "decoding.", "trainer.max_epochs", "trainer.max_steps", "trainer.max_time", "trainer.enable_", "trainer.log_every",
+    "trainer.profiler", "trainer.default_root_dir", "callbacks.attention.", "callbacks.samples.",
+    "callbacks.epoch_lines.", "callbacks.progress.", "callbacks.checkpoint.dirpath", "scheduler.total_steps",
+    "init_from",
+)  # fmt: skip
+"""Keys that may change between a run and its continuation: longer training, other pictures and places."""
+
+WRITTEN = (
+    "config.yaml", "tokenizers", "checkpoints", "events.out.tfevents.*", "hparams.yaml", "metrics.csv", "model",
+    "predictions", "metrics.json",
+)  # fmt: skip
+"""What a run leaves in its folder, but for its log."""
+
+HERE = "${paths.run_dir}"
+"""How ``config.yaml`` writes the folder of the run, which may be moved."""
+
+
+def from_here(path: Path) -> Path:
+    """Return a path relative to the working folder where it lies in it."""
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+
+
+def lock(run_dir: Path) -> filelock.BaseFileLock:
+    """Lock the folder of a run against other processes.
+
+    Raises:
+        InputError: Another process works in it, or it cannot be made.
+    """
+    try:
+        run_dir.mkdir(parents=True, exist_ok=True)
+        file_lock = filelock.FileLock(run_dir / ".lock", timeout=0)
+        file_lock.acquire()
+    except filelock.Timeout as error:
+        raise InputError(f"another process works in {run_dir}: wait for its end, or give name=…") from error
+    except OSError as error:
+        raise InputError(f"{run_dir} cannot be written to ({error.strerror})") from error
+    return file_lock
+
+
+def clear(run_dir: Path) -> None:
+    """Remove the files of an earlier run from its folder; other files stay."""
+    for pattern in WRITTEN:
+        for path in run_dir.glob(pattern):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """An earlier start of the run in a folder.
+
+    Attributes:
+        run_dir: The folder.
+        config: The configuration with which it ran, by dotted key.
+    """
+
+    run_dir: Path
+    config: Mapping[str, Any]
+
+    @property
+    def metrics(self) -> dict[str, Any] | None:
+        """The scores of a run that was finished."""
+        path = self.run_dir / "metrics.json"
+        return read_json(path) if path.is_file() else None
+
+    def differing(self, config: DictConfig) -> list[str]:
+        """Return the keys by which another configuration would be another run."""
+        old, new = self.config, flat(OmegaConf.to_container(config))
+        changed = [
+            key
+            for key in dict.fromkeys([*new, *old])
+            if old.get(key) != new.get(key)
+            and not f"{key}.".startswith(tuple(k.rstrip(".") for k in FREE))
+            and not follows(key, old.get(key), new.get(key))
+            and not (key not in new and _is_gone(key, old, new))
+        ]
+        last = {key: [str(each.get(key)).rpartition(".")[2] for each in (old, new)] for key in changed}
+        return [key for key in changed if OLD_CLASSES.get(last[key][0]) != last[key][1]]
+
+    def require_same(self, config: DictConfig) -> None:
+        """Refuse another run in the folder.
+
+        Raises:
+            InputError: Naming the keys that differ.
+        """
+        keys, new = self.differing(config), flat(OmegaConf.to_container(config))
+        if keys:
+            shown = ", ".join(f"{key}={self.config.get(key)} (now {new.get(key)})" for key in keys[:3])
+            more = f" and {len(keys) - 3} more" if len(keys) > 3 else ""
+            raise InputError(
+                f"{self.run_dir} holds another run: {shown}{more}; choose another name with name=…, or overwrite=true"
+            )
+
+    def is_shorter(self, config: DictConfig) -> bool:
+        """Return whether a configuration trains longer than this start did."""
+        new = flat(OmegaConf.to_container(config))
+
+        def limit(values: Mapping[str, Any], key: str) -> float:
+            value = values.get(key)
+            return value if isinstance(value, int) and value >= 0 else inf
+
+        return any(
+            limit(new, key) > limit(self.config, key) for key in ("trainer.max_epochs", "trainer.max_steps")
+        )
+
+
+def _is_gone(key: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
+    """Return whether a key of an earlier configuration is an argument that its class no longer has; a warning says so."""
+    node, _, name = key.rpartition(".")
+    target = new.get(f"{node}._target_")
+    if target is None or old.get(f"{node}._target_") != target:
+        return False
+    arguments, takes_any = arguments_of(target_of(node, target))
+    gone = not takes_any and name not in arguments
+    if gone:
+        warn(f"config.yaml holds {key}, which no longer exists; left out")
+    return gone
+
+
+def earlier_start(run_dir: Path) -> Earlier | None:
+    """Return the earlier start of a run in a folder; None if there is none.
+
+    Raises:
+        InputError: Its configuration cannot be read.
+    """
+    path = run_dir / "config.yaml"
+    if not path.is_file():
+        return None
+    try:
+        config = OmegaConf.load(path)
+        values = flat(OmegaConf.to_container(config))
+    except Exception as error:
+        raise InputError(f"{path} cannot be read ({error!s:.100}): give name=… or overwrite=true") from error
+    values = {k: v.replace(HERE, str(run_dir)) if isinstance(v, str) else v for k, v in values.items()}
+    return Earlier(run_dir, values)
+
+
+def save_config(config: DictConfig, run_dir: Path) -> None:
+    """Write the configuration that runs, so that ``--config-path RUN --config-name config name=…`` repeats it."""
+
+    def movable(node: Any) -> Any:
+        if isinstance(node, dict):
+            return {key: movable(value) for key, value in node.items()}
+        if isinstance(node, list):
+            return [movable(value) for value in node]
+        return node.replace(str(run_dir), HERE) if isinstance(node, str) else node
+
+    values = movable(OmegaConf.to_container(config))
+    values["paths"]["run_dir"] = "${hydra:run.dir}"
+    hydra = OmegaConf.load(CONF / "config.yaml").hydra
+    job_logging = OmegaConf.load(CONF / "hydra/job_logging/seq2seq.yaml")
+    values["hydra"] = {"run": hydra.run, "sweep": hydra.sweep, "job_logging": job_logging}
+    write_text(run_dir / "config.yaml", OmegaConf.to_yaml(OmegaConf.create(values)))
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Read a file of a run folder.
+
+    Raises:
+        InputError: It is missing or damaged.
+    """
+    try:
+        return dict(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError, RecursionError) as error:
+        raise InputError(f"{path} cannot be read ({error!s:.100}): give name=… or overwrite=true") from error
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write a value, see `write_text`."""
+    write_text(path, json.dumps(value, indent=1, ensure_ascii=False) + "\n")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file that is never seen half written; one that holds the text already is not changed."""
+    partial = path.with_name(f".{path.name}.partial")
+    partial.write_text(text, encoding="utf-8", newline="\n")
+    replace_changed(partial, path)
+
+
+def write_tokenizers(folder: Path, save: Callable[[Path], None]) -> None:
+    """Have the tokenizers saved beside a folder, then replace its files that have changed.
+
+    Args:
+        folder: To write.
+        save: Writes the files into a folder.
+    """
+    partial = folder.with_name(f".{folder.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    save(partial)
+    for path in sorted(each for each in partial.rglob("*") if each.is_file()):
+        place = folder / path.relative_to(partial)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        replace_changed(path, place)
+    shutil.rmtree(partial)
+
+
+def replace_changed(partial: Path, path: Path) -> None:
+    """Move a file that is whole to its place, unless that holds the same; a kill leaves the one or the other."""
+    if path.is_file() and filecmp.cmp(partial, path, shallow=False):
+        partial.unlink()
+        return
+    with partial.open("rb+") as file:
+        os.fsync(file.fileno())
+    os.replace(partial, path)

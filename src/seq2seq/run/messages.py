@@ -1,0 +1,339 @@
+"""One line and an exit status for what goes wrong, in place of a traceback.
+
+A mistake in the configuration or in a file ends a program with status 2 and one line that names the key
+or the file and what to do. An exception inside a class of the user's own shows the user's frames only.
+Any other exception is a defect and keeps its traceback. ``HYDRA_FULL_ERROR=1`` shows every traceback.
+"""
+
+import difflib
+import errno
+import io
+import logging
+import os
+import re
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr, suppress
+from pathlib import Path
+from typing import Any, NoReturn
+
+from hydra.core.hydra_config import HydraConfig
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.errors import (
+    ConfigCompositionException,
+    HydraException,
+    InstantiationException,
+    MissingConfigException,
+    OverrideParseException,
+)
+from hydra.types import RunMode
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from seq2seq.arguments import arguments_of
+from seq2seq.errors import InputError, TrainingFailed, TrainingInterrupted
+from seq2seq.old_names import old_keys
+from seq2seq.run.config import CONF, OBJECTS, default_config, deletable, known_keys, target_of
+
+OWN_PARTS = {
+    "attention": "model.decoder.attention.score", "tokenizer": "data.tokenizer", "data": "data",
+    "encoder": "model.encoder", "decoder": "model.decoder",
+}  # fmt: skip
+"""Group -> node whose `_target_` may be a class of the user's."""
+
+
+# --- programs ---
+
+
+@contextmanager
+def exit_with_one_line() -> Iterator[None]:
+    """Print one line and exit: status 2 for wrong input, 1 for failed trainings, 128 + n after signal n.
+
+    Modules in the working folder can be imported in the context.
+    """
+    if os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())
+    try:
+        yield
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except BrokenPipeError:  # the reader of standard output has ended, such as `head`
+        sys.stdout = open(os.devnull, "w")
+        sys.exit(141)  # as after SIGPIPE: a training has no scores
+    except Exception as error:
+        if os.environ.get("HYDRA_FULL_ERROR") == "1":
+            raise
+        exit_with(error)
+
+
+def exit_with(error: BaseException) -> NoReturn:
+    """Print what is wrong, and exit."""
+    message = message_of(error)
+    if isinstance(error, TrainingInterrupted):
+        print(error, file=sys.stderr)
+        sys.exit(128 + error.signal_number)
+    if message is not None:
+        print(f"error: {message}", file=sys.stderr)
+        sys.exit(1 if isinstance(error, TrainingFailed) else 2)
+    if not show_frames_of_user(error):
+        traceback.print_exception(error)
+    sys.exit(1)
+
+
+def start(main: Callable[[], Any]) -> None:
+    """Run the function that ``hydra.main`` returns; every exception ends in one line.
+
+    Hydra prints an exception and exits; what it prints is held back, and the exception is the context of `SystemExit`.
+    """
+    # oneDNN keeps a compiled program for each shape of a product, and the steps of training have many different
+    # numbers of rows. A limit of 64 programs (default: 1,024) saves 15 % of the memory of training recipe=multi30k,
+    # at the same speed. A small model in bfloat16 computes about 10 % more slowly; set the variable to 1024 for it.
+    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
+    logging.captureWarnings(True)
+    held = io.StringIO()
+    with exit_with_one_line():
+        sys.argv[1:] = deletable(sys.argv[1:])
+        try:
+            with redirect_stderr(held):
+                main()
+        except SystemExit as end:
+            error, full = end.__context__, os.environ.get("HYDRA_FULL_ERROR") == "1"
+            if end.code == 1 and isinstance(error, Exception) and not full:
+                exit_with(error)
+            print(held.getvalue(), end="", file=sys.stderr)
+            if end.code == 2 and (hint := hint_for_option(sys.argv[1:])):
+                print(f"error: unrecognized arguments: {hint}", file=sys.stderr)
+            raise
+        print(held.getvalue(), end="", file=sys.stderr)
+
+
+def run_task(task: Callable[[DictConfig], Any], config: DictConfig) -> Any:
+    """Call the task of a Hydra application; exceptions of a single run are reported here, before Hydra does."""
+    with redirect_stderr(sys.__stderr__):  # not where `start` holds back what Hydra prints
+        if HydraConfig.get().mode != RunMode.RUN:
+            return task(config)
+        with exit_with_one_line():
+            return task(config)
+
+
+# --- what is wrong ---
+
+
+def message_of(error: BaseException, overrides: Sequence[str] | None = None) -> str | None:
+    """Return the message for an exception caused by wrong input; None for any other exception.
+
+    Args:
+        error: The exception.
+        overrides: Those that Hydra composed; None: those of the command line.
+    """
+    several = overrides is None and bool({"-m", "--multirun"} & {*sys.argv})
+    given = [each for each in sys.argv[1:] if each[:1] != "-"] if overrides is None else overrides
+    if isinstance(error, InputError | TrainingFailed | TrainingInterrupted):
+        return one_line(str(error))
+    messages: tuple[tuple[type[BaseException], Callable[[Any], str | None]], ...] = (
+        (InstantiationException, _instantiation),
+        (MissingConfigException, _missing_choice),
+        (OverrideParseException, _unreadable_override),
+        (HydraException, lambda error: _composition(error, given, several)),
+        (OmegaConfBaseException, _omegaconf),
+        (OSError, _operating_system),
+    )
+    for kind, say in messages:
+        if isinstance(error, kind):
+            return say(error)
+    if isinstance(error, ValueError) and (wrong := _wrong_group(given)):
+        return wrong
+    if type(error).__name__ == "MisconfigurationException":  # Lightning's, imported only when needed
+        return _misconfiguration(error)
+    stopping = re.search(
+        r"Early stopping conditioned on metric `([^`]+)`.*following: (.*)", str(error), re.DOTALL
+    )
+    if stopping:
+        return _no_metric(stopping[1], stopping[2])
+    if type(error).__name__ == "OutOfMemoryError" or "can't allocate memory" in str(error):
+        size = re.search(r"allocate (\d+) bytes|allocate ([\d.]+ \wiB)", str(error))
+        wanted = "" if size is None else f" for {size[2] or f'{int(size[1]) / 1e9:,.1f} GB'}"
+        return f"there is not enough memory{wanted}: lower data.batch_size, data.max_tokens or the sizes of the model"
+    return None
+
+
+def _instantiation(error: InstantiationException) -> str | None:
+    cause = error.__cause__
+    if cause is not None:
+        if (message := message_of(cause)) is not None:
+            return message
+        if user_frames(cause):
+            return None
+    key = re.search(r"full_key: (\S+)", str(error))
+    said = re.sub(r"full_key: \S+", "", str(error)) if cause is None else str(cause)
+    return one_line(f"{key[1]}: {said}" if key else said)
+
+
+def _missing_choice(error: MissingConfigException) -> str:
+    group, _, choice = str(error.missing_cfg_file).rpartition("/")
+    if not group:
+        found = [f"{each.parent.name}={each.stem}" for each in sorted(CONF.glob(f"*/{choice}.yaml"))]
+        hint = f"did you mean {found[0]}?" if found else "give the folder of the file by --config-path"
+        return f"--config-name {choice}: there is no such file in {CONF}; {hint}"
+    options = list(error.options or ())
+    nearest = difflib.get_close_matches(choice, options, n=1)
+    hint = f"did you mean {nearest[0]}? " if nearest else ""
+    own = f"; your own class: {OWN_PARTS[group]}._target_=…" if group in OWN_PARTS else ""
+    return f"{group}={choice}: there is no such choice; {hint}choose one of {', '.join(options)}{own}"
+
+
+def _unreadable_override(error: OverrideParseException) -> str:
+    key, equals, value = error.override.partition("=")
+    if not equals:
+        return f"'{error.override}' cannot be read: write key=value, without spaces around '='"
+    quoted = f"'{key}=\"{value}\"'"
+    return f"'{error.override}' cannot be read: put values with special characters into quotes, {quoted}"
+
+
+def _composition(error: HydraException, overrides: Sequence[str], several: bool) -> str | None:
+    cause = error.__cause__
+    if isinstance(cause, OmegaConfBaseException):
+        parts = [each.lstrip("+~").partition("=")[0] for each in overrides]
+        key = next((each for each in parts if f"{each}.".startswith(f"{cause.full_key}.")), cause.full_key)
+        return _unknown_key(str(key)) if isinstance(cause, AttributeError | KeyError) else _omegaconf(cause)
+    if isinstance(error, ConfigCompositionException):
+        for each in OverridesParser.create().parse_overrides(list(overrides)):
+            key, line = each.key_or_group, str(each.input_line)
+            is_known = (CONF / key).is_dir() or key in known_keys()
+            if each.is_sweep_override() and not several:
+                return f"{line}: several values; add -m (--multirun) to run each of them, or write a list as [a,b]"
+            if each.is_add() and is_known:
+                return f"{line}: this key exists; write {line.lstrip('+')}"
+            if each.is_delete() and not is_known:
+                return _unknown_key(key)
+    if override := re.search(r"Could not override '([^'@]+)", str(error)):
+        if (CONF / override[1]).is_dir():
+            return (f"{override[1]}: a file cannot override this group, which comes later in the defaults list of "
+                    f"config.yaml; give {override[1]}=… on the command line")  # fmt: skip
+    return one_line(str(error).replace("\n\t", ", ").replace(":,", ":"))
+
+
+def _unknown_key(key: str) -> str:
+    if key in old_keys():
+        return f"{key}: this key is now {old_keys()[key]}"
+    parent, _, name = key.rpartition(".")
+    target = OmegaConf.select(default_config(), f"{parent}._target_") if parent else None
+    with suppress(InputError):  # what cannot be imported has no arguments to name
+        if target and name not in OBJECTS and name in arguments_of(target_of(parent, target))[0]:
+            return f"{key}: an argument of {target} that the configuration does not list: write +{key}=…"
+    nearest = nearest_name(key, known_keys())
+    hint = f"did you mean {nearest}? " if nearest else ""
+    return f"{key}: no such key; {hint}To add a new key, write +{key}=…"
+
+
+def _omegaconf(error: OmegaConfBaseException) -> str | None:
+    cause: BaseException | None = error.__cause__ or error.__context__
+    while cause is not None:  # a resolver of ours
+        if isinstance(cause, InputError):
+            return one_line(str(cause))
+        cause = cause.__cause__ or cause.__context__
+    said = one_line(str(error.msg or error).splitlines()[0])
+    return f"{error.full_key}: {said}" if error.full_key else said
+
+
+def _wrong_group(overrides: Sequence[str]) -> str | None:
+    """Return the message for a group that is given something else than a name."""
+    with suppress(HydraException):
+        for each in OverridesParser.create().parse_overrides(list(overrides)):
+            group, line = each.key_or_group, str(each.input_line)
+            if (CONF / group).is_dir() and not isinstance(each.value(), str | list):
+                options = ", ".join(sorted(path.stem for path in (CONF / group).glob("*.yaml")))
+                return f"{line}: choose one of {options}; {group}.NAME=null leaves out a part of it"
+    return None
+
+
+def _no_metric(name: str, known: str) -> str:
+    return f"monitor={name}: there is no such metric; choose one of {', '.join(re.findall('val/[a-zA-Z0-9_-]+', known))}"
+
+
+def _misconfiguration(error: BaseException) -> str:
+    if metric := re.search(r"monitor='([^']+)'.*metrics: (\[.*?\])", str(error)):
+        return _no_metric(metric[1], metric[2])
+    if device := re.search(r"No supported (\w+) backend", str(error)):
+        return (
+            f"device={device[1]}: PyTorch finds no such device on this machine (torch.cuda.is_available() is "
+            "False); choose device=cpu or device=auto"
+        )
+    return one_line(str(error))
+
+
+def _operating_system(error: OSError) -> str | None:
+    name = f"{error.filename}: " if error.filename else ""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG):
+        return f"{name}{error.strerror}: free some space, or write elsewhere"
+    if isinstance(error, FileNotFoundError | NotADirectoryError | IsADirectoryError | PermissionError):
+        return f"{name}{error.strerror}" if name else None
+    return None
+
+
+def hint_for_option(arguments: list[str]) -> str | None:
+    """Return the key that an unknown option such as ``--max_epochs 3`` was meant for; None if there is none."""
+    for option in arguments:
+        name = option.lstrip("-").partition("=")[0].replace("-", "_")
+        if option.startswith("--") and name not in ("", "config_dir", "config_name", "config_path"):
+            meant = [key for key in known_keys() if key.rpartition(".")[2] == name]
+            if meant:
+                return f"{option}; did you mean {meant[0]}=…? Values are set by key=value, without dashes"
+    return None
+
+
+def one_line(text: str) -> str:
+    """Join the lines of a message, without control characters, which could steer the terminal."""
+    return re.sub(r"[\x00-\x1f\x7f-\x9f]", "?", " ".join(text.split()))
+
+
+def nearest_name(name: str, known: list[str]) -> str | None:
+    """Return the key whose last part is most like that of another, or the keys beside it."""
+    prefix, _, last = name.rpartition(".")
+    beside = {key.rpartition(".")[2]: key for key in known if re.fullmatch(rf"{prefix}\.?[^._][^.]*", key)}
+    anywhere = {key.rpartition(".")[2]: key for key in sorted(known, key=lambda key: -key.count("."))}
+    for keys, cutoff in ((anywhere, 1.0), (beside, 0.6), (anywhere, 0.75)):
+        if found := difflib.get_close_matches(last, keys, n=1, cutoff=cutoff):
+            return keys[found[0]]
+    return f"one of {', '.join([*beside.values()][:12])}" if beside and prefix else None
+
+
+# --- code of the user's ---
+
+
+def user_frames(error: BaseException) -> list[traceback.FrameSummary]:
+    """Return the frames of an exception that lie outside of this program and of installed packages."""
+    ours = str(Path(__file__).parents[2]) + os.sep
+    main = str(Path(getattr(sys.modules["__main__"], "__file__", "") or "").absolute())
+    return [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if not frame.filename.startswith((ours, "<", os.path.dirname(os.__file__)))
+        and "site-packages" not in frame.filename
+        and str(Path(frame.filename).absolute()) != main
+    ]
+
+
+def show_frames_of_user(error: BaseException) -> bool:
+    """Print an exception with the user's frames and the part that failed; False if there are none."""
+    chain: list[BaseException] = []
+    link: BaseException | None = error
+    while link is not None and link not in chain:
+        chain.append(link)
+        link = link.__cause__ or link.__context__
+    failed = next((each for each in chain if user_frames(each)), None)
+    if failed is None:
+        return False
+    frames = user_frames(failed)
+    print("Traceback of your code (HYDRA_FULL_ERROR=1 shows all of it):", file=sys.stderr)
+    print("".join(traceback.format_list(frames)), end="", file=sys.stderr)
+    part, trace = frames[-1].name, failed.__traceback__
+    while trace is not None:
+        owner = trace.tb_frame.f_locals.get("self")
+        if trace.tb_frame.f_code.co_filename == frames[-1].filename and owner is not None:
+            part = f"{type(owner).__name__}.{trace.tb_frame.f_code.co_name}"
+        trace = trace.tb_next
+    message = one_line(str(failed))[:500]
+    print(f"error: {part} failed: {type(failed).__name__}: {message}", file=sys.stderr)
+    return True

@@ -1,0 +1,459 @@
+"""The procedure of a run, read from top to bottom: settings, folder, data, sizes, module, trainer, fit, export, scores.
+
+`run` takes settings, as `train.py` composes them; `seq2seq.api.train` is the same from Python. A run leaves in its
+folder: ``.hydra/`` and ``config.yaml`` (the configuration), ``train.log``, ``tokenizers/``, ``checkpoints/``,
+TensorBoard's event files, ``model/`` (the exported model), ``predictions/`` and ``metrics.json``.
+"""
+
+import difflib
+import math
+import os
+import time
+import traceback
+import warnings
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hydra.core.hydra_config import HydraConfig
+from omegaconf import DictConfig, OmegaConf
+
+from seq2seq.errors import InputError
+from seq2seq.progress import announce, warn
+from seq2seq.publish import commit_of_program
+from seq2seq.run.config import Settings, build, complete, objects, settings_of
+from seq2seq.run.directions import check_callbacks, directions
+from seq2seq.run.folder import (
+    Earlier,
+    clear,
+    earlier_start,
+    from_here,
+    lock,
+    save_config,
+    write_json,
+    write_text,
+    write_tokenizers,
+)
+from seq2seq.run.messages import message_of, user_frames
+from seq2seq.run.sizes import sizes
+from seq2seq.run.summary import log_into, log_start, metric_of, quiet_libraries, summary
+
+if TYPE_CHECKING:
+    import lightning.pytorch as pl
+
+    from seq2seq.data.datamodule import TranslationDataModule
+    from seq2seq.export.model_folder import SavedModel
+    from seq2seq.training.module import TranslationModule
+
+# Where Lightning looks for its rank_zero_only.rank, which would be slow to import for a finished run.
+SEEDS = "PL_GLOBAL_SEED", "PL_SEED_WORKERS"
+"""Where Lightning keeps the seed for other processes."""
+
+RANKS = "RANK", "LOCAL_RANK", "SLURM_PROCID", "JSM_NAMESPACE_RANK"
+
+
+def task(config: DictConfig) -> float | None:
+    """Run a configuration that Hydra composed, in the folder that Hydra made."""
+    hydra = HydraConfig.get()
+    return run(settings_of(config, hydra.overrides.task, hydra.runtime.output_dir))
+
+
+def run(settings: Settings) -> float | None:
+    """Train a model, export it and score it; continue or report what the folder already holds.
+
+    Args:
+        settings: Of the run.
+
+    Returns:
+        The metric that ``metric=…`` names, for sweepers; None on all processes but the first.
+
+    Raises:
+        InputError: The configuration, a file or the folder is wrong.
+        TrainingFailed: Training cannot go on.
+        TrainingInterrupted: A signal stopped training after a checkpoint was saved.
+    """
+    folder = Path(settings.config.paths.run_dir)
+    first = next((os.environ[name] for name in RANKS if name in os.environ), "0") == "0"
+    writes = first and not settings.dry  # with fast_dev_run, Lightning writes nothing either
+    with lock(folder) if writes else nullcontext():
+        earlier = None if settings.config.overwrite or settings.dry else earlier_start(folder)
+        if earlier and (metrics := finished(earlier, settings)):  # nothing heavy is imported
+            if first:
+                print(
+                    f"{from_here(folder)} is finished; name=… trains again, a larger trainer.max_epochs goes on"
+                )
+                print(summary(metrics, folder))
+            return metric_of(metrics, settings.config.metric)
+
+        announce("loading PyTorch and Lightning")
+        settings = complete(settings)
+        settings = settings.updated(directions(settings.config))
+        check_metric(settings.config.metric, settings.config.module.get("metrics") or ())
+        if earlier:
+            earlier.require_same(settings.config)
+        if writes and settings.config.overwrite:
+            clear(folder)
+        checkpoint, started = checkpoint_of(settings, folder), time.perf_counter()
+
+        with process_of(settings, folder if writes else None):
+            data = read_data(settings, folder, checkpoint)
+            values = sizes(settings.config, data.num_pairs, earlier.config if earlier and checkpoint else {})
+            settings = settings.updated(values)
+            encode(data, settings, values, first)
+            module = build_module(settings, data)
+            trainer = build_trainer(settings, checkpoint)
+            if writes:
+                save_start(settings, data, folder)
+            fit(trainer, module, data, settings, checkpoint)
+            if settings.dry or not trainer.is_global_zero:
+                return None
+            exported = export(module, trainer, data, folder)
+            metrics = score(exported, module, data, settings, folder) | facts(module, trainer, started)
+            log_scores(metrics, trainer)
+        write_json(folder / "metrics.json", metrics)
+        print(summary(metrics, folder, [pair.source for pair in (data.test or data.validation).pairs[:3]]))
+        return metric_of(metrics, settings.config.metric)
+
+
+def finished(earlier: Earlier, settings: Settings) -> dict[str, Any] | None:
+    """Return the scores of an earlier start if it is this run and finished it."""
+    if earlier.differing(settings.config) or earlier.is_shorter(settings.config):
+        return None
+    return earlier.metrics
+
+
+def check_metric(name: str, own: Collection[str] = ()) -> None:
+    """Refuse the name of a metric that no run has.
+
+    Args:
+        name: Such as ``val/bleu``.
+        own: Names of the user's own scores.
+
+    Raises:
+        InputError: The name has no known split, search or score.
+    """
+    from seq2seq.evaluation.metrics import METRICS
+
+    split, *search, score = name.split("/")
+    known = [*(each for each, metric in METRICS.items() if metric.score is not None), *own]
+    if split not in ("val", "test") or search not in ([], ["greedy"], ["beam"]) or score not in known:
+        nearest = difflib.get_close_matches(score, known, n=1)
+        hint = f"did you mean {split}/{nearest[0]}? " if nearest else ""
+        raise InputError(
+            f"metric={name}: there is no such score; {hint}write val/NAME, or val/beam/NAME for beam search, with one "
+            f"of {', '.join(known)}"
+        )
+
+
+def checkpoint_of(settings: Settings, folder: Path) -> str | None:
+    """Return the checkpoint to continue from: the one that is given, or the last one of the folder.
+
+    Raises:
+        InputError: There is no such file.
+    """
+    from seq2seq.training.checkpoint import previous
+
+    given = settings.config.ckpt_path
+    last = folder / "checkpoints" / "last.ckpt"
+    if given not in (None, "last"):
+        if not Path(given).is_file():
+            raise InputError(f"ckpt_path={given}: there is no such file")
+        return str(given)
+    has_last = not settings.dry and (last.exists() or previous(last).exists())
+    return str(last) if has_last else None
+
+
+@contextmanager
+def process_of(settings: Settings, folder: Path | None) -> Iterator[None]:
+    """Set the seed and the threads, log into the folder, and hide what Lightning says of every run; restore all of it."""
+    import lightning.pytorch as pl
+    import torch
+    from lightning.fabric.utilities import disable_possible_user_warnings
+    from lightning.pytorch.utilities.seed import isolate_rng
+
+    threads, environment = torch.get_num_threads(), {name: os.environ.get(name) for name in SEEDS}
+    with isolate_rng(), warnings.catch_warnings(), quiet_libraries(), log_into(folder):
+        disable_possible_user_warnings()  # Lightning's, of small runs
+        for message in (
+            "exists and is not empty",
+            "isinstance.treespec, LeafSpec",
+            "was not created with WeightAveraging",
+        ):
+            warnings.filterwarnings("ignore", f".*{message}.*")  # true of every continued run
+        pl.seed_everything(settings.config.seed, workers=True, verbose=False)
+        if settings.config.threads is not None:
+            torch.set_num_threads(settings.config.threads)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(threads)
+            for name, value in environment.items():
+                os.environ.pop(name, None)
+                os.environ |= {} if value is None else {name: value}
+
+
+def read_data(settings: Settings, folder: Path, checkpoint: str | None) -> "TranslationDataModule":
+    """Read the corpus; tokenizers come from the folder of a run that goes on, or from the model to start from.
+
+    A folder may be downloaded. Classes of other packages that it names are imported only if this configuration
+    names such classes itself.
+    """
+    from seq2seq.data.datamodule import TranslationDataModule
+    from seq2seq.export.model_folder import load_model_folder
+
+    config = settings.config
+    data = build(config.data)
+    if not isinstance(data, TranslationDataModule):
+        raise InputError(
+            f"data._target_={config.data._target_}: a subclass of seq2seq.data.TranslationDataModule is needed; "
+            "with another LightningDataModule, train a TranslationModule by lightning.Trainer"
+        )
+    trusts = has_own_classes(config)
+    if config.init_from is not None:
+        saved = load_model_folder(config.init_from, trust_custom_code=trusts)
+        data.source_tokenizer, data.target_tokenizer = saved.source_tokenizer, saved.target_tokenizer
+    elif checkpoint is not None and (folder / "tokenizers").is_dir():
+        data.load_tokenizers(folder / "tokenizers", trust_custom_code=trusts)
+    announce("reading the corpus")
+    data.prepare_data()
+    return data
+
+
+def has_own_classes(config: DictConfig) -> bool:
+    """Return whether model or data are made of classes that are not this program's."""
+    parts = (OmegaConf.to_container(config[name]) for name in ("model", "data"))
+    return any(
+        not str(node["_target_"]).startswith("seq2seq.") for part in parts for _, node in objects(part)
+    )
+
+
+def encode(data: "TranslationDataModule", settings: Settings, values: Mapping[str, Any], first: bool) -> None:
+    """Fit tokenizers that are not there yet, and encode the splits."""
+    from seq2seq.corpus_report import corpus_summary
+
+    announce("tokenizing" if data.source_tokenizer else "fitting tokenizers, and tokenizing")
+    data.batch_size = settings.config.data.get("batch_size", data.batch_size)
+    data.setup("fit")
+    if first:
+        print("".join(f"note        {note}\n" for note in settings.notes), end="")
+        chosen = " ".join(f"{key}={value}" for key, value in values.items())
+        print(f"automatic   {chosen}\n" if chosen else "", end="")
+        print(corpus_summary(data), flush=True)
+
+
+def build_module(settings: Settings, data: "TranslationDataModule") -> "TranslationModule":
+    """Build the model and the Lightning module that trains it.
+
+    Raises:
+        InputError: Parts do not match, or the model to start from has other sizes.
+    """
+    from seq2seq.data.vocabulary import PADDING_ID
+    from seq2seq.export.model_folder import load_model_folder
+    from seq2seq.models.limits import LengthLimits
+
+    config, tokens = settings.config, {}
+    if config.model.get("source_vectors") or config.model.get("target_vectors"):
+        tokens = {
+            "source_tokens": data.source_tokenizer.vocabulary,
+            "target_tokens": data.target_tokenizer.vocabulary,
+        }
+    model = build(config.model)(
+        source_vocab_size=data.source_tokenizer.vocab_size,
+        target_vocab_size=data.target_tokenizer.vocab_size,
+        padding_id=PADDING_ID,
+        **tokens,
+    )
+    if config.init_from is not None:
+        saved = load_model_folder(config.init_from, trust_custom_code=has_own_classes(config))
+        try:
+            model.load_state_dict(saved.model.state_dict())
+        except RuntimeError as error:
+            raise InputError(f"init_from={config.init_from}: its model has other sizes: {error}") from error
+    if config.trainer.get("precision") in ("64-true", "64", 64):
+        model.double()  # Lightning does so after callbacks have copied the model
+    optimizer = build(config.optimizer)
+    scheduler = build(config.scheduler) if config.scheduler else None
+    module = build(config.module, _partial_=True)(model=model, optimizer=optimizer, scheduler=scheduler)
+    if config.decoding.max_ratio is not None:
+        module.limits = LengthLimits(max_ratio=config.decoding.max_ratio)
+    return module
+
+
+def build_trainer(settings: Settings, checkpoint: str | None) -> "pl.Trainer":
+    """Build the trainer with its callbacks and loggers.
+
+    Raises:
+        InputError: `lightning.Trainer` refuses an argument.
+    """
+    from lightning.pytorch.callbacks import Checkpoint, ProgressBar
+
+    from seq2seq.training.callbacks import BorderCallback
+    from seq2seq.training.checkpoint import read_checkpoint
+
+    config = settings.config
+    if str(config.trainer.get("precision")) in (
+        "16-true",
+        "bf16-true",
+        "transformer-engine",
+        "transformer-engine-float16",
+    ):
+        raise InputError(
+            f"trainer.precision={config.trainer.precision}: choose one of 32-true, 64-true, bf16-mixed, 16-mixed"
+        )
+    # what an earlier start wrote after the checkpoint is hidden
+    step = 0 if checkpoint is None else read_checkpoint(checkpoint).get("global_step")
+    if step is None:
+        raise InputError(
+            f"{checkpoint} holds weights only, not the state of a training: a run or model folder is started from by init_from=FOLDER"
+        )
+    purged = {"purge_step": step + 1 if checkpoint else 0}
+    nodes = [(name, node) for name, node in config.logger.items() if node]
+    loggers = [build(node, **(purged if name == "tensorboard" else {})) for name, node in nodes]
+    callbacks = [build(node) for node in config.callbacks.values() if node]
+    check_callbacks(config, callbacks)
+    for key, kind in (("enable_progress_bar", ProgressBar), ("enable_checkpointing", Checkpoint)):
+        if not config.trainer.get(key, True):  # such as in a pipe
+            callbacks = [each for each in callbacks if not isinstance(each, kind)]
+    callbacks.sort(key=lambda each: isinstance(each, BorderCallback))  # they save the states of the others
+    try:
+        return build(config.trainer, _partial_=True)(callbacks=callbacks, logger=loggers)
+    except (ValueError, TypeError, RuntimeError) as error:
+        raise InputError(f"trainer: {error!s:.300}") from error
+
+
+def save_start(settings: Settings, data: "TranslationDataModule", folder: Path) -> None:
+    """Write the configuration that runs, the tokenizers, and the beginning of the log."""
+    log_start(settings, commit_of_program())
+    (folder / "metrics.json").unlink(missing_ok=True)  # of the run that is now trained longer
+    save_config(settings.config, folder)
+    write_tokenizers(folder / "tokenizers", data.save_tokenizers)
+
+
+def fit(
+    trainer: "pl.Trainer", module: "TranslationModule", data: "TranslationDataModule", settings: Settings,
+    checkpoint: str | None,
+) -> None:  # fmt: skip
+    """Train, from a checkpoint if there is one.
+
+    Raises:
+        InputError: The checkpoint is of another model or program, or Lightning refuses a value before the first step.
+    """
+    from seq2seq.training.callbacks import fit as fit_or_stop
+
+    announce("training" if checkpoint is None else f"training from {checkpoint}")
+    try:
+        fit_or_stop(trainer, module, datamodule=data, ckpt_path=checkpoint, weights_only=True)
+    except (AttributeError, KeyError, RuntimeError, TypeError, ValueError) as error:
+        frames = traceback.extract_tb(error.__traceback__)
+        if message_of(error) is not None or user_frames(error):
+            raise
+        if any("checkpoint_connector" in frame.filename for frame in frames):
+            raise InputError(f"{checkpoint} does not fit this configuration: {error!s:.150}") from error
+        if "lightning" in Path(frames[-1].filename).parts and all(
+            frame.name != "advance" for frame in frames
+        ):
+            raise InputError(f"trainer: {error!s:.300}") from error
+        raise
+    if not settings.dry:
+        check_trained(
+            trainer, settings, data.target_tokenizer.vocab_size, has_checkpoint=checkpoint is not None
+        )
+
+
+def check_trained(
+    trainer: "pl.Trainer", settings: Settings, num_tokens: int, *, has_checkpoint: bool
+) -> None:
+    """Refuse to export weights that no step has trained, and warn of a loss that is no better than guessing.
+
+    Raises:
+        InputError: There was no step, and `init_from` names no model whose weights they are.
+    """
+    config = settings.config
+    if trainer.global_step == 0 and not has_checkpoint and config.init_from is None:
+        asked = ("max_epochs", "max_steps", "limit_train_batches", "overfit_batches", "max_time")
+        given = [f"trainer.{key}={config.trainer[key]}" for key in asked if key in config.trainer]
+        raise InputError(f"no step was trained, so there is no model to keep: see {', '.join(given)}")
+    losses = trainer.callback_metrics
+    name = "val/loss" if "val/loss" in losses else "train/loss"
+    if name in losses and trainer.is_global_zero and not float(losses[name]) < math.log(num_tokens):
+        warn(
+            f"the last {name} is {float(losses[name]):.4g} nats per token, no better than guessing one of "
+            f"{num_tokens:,} tokens ({math.log(num_tokens):.2f}): lower optimizer.lr={config.optimizer.get('lr')}, or "
+            "train longer"
+        )
+
+
+def export(
+    module: "TranslationModule", trainer: "pl.Trainer", data: "TranslationDataModule", folder: Path
+) -> "SavedModel":
+    """Write the model that is kept, that of the best checkpoint or else of the last, and return it as it was written."""
+    from seq2seq.export.model_folder import SavedModel, save_model_folder
+    from seq2seq.training.callbacks import checkpoint_to_keep
+    from seq2seq.training.checkpoint import read_checkpoint
+
+    announce("exporting the model")
+    kept = checkpoint_to_keep(trainer, folder / "checkpoints" / "last.ckpt")
+    if kept.is_file():
+        module.load_state_dict(read_checkpoint(kept)["state_dict"])
+    model: Any = module.model
+    exported = SavedModel(model.eval(), data.source_tokenizer, data.target_tokenizer, module.limits)
+    save_model_folder(folder / "model", exported)
+    return exported
+
+
+def score(
+    exported: "SavedModel",
+    module: "TranslationModule",
+    data: "TranslationDataModule",
+    settings: Settings,
+    folder: Path,
+) -> dict[str, Any]:
+    """Translate whole splits with the exported model, as it lies in the folder, and return its scores by split."""
+    from seq2seq.decoding.scoring import as_metrics, score_searches
+    from seq2seq.decoding.search import search_from_options
+    from seq2seq.decoding.translator import Translator
+
+    decoding, metrics = settings.config.decoding, {}
+    translator = Translator.load(folder / "model", device=str(module.device), trust_custom_code=True)
+    search = search_from_options(
+        beam_size=decoding.beam_size,
+        length_penalty=decoding.length_penalty,
+        length_penalty_alpha=decoding.length_penalty_alpha,
+    )
+    (folder / "predictions").mkdir(exist_ok=True)
+    for split, encoded in (("val", data.validation), ("test", data.test)):
+        if encoded is None:
+            continue
+        announce(f"scoring {len(encoded.pairs):,} sentences of the split {split}")
+        scored = score_searches(translator, encoded.pairs, search, metrics=module.metrics)
+        metrics[split] = as_metrics(scored)
+        texts = {
+            "source": [pair.source for pair in encoded.pairs],
+            "reference": [pair.target for pair in encoded.pairs],
+        }
+        for name, lines in (texts | {name.split()[0]: each.texts for name, each in scored.items()}).items():
+            write_text(folder / "predictions" / f"{split}.{name}.txt", "".join(f"{line}\n" for line in lines))
+    return metrics
+
+
+def facts(module: "TranslationModule", trainer: "pl.Trainer", started: float) -> dict[str, Any]:
+    """Return the time, the length and the size of a finished run."""
+    model: Any = module.model
+    return {
+        "seconds": round(time.perf_counter() - started, 1),
+        "parameters": sum(parameter.numel() for parameter in model.parameters()),
+        "epochs": trainer.fit_loop.epoch_progress.total.started,  # type: ignore[attr-defined]
+        "steps": trainer.global_step,
+        "commit": commit_of_program(),
+        "finished": True,
+    }
+
+
+def log_scores(metrics: Mapping[str, Any], trainer: "pl.Trainer") -> None:
+    """Log the scores of the test split."""
+    greedy = metrics.get("test", {}).get("greedy", {})
+    scores = {f"test/{name}": value for name, value in greedy.items() if isinstance(value, float)}
+    for logger in trainer.loggers:
+        logger.log_metrics(scores, trainer.global_step)
+        logger.save()

@@ -1,0 +1,130 @@
+"""What a run says of itself: on the terminal its scores, in its log the machine and the versions."""
+
+import logging
+import os
+import platform
+import re
+import shlex
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from omegaconf import OmegaConf
+
+from seq2seq.errors import InputError
+from seq2seq.progress import LOG
+from seq2seq.run.config import CONF, Settings
+from seq2seq.run.folder import from_here
+
+PACKAGES = "seq2seq-attention", "torch", "lightning", "hydra-core", "omegaconf", "sentencepiece"
+
+
+def metric_of(metrics: dict[str, Any], name: str) -> float | None:
+    """Return a metric such as ``val/bleu``, of greedy search; ``val/beam/bleu`` of beam search."""
+    split, *search, score = name.split("/")
+    found = metrics.get(split, {}).get(search[0] if search else "greedy", {}).get(score)
+    if found is None:
+        raise InputError(f"metric={name}: there is no such score; write val/bleu or test/beam/chrf")
+    return found
+
+
+@contextmanager
+def log_into(folder: Path | None) -> Iterator[None]:
+    """Log into ``train.log`` of a folder, unless Hydra does so already; only what this thread does."""
+    files = [Path(each.baseFilename) for each in LOG.handlers if isinstance(each, logging.FileHandler)]
+    if folder is None or folder.resolve() in [path.parent for path in files]:
+        yield
+        return
+    handler, thread = logging.FileHandler(folder / "train.log", encoding="utf-8"), threading.get_ident()
+    handler.setFormatter(logging.Formatter(_job_logging().formatters.dated.format))
+    handler.addFilter(lambda record: record.thread == thread)
+    LOG.addHandler(handler)
+    try:
+        yield
+    finally:
+        LOG.removeHandler(handler)
+        handler.close()
+
+
+@contextmanager
+def quiet_libraries() -> Iterator[None]:
+    """Set the levels of the job's logging, where Hydra has not done so, and restore those before."""
+    levels = {name: node.level for name, node in _job_logging().loggers.items() if "level" in node}
+    before = {name: logging.getLogger(name).level for name in levels}
+    for name, level in levels.items():
+        if before[name] == logging.NOTSET:
+            logging.getLogger(name).setLevel(level)
+    try:
+        yield
+    finally:
+        for name, number in before.items():
+            logging.getLogger(name).setLevel(number)
+
+
+def _job_logging() -> Any:
+    return OmegaConf.load(CONF / "hydra/job_logging/seq2seq.yaml")
+
+
+def log_start(settings: Settings, commit: str | None) -> None:
+    """Write into the log what a reader needs to repeat the run: versions, machine, commit, and what was given."""
+
+    def of(package: str) -> str:
+        try:
+            return f"{package} {version(package)}"
+        except PackageNotFoundError:
+            return f"{package} not installed"
+
+    config = settings.config
+    LOG.info("versions    %s, Python %s", ", ".join(map(of, PACKAGES)), platform.python_version())
+    LOG.info("machine     %s, %s cores, process %s", platform.platform(), os.cpu_count(), os.getpid())
+    LOG.info("commit      %s", commit or "unknown")
+    LOG.info(
+        "given       %s", " ".join(f"{key}={value}" for key, value in settings.given.items()) or "nothing"
+    )
+    for key in ("data", "model", "module", "optimizer", "scheduler", "trainer"):
+        LOG.info("%-11s %s", key, OmegaConf.to_container(config[key]) if config[key] else None)
+
+
+def summary(metrics: dict[str, Any], run_dir: Path, examples: Sequence[str] = ()) -> str:
+    """Return the scores of a run, where its results are, and what to do next."""
+    signatures = {s["bleu_signature"] for c in metrics.values() if isinstance(c, dict) for s in c.values()}
+    minutes, seconds = divmod(round(metrics["seconds"]), 60)
+    has_log, run_dir = any(run_dir.glob("events.out.*")), from_here(run_dir)
+    logdir = [f"look        tensorboard --logdir {shlex.quote(str(run_dir.parent))}"] if has_log else []
+    lines = [
+        *_scores(metrics),
+        *(f"BLEU is     {signature}" for signature in sorted(signatures)),
+        f"time        {minutes}:{seconds:02d}",
+        f"results     {run_dir}",
+        *logdir,
+        f"translate   {_command()} {shlex.quote(str(run_dir))} < sentences.txt",
+    ]
+    lines += [f"{'' if place else 'examples':<11} {text}" for place, text in enumerate(examples)]
+    return "\n".join(lines)
+
+
+def _scores(metrics: dict[str, Any]) -> list[str]:
+    lines = []
+    for split, title in (("val", "validation"), ("test", "test")):
+        for place, (search, scores) in enumerate(metrics.get(split, {}).items()):
+            shown = "   ".join(
+                f"{label} {scores[name]:.1f}"
+                for name, label in (("bleu", "BLEU"), ("bleu_lowercase", "lower-cased"), ("chrf", "chrF"))
+                if name in scores
+            )
+            pairs = [f"{name[5:]} {scores[name]:.1f}" for name in scores if re.match("bleu_.*-", name)]
+            shown += f"   ({', '.join(pairs)})" if pairs else ""
+            counted = f"({scores['num_sentences']:,} sentences, {search} search)"
+            lines.append(f"{'' if place else title:<11} {shown}   {counted}")
+    return lines
+
+
+def _command() -> str:
+    """Return how to translate: by the script of a clone where train.py of the working folder was called."""
+    started = Path(sys.argv[0]).absolute()
+    in_clone = started.name == "train.py" and started.parent == Path.cwd()
+    return "python scripts/translate.py" if in_clone else "seq2seq translate"

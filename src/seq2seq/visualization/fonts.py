@@ -1,0 +1,54 @@
+"""Fonts for the labels of heatmaps: matplotlib's own, and installed ones for what it lacks, those of Noto first."""
+
+import re
+from functools import cache
+
+from matplotlib import font_manager
+
+from seq2seq.progress import warn
+
+OWN = "DejaVu Sans"
+LACKING = "\N{WHITE SQUARE}"
+"""What stands for a character that no font has."""
+
+_chosen: dict[str, str | None] = {}
+"""Family by character; None: no font has it."""
+
+
+OTHERS = (
+    r"NotoSans\w*-Regular\.",
+    r"wqy|SourceHanSans|msyh|simhei|PingFang|Hiragino|YuGoth|malgun|AppleGothic",
+)
+"""Names of the files of fonts, in the order of preference: Noto; others with Chinese, Japanese or Korean."""
+
+
+@cache
+def other_fonts() -> list[tuple[str, frozenset[int]]]:
+    """Return the families of installed fonts of `OTHERS`, and the characters that each has."""
+    paths = sorted(font_manager.findSystemFonts())
+    found = []
+    for path in [path for names in OTHERS for path in paths if re.search(names, path)]:
+        font = font_manager.get_font(path)
+        font_manager.fontManager.addfont(path)
+        found.append((font.family_name, frozenset(font.get_charmap())))
+    return found
+
+
+def shown(label: str) -> tuple[str, list[str]]:
+    """Return a label with squares for the characters that no font has, and the families to draw it in.
+
+    The first time that a character is lacking, one line names the packages of fonts.
+    """
+    own = font_manager.get_font(font_manager.findfont(OWN)).get_charmap()
+    foreign = [each for each in dict.fromkeys(label) if ord(each) not in own and not each.isspace()]
+    new = [each for each in foreign if each not in _chosen]
+    for each in new:
+        _chosen[each] = next((family for family, has in other_fonts() if ord(each) in has), None)
+    lacking = [each for each in foreign if _chosen[each] is None]
+    if any(each in new for each in lacking):
+        warn(
+            f"no font here has {''.join(lacking[:8])}, heatmaps show squares: install one, such as Debian's packages "
+            "fonts-noto-core and fonts-noto-cjk"
+        )
+    families = dict.fromkeys(family for each in foreign if (family := _chosen[each]))
+    return "".join(LACKING if each in lacking else each for each in label), [OWN, *families]
