@@ -140,6 +140,8 @@ def test_python_blocks_of_a_page_run(name, desk, monkeypatch):
     names = {
         "__name__": "docs", "target_states": torch.rand(1, 3, 64), "memory": torch.rand(1, 4, 64), "step": 1,
         "source_tokens": ["a", "b", "c", "<eos>"], "target_tokens": ["x", "y", "<eos>"], "weights": torch.rand(3, 4),
+        "model": torch.nn.Transformer(8, 2, 1, 1, 16, batch_first=True), "source": torch.rand(2, 4, 8),
+        "target": torch.rand(2, 3, 8), "probe": {"src": torch.rand(2, 4, 8), "tgt": torch.rand(2, 3, 8)},
     }  # fmt: skip
     blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     assert blocks
