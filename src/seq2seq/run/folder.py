@@ -84,7 +84,12 @@ class Earlier:
     def metrics(self) -> dict[str, Any] | None:
         """The scores of a run that was finished."""
         path = self.run_dir / "metrics.json"
-        return read_json(path) if path.is_file() else None
+        if not path.is_file():
+            return None
+        metrics = read_json(path)
+        if not metrics.get("finished") or not isinstance(metrics.get("val"), dict):
+            raise InputError(f"{path} has no scores of a run: give name=… or overwrite=true")
+        return metrics
 
     def differing(self, config: DictConfig) -> list[str]:
         """Return the keys by which another configuration would be another run."""

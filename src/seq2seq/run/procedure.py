@@ -389,6 +389,7 @@ def export(
 ) -> "SavedModel":
     """Write the model that is kept, that of the best checkpoint or else of the last, and return it as it was written."""
     from seq2seq.export.model_folder import SavedModel, save_model_folder
+    from seq2seq.models.limits import LengthLimits
     from seq2seq.training.callbacks import checkpoint_to_keep
     from seq2seq.training.checkpoint import read_checkpoint
 
@@ -397,7 +398,9 @@ def export(
     if kept.is_file():
         module.load_state_dict(read_checkpoint(kept)["state_dict"])
     model: Any = module.model
-    exported = SavedModel(model.eval(), data.source_tokenizer, data.target_tokenizer, module.limits)
+    exported = SavedModel(
+        model.eval(), data.source_tokenizer, data.target_tokenizer, module.limits or LengthLimits()
+    )
     save_model_folder(folder / "model", exported)
     return exported
 
