@@ -37,6 +37,13 @@ def test_bounds_are_relative_to_the_source_and_the_least_is_never_above_the_grea
     assert LengthLimits(max_ratio=0.0, max_extra=0).maximum(lengths).tolist() == [1, 1, 1]
 
 
+def test_bounds_are_exact_for_every_ratio_of_two_decimals():
+    lengths = torch.arange(1, 101)
+    for hundredths in range(1, 300):  # 0.53 * 100 is below 53 in float32, 0.29 * 100 below 29 in float64
+        found = LengthLimits(max_ratio=hundredths / 100, max_extra=0).maximum(lengths)
+        assert found.tolist() == [max(1, hundredths * length // 100) for length in range(1, 101)]
+
+
 @pytest.mark.parametrize("values", [{"max_ratio": float("nan")}, {"max_extra": -1}, {"max_extra": 0.5}])
 def test_bounds_that_are_no_lengths_are_refused(values):
     with pytest.raises(ValueError, match=r"a million|whole number"):

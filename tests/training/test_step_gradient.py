@@ -6,6 +6,7 @@ The oracle is a plain backward pass over each sentence alone, in float64.
 import itertools
 import random
 from functools import partial
+from types import SimpleNamespace
 
 import lightning.pytorch as pl
 import pytest
@@ -19,6 +20,7 @@ from seq2seq.data.batch import Batch
 from seq2seq.errors import TrainingFailed
 from seq2seq.training import LossSums, MinimumRisk, TranslationModule
 from seq2seq.training.objectives import minimum_risk
+from seq2seq.training.training_sums import TrainingSums
 from tests.small import model_of
 from tests.training.test_minimum_risk import bleu, log_probability
 from tests.training.test_module import TRAINER
@@ -304,6 +306,18 @@ def test_a_run_that_stops_between_the_batches_of_a_step_continues_with_the_same_
     undisturbed = trained_weights(callbacks=[Save()])
     for one, other in zip(undisturbed, trained_weights(), strict=True):
         assert torch.equal(one, other)
+
+
+def test_two_processes_divide_by_the_tokens_of_both():
+    """A stand-in for a process: the other one has the same batch, and DDP has made the mean of both gradients."""
+    strategy = SimpleNamespace(reduce=lambda sums, reduce_op: sums * {"sum": 2, "mean": 1}[reduce_op])
+    trainer = SimpleNamespace(world_size=2, accumulate_grad_batches=1, strategy=strategy)
+    weight = torch.nn.Parameter(torch.ones(1, dtype=torch.float64))
+    objective, num_tokens = 12 * weight.sum(), torch.tensor(4)
+    sums = TrainingSums(max_nonfinite_steps=0)
+    sums.add(LossSums(objective, objective, torch.tensor(0), num_tokens), torch.tensor([0])).backward()
+    sums.average_gradient([weight], trainer)
+    assert weight.grad.tolist() == [12 / 4]
 
 
 @pytest.mark.long
