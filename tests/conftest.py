@@ -1,8 +1,10 @@
 """Options and fixtures of all tests."""
 
 import gc
+import json
 import os
 import runpy
+import shutil
 import signal
 import sys
 import tempfile
@@ -173,3 +175,14 @@ def tiny_run(program, tmp_path_factory):
     folder = tmp_path_factory.mktemp("a tiny run")
     program(*TINY, "trainer.max_epochs=2", "seed=3", cwd=folder, check=0)
     return folder / "runs" / "baseline" / "debug_fast"
+
+
+@pytest.fixture(scope="session")
+def wordy_run(tiny_run, tmp_path_factory):
+    """A copy of `tiny_run` whose translations are never blank: they are at least as long as the source."""
+    folder = shutil.copytree(tiny_run, tmp_path_factory.mktemp("a wordy run") / "debug_fast")
+    path = folder / "model" / "config.json"
+    config = json.loads(path.read_text(encoding="utf-8"))
+    config["limits"]["min_ratio"] = 1.0
+    path.write_text(json.dumps(config), encoding="utf-8")
+    return folder

@@ -125,7 +125,7 @@ def capture(
             or one list for the only sentence. Padding at the end needs no labels. None: axes without labels, as for
             frames of sound or patches of an image.
         target_tokens: Labels of what the decoder reads.
-        tokenizer: Instead of both: its `convert_ids_to_tokens` makes labels of the `input_ids` that the model and its decoder
+        tokenizer: Instead of them: its `convert_ids_to_tokens` makes labels of the `input_ids` that the model and its decoder
             are called with.
         tag: Names the sentence; of several, each has its number behind; or one name for each.
         modules: Paths of modules that return attention weights (B, S), (B, T, S) or (B, heads, T, S), among others; or a
@@ -152,7 +152,8 @@ def capture(
         yield captured
     watcher.finish(captured, model)
     if tokenizer is not None:
-        sides = {side: _converted(tokenizer, _joined(ids)) for side, ids in watcher.ids.items()}
+        read = {side: _converted(tokenizer, _joined(ids)) for side, ids in watcher.ids.items()}
+        sides = read | {side: lists for side, lists in sides.items() if lists}
     if writer is not None:
         _write(captured, writer, step, sides, tag, sentences)
     for problem in captured.problems:
@@ -279,7 +280,8 @@ class _Watcher(TorchFunctionMode):
         if self._is_named():
             return
         try:
-            with torch.autocast(args[0].device.type if args else "cpu", enabled=False):
+            query = args[0] if args else kwargs["query"]
+            with torch.autocast(query.device.type, enabled=False):
                 self._keep(weights_of(*args, **kwargs))
         except Exception as error:  # the model itself goes on
             self.num_found += 1
@@ -503,6 +505,10 @@ def _layers(calls: list[Tensor], num_runs: int, num_sentences: int | None) -> li
         return [torch.cat([F.pad(each, (0, most - each.size(3))) for each in calls], dim=2)]
     if all(more > less for less, more in itertools.pairwise(rows)):  # all tokens so far, each time
         return [calls[-1]]
+    if num_runs > 1 and all(
+        torch.equal(each, calls[0]) for each in calls
+    ):  # of a source that is read each time
+        return calls[:1]
     if num_runs > 1:
         raise ValueError(f"the model ran {num_runs} times: run it once, with all sentences in a batch")
     return calls
@@ -649,12 +655,10 @@ def _fitting(
     maps: np.ndarray, names: list[str], problems: list[str], kind: str
 ) -> tuple[np.ndarray, list[str] | None]:
     """Return weights (layers, heads, T, S) as a record holds them: of all heads, or of the mean of each layer, or of all."""
+    if max(maps.shape[-2:]) > MAX_TOKENS:
+        raise ValueError(f"{maps.shape[-2]} by {maps.shape[-1]} positions: a record has at most {MAX_TOKENS}")
     size = maps.shape[-2] * maps.shape[-1]
-    if (
-        maps.size <= MAX_WEIGHTS
-        and maps.shape[0] * maps.shape[1] <= MAX_MAPS
-        and max(maps.shape[-2:]) <= MAX_TOKENS
-    ):
+    if maps.size <= MAX_WEIGHTS and maps.shape[0] * maps.shape[1] <= MAX_MAPS:
         return maps, names
     if len(maps) * size <= MAX_WEIGHTS:
         problems.append(f"{kind} is too large for a record: of each layer the mean of its heads is recorded")

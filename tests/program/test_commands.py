@@ -6,8 +6,10 @@ import shutil
 import signal
 
 import pytest
+from safetensors.torch import load_file, save_file
 
 from seq2seq.cli.translate import keep_whole_lines
+from seq2seq.data.vocabulary import END_ID
 from seq2seq.errors import InputError
 from tests.conftest import TINY
 
@@ -101,9 +103,24 @@ def test_what_training_recorded_becomes_an_animation(tiny_run, tmp_path, program
     assert (tmp_path / "forming.gif").read_bytes().startswith(b"GIF8")
 
 
-def test_the_probe_counts_predictions_that_stay(tiny_run, tmp_path, program):
-    done = program(tiny_run, "--sentences", "5", script="scripts/probe_attention.py", cwd=tmp_path, check=0)
+def test_the_probe_counts_predictions_that_stay(wordy_run, tmp_path, program):
+    done = program(wordy_run, "--sentences", "5", script="scripts/probe_attention.py", cwd=tmp_path, check=0)
     assert "no context" in done.text
+    assert "5 sentences" in done.text
+
+
+def test_a_model_that_translates_into_nothing_is_not_probed(wordy_run, tmp_path, program):
+    weights = load_file(wordy_run / "model/model.safetensors")
+    bias = next(name for name in weights if name.endswith("decoder.output.bias"))
+    weights[bias][END_ID] = 1e4
+    shutil.copytree(wordy_run / "model", tmp_path / "model")
+    save_file(weights, tmp_path / "model/model.safetensors")
+    config = json.loads((tmp_path / "model/config.json").read_text())
+    config["limits"]["min_ratio"] = 0.0
+    (tmp_path / "model/config.json").write_text(json.dumps(config))
+    (tmp_path / "text").write_text("I see it.\n")
+    done = program("model", "--source", "text", script="scripts/probe_attention.py", cwd=tmp_path, check=2)
+    assert "train it longer" in done.text
 
 
 def test_attention_is_recorded_for_tensorboard_and_exported(tiny_run, sentences, tmp_path, program):

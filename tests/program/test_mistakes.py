@@ -263,6 +263,8 @@ PYTHON = {
     "+trainer.max_time=soon": "soon",
     "trainer.precision=bf16-true": r"trainer\.precision=bf16-true.*bf16-mixed",
     "+callbacks.more._target_=lightning.pytorch.callbacks.WeightAveraging": "trainer: ",
+    "+trainer.callbacks=5": r"trainer\.callbacks",
+    "logger.tensorboard=5": r"logger\.tensorboard",
     "+callbacks.mine.word=x": r"callbacks\.mine.*_target_",
     "model.decoder=x": r"model\.decoder=x",
     "module=0.5": "module=0.5",

@@ -348,6 +348,20 @@ def test_generating_token_by_token_gives_the_rows_of_one_call():
     assert_same(found, kinds)
 
 
+def test_a_loop_that_reads_all_tokens_so_far_gives_the_rows_of_one_call():
+    model = nn.Transformer(D, H, 1, 1, 32, batch_first=True)
+    source, target = torch.randn(B, S, D), torch.randn(B, T, D)
+    mask = nn.Transformer.generate_square_subsequent_mask
+    with capture(model) as once:
+        model(source, target, tgt_mask=mask(T))
+    with capture(model) as looped:
+        for length in range(1, T + 1):
+            model(source, target[:, :length], tgt_mask=mask(length))
+    kinds = {kind: [array(layer.weights) for layer in layers] for kind, layers in once.kinds().items()}
+    assert set(kinds) == {"encoder self-attention", "decoder self-attention", "cross-attention"}
+    assert_same(looped, kinds)
+
+
 def test_beams_are_refused_by_name():
     fused, _, call = huggingface("Marian")
     options = {"attention_mask": call["attention_mask"], "max_new_tokens": 3, "num_beams": 2}
@@ -556,6 +570,13 @@ def test_a_long_sound_is_recorded_as_the_mean_of_heads(tmp_path):
     (record,) = read_steps(tmp_path, "probe/self-attention", most=1, most_bytes=10**9).values()
     wanted = found.layers[0].weights.mean(dim=1)
     np.testing.assert_allclose(record.weights[0] / 65535, wanted, atol=1e-5)
+
+
+def test_a_sound_that_no_record_holds_is_named(tmp_path):
+    states, model = torch.randn(1, 1, 2100, 4), Attend()
+    with pytest.warns(UserWarning, match="2100 by 2100 positions"), capture(model, tmp_path):
+        model(states, states, states)
+    assert os.listdir(tmp_path) == []
 
 
 # ---- Lightning, and without torch

@@ -273,7 +273,7 @@ def test_a_step_with_a_batch_that_is_not_finite_is_left_out_as_a_whole(trained, 
     assert all(each.isfinite().all() for each in weights)
     assert not torch.equal(weights[3], weights[5])
     assert trainer.callback_metrics["train/loss"].isfinite()
-    assert "training pairs [5, 6]" in capsys.readouterr().out
+    assert "training pairs [5, 6]" in capsys.readouterr().err
 
 
 def test_training_fails_at_too_many_steps_that_are_not_finite(trained):

@@ -23,7 +23,7 @@ def test_characters_of_no_font_are_named_in_a_line_and_warned_of_by_no_glyph(
     monkeypatch.setattr(font_manager, "findSystemFonts", list)
     for _ in range(2):
         save_heatmap(tmp_path / f"a.{suffix}", [PANEL])  # a warning is an error
-    lines = capsys.readouterr().out.splitlines()
+    lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 2  # one for each label that has new ones
     assert "自行车" in lines[0]
 
@@ -35,4 +35,4 @@ def test_installed_fonts_draw_what_they_have(tmp_path, nothing_known, capsys):
     assert label == "हिन्दी"
     assert families == ["DejaVu Sans", "Noto Sans Devanagari"]
     save_heatmap(tmp_path / "a.png", [("", [[1.0]], ["हिन्दी"], ["a"])])
-    assert not capsys.readouterr().out
+    assert not capsys.readouterr().err

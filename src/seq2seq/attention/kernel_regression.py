@@ -126,7 +126,7 @@ def learned_kernel(points: Points) -> GaussianScore:
 
     The optimizer is Adam, from w = 1; the result is deterministic.
     """
-    score = GaussianScore(inverse_width=1.0, learnable=True)
+    score = GaussianScore(inverse_width=1.0, learnable=True).double()
     attention = AttentionPooling(score)
     optimizer = torch.optim.Adam(score.parameters(), lr=LEARNING_RATE)
     for _ in range(LEARNING_STEPS):

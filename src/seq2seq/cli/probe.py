@@ -61,4 +61,6 @@ def main(arguments: Sequence[str]) -> None:
         if options.json:
             print(json.dumps({"num_sentences": len(probed), **found}))
         else:
-            print(f"{faithfulness_table(found)}\n{len(probed):,} sentences, greedy translations")
+            left_out = len(sentences[: options.sentences]) - len(probed)
+            rest = f"; {left_out:,} left out, blank or too long on one side" if left_out else ""
+            print(f"{faithfulness_table(found)}\n{len(probed):,} sentences, greedy translations{rest}")

@@ -42,7 +42,11 @@ def probe(exported: SavedModel, sentences: Sequence[str], *, seed: int, device: 
     ]
     kept = [pair for pair in ids if all(0 < len(side) <= LONGEST for side in pair)]
     if not kept:
-        raise InputError(f"no sentence, or no translation, has 1 to {LONGEST} tokens: give others")
+        if any(0 < len(source) <= LONGEST for source, _ in ids):
+            raise InputError(
+                f"the model translates every sentence into nothing, or into more than {LONGEST} tokens: train it longer"
+            )
+        raise InputError(f"no sentence has 1 to {LONGEST} tokens: give others")
     source, target = (Sentences.from_lists([pair[side] for pair in kept]) for side in (0, 1))
     split, found = EncodedSplit([], source, target, num_blank=0, num_long=0), list[Probed]()
     for indices in sorted_order(source.lengths, target.lengths, BATCH_SIZE):

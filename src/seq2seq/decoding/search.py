@@ -238,8 +238,8 @@ def beam_search(
     A hypothesis is removed when it can no longer be among the `num_best`. Log-probabilities decrease and penalties
     increase with the length. Therefore no continuation of a hypothesis with log-probability s can have a rank above
     s divided by the penalty of the maximum length. If this is not more than the rank of the `num_best`-th finished
-    hypothesis, the hypothesis is removed, which does not change the result. A sentence without hypotheses is removed
-    from the batch.
+    hypothesis, the hypothesis is removed. This loses none of the `num_best` best; since the beam then has a place for
+    another hypothesis, it may find a better one. A sentence without hypotheses is removed from the batch.
 
     With `prune`, a continuation is also removed if its log-probability is more than `prune` below that of the best
     continuation of the sentence at this step (relative threshold pruning, Freitag and Al-Onaizan 2017, equation 1,

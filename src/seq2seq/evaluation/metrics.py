@@ -175,7 +175,7 @@ METRICS: dict[str, Metric] = {
     "omission": Metric("omitted words", _dropped, "min"),
     "exact_match": Metric("exact match", _exact_matches, is_quick=True),
 }
-"""All metrics by name; scores are 0 to 100."""
+"""All metrics by name; scores are 0 to 100, but `ter` and `wer` more if there are more edits than words."""
 
 
 def direction_of(name: str, own: Mapping[str, Any] | None = None) -> Direction | None:

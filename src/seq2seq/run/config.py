@@ -101,15 +101,16 @@ def run_name(overrides: str) -> str:
     return f"{name[:140]}-{zlib.crc32(name.encode()):08x}" if len(name) > 150 else name
 
 
-def folder_name(name: str) -> str:
+def folder_name(name: str, key: str = "name") -> str:
     """Return the name of a run's or an experiment's folder as it is.
 
     Raises:
         InputError: It is empty or leaves the folder of the runs.
     """
-    parts = str(name).split("/")
-    if not str(name).strip() or {"", ".", ".."} & set(parts):
-        raise InputError(f"name={name}: the name of a folder is needed, such as name=first or name=first/a")
+    if not str(name).strip() or {"", ".", ".."} & {*str(name).split("/")}:
+        raise InputError(
+            f"{key}={name}: the name of a folder is needed, such as {key}=first or {key}=first/a"
+        )
     return str(name)
 
 
@@ -271,22 +272,17 @@ def complete(settings: Settings) -> Settings:
     Raises:
         InputError: See `check`; or something that a run needs was deleted.
     """
-    config = settings.config
     for key in (*NEEDED, "decoding", "metric", "seed", "paths"):
-        value = OmegaConf.select(config, key)
-        if value is None or (key in NEEDED and not (isinstance(value, DictConfig) and "_target_" in value)):
-            shown = "" if value is None else f"={value!s:.40}"
-            choices = sorted(path.stem for path in CONF.glob(f"{key.rpartition('.')[2]}/*.yaml"))
-            hint = (
-                f"choose {key.rpartition('.')[2]}=… of {', '.join(choices)}" if choices else f"give {key}=…"
-            )
-            raise InputError(f"{key}{shown}: a run needs it; {hint}")
-    if not isinstance(config.seed, int) or not 0 <= config.seed < 2**32:
-        raise InputError(f"seed={config.seed}: a whole number from 0 to 2^32 - 1 is needed")
-    values: Any = OmegaConf.to_container(config)
+        _require(settings.config, key)
+    seed, values = settings.config.seed, OmegaConf.to_container(settings.config)
+    assert isinstance(values, dict)
+    if not isinstance(seed, int) or not 0 <= seed < 2**32:
+        raise InputError(f"seed={seed}: a whole number from 0 to 2^32 - 1 is needed")
     for group in ("callbacks", "logger"):
+        if group in values["trainer"]:
+            raise InputError(f"trainer.{group}: give +{group}.NAME._target_=…")
         for name, node in list(values[group].items()):
-            if node and "_target_" not in node:
+            if node and not (isinstance(node, dict) and "_target_" in node):
                 if _is_given(settings.given, f"{group}.{name}"):
                     raise InputError(f"{group}.{name}: a class is needed: give +{group}.{name}._target_=…")
                 del values[group][name]  # of a recipe, for a callback that was deleted
@@ -297,6 +293,15 @@ def complete(settings: Settings) -> Settings:
             if name not in taken:
                 del node[name]
     return Settings(frozen(values), settings.given, settings.notes)
+
+
+def _require(config: DictConfig, key: str) -> None:
+    value, group = OmegaConf.select(config, key), key.rpartition(".")[2]
+    if value is None or (key in NEEDED and not (isinstance(value, DictConfig) and "_target_" in value)):
+        shown = "" if value is None else f"={value!s:.40}"
+        choices = ", ".join(sorted(path.stem for path in CONF.glob(f"{group}/*.yaml")))
+        hint = f"choose {group}=… of {choices}" if choices else f"give {key}=…"
+        raise InputError(f"{key}{shown}: a run needs it; {hint}")
 
 
 def check(node: Any, key: str = "") -> None:

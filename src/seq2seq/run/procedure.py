@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 
-from seq2seq.errors import InputError, TrainingFailed, TrainingInterrupted
+from seq2seq.errors import InputError
 from seq2seq.progress import announce, warn
 from seq2seq.publish import commit_of_program
 from seq2seq.run.config import Settings, build, complete, objects, settings_of
@@ -35,7 +35,7 @@ from seq2seq.run.folder import (
     write_text,
     write_tokenizers,
 )
-from seq2seq.run.messages import user_frames
+from seq2seq.run.messages import message_of, user_frames
 from seq2seq.run.sizes import sizes
 from seq2seq.run.summary import log_into, log_start, metric_of, quiet_libraries, summary
 
@@ -286,7 +286,7 @@ def build_trainer(settings: Settings, checkpoint: str | None) -> "pl.Trainer":
     Raises:
         InputError: `lightning.Trainer` refuses an argument.
     """
-    from lightning.pytorch.callbacks import ProgressBar
+    from lightning.pytorch.callbacks import Checkpoint, ProgressBar
 
     from seq2seq.training.callbacks import BorderCallback
     from seq2seq.training.checkpoint import read_checkpoint
@@ -312,8 +312,9 @@ def build_trainer(settings: Settings, checkpoint: str | None) -> "pl.Trainer":
     loggers = [build(node, **(purged if name == "tensorboard" else {})) for name, node in nodes]
     callbacks = [build(node) for node in config.callbacks.values() if node]
     check_callbacks(config, callbacks)
-    if not config.trainer.get("enable_progress_bar", True):  # no terminal, for which there may be another bar
-        callbacks = [each for each in callbacks if not isinstance(each, ProgressBar)]
+    for key, kind in (("enable_progress_bar", ProgressBar), ("enable_checkpointing", Checkpoint)):
+        if not config.trainer.get(key, True):  # such as in a pipe
+            callbacks = [each for each in callbacks if not isinstance(each, kind)]
     callbacks.sort(key=lambda each: isinstance(each, BorderCallback))  # they save the states of the others
     try:
         return build(config.trainer, _partial_=True)(callbacks=callbacks, logger=loggers)
@@ -345,7 +346,7 @@ def fit(
         fit_or_stop(trainer, module, datamodule=data, ckpt_path=checkpoint, weights_only=True)
     except (AttributeError, KeyError, RuntimeError, TypeError, ValueError) as error:
         frames = traceback.extract_tb(error.__traceback__)
-        if isinstance(error, InputError | TrainingFailed | TrainingInterrupted) or user_frames(error):
+        if message_of(error) is not None or user_frames(error):
             raise
         if any("checkpoint_connector" in frame.filename for frame in frames):
             raise InputError(f"{checkpoint} does not fit this configuration: {error!s:.150}") from error

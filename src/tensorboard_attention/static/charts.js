@@ -285,7 +285,7 @@ export function matrixChart(chart, extent) {
   };
 }
 
-// Places whose label is drawn: all; on a plain side, which has no room for all, each second, fifth, tenth, …
+// Places whose label is drawn: all; on a plain side, too narrow for all, each second, fifth, tenth, …
 function shownPlaces(tokens, isPlain, cell) {
   const steps = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
   const by = isPlain ? steps.find((step) => step * cell >= TICK_DISTANCE) : 1;
@@ -298,13 +298,13 @@ function matrixLayout(chart, extent) {
   const beside = extent.width - widest(chart.target, 13) - 2 * GAP;
   const upright = Math.floor(beside / columns);
   const longest13 = widest(chart.source, 13);
-  const room = upright < TILTED_CELL || longest13 + 4 <= upright ? upright : Math.floor((beside - OVERHANG) / columns);
+  const columnWidth = upright < TILTED_CELL || longest13 + 4 <= upright ? upright : Math.floor((beside - OVERHANG) / columns);
   const rest = Math.floor((extent.height - longest13 - LEGEND_HEIGHT - 20) / rows);
   const comfortable = plain.target ? 1 : COMFORTABLE_CELL;
   const least = { across: plain.source ? 1 : SMALLEST_CELL, down: plain.target ? 1 : SMALLEST_CELL };
   const tall = Math.min(TALLEST_CELL, Math.max(comfortable, rest));
-  const widestCell = plain.target ? (plain.source ? tall : room) : 2.2 * tall;
-  const across = Math.max(least.across, Math.floor(Math.min(WIDEST_CELL, room, widestCell)));
+  const widestCell = plain.target ? (plain.source ? tall : columnWidth) : 2.2 * tall;
+  const across = Math.max(least.across, Math.floor(Math.min(WIDEST_CELL, columnWidth, widestCell)));
   const down = Math.max(least.down, plain.source && !plain.target ? tall : Math.min(tall, across));
   const font = Math.max(10, Math.min(14, Math.round(Math.min(plain.target ? 22 : down, plain.source ? 22 : across) * 0.62)));
   const longest = widest(chart.source, font);

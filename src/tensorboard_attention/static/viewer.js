@@ -263,8 +263,8 @@ class MapGrid {
     const layers = new Map();
     for (const map of maps) layers.set(map.layer, [...(layers.get(map.layer) ?? []), map]);
     const most = Math.max(...[...layers.values()].map((row) => row.length));
-    const room = Math.min(extent.width / most - AROUND.across, extent.height / layers.size - AROUND.down);
-    const side = Math.max(SIDE.least, Math.min(SIDE.most, Math.floor(room)));
+    const available = Math.min(extent.width / most - AROUND.across, extent.height / layers.size - AROUND.down);
+    const side = Math.max(SIDE.least, Math.min(SIDE.most, Math.floor(available)));
     const longest = Math.max(source.length, target.length);
     const size = { width: Math.max(6, (side * source.length) / longest), height: Math.max(6, (side * target.length) / longest) };
     const isEven = fittingKind(kind, maps.map(({ weights }) => ({ values: weights, columns: source.length }))) === "uniform";
