@@ -17,6 +17,7 @@ The study is in a database, by default SQLite in the folder of the sweep; the ru
 the total. Commands that run at the same time share the runs.
 """
 
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field
@@ -33,14 +34,14 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import IntervalSweep, Override, RangeSweep
 from hydra.core.plugins import Plugins
 from hydra.core.utils import JobReturn, JobStatus
-from hydra.errors import HydraException
+from hydra.errors import CompactHydraException, HydraException
 from hydra.plugins.sweeper import Sweeper
 from hydra.types import HydraContext, TaskFunction
 from hydra.utils import instantiate
 from omegaconf import MISSING, DictConfig, ListConfig, OmegaConf
 
 from hydra_plugins._racing import next_settings, verdict
-from hydra_plugins.subprocess_launcher import EndedEarly, SubprocessLauncher, write_results
+from hydra_plugins.subprocess_launcher import ended_early, write_results
 
 
 @dataclass
@@ -69,12 +70,15 @@ STORE(group="hydra/sweeper", name="optuna", node=OptunaSweeperConf, provider="op
 for short, target in (("tpe", "TPESampler"), ("random", "RandomSampler"), ("cmaes", "CmaEsSampler"),
                       ("grid", "BruteForceSampler")):  # fmt: skip
     STORE(short, {"_target_": f"optuna.samplers.{target}", "seed": 1}, "hydra/sweeper/sampler")
-for short, target in (
-    ("none", "NopPruner"),
-    ("median", "MedianPruner"),
-    ("halving", "SuccessiveHalvingPruner"),
-):
-    STORE(short, {"_target_": f"optuna.pruners.{target}"}, "hydra/sweeper/pruner")
+STORE("none", {"_target_": "optuna.pruners.NopPruner"}, "hydra/sweeper/pruner")
+MEDIAN = {"_target_": "optuna.pruners.MedianPruner", "n_startup_trials": 5, "n_warmup_steps": 0}
+STORE("median", MEDIAN, "hydra/sweeper/pruner")
+HALVING = {
+    "_target_": "optuna.pruners.SuccessiveHalvingPruner",
+    "min_resource": "auto",
+    "reduction_factor": 4,
+}
+STORE("halving", HALVING, "hydra/sweeper/pruner")
 
 PROPOSALS = 50
 """Number of proposals in a row that are known settings after which the space counts as exhausted."""
@@ -160,20 +164,20 @@ class OptunaSweeper(Sweeper):
         """Launch runs and write how they ended; raise the error of one that failed, if too many did."""
         from filelock import FileLock
 
-        if isinstance(self.launcher, SubprocessLauncher):
+        if hasattr(self.launcher, "judge"):
             self.launcher.judge = search.judges(batch)
         returned = self.launcher.launch(jobs, initial_job_idx=batch[0].number)
         for job in returned:
             refuse_no_number(job)
         failed = [job for job in returned if job.status != JobStatus.COMPLETED
-                  and not isinstance(job._return_value, EndedEarly)]  # fmt: skip
+                  and not ended_early(job)]  # fmt: skip
         ends = len(failed) > self.settings.max_failure_rate * self.settings.n_jobs
         with FileLock(locks / "study.lock"):
             for run, job in zip(batch, returned, strict=True):
                 if job.status == JobStatus.COMPLETED:
                     value = job.return_value
                     run.status, run.values = "complete", value if isinstance(value, list) else [value]
-                elif isinstance(job._return_value, EndedEarly):
+                elif ended_early(job):
                     run.status = "pruned"
                 elif not ends:
                     run.status = "failed"
@@ -185,7 +189,7 @@ class OptunaSweeper(Sweeper):
         """Return the seeds of a setting, in order.
 
         Raises:
-            HydraException: Seeds or pruner do not fit the other settings.
+            CompactHydraException: Seeds or pruner do not fit the other settings.
         """
         settings = self.settings
         given = settings.seeds
@@ -193,20 +197,26 @@ class OptunaSweeper(Sweeper):
             given = list(range(1, given + 1))
         seeds = [None] if given is None else list(given) if isinstance(given, list | ListConfig) else []
         if not seeds or len(set(map(str, seeds))) < len(seeds):
-            raise HydraException(
+            raise CompactHydraException(
                 f"hydra.sweeper.seeds={settings.seeds}: write a number from 1 on, or a list of seeds"
             )
         if len(seeds) > 1 and len(directions) > 1:
-            raise HydraException("hydra.sweeper.seeds: needs one direction; a race of several has no best")
+            raise CompactHydraException(
+                "hydra.sweeper.seeds: needs one direction; a race of several has no best"
+            )
         if given is not None and settings.seeds_key in space:
-            raise HydraException(
+            raise CompactHydraException(
                 f"{settings.seeds_key} is swept over; leave it out, hydra.sweeper.seeds sets it in every run"
             )
         if not settings.pruner["_target_"].endswith("NopPruner"):
             if len(directions) > 1:
-                raise HydraException("hydra/sweeper/pruner: needs one direction; Optuna prunes by one value")
-            if not isinstance(self.launcher, SubprocessLauncher):
-                raise HydraException("hydra/sweeper/pruner: needs hydra/launcher=subprocess, which ends jobs")
+                raise CompactHydraException(
+                    "hydra/sweeper/pruner: needs one direction; Optuna prunes by one value"
+                )
+            if not hasattr(self.launcher, "judge"):
+                raise CompactHydraException(
+                    "hydra/sweeper/pruner: needs hydra/launcher=subprocess, which ends jobs"
+                )
         return seeds
 
     def space(self, arguments: Sequence[str]) -> tuple[dict[str, str], dict[str, Any], list[str]]:
@@ -244,9 +254,7 @@ class Search:
         self.exhausted = False
         self.judged: set[int] = set()
         if len(study.directions) == 1:  # the first runs of the settings are the trials of a study in memory
-            self.firsts = optuna.create_study(
-                direction=study.directions[0], pruner=instantiate(settings.pruner)
-            )
+            self.firsts = optuna.create_study(direction=study.directions[0], pruner=made(settings.pruner))
 
     def runs(self) -> list[Run]:
         """Return all runs, by number."""
@@ -372,7 +380,7 @@ class Search:
         seed = self.settings.sampler.get("seed")  # shifted, so that a kill changes no proposal
         shifted = {} if seed is None else {"seed": seed + known}
         copy = optuna.create_study(
-            directions=self.study.directions, sampler=instantiate(self.settings.sampler, **shifted)
+            directions=self.study.directions, sampler=made(self.settings.sampler, **shifted)
         )
         results, runs = self.results(open_only=True), self.of_trials()
         for trial in trials:
@@ -482,6 +490,15 @@ class Search:
                 f"{self.sign * difference.mean:.3g}, 95 % interval {low:.3g} to {high:.3g}, {p}"
             )
         return "\n".join(lines)
+
+
+def made(node: Any, **options: Any) -> Any:
+    """Return the sampler or pruner of a node; that Optuna may change it in the future is no news to a user."""
+    from optuna.exceptions import ExperimentalWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ExperimentalWarning)
+        return instantiate(node, **options)
 
 
 def refuse_no_number(job: JobReturn) -> None:

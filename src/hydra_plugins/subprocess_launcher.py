@@ -31,7 +31,7 @@ from typing import Any
 from hydra.core.config_store import ConfigStore
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.utils import JobReturn, JobStatus, filter_overrides
-from hydra.errors import HydraException
+from hydra.errors import CompactHydraException, HydraException
 from hydra.experimental.callback import Callback
 from hydra.plugins.launcher import Launcher
 from hydra.types import HydraContext, TaskFunction
@@ -60,6 +60,11 @@ ConfigStore.instance().store("subprocess", SubprocessLauncherConf, "hydra/launch
 
 class EndedEarly(HydraException):
     """The result of a job that was ended by the values that it reported."""
+
+
+def ended_early(job: JobReturn) -> bool:
+    """Return whether a job was ended by its reports; by name, as Hydra loads this file apart from other imports."""
+    return type(job._return_value).__name__ == EndedEarly.__name__
 
 
 REPORTS = "reports.jsonl"
@@ -141,6 +146,7 @@ class SubprocessLauncher(Launcher):
             for process in [*self.processes]:
                 process.send_signal(signal.SIGTERM)
 
+        refuse_shared_folders(jobs)
         self.places = {id(job): place for place, job in enumerate(jobs)}
         before = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGINT)}
         try:
@@ -156,7 +162,8 @@ class SubprocessLauncher(Launcher):
             rows = [dict(each.lstrip("+").partition("=")[::2] for each in job.overrides)
                     | {"result": job.return_value if job.status == JobStatus.COMPLETED else None,
                        "status": job.status.name.lower(), "folder": job.working_dir} for job in jobs]  # fmt: skip
-            write_results(Path(self.config.hydra.sweep.dir), rows)
+            sweeps = {str(Path(str(job.cfg.hydra.sweep.dir)).absolute()) for job in jobs if job.cfg}
+            write_results(Path(os.path.commonpath(sweeps)), rows)
         return jobs
 
     def command(self, overrides: Sequence[str], folder: Path) -> list[str]:
@@ -251,6 +258,18 @@ class SubprocessLauncher(Launcher):
             if ends and not signalled:
                 process.send_signal(signal.SIGTERM)
                 signalled = True
+
+
+def refuse_shared_folders(jobs: Sequence[JobReturn]) -> None:
+    """Raise CompactHydraException if two jobs would work in one folder."""
+    known: dict[str, JobReturn] = {}
+    for job in jobs:
+        other = known.setdefault(os.path.realpath(str(job.working_dir)), job)
+        if other is not job:
+            both = " and ".join(" ".join(each.overrides or ()) or "no overrides" for each in (other, job))
+            raise CompactHydraException(
+                f"{both}: both jobs would work in {job.working_dir}; hydra.sweep.subdir must depend on what differs"
+            )
 
 
 def write_results(sweep: Path, rows: Sequence[dict[str, Any]], key: str = "folder") -> None:
