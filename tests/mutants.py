@@ -31,6 +31,8 @@ AREAS = {
     "training": ["tests/training", "tests/reliability"],
     "data": ["tests/data"],
     "evaluation": ["tests/evaluation"],
+    "export": ["tests/export"],
+    "run": ["tests/training/test_kept.py", "tests/reliability", "tests/program"],
 }
 """Folder of src/seq2seq -> the tests that guard it most closely."""
 
@@ -79,6 +81,12 @@ MUTANTS = {
     "models/conditional.py": [
         ("query = self.token_cell.output(first)  # s'_t", "query = self.stack.top(state[: len(self.stack)])"),
     ],
+    "models/limits.py": [
+        ("floor(PARTS * ratio + 0.5) * lengths.long() // PARTS", "(ratio * lengths.float()).long()"),
+        ("-(-times * num_target // num_source)", "times * num_target // num_source"),
+        ("+ int(self.max_extra)).clamp(min=1)", "+ int(self.max_extra))"),
+        ("(target_lengths + 1 > self.maximum", "(target_lengths > self.maximum"),
+    ],
     "models/build.py": [
         ("std=embedding_size**-0.5", "std=1.0"),
     ],
@@ -92,6 +100,10 @@ MUTANTS = {
     ],
     "decoding/greedy.py": [
         ("(step + 1 < maximum[live])", "(step < maximum[live])"),
+    ],
+    "decoding/translator.py": [
+        ("sentences = [clean(sentence) for sentence in sentences]", "sentences = list(sentences)"),
+        ("enumerate(sentences) if sentence]", "enumerate(sentences)]"),
     ],
     "decoding/search.py": [
         ("scores / ((5 + lengths) / 6) ** self.alpha", "scores / ((6 + lengths) / 6) ** self.alpha"),
@@ -117,10 +129,16 @@ MUTANTS = {
         ("divisor / float(self._step[3])", "divisor / float(self._batches[-1][0][3])"),
         ("UNIT * trainer.accumulate_grad_batches", "UNIT * len(self._batches)"),
         ("self._logged += self._step", "self._logged = self._step"),
+        ("trainer.accumulate_grad_batches * trainer.world_size", "trainer.accumulate_grad_batches"),
+        ('reduce_op="sum")', 'reduce_op="mean")'),
         ("loss_is_finite = bool(self._step.isfinite().all())", "loss_is_finite = True"),
     ],
     "training/module.py": [
         ("bound = (by_norm and gradient_clip_val) or math.inf", "bound = math.inf"),
+        ("self._sums.restore_gradients([*self.parameters()])", "pass"),
+    ],
+    "training/metrics.py": [
+        ("texts = self.translations | blank", "texts = self.translations"),
     ],
     "training/schedules.py": [
         ("math.ceil(batches / trainer.accumulate_grad_batches)", "batches"),
@@ -137,23 +155,61 @@ MUTANTS = {
         ('"best_model_score": state["best_model_score"] if best else None', '"best_model_score": None'),
         ("step // interval > self._saved_at // interval", "False"),
         ("if epoch_ends or due:", "if due:"),
+        ("replace_last(self.path.with_name", "self.path.with_name(self.path.name).exists() and replace_last(self.path.with_name"),
+        ("found = own and new is not None and", "found = new is not None and"),
+        ('".." not in new.parts and new.is_file()', "new.is_file()"),
+        ("str(new) if found else", "path if found else"),
     ],
     "training/checkpoint.py": [
         ("os.link(path, previous(path))", "pass"),
+        ("if broken := archive.testzip():", "if broken := None:"),
     ],
     "data/batching.py": [
         ("np.random.default_rng((seed, epoch))", "np.random.default_rng((seed, 0))"),
         ("min(starts[place], stop - num_shares)", "starts[place]"),
+        ("-(-np.arange(1, window.shape[1] + 1) // num_shares)", "np.arange(1, window.shape[1] + 1) // num_shares"),
+        ("starts.append(start + max(num_shares, min(", "starts.append(start + max(1, min("),
         ('np.searchsorted(padded, size.tokens, "right")', 'np.searchsorted(padded, size.tokens, "left")'),
         ("self._num_yielded, self._resume = self._resume[1] if", "self._num_yielded, self._resume = 0 if"),
+    ],
+    "data/words.py": [
+        ('" ".join(INVISIBLE.sub("", text).split())', '" ".join(text.split())'),
+        ('" ".join(INVISIBLE.sub("", text).split())', 'INVISIBLE.sub("", text).strip()'),
+        (r"[\p{L}\p{N}\p{M}_\u200c\u200d]", r"[\p{L}\p{N}_\u200c\u200d]"),
+        ('text.replace("I", "ı") if has_dotless_i(language) else text', "text"),
+        ('return text.replace("İ", "i").lower()', "return text.lower()"),
+    ],
+    "data/languages.py": [
+        ("return TWO_LETTERS.get(first, first)", "return first"),
+        ('re.split("[-_]", code, maxsplit=1)[0].lower()', 're.split("[-]", code, maxsplit=1)[0].lower()'),
+    ],
+    "data/text.py": [
+        ("not (clean(self.source) and clean(self.target))", "not (self.source and self.target)"),
+        ('if not (splits and pair.is_blank)', 'if True'),
+    ],
+    "data/datamodule.py": [
+        ("if keep_blank or not pair.is_blank]", "if not pair.is_blank]"),
+    ],
+    "export/proof.py": [
+        ("LENGTHS = ((1,), (9, 23, 1, 2, 16))", "LENGTHS = ((1,), (1,))"),
+        ("if not off <= bound:", "if off > bound:"),
+        ("        return np.inf\n", "        return 0.0\n"),
+        ("row[length:] = PADDING_ID", "row[length:] = END_ID"),
+    ],
+    "export/model_folder.py": [
+        ("if not weights[name].isfinite().all():", "if weights[name].isnan().any():"),
+        ("<= ROUNDING[precision] * largest + TINY", "<= torch.inf"),
     ],
     "evaluation/metrics.py": [
         ("before + (token != other)", "before + 2 * (token != other)"),
         ('"max" if declared else "min"', '"min" if declared else "max"'),
     ],
-    "directions.py": [
+    "run/directions.py": [
         ("words[known == \"max\"]", "words[known == \"min\"]"),
         ("given not in (None, right)", "False"),
+    ],
+    "run/folder.py": [
+        ("v.replace(HERE, str(run_dir)) if isinstance(v, str) else v", "v"),
     ],
     "evaluation/bleu.py": [
         ("0.5 ** np.cumsum(found == 0, axis=-1)", "0.5"),

@@ -263,7 +263,7 @@ def page() -> str:
         row = [f"[{claim['says']}](#{path.stem})", f"**{each['verdict']}**", str(each["num_runs"]),
                f"{each['minutes']:.0f} min", f"{each['commit']}, {each['date']}"]  # fmt: skip
         rows.append(f"| {' | '.join(row)} |")
-        parts += [f"## {path.stem}", "", f"{claim['says']} ({claim['source']}) `{each['command']}`", ""]
+        parts += [f"## {path.stem}", "", f"{claim['source']}.", ""]
         for found in each["found"]:
             low, high = found["interval"]
             sides = f"{found['these']} ({low:.2f} to {high:.2f})"

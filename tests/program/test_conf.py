@@ -55,7 +55,7 @@ COMPOSED = {
 """What needs hardware or packages that are not here, or a sweep; and text that it brings."""
 
 ELSEWHERE = {
-    "debug=fast", "hydra/help=seq2seq",  # in every command line here
+    "debug=fast", "hydra/help=seq2seq", "hydra/job_logging=seq2seq",  # in every command line here
     "data=hf", "data=parallel", "data=tsv", "data=large", "data=torchtext", "data=libreoffice",  # below
     "experiment=libreoffice_en_de", "experiment=libreoffice_en_fr", "experiment=libreoffice_en_zh",
 }  # fmt: skip

@@ -1,6 +1,7 @@
 """Models of runs, which the tab shows as pages of the programs that trained them: only those of the log folder."""
 
 import importlib.metadata
+import re
 import tomllib
 
 import numpy as np
@@ -10,8 +11,9 @@ from torch.utils.tensorboard import SummaryWriter
 from seq2seq.export import tab
 from seq2seq.export.model_folder import SavedModel, save_model_folder
 from seq2seq.export.tab import MODEL_FILES
-from seq2seq.export.translating_page import export_page
+from seq2seq.export.translating_page import export_page, static_file
 from tensorboard_attention import plugin
+from tensorboard_attention.page import bundle, viewer_modules
 from tensorboard_attention.writer import add_attention
 from tests.conftest import ROOT
 from tests.small import built_in_pairs, model_of, tokenizers_of
@@ -137,3 +139,22 @@ def test_any_program_can_offer_pages_and_a_broken_one_disturbs_nobody(serve, fol
     assert client.get(f"{ROUTE}/model?run=own").status_code == 404
     entry_points_of(monkeypatch, broken=broken, mine=mine)
     assert serve(folder).get(f"{ROUTE}/model?run=none").text == PAGE
+
+
+def test_the_modules_of_the_page_fit_behind_the_viewer_and_parse_no_text_as_markup():
+    own = [static_file(name) for name in ("model.js", "asking.js")]
+    script = bundle([own[0], *viewer_modules(), own[1]])
+    assert not re.search(r"^(import|export)\b", script, re.MULTILINE)
+    names = re.findall(r"^(?:async )?(?:function|const|class|let) (\w+)", script, re.MULTILINE)
+    assert len(names) == len(set(names)), "two modules declare the same name"
+    for module in own:
+        assert not re.search(
+            r"(inner|outer)HTML|insertAdjacentHTML|document\.write|DOMParser|\beval\b|new Function", module
+        )
+
+
+def test_the_tab_has_nothing_of_seq2seq():
+    package = ROOT / "src" / "tensorboard_attention"
+    files = [path for path in package.rglob("*") if path.suffix in {".py", ".js", ".css", ".toml"}]
+    assert len(files) > 10
+    assert [path.name for path in files if "seq2seq" in path.read_text(encoding="utf-8")] == []

@@ -1,6 +1,6 @@
 """Text before it becomes tokens, and words: cleaning, lower case, splitting and joining.
 
-The interactive page has the same rules in JavaScript (``tensorboard_attention/static/model.js``); a test compares them.
+The interactive page has the same rules in JavaScript (``seq2seq/export/static/model.js``); a test compares them.
 """
 
 from collections.abc import Sequence

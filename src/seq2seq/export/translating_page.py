@@ -11,6 +11,7 @@ import subprocess
 import sys
 from copy import deepcopy
 from dataclasses import asdict
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ from seq2seq.export.model_folder import Matrix, int8_rows, load_model_folder, ti
 from seq2seq.export.proof import Steps, prove
 from seq2seq.models import BahdanauDecoder, GRUEncoder, Seq2Seq
 from seq2seq.models.layers import GRUCell
-from tensorboard_attention.page import bundle, page, static_file, viewer_modules
+from tensorboard_attention.page import bundle, page, viewer_modules
 from tensorboard_attention.views import colours
 
 SCORES = {
@@ -86,12 +87,18 @@ def export_page(folder: str | Path, sentence: str) -> str:
         title=f"{' → '.join(languages)}, {Path(folder).resolve().name}",
         modules=[model_module(), *viewer_modules(), static_file("asking.js")],
         start="translating(document.body);\n",
+        style=static_file("asking.css"),
     )
 
 
 def model_module() -> str:
     """Return the JavaScript of the model, which knows nothing of pages."""
     return static_file("model.js")
+
+
+def static_file(name: str) -> str:
+    """Return the text of a file of the page that is not the viewer's."""
+    return files(__package__).joinpath("static", name).read_text(encoding="utf-8")
 
 
 def page_model(folder: str | Path) -> dict[str, Any]:

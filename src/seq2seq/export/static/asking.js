@@ -1,7 +1,7 @@
-import { FONT, draw, labelOf, make } from "./charts.js";
-import { pageHost } from "./data.js";
+import { FONT, draw, labelOf, make } from "tensorboard_attention/static/charts.js";
+import { pageHost } from "tensorboard_attention/static/data.js";
 import { BEGIN_ID, PADDING_ID, Translator, UNKNOWN_ID, likeliest } from "./model.js";
-import { formatNumber, mount, picker } from "./viewer.js";
+import { formatNumber, mount, picker } from "tensorboard_attention/static/viewer.js";
 
 // The page that translates: another word or other weights at a position, one step of the decoder, the search tree.
 
