@@ -18,7 +18,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 TINY = (
-    "debug=fast", "data.max_examples=32", "data.batch_size=8", "decoding.beam_size=2", "decoding.max_ratio=1",
+    "debug=fast", "name=debug_fast", "data.max_examples=32", "data.batch_size=8", "decoding.beam_size=2", "decoding.max_ratio=1",
     "callbacks.attention.heatmaps=1", "callbacks.attention.sentences=2",
     "callbacks.attention.every_n_steps=null", "callbacks.samples.sentences=2", "scheduler.warmup_steps=2",
     "threads=1",

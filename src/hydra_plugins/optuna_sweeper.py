@@ -1,19 +1,31 @@
-"""A Hydra sweeper that searches with Optuna 5, and resumes.
+"""A Hydra sweeper that searches with Optuna 5, knows about chance, prunes, and resumes.
 
     python app.py -m hydra/sweeper=optuna hydra.sweeper.n_trials=30 'lr=tag(log,interval(1e-4,1e-2))' 'depth=range(1,4)'
 
 Works with any Hydra application that returns a number (or several, with a list of directions), and with any
-launcher. The study is in a database, by default SQLite in the folder of the sweep. The same command again goes
-on: trials that were running are run again with their parameters, in their folders, and `n_trials` is the total.
-Commands that run at the same time share the trials. `interval` is a real number, `int(interval(a,b))` and `range`
-(its end excluded) a whole one, ``tag(log,…)`` puts it on a logarithmic scale, and a list of values is a choice.
+launcher. `interval` is a real number, `int(interval(a,b))` and `range` (its end excluded) a whole one, ``tag(log,…)``
+puts it on a logarithmic scale, and a list of values is a choice.
+
+A trial is a setting. With ``hydra.sweeper.seeds=3`` it is run with up to three seeds, its value is the mean, and
+settings that are clearly worse get no further seeds (`hydra_plugins._racing`). With ``hydra/sweeper/pruner=median``
+or ``halving`` the first run of a setting is ended early if the values that it reports are worse than those of
+others (`hydra_plugins.subprocess_launcher.report`); then the setting is out. A mean is always that of all runs of
+a setting, none of which was ended early or failed.
+
+The study is in a database, by default SQLite in the folder of the sweep; the runs of its trials are in its attributes
+``run N``. The same command again goes on: runs that were running are run again, in their folders, and `n_trials` is
+the total. Commands that run at the same time share the runs.
 """
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from itertools import islice
 from math import isfinite
 from pathlib import Path
+from statistics import fmean, stdev
+from threading import Lock
 from types import SimpleNamespace
 from typing import Any
 
@@ -22,13 +34,14 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import IntervalSweep, Override, RangeSweep
 from hydra.core.plugins import Plugins
 from hydra.core.utils import JobReturn, JobStatus
-from hydra.errors import HydraException
+from hydra.errors import CompactHydraException, HydraException
 from hydra.plugins.sweeper import Sweeper
 from hydra.types import HydraContext, TaskFunction
 from hydra.utils import instantiate
-from omegaconf import MISSING, DictConfig, OmegaConf
+from omegaconf import MISSING, DictConfig, ListConfig, OmegaConf
 
-from hydra_plugins.subprocess_launcher import write_results
+from hydra_plugins._racing import next_settings, verdict
+from hydra_plugins.subprocess_launcher import ended_early, write_results
 
 
 @dataclass
@@ -37,11 +50,15 @@ class OptunaSweeperConf:
 
     _target_: str = "hydra_plugins.optuna_sweeper.OptunaSweeper"
     _recursive_: bool = False
-    defaults: list[Any] = field(default_factory=lambda: [{"sampler": "tpe"}])
+    defaults: list[Any] = field(default_factory=lambda: [{"sampler": "tpe"}, {"pruner": "none"}])
     sampler: Any = MISSING  # any of Optuna's, by _target_; the number of trials is added to its seed
+    pruner: Any = MISSING  # any of Optuna's, by _target_, for the first run of each setting
     params: Any = None  # the space, by key, in Hydra's grammar; sweeps on the command line add to it and win
-    n_trials: int = 20  # of the study in all, over every command that works on it
-    n_jobs: int = 1  # trials that are proposed and launched together
+    n_trials: int = 20  # settings of the study in all, over every command that works on it
+    n_jobs: int = 1  # runs that are launched together
+    seeds: Any = None  # the greatest number of seeds of a setting, or a list of them; null: the application's
+    seeds_key: str = "seed"  # key of the application that is set to a seed
+    max_runs: int | None = None  # no further seeds once the study has so many runs; null: no limit
     direction: Any = None  # minimize (also null) or maximize; a list for several objectives
     storage: str | None = None  # address of Optuna's database; null: optuna.db in the folder of the sweep
     study_name: str | None = None  # null: the name of the application
@@ -50,8 +67,42 @@ class OptunaSweeperConf:
 
 STORE = ConfigStore.instance().store
 STORE(group="hydra/sweeper", name="optuna", node=OptunaSweeperConf, provider="optuna_sweeper")
-for short, target in (("tpe", "TPESampler"), ("random", "RandomSampler"), ("cmaes", "CmaEsSampler")):
+for short, target in (("tpe", "TPESampler"), ("random", "RandomSampler"), ("cmaes", "CmaEsSampler"),
+                      ("grid", "BruteForceSampler")):  # fmt: skip
     STORE(short, {"_target_": f"optuna.samplers.{target}", "seed": 1}, "hydra/sweeper/sampler")
+STORE("none", {"_target_": "optuna.pruners.NopPruner"}, "hydra/sweeper/pruner")
+MEDIAN = {"_target_": "optuna.pruners.MedianPruner", "n_startup_trials": 5, "n_warmup_steps": 0}
+STORE("median", MEDIAN, "hydra/sweeper/pruner")
+HALVING = {
+    "_target_": "optuna.pruners.SuccessiveHalvingPruner",
+    "min_resource": "auto",
+    "reduction_factor": 4,
+}
+STORE("halving", HALVING, "hydra/sweeper/pruner")
+
+PROPOSALS = 50
+"""Number of proposals in a row that are known settings after which the space counts as exhausted."""
+
+
+@dataclass
+class Run:
+    """A run of a setting.
+
+    Attributes:
+        number: Its number, and that of its job.
+        trial: Number of the setting's trial.
+        seed: Its seed; None: the application's.
+        status: running, complete, pruned or failed.
+        values: What it returned.
+        reports: The values that it reported, as pairs of step and value, up to the one at which it was ended.
+    """
+
+    number: int
+    trial: int
+    seed: Any = None
+    status: str = "running"
+    values: list[float] | None = None
+    reports: list[tuple[int, float]] = field(default_factory=list)
 
 
 class OptunaSweeper(Sweeper):
@@ -68,80 +119,105 @@ class OptunaSweeper(Sweeper):
         )
 
     def sweep(self, arguments: list[str]) -> None:
-        """Run trials until the study has `n_trials`, and write its results."""
+        """Run settings until the study has `n_trials` and it is decided which is best, and write the results."""
         import optuna
         from filelock import FileLock
 
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         settings = self.settings
+        direction = settings.direction or "minimize"
+        directions = [direction] if isinstance(direction, str) else list(direction)
+        keys, space, fixed = self.space(arguments)
+        seeds = self.seeds(directions, space)
         folder = Path(self.config.hydra.sweep.dir).absolute()
         (folder / ".trials").mkdir(parents=True, exist_ok=True)
         OmegaConf.save(self.config, folder / "multirun.yaml")
-        keys, space, fixed = self.space(arguments)
-        url = settings.storage or f"sqlite:///{folder}/optuna.db"
-        direction = settings.direction or "minimize"
-        directions = [direction] if isinstance(direction, str) else list(direction)
         with FileLock(folder / ".trials" / "study.lock"):
             study = optuna.create_study(
-                study_name=settings.study_name or self.config.hydra.job.name, storage=url,
+                study_name=settings.study_name or self.config.hydra.job.name,
+                storage=settings.storage or f"sqlite:///{folder}/optuna.db",
                 directions=directions, load_if_exists=True,
             )  # fmt: skip
             if settings.storage is None or "folder" not in study.user_attrs:
                 study.set_user_attr("folder", str(folder))  # of the command that began, whose locks all use
-        batch: list[Any] = [None]
         locks = Path(study.user_attrs["folder"]) / ".trials"
-        while batch:
+        search = Search(study, space, seeds, settings)
+        batch: list[Run] | None = None
+        while batch is None or batch:
             with ExitStack() as held:
                 with FileLock(locks / "study.lock"):
-                    batch = self.batch(study, space, locks, held)
-                jobs = [[*fixed, *(f"{keys[k]}={trial.params[k]}" for k in space)] for trial in batch]
-                returned = self.launcher.launch(jobs, initial_job_idx=batch[0].number) if batch else []
-                for job in returned:
-                    refuse_no_number(job)
-                failed = [job for job in returned if job.status != JobStatus.COMPLETED]
-                ends = len(failed) > settings.max_failure_rate * settings.n_jobs
-                with FileLock(locks / "study.lock"):
-                    for trial, job in zip(batch, returned, strict=True):
-                        if job.status == JobStatus.COMPLETED:
-                            study.tell(trial.number, job.return_value)
-                        elif not ends:
-                            study.tell(trial.number, state=optuna.trial.TrialState.FAIL)
-                _ = failed[0].return_value if ends else None  # raises its error
-        rows = [{"trial": t.number, **t.params, "result": t.values[0] if len(t.values or []) == 1 else t.values,
-                 "status": t.state.name.lower()} for t in study.trials]  # fmt: skip
-        best = [{"trial": t.number, "params": t.params, "values": t.values} for t in study.best_trials]
+                    batch = search.batch(locks, held)
+                if batch:
+                    params = search.params()
+                    jobs = [[*fixed, *(f"{keys[k]}={params[run.trial][k]}" for k in space),
+                             *([] if run.seed is None else [f"{settings.seeds_key}={run.seed}"])]
+                            for run in batch]  # fmt: skip
+                    self.launch(search, batch, jobs, locks)
         with FileLock(locks / "study.lock"):
+            rows = search.rows()
+            best = [{"trial": t.number, "params": t.params, "values": t.values} for t in study.best_trials]
             write_results(folder, rows, "trial")
             OmegaConf.save({"name": "optuna", "solutions": best}, folder / "optimization_results.yaml")
-        for each in best[:5]:
-            print(f"best        trial {each['trial']}:", *(f"{k}={v}" for k, v in each["params"].items()))
+        print(search.sentence(), flush=True)
 
-    def batch(self, study: Any, space: dict[str, Any], locks: Path, held: ExitStack) -> list[Any]:
-        """Return the next trials, whose locks are held: those that a kill left running, else new ones."""
-        from filelock import FileLock, Timeout
-        from optuna.trial import TrialState
+    def launch(self, search: "Search", batch: Sequence[Run], jobs: list[list[str]], locks: Path) -> None:
+        """Launch runs and write how they ended; raise the error of one that failed, if too many did."""
+        from filelock import FileLock
 
-        settings, batch = self.settings, []
-        trials = study.get_trials(deepcopy=False)
-        known = sum(not space.keys() - trial.params.keys() for trial in trials)
-        for trial in trials:
-            follows = not batch or trial.number == batch[-1].number + 1  # so are jobs numbered
-            if trial.state == TrialState.RUNNING and follows and len(batch) < settings.n_jobs:
-                with suppress(Timeout):  # another command runs it; a kill frees the lock
-                    held.enter_context(FileLock(locks / f"{trial.number}.lock", timeout=0))
-                    batch.append(trial)
-                    if space.keys() - trial.params.keys():  # killed while it was proposed
-                        study.tell(batch.pop().number, state=TrialState.FAIL)
-        seed = settings.sampler.get("seed")  # shifted, so that a kill changes no proposal
-        shifted = {} if seed is None else {"seed": seed + known}
-        study.sampler = instantiate(settings.sampler, **shifted)
-        for _ in range(0 if batch else min(settings.n_jobs, settings.n_trials - known)):
-            trial = study.ask(space)  # a new one, or one of the user's study.enqueue_trial
-            if batch and trial.number != batch[-1].number + 1:
-                break  # the next batch begins with it
-            batch.append(trial)
-            held.enter_context(FileLock(locks / f"{trial.number}.lock"))
-        return batch
+        if hasattr(self.launcher, "judge"):
+            self.launcher.judge = search.judges(batch)
+        returned = self.launcher.launch(jobs, initial_job_idx=batch[0].number)
+        for job in returned:
+            refuse_no_number(job)
+        failed = [job for job in returned if job.status != JobStatus.COMPLETED
+                  and not ended_early(job)]  # fmt: skip
+        ends = len(failed) > self.settings.max_failure_rate * self.settings.n_jobs
+        with FileLock(locks / "study.lock"):
+            for run, job in zip(batch, returned, strict=True):
+                if job.status == JobStatus.COMPLETED:
+                    value = job.return_value
+                    run.status, run.values = "complete", value if isinstance(value, list) else [value]
+                elif ended_early(job):
+                    run.status = "pruned"
+                elif not ends:
+                    run.status = "failed"
+                search.write(run)
+            search.settle()
+        _ = failed[0].return_value if ends else None  # raises its error
+
+    def seeds(self, directions: Sequence[str], space: dict[str, Any]) -> list[Any]:
+        """Return the seeds of a setting, in order.
+
+        Raises:
+            CompactHydraException: Seeds or pruner do not fit the other settings.
+        """
+        settings = self.settings
+        given = settings.seeds
+        if isinstance(given, int) and not isinstance(given, bool):
+            given = list(range(1, given + 1))
+        seeds = [None] if given is None else list(given) if isinstance(given, list | ListConfig) else []
+        if not seeds or len(set(map(str, seeds))) < len(seeds):
+            raise CompactHydraException(
+                f"hydra.sweeper.seeds={settings.seeds}: write a number from 1 on, or a list of seeds"
+            )
+        if len(seeds) > 1 and len(directions) > 1:
+            raise CompactHydraException(
+                "hydra.sweeper.seeds: needs one direction; a race of several has no best"
+            )
+        if given is not None and settings.seeds_key in space:
+            raise CompactHydraException(
+                f"{settings.seeds_key} is swept over; leave it out, hydra.sweeper.seeds sets it in every run"
+            )
+        if not settings.pruner["_target_"].endswith("NopPruner"):
+            if len(directions) > 1:
+                raise CompactHydraException(
+                    "hydra/sweeper/pruner: needs one direction; Optuna prunes by one value"
+                )
+            if not hasattr(self.launcher, "judge"):
+                raise CompactHydraException(
+                    "hydra/sweeper/pruner: needs hydra/launcher=subprocess, which ends jobs"
+                )
+        return seeds
 
     def space(self, arguments: Sequence[str]) -> tuple[dict[str, str], dict[str, Any], list[str]]:
         """Return the key to override and Optuna's distribution by name, and the overrides that all trials share."""
@@ -165,6 +241,264 @@ class OptunaSweeper(Sweeper):
         keys = {key: each.get_key_element() for key, each in sweeps.items()}
         space = {key: distribution(each) for key, each in sweeps.items()}
         return keys, space, [each.input_line for key, each in parsed.items() if key not in sweeps]
+
+
+class Search:
+    """A study whose trials are settings, and the decisions on their runs. All methods need the study's lock."""
+
+    def __init__(self, study: Any, space: dict[str, Any], seeds: Sequence[Any], settings: SimpleNamespace):
+        import optuna
+
+        self.study, self.space, self.seeds, self.settings = study, space, list(seeds), settings
+        self.sign = -1 if study.directions[0] == optuna.study.StudyDirection.MINIMIZE else 1
+        self.exhausted = False
+        self.judged: set[int] = set()
+        if len(study.directions) == 1:  # the first runs of the settings are the trials of a study in memory
+            self.firsts = optuna.create_study(direction=study.directions[0], pruner=made(settings.pruner))
+
+    def runs(self) -> list[Run]:
+        """Return all runs, by number."""
+        found = [Run(**v) for k, v in self.study.user_attrs.items() if k.startswith("run ")]
+        return sorted(found, key=lambda run: run.number)
+
+    def write(self, run: Run) -> None:
+        """Write a run into the study."""
+        self.study.set_user_attr(f"run {run.number}", asdict(run))
+
+    def params(self) -> list[dict[str, Any]]:
+        """Return the parameters of each setting."""
+        return [trial.params for trial in self.study.get_trials(deepcopy=False)]
+
+    def of_trials(self) -> dict[int, list[Run]]:
+        """Return the runs of each setting."""
+        found: dict[int, list[Run]] = {t.number: [] for t in self.study.get_trials(deepcopy=False)}
+        for run in self.runs():
+            found[run.trial].append(run)
+        return found
+
+    def settle(self) -> None:
+        """Tell the study what is decided: of settings with a run that was pruned or failed, and without a race."""
+        from optuna.trial import TrialState
+
+        runs = self.of_trials()
+        for trial in self.study.get_trials(deepcopy=False, states=[TrialState.RUNNING]):
+            ends = {run.status for run in runs[trial.number]}
+            if self.space.keys() - trial.params.keys():  # killed while it was proposed
+                self.study.tell(trial.number, state=TrialState.FAIL)
+                if "fixed_params" in trial.system_attrs:
+                    self.study.enqueue_trial(trial.system_attrs["fixed_params"])
+            elif "failed" in ends:
+                self.study.tell(trial.number, state=TrialState.FAIL)
+            elif "pruned" in ends:
+                self.study.tell(trial.number, state=TrialState.PRUNED)
+            elif len(self.seeds) == 1 and "complete" in ends:
+                self.study.tell(trial.number, runs[trial.number][0].values)
+
+    def batch(self, locks: Path, held: ExitStack) -> list[Run]:
+        """Return the next runs, whose locks are held: those that a kill left running, else new ones."""
+        from filelock import FileLock, Timeout
+
+        self.settle()
+        batch: list[Run] = []
+        runs = self.runs()
+        for run in runs:
+            follows = not batch or run.number == batch[-1].number + 1  # so are jobs numbered
+            if run.status == "running" and follows and len(batch) < self.settings.n_jobs:
+                with suppress(Timeout):  # another command runs it; a kill frees the lock
+                    held.enter_context(FileLock(locks / f"{run.number}.lock", timeout=0))
+                    batch.append(run)
+        if batch:
+            return batch
+        for number, (trial, seed) in enumerate(islice(self.wanted(), self.settings.n_jobs), len(runs)):
+            batch.append(Run(number, trial, seed))
+            held.enter_context(FileLock(locks / f"{number}.lock"))
+            self.write(batch[-1])
+        if not batch and all(run.status != "running" for run in self.runs()):
+            for trial, results in self.results(open_only=True).items():
+                self.study.tell(trial, fmean(results))
+        return batch
+
+    def wanted(self) -> Iterator[tuple[int, Any]]:
+        """Yield the next runs as setting and seed: the first ones of all settings, then those of the race."""
+        from optuna.trial import TrialState
+
+        begun = {run.trial for run in self.runs()}
+        for trial in self.study.get_trials(deepcopy=False, states=[TrialState.RUNNING]):
+            if trial.number not in begun:  # killed before its run began
+                yield trial.number, self.seeds[0]
+        while (number := self.propose()) is not None:
+            yield number, self.seeds[0]
+        runs = self.of_trials()
+        if len(self.seeds) == 1 or any(r[0].status == "running" for r in runs.values() if r):
+            return
+        left = (self.settings.max_runs or 10**9) - sum(map(len, runs.values()))
+        results, is_open = self.results(), self.results(open_only=True)
+        order = [[*results][place] for place in next_settings(
+            [[self.sign * each for each in values] for values in results.values()], len(self.seeds)
+        )] if results else []  # fmt: skip
+        unused = {t: self.seeds[len(runs[t]) :] for t in order if t in is_open}
+        places = [(step, t) for t in unused for step in range(len(unused[t]))]
+        for step, trial in islice(sorted(places, key=lambda p: p[0]), max(left, 0)):
+            yield trial, unused[trial][step]
+
+    def results(self, *, open_only: bool = False) -> dict[int, list[float]]:
+        """Return the results of the settings of which no run was pruned or failed and one is complete, by trial.
+
+        Args:
+            open_only: Only of settings whose value the study has not been told.
+        """
+        from optuna.trial import TrialState
+
+        trials = self.study.get_trials(deepcopy=False)
+        found = {}
+        for trial, runs in self.of_trials().items():
+            values = [run.values[0] for run in runs if run.values]
+            states = [TrialState.RUNNING] if open_only else [TrialState.RUNNING, TrialState.COMPLETE]
+            if (
+                values
+                and trials[trial].state in states
+                and {r.status for r in runs} <= {"complete", "running"}
+            ):
+                found[trial] = values
+        return found
+
+    def propose(self) -> int | None:
+        """Begin a setting of the user's study.enqueue_trial, or of the sampler; return its number, or None.
+
+        The sampler sees a copy of the study in which a setting that is still open has the mean of its runs so far,
+        and a run that was pruned its reports.
+        """
+        import optuna
+        from optuna.trial import TrialState, create_trial
+
+        trials = self.study.get_trials(deepcopy=False)
+        known = sum(t.state != TrialState.WAITING and not self.space.keys() - t.params.keys() for t in trials)
+        if known >= self.settings.n_trials or self.exhausted:
+            return None
+        if any(trial.state == TrialState.WAITING for trial in trials):
+            return int(self.study.ask(self.space).number)
+        seed = self.settings.sampler.get("seed")  # shifted, so that a kill changes no proposal
+        shifted = {} if seed is None else {"seed": seed + known}
+        copy = optuna.create_study(
+            directions=self.study.directions, sampler=made(self.settings.sampler, **shifted)
+        )
+        results, runs = self.results(open_only=True), self.of_trials()
+        for trial in trials:
+            values = [fmean(results[trial.number])] if trial.number in results else trial.values
+            state = TrialState.COMPLETE if trial.number in results else trial.state
+            reports = runs[trial.number][0].reports if state == TrialState.PRUNED else ()
+            copy.add_trial(create_trial(
+                state=state, values=values, params=trial.params, distributions=trial.distributions,
+                user_attrs=trial.user_attrs, system_attrs=trial.system_attrs, intermediate_values=dict(reports),
+            ))  # fmt: skip
+        for _ in range(PROPOSALS):
+            number = copy.ask(self.space).number
+            trial = copy.trials[number]
+            if len(self.seeds) == 1 or trial.params not in self.params():
+                self.study.add_trial(create_trial(
+                    state=TrialState.RUNNING, params=trial.params, distributions=trial.distributions,
+                    system_attrs=trial.system_attrs,
+                ))  # fmt: skip
+                return len(trials)
+            copy.add_trial(create_trial(state=TrialState.FAIL))
+        self.exhausted = True
+        return None
+
+    def judges(self, batch: Sequence[Run]) -> Any:
+        """Return a function from the place of a run and its reports to whether it is to be ended.
+
+        Only the first run of a setting is judged, by Optuna's pruner, against the first runs of the others: a
+        further seed that was ended for its chance would make the setting's mean a better one. The judgment depends
+        on the reports alone, not on when they are read. A run's reports are kept in it.
+        """
+        import optuna
+
+        if len(self.study.directions) > 1:
+            return None
+        firsts = {runs[0].number for runs in self.of_trials().values() if runs}
+        for run in self.runs():
+            if run.status != "running" and run.number in firsts - self.judged:
+                trial = self.firsts.ask()
+                for step, value in run.reports:
+                    trial.report(value, step)
+                    trial.should_prune()  # successive halving notes that it was asked
+                state = {"pruned": "PRUNED", "failed": "FAIL", "complete": "COMPLETE"}[run.status]
+                self.firsts.tell(trial, run.values, state=optuna.trial.TrialState[state])
+                self.judged.add(run.number)
+        trials = {run.number: self.firsts.ask() for run in batch if run.number in firsts}
+        lock, ended = Lock(), set()
+        for run in batch:
+            run.reports = []
+
+        def judge(place: int, reports: Sequence[tuple[int, float]]) -> bool:
+            run = batch[place]
+            with lock:
+                for step, value in reports[len(run.reports) :]:
+                    if run.number in ended:
+                        break
+                    run.reports.append((step, value))
+                    if run.number in trials:
+                        trials[run.number].report(value, step)
+                        if trials[run.number].should_prune():
+                            ended.add(run.number)
+            return run.number in ended
+
+        return judge
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the table of the settings."""
+        rows, runs = [], self.of_trials()
+        for t in self.study.get_trials(deepcopy=False):
+            values = [run.values[0] for run in runs[t.number] if run.values]
+            row = {"trial": t.number, **t.params}
+            if self.seeds != [None]:
+                row |= {"runs": len(runs[t.number]), "values": " ".join(map(str, values)),
+                        "sd": stdev(values) if len(values) > 1 else None}  # fmt: skip
+            result = t.values[0] if len(t.values or []) == 1 else t.values
+            rows.append(row | {"result": result, "status": t.state.name.lower()})
+        return rows
+
+    def sentence(self) -> str:
+        """Return which setting is best, how sure that is, and how many runs it took."""
+        runs, params, results = self.runs(), self.params(), self.results()
+        ends = {
+            status: sum(run.status == status for run in runs) for status in ("pruned", "failed", "running")
+        }
+        took = f"{len(runs)} runs" + "".join(f", {count} {status}" for status, count in ends.items() if count)
+
+        def words(trial: int) -> str:
+            return f"trial {trial}: " + " ".join(f"{k}={v}" for k, v in params[trial].items())
+
+        if not results:
+            return f"best        none; {took}"
+        if len(self.study.directions) > 1:
+            return "\n".join(f"best        {words(t.number)}" for t in self.study.best_trials[:5])
+        trials = [*results]
+        found = verdict([[self.sign * each for each in results[t]] for t in trials], len(self.seeds))
+        best = trials[found.best]
+        mean = f"{fmean(results[best]):.5g}"
+        if len(results[best]) > 1:
+            mean += f" ± {stdev(results[best]):.2g} with {len(results[best])} seeds"
+        lines = [f"best        {words(best)}, {mean}; {took}"]
+        if found.difference is not None and found.second is not None and len(self.seeds) > 1:
+            difference = found.difference
+            low, high = sorted(self.sign * each for each in difference.interval)
+            p = "p < 0.001" if difference.p < 0.0005 else f"p = {difference.p:.3f}"
+            verb = "clearly better" if found.is_clear else "not clearly better"
+            lines.append(
+                f"            {verb} than {words(trials[found.second])}: by "
+                f"{self.sign * difference.mean:.3g}, 95 % interval {low:.3g} to {high:.3g}, {p}"
+            )
+        return "\n".join(lines)
+
+
+def made(node: Any, **options: Any) -> Any:
+    """Return the sampler or pruner of a node; that Optuna may change it in the future is no news to a user."""
+    from optuna.exceptions import ExperimentalWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ExperimentalWarning)
+        return instantiate(node, **options)
 
 
 def refuse_no_number(job: JobReturn) -> None:

@@ -6,6 +6,10 @@ Works with any Hydra application. A job is the command line that gives the same 
 skips what is finished and continues what was interrupted makes sweeps that resume. What a job prints goes to
 ``job.log`` in its folder, what it returns to ``job_return.json``. A job that fails does not end the others. A grid
 ends with a table, and ``results.csv`` in the folder of the sweep.
+
+A sweeper may end a job early by the values that it reports: `report(value, step)` in the application, or a JSON line
+``{"step": 3, "value": 0.71}`` a validation in the file ``reports.jsonl`` in the job's folder. The job is sent
+SIGTERM.
 """
 
 import csv
@@ -16,8 +20,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from queue import Queue
@@ -26,7 +31,7 @@ from typing import Any
 from hydra.core.config_store import ConfigStore
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.utils import JobReturn, JobStatus, filter_overrides
-from hydra.errors import HydraException
+from hydra.errors import CompactHydraException, HydraException
 from hydra.experimental.callback import Callback
 from hydra.plugins.launcher import Launcher
 from hydra.types import HydraContext, TaskFunction
@@ -53,6 +58,46 @@ class SubprocessLauncherConf:
 ConfigStore.instance().store("subprocess", SubprocessLauncherConf, "hydra/launcher")
 
 
+class EndedEarly(HydraException):
+    """The result of a job that was ended by the values that it reported."""
+
+
+def ended_early(job: JobReturn) -> bool:
+    """Return whether a job was ended by its reports; by name, as Hydra loads this file apart from other imports."""
+    return type(job._return_value).__name__ == EndedEarly.__name__
+
+
+REPORTS = "reports.jsonl"
+"""File in a job's folder, with a line for every reported value."""
+
+SECONDS = 0.3
+"""Time between two readings of the reports of a running job."""
+
+
+def report(value: float, step: int) -> None:
+    """Report a value of the running job to the sweeper, which may end the job early.
+
+    Args:
+        value: The score at a validation, of the kind that the job returns.
+        step: Number of the step or epoch, from 0 on; a resumed job may report a step again.
+    """
+    path = Path(HydraConfig.get().runtime.output_dir) / REPORTS
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps({"step": step, "value": value}) + "\n")
+
+
+def reports_in(folder: Path) -> list[tuple[int, float]]:
+    """Return the steps and values that a job has reported; of a step that it reported again, the last value."""
+    path, found = folder / REPORTS, {}
+    for line in path.read_text(encoding="utf-8").split("\n") if path.is_file() else ():
+        try:
+            entry = json.loads(line)
+            found[int(entry["step"])] = float(entry["value"])
+        except (ValueError, TypeError, KeyError):  # half a line, of a job that writes or was killed
+            continue
+    return list(found.items())
+
+
 class JobReturnFile(Callback):
     """Write what a job returns into its folder, if JSON can hold it."""
 
@@ -73,6 +118,8 @@ class SubprocessLauncher(Launcher):
             self.gpus.put(gpus[place % len(gpus)] if gpus else None)
         self.processes: set[subprocess.Popen] = set()
         self.interrupted: int | None = None
+        self.judge: Callable[[int, Sequence[tuple[int, float]]], bool] | None = None
+        """From the place of a job and its reports to whether it is to be ended; set by a sweeper."""
 
     def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
         """Keep what `launch` needs."""
@@ -99,6 +146,8 @@ class SubprocessLauncher(Launcher):
             for process in [*self.processes]:
                 process.send_signal(signal.SIGTERM)
 
+        refuse_shared_folders(jobs)
+        self.places = {id(job): place for place, job in enumerate(jobs)}
         before = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGINT)}
         try:
             with ThreadPoolExecutor(self.n_jobs) as pool:
@@ -113,7 +162,8 @@ class SubprocessLauncher(Launcher):
             rows = [dict(each.lstrip("+").partition("=")[::2] for each in job.overrides)
                     | {"result": job.return_value if job.status == JobStatus.COMPLETED else None,
                        "status": job.status.name.lower(), "folder": job.working_dir} for job in jobs]  # fmt: skip
-            write_results(Path(self.config.hydra.sweep.dir), rows)
+            sweeps = {str(Path(str(job.cfg.hydra.sweep.dir)).absolute()) for job in jobs if job.cfg}
+            write_results(Path(os.path.commonpath(sweeps)), rows)
         return jobs
 
     def command(self, overrides: Sequence[str], folder: Path) -> list[str]:
@@ -174,9 +224,12 @@ class SubprocessLauncher(Launcher):
                 self.processes.add(process)
                 if self.interrupted:  # meanwhile
                     process.send_signal(signal.SIGTERM)
-                status = process.wait()
+                ended, status = self.wait(process, self.places[id(job)], folder)
                 self.processes.discard(process)
-                if status == 0:
+                if ended:
+                    print(f"{title}  ended early", flush=True)
+                    job.return_value = EndedEarly(f"{words} was ended early")
+                elif status == 0:
                     print(f"{title}  done, {folder}", flush=True)
                     job.return_value = json.loads(value.read_text()) if value.is_file() else None
                     job.status = JobStatus.COMPLETED
@@ -188,6 +241,35 @@ class SubprocessLauncher(Launcher):
                     message = f"failed with status {status}: {last} (all of it: {folder}/job.log)"
                     print(f"{title}  {message}", flush=True)
                     job.return_value = HydraException(f"{words} {message}")
+
+    def wait(self, process: subprocess.Popen, place: int, folder: Path) -> tuple[bool, int]:
+        """Wait for the end of a job; return whether it was to end early by its reports, and its status."""
+        signalled = False
+        while True:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(None if self.judge is None or signalled else SECONDS)
+            status = process.poll()
+            if self.judge is None or self.interrupted:
+                return False, process.wait()
+            # also at the end: however fast a job is, the same reports end it
+            ends = signalled or (status in (None, 0) and self.judge(place, reports_in(folder)))
+            if status is not None:
+                return ends, status
+            if ends and not signalled:
+                process.send_signal(signal.SIGTERM)
+                signalled = True
+
+
+def refuse_shared_folders(jobs: Sequence[JobReturn]) -> None:
+    """Raise CompactHydraException if two jobs would work in one folder."""
+    known: dict[str, JobReturn] = {}
+    for job in jobs:
+        other = known.setdefault(os.path.realpath(str(job.working_dir)), job)
+        if other is not job:
+            both = " and ".join(" ".join(each.overrides or ()) or "no overrides" for each in (other, job))
+            raise CompactHydraException(
+                f"{both}: both jobs would work in {job.working_dir}; hydra.sweep.subdir must depend on what differs"
+            )
 
 
 def write_results(sweep: Path, rows: Sequence[dict[str, Any]], key: str = "folder") -> None:

@@ -3,6 +3,7 @@
 import difflib
 import importlib
 import math
+import os
 import pkgutil
 import re
 import sys
@@ -94,11 +95,32 @@ def frozen(config: Any) -> DictConfig:
 # --- composing ---
 
 
-def run_name(overrides: str) -> str:
-    """Return the name of a run from its overrides, ``key=value,…``; ``default`` without any."""
-    overrides = re.sub(rf"\+\+[^,=]+={UNSET},?", "", overrides).rstrip(",")
-    name = re.sub(r"[^\w.,=+-]+", "-", overrides) or "default"
-    return f"{name[:140]}-{zlib.crc32(name.encode()):08x}" if len(name) > 150 else name
+def run_name(overrides: Sequence[str], excluded: Sequence[str], experiment_name: str) -> str:
+    """Return the name of a run: its overrides by key, joined by commas, the seed last; ``default`` without any.
+
+    A name that is too long for a folder is cut, but for its seed, and one that has letters replaced that could make
+    two values the same: both end with a checksum.
+
+    Args:
+        overrides: Those of the run's own command line.
+        excluded: Keys that are not part of the name.
+        experiment_name: Folder of the experiment, which names an experiment file already if both have one name.
+    """
+    named = {}
+    for override in overrides:
+        key, _, value = override.partition("=")
+        plain = key.lstrip("+~")
+        if plain not in excluded and value != UNSET and (plain, value) != ("experiment", experiment_name):
+            named[plain] = override
+    seed = named.pop("seed", "")
+    parts = [",".join(named[key] for key in sorted(named)), seed]
+    names = [re.sub(r"[^\w.,=+-]+", "-", part) for part in parts]
+    ambiguous = re.search(r"""[^\w.,=+~\-\[\]{}()*:'" ]|=\W+(,|$)""", parts[0])
+    room = 140 - len(os.fsencode(names[1]))
+    if ambiguous or len(os.fsencode(names[0])) > room + 10:
+        cut = os.fsencode(names[0])[: max(room, 0)].decode(errors="ignore")
+        names[0] = f"{cut}-{zlib.crc32(parts[0].encode(errors='surrogateescape')):08x}"
+    return ",".join(filter(None, names)) or "default"
 
 
 def folder_name(name: str, key: str = "name") -> str:

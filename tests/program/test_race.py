@@ -1,0 +1,170 @@
+"""Searches over settings with several seeds, and with runs that are ended early, of an application that is not ours."""
+
+import csv
+import signal
+from collections import Counter
+from statistics import fmean
+
+import optuna
+import pytest
+from scipy.stats import ttest_ind
+
+from hydra_plugins._racing import clearly_worse, next_settings, verdict
+
+APP = """
+import hydra, os, pathlib, random
+from hydra_plugins.subprocess_launcher import report
+
+@hydra.main(version_base="1.3", config_path=None, config_name="config")
+def main(config):
+    log = pathlib.Path(config.log)
+    with log.open("a") as file:
+        file.write(f"{config.x} {config.seed}\\n")
+    exec(config.then)
+    for step in range(3):
+        report(config.x * (step + 1), step)
+    return config.x + random.Random(f"{config.x} {config.seed}").gauss(0, 0.1)
+
+from hydra.core.config_store import ConfigStore
+ConfigStore.instance().store("config", {"x": 0, "seed": 0, "log": "${hydra:runtime.cwd}/log.txt", "then": "pass"})
+main()
+"""
+SETTINGS = "x=1,2,7,8"
+RACE = ("-m", "hydra/sweeper=optuna", "hydra/launcher=basic", "hydra/sweeper/sampler=grid", "hydra.sweep.dir=out", SETTINGS,
+        "hydra.sweeper.seeds=3", "hydra.sweeper.direction=maximize", "hydra.sweeper.n_trials=4")  # fmt: skip
+KILL = """
+mark = log.with_name(f"killed {config.x} {config.seed}")
+if len(log.read_text().split(chr(10))) in (3, 6) and not mark.exists():
+    mark.touch(); os.kill(os.getppid(), 9); os.kill(os.getpid(), 9)
+"""
+"""Kill the sweep and this job, in the second and fifth run."""
+
+
+@pytest.fixture
+def app(tmp_path, program):
+    (tmp_path / "app.py").write_text(APP)
+
+    def run(*arguments, **options):
+        return program(*arguments, cwd=tmp_path, script=tmp_path / "app.py", **options)
+
+    run.folder = tmp_path
+    return run
+
+
+def rows(path):
+    with path.open(newline="") as file:
+        return {row["x"]: row for row in csv.DictReader(file)}
+
+
+def begun(app):
+    return [tuple(line.split()) for line in (app.folder / "log.txt").read_text().splitlines()]
+
+
+def test_settings_that_are_clearly_worse_get_no_further_seeds(app):
+    done = app(*RACE, check=0)
+    count = Counter(x for x, _ in begun(app))
+    assert len(set(begun(app))) == len(begun(app))
+    assert count == {"1": 1, "2": 1, "7": 3, "8": 3}
+    found = rows(app.folder / "out" / "results.csv")
+    assert {x: int(row["runs"]) for x, row in found.items()} == count
+    for row in found.values():
+        assert float(row["result"]) == pytest.approx(fmean(map(float, row["values"].split())))
+    study = optuna.load_study(study_name="app", storage=f"sqlite:///{app.folder}/out/optuna.db")
+    assert study.best_value == float(found["8"]["result"])
+    samples = [list(map(float, found[x]["values"].split())) for x in ("8", "7")]
+    p = 2 * ttest_ind(*samples, equal_var=False).pvalue
+    best = next(line for line in done.text.splitlines() if line.startswith("best "))
+    assert "x=8" in best
+    assert "8 runs" in best
+    assert f"p = {p:.3f}" in done.text or (p < 0.0005 and "p < 0.001" in done.text)
+    assert app(*RACE, check=0).text.splitlines()[-1] == done.text.splitlines()[-1]
+    assert Counter(x for x, _ in begun(app)) == count
+
+
+def test_a_limit_of_runs_leaves_it_open(app):
+    app(*RACE, "hydra.sweeper.max_runs=5", check=0)
+    assert Counter(x for x, _ in begun(app)) == {"1": 1, "2": 1, "7": 1, "8": 2}
+
+
+def test_a_setting_with_a_failed_run_is_not_the_best(app):
+    fail = "then='1 / (config.x < 8 or config.seed < 2)'"
+    done = app(*RACE, fail, "hydra.sweeper.max_failure_rate=1", "hydra/launcher=subprocess", check=0)
+    found = rows(app.folder / "out" / "results.csv")
+    assert found["8"]["status"] == "fail"
+    assert next(line for line in done.text.splitlines() if line.startswith("best ")).count("x=7")
+
+
+def test_a_killed_search_that_prunes_ends_as_an_undisturbed_one(app):
+    search = [*RACE, "x=1,6,7,8", "hydra/launcher=subprocess", "hydra/sweeper/pruner=median",
+              "hydra.sweeper.pruner.n_startup_trials=2"]  # fmt: skip
+    app(*search, "hydra.sweep.dir=whole", check=0)
+    whole = rows(app.folder / "whole" / "results.csv")
+    runs = len(begun(app))
+    (app.folder / "log.txt").unlink()
+    statuses = []
+    while not statuses or statuses[-1] != 0:
+        statuses.append(app(*search, f"then='{KILL}'").status)
+        assert len(statuses) < 9
+    assert statuses.count(-signal.SIGKILL) == len(statuses) - 1 == 2
+    assert rows(app.folder / "out" / "results.csv") == whole
+    assert len(begun(app)) == runs + 2
+    pruned = [row for row in whole.values() if row["status"] == "pruned"]
+    assert pruned
+    assert all(row["runs"] == "1" and not row["result"] for row in pruned)
+
+
+WAIT = """
+import signal, sys, time
+report(config.x - 9, 0)
+signal.signal(signal.SIGTERM, lambda *_, log=log, sys=sys: (log.with_name("saved").touch(), sys.exit(143)))
+end = time.monotonic() + 60
+while config.x < 7 and time.monotonic() < end: time.sleep(0.01)
+"""
+"""Report, and go on for long in a bad setting."""
+
+
+def test_a_run_that_is_pruned_can_save_its_state(app):
+    search = [*RACE, "hydra.sweeper.seeds=null", "hydra/launcher=subprocess", "hydra/sweeper/pruner=median",
+              "hydra.sweeper.pruner.n_startup_trials=1", f"then='{WAIT}'"]  # fmt: skip
+    app(*search, "hydra.sweeper.n_trials=0", check=0)
+    study = optuna.load_study(study_name="app", storage=f"sqlite:///{app.folder}/out/optuna.db")
+    study.enqueue_trial({"x": "7"})
+    study.enqueue_trial({"x": "1"})
+    app(*search, "hydra.sweeper.n_trials=2", check=0)
+    assert (app.folder / "saved").exists()
+    assert [trial.state.name for trial in study.trials] == ["COMPLETE", "PRUNED"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "key"),
+    [
+        (["hydra.sweeper.seeds=0"], "hydra.sweeper.seeds=0"),
+        (["hydra.sweeper.seeds=[1,1]"], "hydra.sweeper.seeds=[1, 1]"),
+        (["hydra.sweeper.seeds=many"], "hydra.sweeper.seeds=many"),
+        (["seed=1,2"], "seed is swept over"),
+        (["hydra.sweeper.direction=[minimize,maximize]"], "hydra.sweeper.seeds"),
+        (["hydra/sweeper/pruner=median"], "hydra/sweeper/pruner"),
+    ],
+)
+def test_what_cannot_be_searched_is_refused_before_the_first_run(arguments, key, app):
+    done = app(*RACE, *arguments, check=1)
+    assert key in done.text.splitlines()[0]
+    assert not (app.folder / "log.txt").exists()
+
+
+def test_decisions_by_hand():
+    # pooled variance (2 + 0) / 2 = 1 with 2 degrees of freedom; t of 0.05 / (2 * 2) is 6.2053
+    results = [[10.0, 12.0], [11.0, 11.0], [0.0]]
+    bound = 6.2053 * 1 * 1.5**0.5
+    assert clearly_worse([*results[:2], [11 - bound + 0.01]], 2) == [False, False, False]
+    assert clearly_worse([*results[:2], [11 - bound - 0.01]], 2) == [False, False, True]
+    assert next_settings([[1.0], [3.0], [2.0]], 2) == [1, 2, 0]
+    assert next_settings([[1.0]], 2) == [0]
+    assert next_settings([*results[:2], [-100.0]], 2) == []
+    assert next_settings([*results[:2], [-100.0]], 3) == [0, 1]
+    found = verdict([[10.0, 12.0, 11.0], [1.0, 2.0, 3.0], [0.0]], 3)
+    assert (found.best, found.second) == (0, 2 if found.second == 2 else 1)
+    assert found.difference.p < 0.05
+    assert found.difference.interval[0] < found.difference.mean < found.difference.interval[1]
+    assert not verdict([[1.0], [2.0]], 2).is_clear
+    assert verdict([[1.0]], 2).second is None
