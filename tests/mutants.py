@@ -1,4 +1,4 @@
-"""Break one place of the numerics at a time and see that a test fails: python -m tests.mutants [WORD …]
+"""Break one place of the code at a time and see that a test fails: python -m tests.mutants [WORD …]
 
 Each mutant is a file, a text that stands in it exactly once, and what is put in its place, in a copy of the clone.
 The tests of the mutant's area run first, then all fast tests; with WORDs only mutants whose lines contain one. Exit
