@@ -194,7 +194,6 @@ MUTANTS = {
         ("LENGTHS = ((1,), (9, 23, 1, 2, 16))", "LENGTHS = ((1,), (1,))"),
         ("if not off <= bound:", "if off > bound:"),
         ("        return np.inf\n", "        return 0.0\n"),
-        ("row[length:] = PADDING_ID", "row[length:] = END_ID"),
     ],
     "export/model_folder.py": [
         ("if not weights[name].isfinite().all():", "if weights[name].isnan().any():"),
