@@ -1,4 +1,4 @@
-"""Break one place of the numerics at a time and see that a test fails: python -m tests.mutants [WORD …]
+"""Break one place of the code at a time and see that a test fails: python -m tests.mutants [WORD …]
 
 Each mutant is a file, a text that stands in it exactly once, and what is put in its place, in a copy of the clone.
 The tests of the mutant's area run first, then all fast tests; with WORDs only mutants whose lines contain one. Exit
@@ -194,7 +194,6 @@ MUTANTS = {
         ("LENGTHS = ((1,), (9, 23, 1, 2, 16))", "LENGTHS = ((1,), (1,))"),
         ("if not off <= bound:", "if off > bound:"),
         ("        return np.inf\n", "        return 0.0\n"),
-        ("row[length:] = PADDING_ID", "row[length:] = END_ID"),
     ],
     "export/model_folder.py": [
         ("if not weights[name].isfinite().all():", "if weights[name].isnan().any():"),

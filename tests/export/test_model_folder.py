@@ -1,5 +1,7 @@
 """Model folders hold what the model computes, or they are refused."""
 
+from functools import partial
+
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
@@ -11,6 +13,7 @@ from seq2seq.decoding.translator import Translator
 from seq2seq.errors import InputError
 from seq2seq.export import model_folder
 from seq2seq.export.model_folder import SavedModel, load_model_folder, save_model_folder
+from seq2seq.export.proof import prove, steps_of
 from tests.small import model_of, tokenizers_of
 
 PAIR = SentencePair("a b c d e f g", "s t u v w x y")
@@ -100,3 +103,17 @@ def test_numbers_that_overflow_later_end_a_translation_with_one_line(tmp_path):
         force_translate(
             load_model_folder(tmp_path / "model"), [PAIR], device=torch.device("cpu"), batch_size=size
         )
+
+
+@pytest.mark.parametrize(
+    "spoilt", [lambda values: values * torch.nan, lambda values: values[:, :1]], ids=["NaN", "another shape"]
+)
+def test_a_proof_refuses_what_cannot_be_compared(spoilt):
+    model = model_of().eval()
+
+    def run(source, tokens):
+        return [{"weights": spoilt(step["weights"])} for step in steps_of(model, source, tokens)]
+
+    prove("an export", model, partial(steps_of, model), 0, "")
+    with pytest.raises(InputError, match="differs from the model"):
+        prove("an export", model, run, 1e9, "")

@@ -326,7 +326,8 @@ def test_every_old_key_is_replaced_by_one_that_exists():
     from seq2seq.old_names import old_keys
     from seq2seq.run.config import known_keys
 
-    known = {*known_keys(), "scheduler.min_lr_ratio", "callbacks.periodic.every_n_train_steps"}
+    of_other_groups = {"scheduler.min_lr_ratio", "data.source_column", "data.target_column"}
+    known = {*known_keys(), *of_other_groups, "callbacks.periodic.every_n_train_steps"}
     for old, new in old_keys().items():
         for key in re.findall(r"[a-z_]+(?:\.[a-z_]+)+|^\w+(?==)|^\w+$", new):
             assert key in known or key.startswith("hydra."), f"{old}: {new}"

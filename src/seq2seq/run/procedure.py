@@ -46,10 +46,10 @@ if TYPE_CHECKING:
     from seq2seq.export.model_folder import SavedModel
     from seq2seq.training.module import TranslationModule
 
-# Where Lightning looks for its rank_zero_only.rank, which would be slow to import for a finished run.
 SEEDS = "PL_GLOBAL_SEED", "PL_SEED_WORKERS"
 """Where Lightning keeps the seed for other processes."""
 
+# Where Lightning looks for its rank_zero_only.rank, which would be slow to import for a finished run.
 RANKS = "RANK", "LOCAL_RANK", "SLURM_PROCID", "JSM_NAMESPACE_RANK"
 
 
