@@ -11,7 +11,7 @@ A setting has run with some seeds; the results of different seeds vary. Three de
 - Which setting gets the next seed (`next_settings`): the one with the best mean among those that are open. The two
   best settings are always open, so that both have all seeds in the end.
 - Whether the best setting is clearly best (`verdict`): it is compared with each other setting by Welch's test, which
-  `seq2seq compare` uses too, and the largest of the two-sided p counts. The best of K settings may be compared
+  `seq2seq compare` uses too, and the maximum of the two-sided p counts. The best of K settings may be compared
   with the second in this way without a correction for K (Gutmann and Maymin 1987; Hung and Fithian 2019); p is
   multiplied by the N - 1 looks after which seeds were added. A setting with one run has the pooled variance.
 
@@ -87,7 +87,7 @@ def clearly_worse(results: Sequence[Sequence[float]], num_seeds: int, level: flo
 
     Args:
         results: Results of each setting's runs, at least one each.
-        num_seeds: Greatest number of runs of a setting.
+        num_seeds: Maximum number of runs of a setting.
         level: Share of searches in which the best setting may be dropped.
     """
     from scipy.stats import t
@@ -118,7 +118,7 @@ def verdict(results: Sequence[Sequence[float]], num_seeds: int) -> Verdict:
 
     Args:
         results: Results of each setting's runs, at least one each.
-        num_seeds: Greatest number of runs of a setting.
+        num_seeds: Maximum number of runs of a setting.
     """
     best, *others = ranked(results)
     if not others:

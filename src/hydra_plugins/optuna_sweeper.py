@@ -56,7 +56,7 @@ class OptunaSweeperConf:
     params: Any = None  # the space, by key, in Hydra's grammar; sweeps on the command line add to it and win
     n_trials: int = 20  # settings of the study in all, over every command that works on it
     n_jobs: int = 1  # runs that are launched together
-    seeds: Any = None  # the largest number of seeds of a setting, or a list of them; null: the application's
+    seeds: Any = None  # the maximum number of seeds of a setting, or a list of them; null: the application's
     seeds_key: str = "seed"  # key of the application that is set to a seed
     max_runs: int | None = None  # no further seeds once the study has so many runs; null: no limit
     direction: Any = None  # minimize (also null) or maximize; a list for several objectives

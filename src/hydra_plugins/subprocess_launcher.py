@@ -74,15 +74,16 @@ SECONDS = 0.3
 """Time between two readings of the reports of a running job."""
 
 
-def report(value: float, step: int) -> None:
+def report(value: float, step: int, folder: Path | None = None) -> None:
     """Report a value of the running job to the sweeper, which may end the job early.
 
     Args:
         value: The score at a validation, of the kind that the job returns.
         step: Number of the step or epoch, from 0 on; a resumed job may report a step again.
+        folder: The job's folder; None: Hydra's output folder.
     """
-    path = Path(HydraConfig.get().runtime.output_dir) / REPORTS
-    with path.open("a", encoding="utf-8") as file:
+    folder = folder or Path(HydraConfig.get().runtime.output_dir)
+    with (folder / REPORTS).open("a", encoding="utf-8") as file:
         file.write(json.dumps({"step": step, "value": value}) + "\n")
 
 

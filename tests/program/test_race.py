@@ -1,6 +1,7 @@
 """Searches over settings with several seeds, and with runs that are ended early, of an application that is not ours."""
 
 import csv
+import runpy
 import signal
 from collections import Counter
 from statistics import fmean
@@ -10,6 +11,7 @@ import pytest
 from scipy.stats import ttest_ind
 
 from hydra_plugins._racing import clearly_worse, next_settings, verdict
+from tests.conftest import ROOT
 
 APP = """
 import hydra, os, pathlib, random
@@ -150,6 +152,16 @@ def test_what_cannot_be_searched_is_refused_before_the_first_run(arguments, key,
     done = app(*RACE, *arguments, check=1)
     assert key in done.text.splitlines()[0]
     assert not (app.folder / "log.txt").exists()
+
+
+def test_simulated_searches_find_the_best_with_half_of_the_runs_and_are_seldom_wrong():
+    # 300 searches each: python benchmarks/racing.py
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    simulation = runpy.run_path(str(ROOT / "benchmarks" / "racing.py"))
+    found = simulation["found_shares"](12, 5, max_runs=24)
+    assert found["runs"] <= 24
+    assert found["found"] > 0.6
+    assert simulation["wrong_share"](40, 4, 3, prunes=True, crash=0.1) <= 0.1
 
 
 def test_decisions_by_hand():

@@ -29,7 +29,7 @@ from seq2seq.run.summary import metric_of
 LEVEL = 0.05
 NOT_COMPARED = (
     "seed", "data.seed", "name", "experiment_name", "paths.", "hydra.", "threads", "metric", "overwrite", "ckpt_path",
-    "logger.", "callbacks.attention.", "callbacks.samples.", "callbacks.epoch_lines.", "callbacks.periodic.",
+    "logger.", "callbacks.attention.", "callbacks.samples.", "callbacks.epoch_lines.", "callbacks.report.", "callbacks.periodic.",
     "data.root", "trainer.default_root_dir", "trainer.enable_", "trainer.log_every", "trainer.profiler",
 )  # fmt: skip
 """Keys, or their prefixes, that do not distinguish settings."""
@@ -213,8 +213,7 @@ def difference(one: Setting, other: Setting, metric: str, level: float) -> Diffe
     Raises:
         InputError: The settings were tested on different sentences.
     """
-    from scipy.stats import ttest_ind
-
+    from hydra_plugins._racing import welch
     from seq2seq.evaluation.significance import compare
 
     split = metric.partition("/")[0]
@@ -231,12 +230,10 @@ def difference(one: Setting, other: Setting, metric: str, level: float) -> Diffe
         basis = "seeds and sentences" if found.knows_seeds else "sentences"
         return Difference(found.difference, found.interval, found.p, basis)
     scores = [[float(metric_of(run.metrics, metric)) for run in each.runs] for each in (one, other)]
-    mean = float(np.mean(scores[0]) - np.mean(scores[1]))
-    if min(map(len, scores)) < 2 or max(map(np.ptp, scores)) == 0:
-        return Difference(mean, (np.nan, np.nan), None, "")
-    welch = ttest_ind(*scores, equal_var=False)
-    low, high = welch.confidence_interval(1 - level)
-    return Difference(mean, (float(low), float(high)), float(welch.pvalue), "seeds")
+    tested = welch(scores[0], scores[1], level)
+    if np.isnan(tested.p):
+        return Difference(tested.mean, tested.interval, None, "")
+    return Difference(tested.mean, tested.interval, tested.p, "seeds")
 
 
 def holm(p: Sequence[float]) -> list[float]:

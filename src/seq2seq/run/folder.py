@@ -24,14 +24,14 @@ FREE = (
     "paths.", "hydra.", "name", "experiment_name", "threads", "ckpt_path", "overwrite", "metric", "logger.",
     "decoding.", "trainer.max_epochs", "trainer.max_steps", "trainer.max_time", "trainer.enable_", "trainer.log_every",
     "trainer.profiler", "trainer.default_root_dir", "callbacks.attention.", "callbacks.samples.",
-    "callbacks.epoch_lines.", "callbacks.progress.", "callbacks.checkpoint.dirpath", "scheduler.total_steps",
+    "callbacks.epoch_lines.", "callbacks.report.", "callbacks.progress.", "callbacks.checkpoint.dirpath", "scheduler.total_steps",
     "init_from",
 )  # fmt: skip
 """Keys that may change between a run and its continuation: longer training, other pictures and places."""
 
 WRITTEN = (
     "config.yaml", "tokenizers", "checkpoints", "events.out.tfevents.*", "hparams.yaml", "metrics.csv", "model",
-    "predictions", "metrics.json",
+    "predictions", "metrics.json", "reports.jsonl",
 )  # fmt: skip
 """What a run leaves in its folder, but for its log."""
 

@@ -110,7 +110,7 @@ def run(settings: Settings) -> float | None:
                 return None
             exported = export(module, trainer, data, folder)
             metrics = score(exported, module, data, settings, folder) | facts(module, trainer, started)
-            log_scores(metrics, trainer)
+            log_scores(metrics, trainer, settings)
         write_json(folder / "metrics.json", metrics)
         print(summary(metrics, folder, [pair.source for pair in (data.test or data.validation).pairs[:3]]))
         return metric_of(metrics, settings.config.metric)
@@ -453,10 +453,16 @@ def facts(module: "TranslationModule", trainer: "pl.Trainer", started: float) ->
     }
 
 
-def log_scores(metrics: Mapping[str, Any], trainer: "pl.Trainer") -> None:
-    """Log the scores of the test split."""
+def log_scores(metrics: Mapping[str, Any], trainer: "pl.Trainer", settings: Settings) -> None:
+    """Log the scores of the test split; to TensorBoard with the overrides, for its HParams tab."""
+    from lightning.pytorch.loggers import TensorBoardLogger
+
+    given = {"seed": settings.config.seed, **settings.given}
     greedy = metrics.get("test", {}).get("greedy", {})
     scores = {f"test/{name}": value for name, value in greedy.items() if isinstance(value, float)}
     for logger in trainer.loggers:
-        logger.log_metrics(scores, trainer.global_step)
+        if isinstance(logger, TensorBoardLogger) and scores:
+            logger.log_hyperparams(given, scores, trainer.global_step)
+        else:
+            logger.log_metrics(scores, trainer.global_step)
         logger.save()

@@ -5,6 +5,7 @@ from seq2seq.training.callbacks import (
     EpochLines,
     EpochMean,
     PeriodicCheckpoint,
+    Report,
     ResumeState,
     StopOnSignal,
     TranslationSamples,
@@ -17,5 +18,5 @@ from seq2seq.training.schedules import warmup_constant, warmup_cosine, warmup_em
 
 __all__ = [
     "AttentionLogger", "DurableCheckpointIO", "EpochLines", "EpochMean", "GuidedAlignment", "LossSums", "MinimumRisk", "PeriodicCheckpoint",
-    "ResumeState", "ScheduledSampling", "StopOnSignal", "TranslationModule", "TranslationSamples", "warmup_constant", "warmup_cosine", "warmup_ema",
+    "Report", "ResumeState", "ScheduledSampling", "StopOnSignal", "TranslationModule", "TranslationSamples", "warmup_constant", "warmup_cosine", "warmup_ema",
 ]  # fmt: skip

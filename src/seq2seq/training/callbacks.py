@@ -1,5 +1,6 @@
 """Callbacks: a line an epoch, translations as text, exact continuation, signals, mean of epochs."""
 
+import math
 import os
 import random
 import shutil
@@ -17,6 +18,7 @@ import torch
 from lightning.pytorch.callbacks import Callback, Checkpoint, ModelCheckpoint, WeightAveraging
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 
+from hydra_plugins.subprocess_launcher import report
 from seq2seq.errors import TrainingInterrupted
 from seq2seq.progress import warn
 from seq2seq.training.checkpoint import replace_last
@@ -94,6 +96,33 @@ class TranslationSamples(Callback):
         for logger in trainer.loggers:
             if rows and hasattr(getattr(logger, "experiment", None), "add_text"):
                 logger.experiment.add_text("translations", table, trainer.global_step)
+
+
+class Report(Callback):
+    """Report a score at every validation, in ``reports.jsonl``, to a sweeper, which may end the run early.
+
+    The step of a report is the number of the validation.
+
+    Args:
+        metric: Logged name of the score; one that is not logged at validations is not reported.
+        dirpath: Folder of the run.
+    """
+
+    def __init__(self, metric: str, dirpath: str) -> None:
+        self.metric, self.folder = metric, Path(dirpath)
+
+    def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Write a line."""
+        value = trainer.callback_metrics.get(self.metric)
+        if value is None or trainer.sanity_checking or trainer.fast_dev_run or not trainer.is_global_zero:
+            return
+        interval = trainer.val_check_batch
+        step = trainer.global_step
+        if math.isfinite(trainer.num_training_batches) and math.isfinite(interval):
+            done = trainer.fit_loop.epoch_loop.batch_idx + 1
+            per_epoch = max(1, trainer.num_training_batches // int(interval))
+            step = trainer.current_epoch * per_epoch + max(1, done // int(interval))
+        report(float(value), step, self.folder)
 
 
 class ResumeState(Callback):
