@@ -318,3 +318,16 @@ def test_a_sweep_of_jobs_of_two_processes(here):
     assert finished(here, "run-1")
     assert finished(here, "run-2")
     assert not (here / "runs" / "multirun").exists()
+
+
+def test_overrides_and_scores_are_a_row_of_the_hparams_tab(tiny_run):
+    from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
+
+    events = EventAccumulator(str(tiny_run)).Reload()
+    content = events.PluginTagToContent("hparams")
+    start = HParamsPluginData.FromString(content["_hparams_/session_start_info"]).session_start_info.hparams
+    assert start["seed"].number_value == OmegaConf.load(tiny_run / "config.yaml").seed
+    assert start["data.max_examples"].number_value == 32
+    assert "test/bleu" in events.Tags()["scalars"]
+    names = HParamsPluginData.FromString(content["_hparams_/experiment"]).experiment.metric_infos
+    assert "test/bleu" in {each.name.tag for each in names}
