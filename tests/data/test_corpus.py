@@ -10,6 +10,8 @@ from threading import Thread
 import pytest
 
 from seq2seq.data.corpora import PairsCorpus
+from seq2seq.data.formats.columns import Columns
+from seq2seq.data.formats.pairs import read_pairs
 from seq2seq.data.text import (
     SentencePair,
     hold_out,
@@ -225,6 +227,11 @@ def test_files_that_are_read_together_may_all_be_pipes(tmp_path):
     )
     links = through_a_pipe(b"0-0 1-1\n" * 3000)
     assert len(with_alignments(pairs, links, "data.alignments", exactly=True)) == 3000
+
+
+def test_a_file_of_pairs_from_a_pipe_is_refused_not_cut():
+    pipe = through_a_pipe(b"a line\tune ligne\n" * 3000)
+    assert "pipe" in refusal(lambda path: read_pairs(str(path), Columns(("en", "fr"))), pipe)
 
 
 def test_a_zip_archive_from_a_pipe_is_refused(tmp_path):

@@ -50,8 +50,13 @@ def read_pairs(path: str, columns: Columns) -> list[SentencePair]:
     """Read the sentence pairs of a file, whose format is told by its content.
 
     Raises:
-        InputError: The file is of another kind, damaged, or it is not clear what is source and target.
+        InputError: The file is a pipe, of another kind, damaged, or it is not clear what is source and target.
     """
+    if Path(path).exists() and not (Path(path).is_file() or Path(path).is_dir()):
+        raise InputError(
+            f"{path} is a pipe, and the format of a file of pairs is told before it is read: give a file, which may be "
+            "compressed, or two pipes to data=parallel"
+        )
     if zipfile.is_zipfile(path):
         members = opus_members(path, columns)
         if members:
