@@ -100,6 +100,19 @@ def open_text(path: str | Path | None) -> Iterator[IO[bytes]]:
         yield file if opener is None else stack.enter_context(opener(file))
 
 
+@contextlib.contextmanager
+def refusing(name: str) -> Iterator[None]:
+    """Raise an `InputError` that names a file for what goes wrong when it is opened, decompressed or read."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise InputError(f"{name}: there is no such file") from error
+    except IsADirectoryError as error:
+        raise InputError(f"{name} is a folder: give a file") from error
+    except (OSError, EOFError, RuntimeError, lzma.LZMAError, zlib.error, zipfile.BadZipFile) as error:
+        raise InputError(f"{name} is damaged or cannot be read: {error}") from error
+
+
 def stream_lines(path: str | Path | None) -> Iterator[str]:
     r"""Yield the lines of a UTF-8 text file of any length, plain or compressed.
 
@@ -114,7 +127,7 @@ def stream_lines(path: str | Path | None) -> Iterator[str]:
     """
     name = "standard input" if path is None else str(path)
     try:
-        with open_text(path) as file:
+        with refusing(name), open_text(path) as file:
             for number, content in enumerate(plain_lines(file, name), start=1):
                 if number == 1 and content.startswith((b"\xff\xfe", b"\xfe\xff")):
                     raise InputError(f"{name} is UTF-16, not UTF-8: convert it with iconv -f UTF-16 -t UTF-8")
@@ -125,12 +138,6 @@ def stream_lines(path: str | Path | None) -> Iterator[str]:
             f"{name}, line {number}: byte 0x{error.object[error.start]:02x} is not UTF-8: convert the file, for "
             "example with iconv -f LATIN1 -t UTF-8"
         ) from error
-    except FileNotFoundError as error:
-        raise InputError(f"{name}: there is no such file") from error
-    except IsADirectoryError as error:
-        raise InputError(f"{name} is a folder: give a file") from error
-    except (OSError, EOFError, RuntimeError, lzma.LZMAError, zlib.error, zipfile.BadZipFile) as error:
-        raise InputError(f"{name} is damaged or cannot be read: {error}") from error
 
 
 def read_lines(path: str | Path) -> list[str]:

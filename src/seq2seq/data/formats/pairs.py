@@ -1,6 +1,5 @@
 """Files that hold sentence pairs, in any of the formats of this package."""
 
-import lzma
 import zipfile
 import zlib
 from collections.abc import Callable
@@ -9,7 +8,7 @@ from pathlib import Path
 
 from seq2seq.data.formats import kinds, table
 from seq2seq.data.formats.columns import Columns, language_names
-from seq2seq.data.text import SentencePair, open_text
+from seq2seq.data.text import SentencePair, open_text, refusing
 from seq2seq.errors import InputError
 
 READERS = {
@@ -25,15 +24,8 @@ def kind_of_file(path: str) -> str:
     Raises:
         InputError: It is missing, damaged, or a folder.
     """
-    try:
-        with open_text(path) as file:
-            return kinds.kind_of(file.peek(kinds.HEAD)[: kinds.HEAD])  # type: ignore[attr-defined]
-    except FileNotFoundError as error:
-        raise InputError(f"{path}: there is no such file") from error
-    except IsADirectoryError as error:
-        raise InputError(f"{path} is a folder: give a file") from error
-    except (OSError, EOFError, RuntimeError, lzma.LZMAError, zlib.error, zipfile.BadZipFile) as error:
-        raise InputError(f"{path} is damaged or cannot be read: {error}") from error
+    with refusing(path), open_text(path) as file:
+        return kinds.kind_of(file.peek(kinds.HEAD)[: kinds.HEAD])  # type: ignore[attr-defined]
 
 
 def holds_pairs(path: str) -> bool:
