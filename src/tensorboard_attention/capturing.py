@@ -152,7 +152,9 @@ def capture(
         yield captured
     watcher.finish(captured, model)
     if tokenizer is not None:
-        read = {side: _converted(tokenizer, _joined(ids)) for side, ids in watcher.ids.items()}
+        read: dict[str, Any] = {
+            side: _converted(tokenizer, _joined(ids)) for side, ids in watcher.ids.items()
+        }
         sides = read | {side: lists for side, lists in sides.items() if lists}
     if writer is not None:
         _write(captured, writer, step, sides, tag, sentences)
@@ -407,7 +409,7 @@ def _of_multi_head(*args: Any, **kwargs: Any) -> Tensor:
         if isinstance(each, Tensor) and each.is_floating_point():
             given[name] = each.to(number)
     given |= {"training": False, "need_weights": True, "average_attn_weights": False, "is_causal": False}
-    weights = F.multi_head_attention_forward(*call.args, **call.kwargs)[1]
+    weights: Any = F.multi_head_attention_forward(*call.args, **call.kwargs)[1]  # for need_weights is set
     weights = weights if query.dim() == 3 else weights[None]
     is_masked = weights.isnan().all(dim=-1, keepdim=True)  # nothing may be attended to: 0 / 0
     return weights if is_masked.all() else weights.masked_fill(is_masked, 0)

@@ -229,7 +229,7 @@ def difference(one: Setting, other: Setting, metric: str, level: float) -> Diffe
         found = compare(statistics[num:], statistics[:num], level, score=score)
         basis = "seeds and sentences" if found.knows_seeds else "sentences"
         return Difference(found.difference, found.interval, found.p, basis)
-    scores = [[float(metric_of(run.metrics, metric)) for run in each.runs] for each in (one, other)]
+    scores = [[metric_of(run.metrics, metric) for run in each.runs] for each in (one, other)]
     tested = welch(scores[0], scores[1], level)
     if np.isnan(tested.p):
         return Difference(tested.mean, tested.interval, None, "")
@@ -251,7 +251,7 @@ def compared(settings: Sequence[Setting], metric: str, baseline: str | None = No
 
     name = metric.rpartition("/")[2]
     sign = 1 if name in METRICS and METRICS[name].direction == "min" else -1
-    scores = {s.label: [float(metric_of(run.metrics, metric)) for run in s.runs] for s in settings}
+    scores = {s.label: [metric_of(run.metrics, metric) for run in s.runs] for s in settings}
     ordered = sorted(settings, key=lambda s: sign * float(np.mean(scores[s.label])))
     chosen = ordered[0] if baseline is None else next((s for s in ordered if s.label == baseline), None)
     if chosen is None:
