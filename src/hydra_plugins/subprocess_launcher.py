@@ -125,7 +125,7 @@ class SubprocessLauncher(Launcher):
         self.gpus: Queue[int | None] = Queue()  # those that no job has
         for place in range(self.n_jobs):
             self.gpus.put(gpus[place % len(gpus)] if gpus else None)
-        self.processes: set[subprocess.Popen] = set()
+        self.processes: set[subprocess.Popen[bytes]] = set()
         self.interrupted: int | None = None
         self.judge: Callable[[int, Sequence[tuple[int, float]]], bool] | None = None
         """From the place of a job and its reports to whether it is to be ended; set by a sweeper."""
@@ -251,7 +251,7 @@ class SubprocessLauncher(Launcher):
                     print(f"{title}  {message}", flush=True)
                     job.return_value = HydraException(f"{words} {message}")
 
-    def wait(self, process: subprocess.Popen, place: int, folder: Path) -> tuple[bool, int]:
+    def wait(self, process: subprocess.Popen[bytes], place: int, folder: Path) -> tuple[bool, int]:
         """Wait for the end of a job; return whether it was to end early by its reports, and its status."""
         signalled = False
         while True:

@@ -161,7 +161,9 @@ def _labels(values: Sequence[dict[str, Any]]) -> list[str]:
     return labelled(chosen) if chosen else ["all runs"] * len(values)
 
 
-def counts_of(runs: Sequence[Run], metric: str) -> tuple[NDArray, Callable[[NDArray], NDArray]] | None:
+def counts_of(
+    runs: Sequence[Run], metric: str
+) -> tuple[NDArray[Any], Callable[[NDArray[Any]], NDArray[Any]]] | None:
     """Return the counts of every test sentence (runs, sentences, counts), and the score of their sums.
 
     Args:
@@ -181,7 +183,7 @@ def counts_of(runs: Sequence[Run], metric: str) -> tuple[NDArray, Callable[[NDAr
 
 
 @cache
-def _counts(run: Run, found: str, reference: str, name: str) -> NDArray:
+def _counts(run: Run, found: str, reference: str, name: str) -> NDArray[Any]:
     from seq2seq.evaluation.bleu import sentence_statistics
 
     hypotheses, references = run.lines(found), run.lines(reference)
