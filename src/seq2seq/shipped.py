@@ -1,6 +1,6 @@
 """Models that come with the program: ``data/models`` of a clone, inside the package where it was installed.
 
-Each is a model folder with a card, README.md: data and licence, scores, command and commit that made it.
+Each is a model folder with a card, README.md: data and license, scores, command and commit that made it.
 """
 
 from pathlib import Path

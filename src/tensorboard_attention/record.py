@@ -138,7 +138,7 @@ class AttentionRecord:
         return 3 if self.reference is not None else 2 if self.maps else 1
 
 
-def quantised(weights: npt.ArrayLike) -> Weights:
+def quantized(weights: npt.ArrayLike) -> Weights:
     """Integers 0..65535 of weights in 0..1."""
     return (np.asarray(weights, dtype=np.float64) * _SCALE).round().astype(np.uint16)
 

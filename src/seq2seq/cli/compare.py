@@ -151,14 +151,14 @@ def _labels(values: Sequence[dict[str, Any]]) -> list[str]:
     """Return a label for each dictionary, made of the first keys that distinguish them."""
     chosen: list[str] = []
 
-    def labelled(keys: Sequence[str]) -> list[str]:
+    def labeled(keys: Sequence[str]) -> list[str]:
         parts = [[f"{key.rpartition('.')[2]}={each[key]}" for key in keys if key in each] for each in values]
         return [" ".join(part) or "default" for part in parts]
 
     for key in dict.fromkeys(key for each in values for key in each):
-        if len(set(labelled([*chosen, key]))) > len(set(labelled(chosen))):
+        if len(set(labeled([*chosen, key]))) > len(set(labeled(chosen))):
             chosen.append(key)
-    return labelled(chosen) if chosen else ["all runs"] * len(values)
+    return labeled(chosen) if chosen else ["all runs"] * len(values)
 
 
 def counts_of(runs: Sequence[Run], metric: str) -> tuple[NDArray, Callable[[NDArray], NDArray]] | None:
@@ -295,7 +295,7 @@ def draw(rows: Sequence[dict[str, Any]], metric: str, path: Path) -> None:
     left.set_yticks(range(len(rows)), [row["setting"].replace("$", r"\$")[:60] for row in rows])
     left.invert_yaxis()
     left.set_xlabel(f"{metric}, each run and the mean")
-    right.axvline(0, color="grey", linestyle="dashed")
+    right.axvline(0, color="gray", linestyle="dashed")
     right.set_xlabel("difference, with its interval")
     figure.savefig(path)
 

@@ -173,12 +173,12 @@ def word_indices(tokens: Sequence[str], words: Sequence[str] | None = None) -> l
     given = _own_words(tokens) if words is None else words
     if not given:
         return [None] * len(tokens)
-    spelt = [
+    spelled = [
         b"" if token in UNWORDED else letters(text) for token, text in zip(tokens, said(tokens), strict=True)
     ]
     for cased in (given, [word.lower() for word in given]):
         parts = [letters(as_bytes(word)) for word in cased]
-        starts = places(spelt, b"".join(parts))
+        starts = places(spelled, b"".join(parts))
         if starts is not None:
             break
     else:

@@ -135,10 +135,10 @@ def moses_tokens(sentences: Texts, language: str, *, split_hyphens: bool) -> lis
         split_hyphens: Make hyphens between words separate tokens. nmtpytorch trains on such tokens, and joins
             them before scoring.
     """
-    normalise, tokenise = _tools(base_language(language))
+    normalize, tokenize = _tools(base_language(language))
     return [
-        tokenise.tokenize(
-            normalise.normalize(sentence.lower()),
+        tokenize.tokenize(
+            normalize.normalize(sentence.lower()),
             aggressive_dash_splits=split_hyphens,
             escape=False,
             return_str=True,

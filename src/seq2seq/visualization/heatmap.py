@@ -11,14 +11,14 @@ from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 
 from seq2seq.visualization.fonts import shown
-from tensorboard_attention.colours import weight_colours
+from tensorboard_attention.colours import weight_colors
 
 FORMATS = ".png", ".pdf", ".svg"
 CELL = 0.22
 """Minimum size of a cell in inches, so that labels of 7 points fit."""
 CARD = 3.5
 """Width in inches of a heatmap that is read in a small card, such as TensorBoard's, which is about 350 pixels wide."""
-SCALE = ListedColormap(weight_colours() / 255)
+SCALE = ListedColormap(weight_colors() / 255)
 """The colors of the Attention tab."""
 WHOLE = 0.5
 """A maximum weight below which the colors end there, not at 1."""
@@ -54,7 +54,7 @@ def draw(
         points: Size of the labels.
 
     Returns:
-        The image, for a colour bar.
+        The image, for a color bar.
 
     Raises:
         ValueError: The shape does not fit the labels or is empty, or a weight is outside 0..1.
