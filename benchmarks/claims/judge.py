@@ -44,7 +44,7 @@ from seq2seq.errors import InputError
 from seq2seq.evaluation.bleu import NUM_STATISTICS, bleu_of
 from seq2seq.evaluation.significance import compare, statistics_of
 from seq2seq.run.folder import write_json
-from seq2seq.run.messages import exit_with_one_line
+from seq2seq.run.messages import exit_on_error
 from seq2seq.run.summary import metric_of
 
 HERE, ROOT = Path(__file__).parent, Path(__file__).parents[2]
@@ -297,5 +297,5 @@ def main(arguments: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    with exit_with_one_line():
+    with exit_on_error():
         main(sys.argv[1:])

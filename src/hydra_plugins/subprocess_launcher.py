@@ -274,7 +274,7 @@ def refuse_shared_folders(jobs: Sequence[JobReturn]) -> None:
 
 
 def write_results(sweep: Path, rows: Sequence[dict[str, Any]], key: str = "folder") -> None:
-    """Print what differs between rows, and put them into results.csv, where those with another key stay."""
+    """Print what differs between rows, and merge them into results.csv by their key."""
     path, partial, kept = sweep / "results.csv", sweep / ".results.csv.partial", {}
     if not rows:
         return

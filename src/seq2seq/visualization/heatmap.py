@@ -30,7 +30,7 @@ def short(token: str, most: int = 18) -> str:
     return (token if len(token) <= most else f"{token[: most - 1]}…").replace("$", r"\$")
 
 
-def draw(
+def draw_matrix(
     axes: Any,
     weights: npt.ArrayLike,
     source_tokens: Sequence[str],
@@ -115,7 +115,7 @@ class AttentionFigure:
         pitch = min(0.3, 2.7 / max(len(source_tokens), len(target_tokens), 1))  # of the labels, in inches
         points = min(8.5, max(4, 72 * pitch))
         self.figure.set_size_inches(CARD, 0.95 + max(pitch, points / 72) * len(target_tokens))
-        draw(self.axes, weights, source_tokens, target_tokens, points=points, **options)
+        draw_matrix(self.axes, weights, source_tokens, target_tokens, points=points, **options)
         return self.figure
 
     def pixels(self) -> npt.NDArray[np.uint8]:
@@ -149,5 +149,5 @@ def save_heatmap(
     FigureCanvasAgg(figure)
     axes = figure.subplots(len(panels), 1, squeeze=False, gridspec_kw={"height_ratios": heights})[:, 0]
     for each, (title, weights, source, target) in zip(axes, panels, strict=True):
-        figure.colorbar(draw(each, weights, source, target, title=title), ax=each, shrink=0.6)
+        figure.colorbar(draw_matrix(each, weights, source, target, title=title), ax=each, shrink=0.6)
     figure.savefig(path, format=path.suffix[1:].lower())
