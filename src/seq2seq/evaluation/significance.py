@@ -164,7 +164,7 @@ def _seed_variance(drawn: NDArray) -> float:
 def _scaled_for_seeds(
     deviations: NDArray, shared: float, scores: Sequence[NDArray], generator: np.random.Generator
 ) -> NDArray:
-    """Return the draws of e*, from the centred draws of d*, S, and the scores of the seeds."""
+    """Return the draws of e*, from the centerd draws of d*, S, and the scores of the seeds."""
     variances = [float(each.var(ddof=1)) / len(each) for each in scores]
     uncertain = sum(v**2 / (len(each) - 1) for v, each in zip(variances, scores, strict=True))
     variance = shared + sum(variances)

@@ -28,8 +28,8 @@ from seq2seq.run.folder import (
     Earlier,
     clear,
     earlier_start,
-    from_here,
     lock,
+    relative_to_cwd,
     save_config,
     write_json,
     write_text,
@@ -81,7 +81,7 @@ def run(settings: Settings) -> float | None:
         if earlier and (metrics := finished(earlier, settings)):  # nothing heavy is imported
             if first:
                 print(
-                    f"{from_here(folder)} is finished; name=… trains again, a larger trainer.max_epochs goes on"
+                    f"{relative_to_cwd(folder)} is finished; name=… trains again, a larger trainer.max_epochs goes on"
                 )
                 print(summary(metrics, folder))
             return metric_of(metrics, settings.config.metric)

@@ -298,7 +298,7 @@ function pathOf(node) {
 }
 
 // ---- Text to words and back, as seq2seq.data.words. JavaScript's \w, \s and \b differ from Python's, so
-// they are spelt out.
+// they are spelled out.
 
 const SPACE = String.raw`[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]`;
 const SPACES = new RegExp(`${SPACE}+`, "gu");
@@ -391,7 +391,7 @@ const SPLITTERS = {
   whitespace: { split: splitSpaces, join: (words) => words.join(" ") },
 };
 
-// ---- Text to subwords and back, as SentencePiece with its identity normaliser and byte fallback
+// ---- Text to subwords and back, as SentencePiece with its identity normalizer and byte fallback
 
 const MARK = "▁";
 const BYTE = /^<0x[0-9A-F]{2}>$/u;
@@ -415,7 +415,7 @@ class Subwords {
     return this.cutUp(text).flatMap((piece) => (this.pieces.has(piece) ? [piece] : byteTokens(piece)));
   }
 
-  // Characters that are spelt in bytes.
+  // Characters that are spelled in bytes.
   inBytes(text) {
     return this.cutUp(text).filter((piece) => !this.pieces.has(piece));
   }
@@ -474,7 +474,7 @@ function likeliestPath(characters, { pieces, scores, longest, unknownScore }) {
   return path;
 }
 
-// Neighbours are merged, those of the highest score first, the leftmost of these (Sennrich 2016).
+// Neighbors are merged, those of the highest score first, the leftmost of these (Sennrich 2016).
 function merged(characters, { pieces, scores }) {
   const symbols = [...characters];
   const scoreAt = (place) => (place + 1 < symbols.length ? (scores[pieces.get(symbols[place] + symbols[place + 1])] ?? -Infinity) : -Infinity);
