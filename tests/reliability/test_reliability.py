@@ -74,26 +74,38 @@ def wait_for(path):
 
 
 def killed_until_done(launch, folder, seconds, number, seed, most, run=RUN, between=None):
-    """Kill at random moments, at most so often, until a start ends by itself; return the statuses.
+    """Kill so often, at random moments, then let the run end by itself; return the folder and the statuses.
 
+    A start that ends before its moment is taken back, and another is killed in the first half of its time.
     `between` is called with the folder after each kill, and returns the folder in which to go on.
     """
-    draw, statuses = random.Random(seed), []
+    draw, statuses, window = random.Random(seed), [], seconds
+    kept = folder.with_name(f"{folder.name} kept")  # the runs as the last kill left them
     while not statuses or statuses[-1] != 0:
-        if statuses and between is not None:
-            folder = between(folder)
         started = launch(*run, "name=run", cwd=folder)
-        if len(statuses) < most:
-            end = time.monotonic() + draw.uniform(0.1, 1.0) * seconds
+        is_last = len(statuses) == most
+        if not is_last:
+            end = time.monotonic() + draw.uniform(0.1, 1.0) * window
             while time.monotonic() < end and started.status is None:
                 pid, status = os.waitpid(started.pid, os.WNOHANG)
                 started.status = os.waitstatus_to_exitcode(status) if pid else None
                 time.sleep(0.01)
             started.send(number)
-        statuses.append(started.wait())
-        assert statuses[-1] in (0, -number, 128 + number), started.text
-        assert (statuses[-1] == 0) == (folder / "runs/baseline/run/metrics.json").exists()
-        assert len(statuses) < 10
+        status = started.wait()
+        assert status in (0, -number, 128 + number), started.text
+        assert (status == 0) == (folder / "runs/baseline/run/metrics.json").exists()
+        if status == 0 and not is_last:
+            window /= 2
+            shutil.rmtree(folder / "runs")
+            if kept.exists():
+                shutil.copytree(kept, folder / "runs")
+            continue
+        statuses.append(status)
+        if status != 0 and (folder / "runs").exists():
+            folder = folder if between is None else between(folder)
+            shutil.rmtree(kept, ignore_errors=True)
+            shutil.copytree(folder / "runs", kept)
+    assert len(statuses) == most + 1
     return folder, statuses
 
 
