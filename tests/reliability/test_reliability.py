@@ -4,8 +4,10 @@ import json
 import os
 import random
 import resource
+import select
 import shutil
 import signal
+import socket
 import time
 from pathlib import Path
 
@@ -347,6 +349,36 @@ def test_two_processes_in_one_folder_are_one_at_a_time(launch, program, tmp_path
     second = program(*RUN, "name=run", cwd=tmp_path, check=2)
     assert "another process" in second.text.splitlines()[-1]
     assert first.wait() == 0, first.text
+
+
+@pytest.mark.parametrize("has_met", [False, pytest.param(True, marks=pytest.mark.long)])
+def test_a_second_process_ends_when_the_first_was_killed_before_they_met(launch, tmp_path, has_met):
+    """Of two processes of a training; the second one starts, or waits for the first one, at that moment."""
+    reader, writer = os.pipe()  # open as long as one of the two lives
+
+    def killed_when_they_meet():
+        for each in (1, 2):
+            os.dup2(writer, each)
+        os.close(writer)
+        import torch.distributed
+
+        def die(*_, **__):
+            if has_met:
+                with socket.create_server(("127.0.0.1", int(os.environ["MASTER_PORT"]))) as server:
+                    select.select([server], [], [])  # the second one connects
+            os.kill(os.getpid(), signal.SIGKILL)
+
+        torch.distributed.init_process_group = die
+
+    two = ["device=ddp", "trainer.accelerator=cpu"]
+    started = launch(*RUN, *two, "name=run", cwd=tmp_path, prepare=killed_when_they_meet)
+    os.close(writer)
+    assert started.wait() == -signal.SIGKILL
+    text = b""
+    while select.select([reader], [], [], 100)[0] and (read := os.read(reader, 4096)):
+        text += read
+    assert not read, text
+    assert b"the first process of this training has ended" in text
 
 
 def test_weights_that_are_not_finite_end_a_training_with_a_line(program, tmp_path):
