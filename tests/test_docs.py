@@ -13,7 +13,7 @@ import pytest
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
-from seq2seq.run.config import OBJECTS, check
+from seq2seq.run.config import HYDRA_BASE, OBJECTS, check
 from tests.conftest import ROOT
 
 PAGES = [
@@ -79,7 +79,7 @@ def test_a_command_line_composes(line):
         re.sub(r"=(?:tag\(log,)?(?:int\()?(?:interval|range)\(([^,]+),.*", r"=\1", word) for word in words
     ]
     single = [re.sub(r"^(?!.*\[)([\w./]+=)([^,'\"]+),.*", r"\1\2", word) for word in words]
-    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+    with initialize_config_dir(str(ROOT / "conf"), **HYDRA_BASE):
         config = compose("config", single, return_hydra_config=True)
     config.paths.run_dir = "runs/x"
     for node in OBJECTS:

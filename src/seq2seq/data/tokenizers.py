@@ -36,6 +36,7 @@ from seq2seq.data.vocabulary import (
 )
 from seq2seq.data.words import LETTERS, clean, join_basic_english, join_words, lowered, raised, split_words
 from seq2seq.errors import InputError
+from seq2seq.trust import require_trusted
 
 MAX_TOKENS, MAX_FILE = 500_000, 64 * 2**20
 """Limits of a vocabulary that is read from a file: tokens, and bytes of the file."""
@@ -228,12 +229,8 @@ class Tokenizer(ABC):
         path = folder / f"{side}.json"
         try:
             description = read_json(path)
+            require_trusted(description["class"], str(path), trust_custom_code=trust_custom_code)
             module, _, name = description["class"].rpartition(".")
-            if module != __name__ and not trust_custom_code:
-                raise InputError(
-                    f"{path} names {description['class']!s:.80}, which is not part of this program: load it "
-                    "with trust_custom_code=True if you trust where it is from"
-                )
             made_by = getattr(import_module(module), name, None)
             if not (isinstance(made_by, type) and issubclass(made_by, Tokenizer)):
                 raise InputError(f"{path} names {description['class']!s:.80}, which is no tokenizer")

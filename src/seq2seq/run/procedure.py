@@ -39,6 +39,7 @@ from seq2seq.run.folder import (
 from seq2seq.run.messages import message_of, user_frames
 from seq2seq.run.sizes import sizes
 from seq2seq.run.summary import log_into, log_start, metric_of, quiet_libraries, summary
+from seq2seq.trust import is_within
 
 if TYPE_CHECKING:
     import lightning.pytorch as pl
@@ -250,9 +251,7 @@ def read_data(settings: Settings, folder: Path, checkpoint: str | None) -> "Tran
 def has_own_classes(config: DictConfig) -> bool:
     """Return whether model or data are made of classes that are not this program's."""
     parts = (OmegaConf.to_container(config[name]) for name in ("model", "data"))
-    return any(
-        not str(node["_target_"]).startswith("seq2seq.") for part in parts for _, node in objects(part)
-    )
+    return any(not is_within(node["_target_"], ["seq2seq"]) for part in parts for _, node in objects(part))
 
 
 def encode(data: "TranslationDataModule", settings: Settings, values: Mapping[str, Any], first: bool) -> None:
