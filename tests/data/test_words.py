@@ -47,7 +47,7 @@ WRITTEN = [
     ("en", "See https://example.org/a?b=1, www.example.com or example.org."), ("en", "Mail me@example.org!"),
     ("en", "The U.S. and/or AT&T, #1 of @all, at 5 p.m. on 10/12/2020."), ("zh_Hant", "他说：“好。”"), ("ja", "「はい」、3人です。"),
     ("sv", "Han sade: ”Ja” och gick."), ("fr", "Il dit : « oui » ; à 10:30, https://example.org !"),
-    ("en", "%s of {name}, 'so' they say"), ("tr", "İstanbul'a 5'te."),
+    ("en", "%s of {name}, 'so' they say"), ("tr", "İstanbul'a 5'te."), ("cmn", "在5月3日打开1,000个文件。"), ("ja", "データは 東京で。".replace(" ", "")),
 ]  # fmt: skip
 
 
