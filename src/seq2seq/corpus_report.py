@@ -148,7 +148,7 @@ def _named(token: str) -> str:
 
 
 def repetition(pairs: Sequence[SentencePair]) -> tuple[int, int]:
-    """How many pairs repeat an earlier one, and how many sources have several translations."""
+    """Count the pairs that repeat an earlier pair, and the sources with several translations."""
     different = {(pair.source, pair.target) for pair in pairs}
     translations = Counter(source for source, _ in different)
     return len(pairs) - len(different), sum(count > 1 for count in translations.values())
@@ -157,7 +157,7 @@ def repetition(pairs: Sequence[SentencePair]) -> tuple[int, int]:
 def overlap(train: Sequence[SentencePair], other: Sequence[SentencePair]) -> tuple[int, int]:
     """Count the pairs of a split that are training pairs, and those whose source is in the training split.
 
-    (But for case and punctuation, see `normalize`.)
+    Sources are compared by `normalize`, which ignores case and punctuation.
     """
     pairs = {(pair.source, pair.target) for pair in train}
     sources = {normalize(pair.source) for pair in train}

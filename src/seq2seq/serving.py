@@ -150,7 +150,7 @@ class TranslationAPI(litserve.LitAPI):
 
 
 def end_with_parent() -> None:
-    """End this process on SIGTERM, and soon after the one that started it, which SIGKILL may have ended."""
+    """End this process on SIGTERM, and within a second of the end of its parent process."""
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})  # `seq2seq serve` blocks it
     parent = os.getppid()

@@ -22,7 +22,7 @@ from tensorboard.compat.proto.event_pb2 import SessionLog
 from tensorboard.context import RequestContext
 from tensorboard.data.provider import DataProvider, RunTagFilter, TensorDatum
 
-from tensorboard_attention.colours import difference_colours, weight_colours
+from tensorboard_attention.colours import difference_colors, weight_colors
 from tensorboard_attention.record import PLUGIN_NAME, VERSIONS, AttentionRecord, RecordError, decode_record
 
 ALL_STEPS = 1_000_000
@@ -51,7 +51,7 @@ class _Described(Struct):
 
 
 def index(provider: DataProvider, context: RequestContext, experiment_id: str = "") -> Json:
-    """All runs with their sentences, kinds and ranks, and the colours to draw with."""
+    """All runs with their sentences, kinds and ranks, and the colors to draw with."""
     series = provider.list_tensors(context, experiment_id=experiment_id, plugin_name=PLUGIN_NAME)
     runs, problems = [], []
     for run in sorted(series, key=natural):
@@ -68,13 +68,13 @@ def index(provider: DataProvider, context: RequestContext, experiment_id: str = 
             del tags[-1]["version"]
         if tags:
             runs.append({"run": run, "tags": sorted(tags, key=_order)})
-    return {"version": VERSIONS[-1], "runs": runs, "problems": problems[:MAX_PROBLEMS], **colours()}
+    return {"version": VERSIONS[-1], "runs": runs, "problems": problems[:MAX_PROBLEMS], **colors()}
 
 
-def colours() -> Json:
+def colors() -> Json:
     """Return the scales of weights and of differences, as `index` holds them."""
-    scales = {"colours": weight_colours(), "difference": difference_colours()}
-    return {name: ["#" + bytes(colour).hex() for colour in scale.tolist()] for name, scale in scales.items()}
+    scales = {"colors": weight_colors(), "difference": difference_colors()}
+    return {name: ["#" + bytes(color).hex() for color in scale.tolist()] for name, scale in scales.items()}
 
 
 class Records:

@@ -73,7 +73,7 @@ def test_both_directions_and_subword_sampling(files, tmp_path):
     }
 
 
-def test_the_tokenised_corpus_is_used_again_until_a_file_changes(files, tmp_path, monkeypatch):
+def test_the_tokenized_corpus_is_used_again_until_a_file_changes(files, tmp_path, monkeypatch):
     def read():
         data = LargeText(**files, cache=str(tmp_path / "cache"))
         return len(data.prepared.train)
@@ -81,14 +81,14 @@ def test_the_tokenised_corpus_is_used_again_until_a_file_changes(files, tmp_path
     whole = read()
 
     def refuse(*_):
-        raise AssertionError("tokenised again")
+        raise AssertionError("tokenized again")
 
     with monkeypatch.context() as patched:
         patched.setattr(LargeText, "_rows", refuse)
         assert read() == whole
         path = tmp_path / "0.target"
         path.write_text("".join(reversed(path.read_text().splitlines(keepends=True))))  # the same words
-        with pytest.raises(Exception, match=r"tokenised again|occurred while generating"):
+        with pytest.raises(Exception, match=r"tokenized again|occurred while generating"):
             read()
     path = tmp_path / "1.target"
     path.write_text("one line\n")

@@ -11,8 +11,8 @@ from seq2seq.multilingual import MultilingualText
 from tests.conftest import TINY
 
 EN = [
-    f"a {colour} {thing} is here ."
-    for colour in ("red", "blue", "old")
+    f"a {color} {thing} is here ."
+    for color in ("red", "blue", "old")
     for thing in ("cat", "dog", "car", "cup")
 ]
 

@@ -11,7 +11,7 @@ from hydra.errors import CompactHydraException
 from hydra.types import HydraContext
 
 from hydra_plugins.subprocess_launcher import SubprocessLauncher
-from seq2seq.run.config import CONF, composed, folder_name, run_name
+from seq2seq.run.config import CONF, HYDRA_BASE, composed, folder_name, run_name
 
 ODD = [
     "+x=a/b,a-b", "+x=/a/b.tsv,/a-b.tsv", "+x=../a,..", "+x='a b','a  b?'", "+x='a b','a  b'", "+x='it\\'s',its", "+x='\"',''", "+x='',' '",
@@ -33,10 +33,7 @@ def folders(monkeypatch, tmp_path):
     monkeypatch.setitem(SubprocessLauncher.launch.__globals__, "write_results", lambda *_: None)
 
     def of(jobs):
-        with (
-            composed(["hydra.mode=MULTIRUN"]) as master,
-            initialize_config_dir(str(CONF), version_base="1.3"),
-        ):
+        with composed(["hydra.mode=MULTIRUN"]) as master, initialize_config_dir(str(CONF), **HYDRA_BASE):
             launcher = SubprocessLauncher()
             loader = GlobalHydra.instance().config_loader()
             launcher.setup(hydra_context=HydraContext(loader, None), task_function=None, config=master)

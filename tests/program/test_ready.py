@@ -1,4 +1,4 @@
-"""What is there without a training: models and samples that come along, show, demo, serve, the Hub."""
+"""What is there without a training: bundled models and samples, show, demo, serve, the Hub."""
 
 import asyncio
 import json
@@ -40,7 +40,7 @@ def test_models_that_come_along_are_small_and_have_a_card():
     for name in SHIPPED:
         metadata, text = card(MODELS / name)
         assert metadata["license"] != "unknown"
-        for heading in ("## Data and licence", "## Scores", "## Made by"):
+        for heading in ("## Data and license", "## Scores", "## Made by"):
             assert heading in text, name
         assert re.search(r"Commit [0-9a-f]{7,}\.", text), name
         assert "FOLDER" in text or "=/" not in text

@@ -1,6 +1,6 @@
 """Runs of many kinds that are killed, stopped, moved or copied come to the result of an undisturbed run.
 
-``KILLS`` (3) is the number of kills of a run, ``KILL_SEED`` (0) draws their moments.
+``KILLS`` (3) is the number of kills of each run, ``KILL_SEED`` (0) draws their moments.
 """
 
 import os

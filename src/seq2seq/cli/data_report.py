@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from seq2seq.cli.main import parser_of
 from seq2seq.corpus_report import corpus_report
 from seq2seq.run.config import build, check, composed, settings_of
-from seq2seq.run.messages import exit_with_one_line
+from seq2seq.run.messages import exit_on_error
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -16,7 +16,7 @@ def main(arguments: Sequence[str]) -> None:
     parser = parser_of("data-report", __doc__)
     parser.add_argument("overrides", nargs="*", metavar="KEY=VALUE")
     options = parser.parse_args(list(arguments))
-    with exit_with_one_line():
+    with exit_on_error():
         with composed(options.overrides) as composition:
             config = settings_of(composition, options.overrides, composition.hydra.run.dir).config
         check(config.data, "data")

@@ -20,7 +20,7 @@ from typing import Any
 
 from seq2seq.cli.main import MODEL_HELP, parser_of
 from seq2seq.errors import InputError
-from seq2seq.run.messages import exit_with_one_line
+from seq2seq.run.messages import exit_on_error
 from seq2seq.shipped import model_path
 
 FAMILIES = {"127.0.0.1": socket.AF_INET, "0.0.0.0": socket.AF_INET, "::": socket.AF_INET6}
@@ -48,7 +48,7 @@ def main(arguments: Sequence[str]) -> None:
         metavar = "S" if kind is float else "N"
         add(f"--{name}", type=kind, default=default, metavar=metavar, help=f"{text} (default: {default:g})")
     options = parser.parse_args(list(arguments))
-    with exit_with_one_line():
+    with exit_on_error():
         for name in ("workers", "batch_size", "max_texts", "max_characters", "max_requests"):
             if getattr(options, name) < 1:
                 raise InputError(f"--{name.replace('_', '-')} {getattr(options, name)}: 1 or more")

@@ -169,7 +169,7 @@ def _seed_variance(drawn: NDArray[Any]) -> float:
 def _scaled_for_seeds(
     deviations: NDArray[Any], shared: float, scores: Sequence[NDArray[Any]], generator: np.random.Generator
 ) -> NDArray[Any]:
-    """Return the draws of e*, from the centred draws of d*, S, and the scores of the seeds."""
+    """Return the draws of e*, from the centered draws of d*, S, and the scores of the seeds."""
     variances = [float(each.var(ddof=1)) / len(each) for each in scores]
     uncertain = sum(v**2 / (len(each) - 1) for v, each in zip(variances, scores, strict=True))
     variance = shared + sum(variances)

@@ -157,7 +157,7 @@ def restored(stored: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def load_model_folder(path: str | Path, *, trust_custom_code: bool = False) -> SavedModel:
-    """Read a model folder, the one of a run folder, or a model that comes along.
+    """Read a model folder, the one of a run folder, or a bundled model.
 
     Args:
         path: The folder, or the name of a model of `seq2seq.shipped`.
@@ -199,7 +199,7 @@ def load_model_folder(path: str | Path, *, trust_custom_code: bool = False) -> S
         if tokenizer.vocab_size != size:
             raise InputError(f"{folder}/{side}.json has {tokenizer.vocab_size:,} tokens, the model {size}")
     try:
-        with torch.device("meta"), _Uninitialised():  # the sizes are compared before memory is taken
+        with torch.device("meta"), _Uninitialized():  # the sizes are compared before memory is taken
             expected = build_model(**arguments, trust_custom_code=trust_custom_code)
         tied = tied_names(expected)
         shapes = {n: list(t.shape) for n, t in expected.state_dict().items() if n not in tied}
@@ -231,8 +231,8 @@ def load_model_folder(path: str | Path, *, trust_custom_code: bool = False) -> S
     return SavedModel(model, source, target, limits)
 
 
-class _Uninitialised(TorchFunctionMode):
-    """Skip the initialisation of parameters, which on the meta device would import torch's compiler."""
+class _Uninitialized(TorchFunctionMode):
+    """Skip the initialization of parameters, which on the meta device would import torch's compiler."""
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if getattr(function, "__module__", None) == "torch.nn.init":

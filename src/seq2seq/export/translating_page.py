@@ -36,7 +36,7 @@ from seq2seq.export.proof import Steps, prove
 from seq2seq.models import BahdanauDecoder, GRUEncoder, Seq2Seq
 from seq2seq.models.layers import GRUCell
 from tensorboard_attention.page import bundle, page, viewer_modules
-from tensorboard_attention.views import colours
+from tensorboard_attention.views import colors
 
 SCORES = {
     "AdditiveScore": "additive",
@@ -80,7 +80,7 @@ def export_page(folder: str | Path, sentence: str) -> str:
         InputError: There is no model, the page does not support it, or it computes something else.
     """
     model = page_model(folder)
-    data = {"model": model, "sentence": sentence, "colours": colours()}
+    data = {"model": model, "sentence": sentence, "colors": colors()}
     languages = [model[side]["language"] for side in ("source", "target")]
     return page(
         data,

@@ -16,6 +16,7 @@ from seq2seq.models.decoder import RecurrentDecoder
 from seq2seq.models.seq2seq import Seq2Seq
 from seq2seq.models.vectors import load_vectors
 from seq2seq.old_names import OLD_CLASSES
+from seq2seq.trust import PARTS, is_within, require_trusted
 
 Factory = Callable[..., nn.Module] | Mapping[str, Any]
 """Factory of a part of the model: a class, a `functools.partial`, or a description with `_target_`."""
@@ -161,24 +162,19 @@ def factory(part: Factory, *, trust_custom_code: bool = False) -> Callable[..., 
     """
     if not isinstance(part, Mapping):
         return part
-    target = part.get("_target_")
-    module, _, name = str(target).rpartition(".")
-    ours = module.startswith(("seq2seq.models", "seq2seq.attention"))
-    if ours:
+    target = str(part.get("_target_"))
+    require_trusted(target, "the model", trust_custom_code=trust_custom_code)
+    module, _, name = target.rpartition(".")
+    if is_within(target, PARTS):
         from seq2seq import models
 
         name = OLD_CLASSES.get(name, name)
         found = getattr(models, name, None) or getattr(attention_package, name, None)
-    elif trust_custom_code:
+    else:
         try:
             found = getattr(import_module(module), name, None)
         except (ImportError, ValueError) as error:
             raise InputError(f"{target}: {error}") from error
-    else:
-        raise InputError(
-            f"the model names {target!s:.100}, which is not part of this program: load it with "
-            "trust_custom_code=True if you trust where it is from"
-        )
     if not (inspect.isclass(found) and issubclass(found, nn.Module)):
         raise InputError(f"the model names {target!s:.100}, which is no class of a model's parts")
     arguments = {

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 - its usual name
 
-State = tuple[Tensor, ...]
+from seq2seq.attention.memory import State
 
 
 class GRUCell(nn.Module):

@@ -8,6 +8,7 @@ TensorBoard's event files, ``model/`` (the exported model), ``predictions/`` and
 import difflib
 import math
 import os
+import threading
 import time
 import traceback
 import warnings
@@ -28,8 +29,8 @@ from seq2seq.run.folder import (
     Earlier,
     clear,
     earlier_start,
-    from_here,
     lock,
+    relative_to_cwd,
     save_config,
     write_json,
     write_text,
@@ -38,6 +39,7 @@ from seq2seq.run.folder import (
 from seq2seq.run.messages import message_of, user_frames
 from seq2seq.run.sizes import sizes
 from seq2seq.run.summary import log_into, log_start, metric_of, quiet_libraries, summary
+from seq2seq.trust import is_within
 
 if TYPE_CHECKING:
     import lightning.pytorch as pl
@@ -48,6 +50,9 @@ if TYPE_CHECKING:
 
 SEEDS = "PL_GLOBAL_SEED", "PL_SEED_WORKERS"
 """Where Lightning keeps the seed for other processes."""
+
+PARENT = "SEQ2SEQ_PARENT"
+"""Where a training keeps its process id for the processes that Lightning starts for it."""
 
 # Where Lightning looks for its rank_zero_only.rank, which would be slow to import for a finished run.
 RANKS = "RANK", "LOCAL_RANK", "SLURM_PROCID", "JSM_NAMESPACE_RANK"
@@ -75,13 +80,15 @@ def run(settings: Settings) -> float | None:
     """
     folder = Path(settings.config.paths.run_dir)
     first = next((os.environ[name] for name in RANKS if name in os.environ), "0") == "0"
+    if not first:
+        end_with_parent()
     writes = first and not settings.dry  # with fast_dev_run, Lightning writes nothing either
     with lock(folder) if writes else nullcontext():
         earlier = None if settings.config.overwrite or settings.dry else earlier_start(folder)
         if earlier and (metrics := finished(earlier, settings)):  # nothing heavy is imported
             if first:
                 print(
-                    f"{from_here(folder)} is finished; name=… trains again, a larger trainer.max_epochs goes on"
+                    f"{relative_to_cwd(folder)} is finished; name=… trains again, a larger trainer.max_epochs goes on"
                 )
                 print(summary(metrics, folder))
             return metric_of(metrics, settings.config.metric)
@@ -114,6 +121,26 @@ def run(settings: Settings) -> float | None:
         write_json(folder / "metrics.json", metrics)
         print(summary(metrics, folder, [pair.source for pair in prepared.held_out.pairs[:3]]))
         return metric_of(metrics, settings.config.metric)
+
+
+def end_with_parent() -> None:
+    """End this process, one of several of a training, once the process that started it has ended.
+
+    Else it would wait for that process until the time limit of `torch.distributed`, 30 minutes. Processes that
+    torchrun or SLURM started are ended by these.
+    """
+    parent = int(os.environ.get(PARENT, "0"))
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        try:
+            warn("the first process of this training has ended, so this one ends")
+        finally:
+            os._exit(1)  # the main thread may be within torch, where no exception reaches it
+
+    if parent and os.name == "posix":
+        threading.Thread(target=watch, name="end-with-parent", daemon=True).start()
 
 
 def finished(earlier: Earlier, settings: Settings) -> dict[str, Any] | None:
@@ -172,7 +199,7 @@ def process_of(settings: Settings, folder: Path | None) -> Iterator[None]:
     from lightning.fabric.utilities import disable_possible_user_warnings
     from lightning.pytorch.utilities.seed import isolate_rng
 
-    threads, environment = torch.get_num_threads(), {name: os.environ.get(name) for name in SEEDS}
+    threads, environment = torch.get_num_threads(), {name: os.environ.get(name) for name in (*SEEDS, PARENT)}
     with isolate_rng(), warnings.catch_warnings(), quiet_libraries(), log_into(folder):
         disable_possible_user_warnings()  # Lightning's, of small runs
         for message in (
@@ -181,6 +208,7 @@ def process_of(settings: Settings, folder: Path | None) -> Iterator[None]:
             "was not created with WeightAveraging",
         ):
             warnings.filterwarnings("ignore", f".*{message}.*")  # true of every continued run
+        os.environ[PARENT] = str(os.getpid())
         pl.seed_everything(settings.config.seed, workers=True, verbose=False)
         if settings.config.threads is not None:
             torch.set_num_threads(settings.config.threads)
@@ -223,9 +251,7 @@ def read_data(settings: Settings, folder: Path, checkpoint: str | None) -> "Tran
 def has_own_classes(config: DictConfig) -> bool:
     """Return whether model or data are made of classes that are not this program's."""
     parts = (OmegaConf.to_container(config[name]) for name in ("model", "data"))
-    return any(
-        not str(node["_target_"]).startswith("seq2seq.") for part in parts for _, node in objects(part)
-    )
+    return any(not is_within(node["_target_"], ["seq2seq"]) for part in parts for _, node in objects(part))
 
 
 def prepare(

@@ -26,14 +26,14 @@ class SplitSums:
         losses: Sum of `LossSums.stacked` (4,), in float64 on the CPU.
         attention: Sums of the statistics of the attention.
         aligned: Links of the attention, compared with the gold links.
-        lowest: The same of the links with the lowest AER that attention can have.
+        lowest_possible: The same of the links with the lowest AER that attention can have.
         translations: Greedy translations by the index of the pair in the split.
     """
 
     losses: Tensor = field(default_factory=lambda: torch.zeros(4, dtype=torch.float64))
     attention: AttentionStatistics = field(default_factory=AttentionStatistics)
     aligned: AlignmentCounts = field(default_factory=AlignmentCounts)
-    lowest: AlignmentCounts = field(default_factory=AlignmentCounts)
+    lowest_possible: AlignmentCounts = field(default_factory=AlignmentCounts)
     translations: dict[int, str] = field(default_factory=dict)
 
     def __add__(self, other: "SplitSums") -> "SplitSums":
@@ -71,7 +71,7 @@ class SplitSums:
             sides = [
                 {word for word in side if word is not None} for side in (pair.source_words, pair.target_words)
             ]
-            self.lowest += AlignmentCounts.of(best_links(pair.gold, *sides), pair.gold)
+            self.lowest_possible += AlignmentCounts.of(best_links(pair.gold, *sides), pair.gold)
 
     def of_all_processes(self, num_processes: int) -> "SplitSums":
         """Return the sums over all processes, which all call this method."""
@@ -109,5 +109,5 @@ class SplitSums:
             values |= {f"{prefix}_attention/{k}": value for k, value in self.attention.metrics().items()}
         if self.aligned.num_sure:
             values |= {f"{prefix}_alignment/{k}": value for k, value in self.aligned.metrics().items()}
-            values[f"{prefix}_alignment/least_aer"] = self.lowest.error_rate
+            values[f"{prefix}_alignment/lowest_possible_aer"] = self.lowest_possible.error_rate
         return values

@@ -22,7 +22,7 @@ from torch.utils.checkpoint import checkpoint
 from seq2seq.attention.masking import length_mask
 from seq2seq.data.batch import Batch
 from seq2seq.data.vocabulary import BEGIN_ID, END_ID, PADDING_ID
-from seq2seq.decoding.search import Sampling, draw
+from seq2seq.decoding.search import Sampling, sample_tokens
 from seq2seq.decoding.stepper import forbid
 from seq2seq.evaluation.bleu import smoothed_sentence_bleu
 from seq2seq.models.seq2seq import Seq2Seq
@@ -31,7 +31,7 @@ from seq2seq.training.losses import LossSums
 if TYPE_CHECKING:
     from seq2seq.training.module import TranslationModule
 
-ROWS = 256
+CANDIDATE_ROWS = 256
 """Tokens whose logits are computed at once."""
 
 
@@ -139,22 +139,24 @@ def sample_translations(
     state = tuple(part[pairs] for part in model.decoder.initial_state(memory))
     memory, max_lengths = memory.select(pairs), max_lengths[pairs]
     ids = batch.target_output.new_full((len(pairs), int(max_lengths.max())), PADDING_ID)
-    live, tokens = torch.arange(len(pairs), device=ids.device), torch.full_like(pairs, BEGIN_ID)
+    active, tokens = torch.arange(len(pairs), device=ids.device), torch.full_like(pairs, BEGIN_ID)
     step = 0
-    while len(live):
+    while len(active):
         features, state, _ = model.decoder.step(tokens, state, memory)
-        uniform = torch.rand(len(live), device=ids.device)
+        uniform = torch.rand(len(active), device=ids.device)
         tokens = torch.cat(
             [
                 draw_token(model.decoder.output(rows), numbers)
-                for rows, numbers in zip(features.split(ROWS), uniform.split(ROWS), strict=True)
+                for rows, numbers in zip(
+                    features.split(CANDIDATE_ROWS), uniform.split(CANDIDATE_ROWS), strict=True
+                )
             ]
         )
-        ids[live, step] = tokens
+        ids[active, step] = tokens
         step += 1
-        kept = ((tokens != END_ID) & (step < max_lengths[live])).nonzero()[:, 0]
-        if len(kept) < len(live):
-            live, tokens, memory = live[kept], tokens[kept], memory.select(kept)
+        kept = ((tokens != END_ID) & (step < max_lengths[active])).nonzero()[:, 0]
+        if len(kept) < len(active):
+            active, tokens, memory = active[kept], tokens[kept], memory.select(kept)
             state = tuple(part[kept] for part in state)
     torch.clear_autocast_cache()  # it has weights that were cast without gradient
     model.train(was_training)
@@ -169,13 +171,13 @@ def draw_token(logits: Tensor, uniform: Tensor) -> Tensor:
     """Sample tokens (N,) from softmax(logits) (N, V) with uniform random numbers (N,); never padding or ``<bos>``."""
     logits = logits.detach().to(torch.promote_types(logits.dtype, torch.float32))
     forbid(logits, torch.zeros_like(uniform, dtype=torch.bool))
-    return draw(logits, uniform, Sampling())
+    return sample_tokens(logits, uniform, Sampling())
 
 
 def log_probabilities(output: nn.Linear, features: Tensor, targets: Tensor, is_token: Tensor) -> Tensor:
     """Return the log-probability of each sentence (N,), the sum over its real tokens.
 
-    Logits are computed for `ROWS` tokens at a time, and again in the backward pass, to save memory.
+    Logits are computed for `CANDIDATE_ROWS` tokens at a time, and again in the backward pass, to save memory.
 
     Args:
         output: Layer from features to logits.
@@ -189,7 +191,9 @@ def log_probabilities(output: nn.Linear, features: Tensor, targets: Tensor, is_t
         logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
         return -F.cross_entropy(logits, targets, reduction="none")
 
-    parts = zip(features[is_token].split(ROWS), targets[is_token].split(ROWS), strict=True)
+    parts = zip(
+        features[is_token].split(CANDIDATE_ROWS), targets[is_token].split(CANDIDATE_ROWS), strict=True
+    )
     logs = torch.cat(
         [checkpoint(token_log_probs, *part, use_reentrant=False, preserve_rng_state=False) for part in parts]
     )

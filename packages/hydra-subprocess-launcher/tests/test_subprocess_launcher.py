@@ -8,10 +8,12 @@ import optuna
 import pytest
 import yaml
 
+from tests.conftest import MAIN
+
 APP = """
 import hydra, os, pathlib, time
 
-@hydra.main(version_base="1.3", config_path="conf", config_name="config")
+@hydra.main(config_path="conf", config_name="config", **MAIN)
 def main(config):
     with open(config.log, "a") as log:
         log.write(f"{config.x} {config.kind} {os.getcwd()}\\n")
@@ -33,7 +35,7 @@ if pathlib.Path(config.log).read_text().count(chr(10)) in (2, 4) and not mark.ex
 
 @pytest.fixture
 def app(tmp_path, program, launch):
-    (tmp_path / "app.py").write_text(APP)
+    (tmp_path / "app.py").write_text(APP.replace("**MAIN", MAIN))
     (tmp_path / "conf").mkdir()
     (tmp_path / "conf" / "config.yaml").write_text(yaml.safe_dump(CONFIG))
 
@@ -145,7 +147,7 @@ def test_an_enqueued_trial_is_run_and_a_result_of_nan_is_a_failure(app):
 
 def test_a_grid_ends_with_a_table_and_is_added_to(app):
     grid = ["-m", "hydra/launcher=subprocess", "hydra.launcher.n_jobs=2", "hydra.sweep.dir=out",
-            "hydra.sweep.subdir=${hydra.job.override_dirname}"]  # fmt: skip
+            "hydra.sweep.subdir=x-${x}"]  # fmt: skip
     done = app(*grid, "x=1,4", "kind=b", check=0)
     assert ["4", "5", "completed"] in [line.split() for line in done.text.splitlines()]
     app(*grid, "x=4,5", "kind=b", check=0)
@@ -168,9 +170,9 @@ def test_a_failed_job_does_not_end_the_others_and_its_error_is_shown(app):
     assert "ZeroDivisionError" in done.text
     results = app.folder / "out" / "results.csv"
     assert [row["status"] for row in rows(results)] == ["completed", "failed", "completed"]
-    (app.folder / "out" / "x=5").touch()  # where the folder of a job is to be
+    (app.folder / "out" / "x-5").touch()  # where the folder of a job is to be
     app("-m", "hydra/launcher=subprocess", "hydra.sweep.dir=out", "x=4,5,6",
-        "hydra.sweep.subdir=${hydra.job.override_dirname}")  # fmt: skip
+        "hydra.sweep.subdir=x-${x}")  # fmt: skip
     assert [row["status"] for row in rows(results)][3:] == ["completed", "failed", "completed"]
 
 

@@ -29,6 +29,7 @@ from threading import Lock
 from types import SimpleNamespace
 from typing import Any
 
+import hydra.utils
 from hydra.core.config_store import ConfigStore
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import IntervalSweep, Override, RangeSweep
@@ -504,6 +505,8 @@ def made(node: Any, **options: Any) -> Any:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ExperimentalWarning)
+        if hasattr(hydra.utils, "execution_whitelist"):  # from Hydra 1.4 on
+            options["_execution_whitelist_"] = ["optuna.*", node._target_]
         return instantiate(node, **options)
 
 

@@ -253,20 +253,20 @@ class SubprocessLauncher(Launcher):
 
     def wait(self, process: subprocess.Popen[bytes], place: int, folder: Path) -> tuple[bool, int]:
         """Wait for the end of a job; return whether it was to end early by its reports, and its status."""
-        signalled = False
+        signaled = False
         while True:
             with suppress(subprocess.TimeoutExpired):
-                process.wait(None if self.judge is None or signalled else SECONDS)
+                process.wait(None if self.judge is None or signaled else SECONDS)
             status = process.poll()
             if self.judge is None or self.interrupted:
                 return False, process.wait()
             # also at the end: however fast a job is, the same reports end it
-            ends = signalled or (status in (None, 0) and self.judge(place, reports_in(folder)))
+            ends = signaled or (status in (None, 0) and self.judge(place, reports_in(folder)))
             if status is not None:
                 return ends, status
-            if ends and not signalled:
+            if ends and not signaled:
                 process.send_signal(signal.SIGTERM)
-                signalled = True
+                signaled = True
 
 
 def refuse_shared_folders(jobs: Sequence[JobReturn]) -> None:
@@ -282,7 +282,7 @@ def refuse_shared_folders(jobs: Sequence[JobReturn]) -> None:
 
 
 def write_results(sweep: Path, rows: Sequence[dict[str, Any]], key: str = "folder") -> None:
-    """Print what differs between rows, and put them into results.csv, where those with another key stay."""
+    """Print what differs between rows, and merge them into results.csv by their key."""
     path, partial, kept = sweep / "results.csv", sweep / ".results.csv.partial", {}
     if not rows:
         return

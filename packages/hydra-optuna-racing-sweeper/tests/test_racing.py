@@ -11,13 +11,13 @@ import pytest
 from scipy.stats import ttest_ind
 
 from hydra_plugins._racing import clearly_worse, next_settings, verdict
-from tests.conftest import ROOT
+from tests.conftest import MAIN, ROOT
 
 APP = """
 import hydra, os, pathlib, random
 from hydra_plugins.subprocess_launcher import report
 
-@hydra.main(version_base="1.3", config_path=None, config_name="config")
+@hydra.main(config_path=None, config_name="config", **MAIN)
 def main(config):
     log = pathlib.Path(config.log)
     with log.open("a") as file:
@@ -44,7 +44,7 @@ if len(log.read_text().split(chr(10))) in (3, 6) and not mark.exists():
 
 @pytest.fixture
 def app(tmp_path, program):
-    (tmp_path / "app.py").write_text(APP)
+    (tmp_path / "app.py").write_text(APP.replace("**MAIN", MAIN))
 
     def run(*arguments, **options):
         return program(*arguments, cwd=tmp_path, script=tmp_path / "app.py", **options)
