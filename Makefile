@@ -39,9 +39,10 @@ demo: $(STAMP) ## translate, draw attention, and write the interactive page demo
 	$(BIN)/seq2seq demo $(ARGS)
 
 .PHONY: check
-check: $(STAMP) ## format check and lint
+check: $(STAMP) ## format check, lint and types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/mypy
 
 SUITE := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 

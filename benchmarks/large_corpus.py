@@ -39,8 +39,9 @@ def main() -> None:
             cache=f"{folder}/cache",
             num_processes=options.processes,
         )
-        data.setup()
-        print(f"read and tokenized in {time.perf_counter() - started:.0f} s: {len(data.train):,} pairs")
+        print(
+            f"read and tokenized in {time.perf_counter() - started:.0f} s: {len(data.prepared.train):,} pairs"
+        )
         started = time.perf_counter()
         batches = data.train_dataloader()
         num_batches = sum(1 for _ in batches)

@@ -210,8 +210,8 @@ def _written(splits: dict[str, Any], folder: Path) -> list[str]:
     for split, pairs in splits.items():
         if pairs is None:
             continue
-        sides = [None if side is None else list(side) for side in pairs]
-        if None in sides or len(sides[0]) != len(sides[1]):
+        sides = [list(side) for side in pairs if side is not None]
+        if len(sides) < 2 or len(sides[0]) != len(sides[1]):
             raise InputError(
                 f"{split}: source and target are lists of one length, the n-th translates the n-th"
             )

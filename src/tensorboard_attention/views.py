@@ -248,19 +248,20 @@ def _order(described: Json) -> tuple[Any, ...]:
 
 def _frames(records: Mapping[int, AttentionRecord]) -> Json:
     """Return frames in the order of steps; what most of them share, such as tokens, is there once."""
-    sources, targets, alignments, references, layers = (
-        {} for _ in range(5)
-    )  # distinct values and their places
+    names = "sources", "targets", "alignments", "references", "layers"
+    tables: dict[str, dict[Any, int]] = {name: {} for name in names}  # distinct values and their places
+
+    def place(name: str, value: Any) -> int:
+        return tables[name].setdefault(value, len(tables[name]))
+
     frames = [
         {
             "step": step,
-            "source": sources.setdefault(record.source, len(sources)),
-            "target": targets.setdefault(record.target, len(targets)),
-            "alignment": alignments.setdefault(record.alignment, len(alignments)),
-            "reference": None
-            if record.reference is None
-            else references.setdefault(record.reference, len(references)),
-            "layers": None if record.layers is None else layers.setdefault(record.layers, len(layers)),
+            "source": place("sources", record.source),
+            "target": place("targets", record.target),
+            "alignment": place("alignments", record.alignment),
+            "reference": None if record.reference is None else place("references", record.reference),
+            "layers": None if record.layers is None else place("layers", record.layers),
             "score": record.score,
             "bleu": record.bleu,
             "maps": record.maps,
@@ -268,11 +269,4 @@ def _frames(records: Mapping[int, AttentionRecord]) -> Json:
         }
         for step, record in sorted(records.items())
     ]
-    tables = {
-        "sources": sources,
-        "targets": targets,
-        "alignments": alignments,
-        "references": references,
-        "layers": layers,
-    }
     return {name: list(table) for name, table in tables.items()} | {"frames": frames}

@@ -96,10 +96,9 @@ def rates_of(
 ):
     pairs = [("a b", "b a"), ("b", "a"), ("a", "b")] * 3
     data = PairsCorpus(train=pairs, validation=pairs[:1], batch_size=2)  # five steps an epoch
-    data.setup()
     sizes = {
-        "source_vocab_size": data.source_tokenizer.vocab_size,
-        "target_vocab_size": data.target_tokenizer.vocab_size,
+        "source_vocab_size": data.prepared.source_tokenizer.vocab_size,
+        "target_vocab_size": data.prepared.target_tokenizer.vocab_size,
     }
     module = module_class(model_of(**sizes).train(), partial(torch.optim.Adam, lr=0.5), schedule)
     seen = Rates(path, step)

@@ -53,9 +53,10 @@ class Data(PairsCorpus):
 
     def __init__(self, sizes):
         super().__init__(train=PAIRS, validation=PAIRS[:1], tokenizer=WhitespaceTokenizer)
-        self.setup()
         ids = iter(range(sum(sizes)))
-        self.batches = [Batch.from_split(self.train, [*itertools.islice(ids, size)]) for size in sizes]
+        self.batches = [
+            Batch.from_split(self.prepared.train, [*itertools.islice(ids, size)]) for size in sizes
+        ]
 
     def train_dataloader(self):
         mine = self.batches[self.trainer.global_rank :: self.trainer.world_size]
@@ -145,7 +146,8 @@ OBJECTIVES = {
 def module_for(kind, sizes=SIZES, **options):
     data = Data(sizes)
     model = model_of(
-        source_vocab_size=data.source_tokenizer.vocab_size, target_vocab_size=data.target_tokenizer.vocab_size
+        source_vocab_size=data.prepared.source_tokenizer.vocab_size,
+        target_vocab_size=data.prepared.target_tokenizer.vocab_size,
     ).train()
     made, own, *_ = OBJECTIVES[kind]
     return made(model, partial(torch.optim.SGD, lr=0.0), **own, **options), data
@@ -157,7 +159,7 @@ def expected_gradients(kind, model, data, steps):
     parameters = list(model.parameters())
     sums, counts = [], []
     for batch in data.batches:
-        sentences = [Batch.from_split(data.train, [index]) for index in batch.sentence_ids.tolist()]
+        sentences = [Batch.from_split(data.prepared.train, [index]) for index in batch.sentence_ids.tolist()]
         total = sum(loss_of(model, sentence) for sentence in sentences)
         sums.append(torch.autograd.grad(total, parameters))
         counts.append(copies * sum(int(sentence.target_lengths) for sentence in sentences))
@@ -290,9 +292,8 @@ def test_a_run_that_stops_between_the_batches_of_a_step_continues_with_the_same_
 
     def trained_weights(**options):
         data = PairsCorpus(train=pairs, validation=pairs[:1], tokenizer=WhitespaceTokenizer, batch_size=2)
-        data.setup()
-        sizes = {"source_vocab_size": data.source_tokenizer.vocab_size,
-                 "target_vocab_size": data.target_tokenizer.vocab_size}  # fmt: skip
+        sizes = {"source_vocab_size": data.prepared.source_tokenizer.vocab_size,
+                 "target_vocab_size": data.prepared.target_tokenizer.vocab_size}  # fmt: skip
         module = TranslationModule(model_of(**sizes).train(), partial(torch.optim.Adam, lr=0.01))
         trainer = pl.Trainer(**TRAINER, max_epochs=2, accumulate_grad_batches=4, **options)
         trainer.fit(module, data, ckpt_path=None if options else path)
@@ -339,6 +340,8 @@ def test_two_processes_take_the_same_step_as_one(kind, tmp_path):
     logged = [loss for loss, _ in itertools.groupby(losses)]  # a loss stays until the next step
     for step, loss in zip(steps, logged, strict=True):
         sentences = [i for place in step for i in data.batches[place].sentence_ids.tolist()]
-        sums = [sentence_loss(module.model, Batch.from_split(data.train, [i])).item() for i in sentences]
-        num_tokens = sum(len(data.train.target[i]) + 1 for i in sentences)
+        sums = [
+            sentence_loss(module.model, Batch.from_split(data.prepared.train, [i])).item() for i in sentences
+        ]
+        num_tokens = sum(len(data.prepared.train.target[i]) + 1 for i in sentences)
         assert loss == pytest.approx(sum(sums) / num_tokens, rel=1e-5)

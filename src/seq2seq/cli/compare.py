@@ -163,7 +163,7 @@ def _labels(values: Sequence[dict[str, Any]]) -> list[str]:
 
 def counts_of(
     runs: Sequence[FinishedRun], metric: str
-) -> tuple[NDArray, Callable[[NDArray], NDArray]] | None:
+) -> tuple[NDArray[Any], Callable[[NDArray[Any]], NDArray[Any]]] | None:
     """Return the counts of every test sentence (runs, sentences, counts), and the score of their sums.
 
     Args:
@@ -183,7 +183,7 @@ def counts_of(
 
 
 @cache
-def _counts(run: FinishedRun, found: str, reference: str, name: str) -> NDArray:
+def _counts(run: FinishedRun, found: str, reference: str, name: str) -> NDArray[Any]:
     from seq2seq.evaluation.bleu import sentence_statistics
 
     hypotheses, references = run.lines(found), run.lines(reference)
@@ -231,7 +231,7 @@ def difference(one: Setting, other: Setting, metric: str, level: float) -> Diffe
         found = compare(statistics[num:], statistics[:num], level, score=score)
         basis = "seeds and sentences" if found.knows_seeds else "sentences"
         return Difference(found.difference, found.interval, found.p, basis)
-    scores = [[float(metric_of(run.metrics, metric)) for run in each.runs] for each in (one, other)]
+    scores = [[metric_of(run.metrics, metric) for run in each.runs] for each in (one, other)]
     tested = welch(scores[0], scores[1], level)
     if np.isnan(tested.p):
         return Difference(tested.mean, tested.interval, None, "")
@@ -253,7 +253,7 @@ def compared(settings: Sequence[Setting], metric: str, baseline: str | None = No
 
     name = metric.rpartition("/")[2]
     sign = 1 if name in METRICS and METRICS[name].direction == "min" else -1
-    scores = {s.label: [float(metric_of(run.metrics, metric)) for run in s.runs] for s in settings}
+    scores = {s.label: [metric_of(run.metrics, metric) for run in s.runs] for s in settings}
     ordered = sorted(settings, key=lambda s: sign * float(np.mean(scores[s.label])))
     chosen = ordered[0] if baseline is None else next((s for s in ordered if s.label == baseline), None)
     if chosen is None:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from seq2seq.cli.main import parser_of
 from seq2seq.corpus_report import corpus_report
-from seq2seq.progress import announce
 from seq2seq.run.config import build, check, composed, settings_of
 from seq2seq.run.messages import exit_on_error
 
@@ -23,7 +22,5 @@ def main(arguments: Sequence[str]) -> None:
         check(config.data, "data")
         data = build(config.data)
         data.batch_size = data.batch_size or 128
-        announce("reading and tokenizing the corpus")
         data.prepare_data()
-        data.setup()
         print(corpus_report(data))

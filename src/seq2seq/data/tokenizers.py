@@ -12,7 +12,7 @@ import stat
 from abc import ABC, abstractmethod
 from bisect import bisect
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache, partial
 from importlib import import_module
 from itertools import accumulate, groupby
@@ -253,6 +253,14 @@ class Tokenizer(ABC):
         return tokenizer
 
 
+def load_tokenizers(folder: Path, *, trust_custom_code: bool = False) -> tuple[Tokenizer, Tokenizer]:
+    """Read the tokenizers of source and target, see `Tokenizer.load`."""
+    source, target = (
+        Tokenizer.load(folder, side, trust_custom_code=trust_custom_code) for side in ("source", "target")
+    )
+    return source, target
+
+
 LONGEST_MEAN = 10
 """Letters of a word on average, beyond which words are not separated: German text has 6."""
 
@@ -271,6 +279,8 @@ class WordTokenizer(Tokenizer):
 
     def __init__(self, *, rules: str = "word", **options: Any) -> None:
         super().__init__(**options)
+        self._split: Callable[[str], list[str]]
+        self._join: Callable[[Sequence[str]], str]
         if rules == "word":
             self._split, self._join = split_words, partial(join_words, language=self.language)
         elif rules == "basic_english":
@@ -476,7 +486,8 @@ class HuggingFaceTokenizer(Tokenizer):
     """
 
     def __init__(self, *, file: str | None = None, **options: Any) -> None:
-        self._tokenizer, self._unknown = None, None
+        self._tokenizer: Any = None  # until there is a file
+        self._unknown: str | None = None
         self.arguments.pop("file", None)  # a saved tokenizer has the content beside it
         super().__init__(**options)
         if file is not None:

@@ -55,7 +55,10 @@ def decode_stepwise(
     is_active = torch.ones_like(row_sentences, dtype=torch.bool)  # rows whose translation has not ended
     lengths = torch.zeros_like(row_sentences)
     scores = torch.zeros(num_sentences, dtype=stepper.dtype, device=lengths.device)  # log-probabilities
-    all_tokens, all_weights = [], []  # of each step (B,) and (B, S), 0 for sentences that have ended
+    all_tokens, all_weights = (
+        list[Tensor](),
+        list[Tensor](),
+    )  # of each step (B,) and (B, S), 0 for sentences that have ended
 
     while len(row_sentences):
         step, active_rows = len(all_tokens), is_active.nonzero().squeeze(1)

@@ -104,7 +104,8 @@ class Stepper:
             m.decoder.initial_state(memory) for m, memory in zip(self._members, memories, strict=True)
         ]
         # convert weights once, and allocate logits once: allocation takes longer than the softmax
-        device, self._outputs = source.ids.device, []
+        device = source.ids.device
+        self._outputs: list[torch.nn.Module | tuple[Tensor, Tensor, Tensor, Tensor]] = []
         mixed = torch.get_autocast_dtype(device.type) if torch.is_autocast_enabled(device.type) else None
         for output in (model.decoder.output for model in self._members):
             if type(output) is not torch.nn.Linear:

@@ -189,7 +189,7 @@ def direction_of(name: str, own: Mapping[str, Any] | None = None) -> Direction |
         declared = getattr(getattr(own[score], "func", None), "higher_is_better", declared)  # of a partial
         return None if declared is None else "max" if declared else "min"
     if split == "val_alignment":
-        return {"precision": "max", "recall": "max", "aer": "min"}.get(score)
+        return "min" if score == "aer" else "max" if score in ("precision", "recall") else None
     if split not in ("train", "val", "val/greedy", "val/beam", "test", "test/greedy", "test/beam"):
         return None
     if re.fullmatch(r"bleu_[^-]+-[^-]+", score):  # of a pair of languages

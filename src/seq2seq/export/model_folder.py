@@ -29,7 +29,7 @@ from torch.overrides import TorchFunctionMode
 
 from seq2seq.arguments import without_unknown
 from seq2seq.data.batch import SourceBatch
-from seq2seq.data.tokenizers import Tokenizer, read_json
+from seq2seq.data.tokenizers import Tokenizer, load_tokenizers, read_json
 from seq2seq.errors import InputError
 from seq2seq.export.proof import prove, steps_of
 from seq2seq.models.build import STORED, build_model
@@ -193,9 +193,7 @@ def load_model_folder(path: str | Path, *, trust_custom_code: bool = False) -> S
     except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
         reason = f"{error}" if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
         raise InputError(f"{config_path} does not describe a model: {reason:.200}") from error
-    source, target = (
-        Tokenizer.load(folder, side, trust_custom_code=trust_custom_code) for side in ("source", "target")
-    )
+    source, target = load_tokenizers(folder, trust_custom_code=trust_custom_code)
     for side, tokenizer in (("source", source), ("target", target)):
         size = arguments.get(f"{side}_vocab_size")
         if tokenizer.vocab_size != size:

@@ -104,7 +104,8 @@ def static_file(name: str) -> str:
 def page_model(folder: str | Path) -> dict[str, Any]:
     """Return the model of a folder as a page holds it; errors are those of `export_page`."""
     saved = load_model_folder(folder)
-    model, ties, parameters = deepcopy(saved.model).double(), tied_names(saved.model), {}
+    model, ties = deepcopy(saved.model).double(), tied_names(saved.model)
+    parameters: dict[str, Any] = {}
     found = {
         "spec": _computed(saved.model),
         "bounds": asdict(saved.limits),
@@ -203,7 +204,7 @@ def _described(tokenizer: Tokenizer) -> dict[str, Any]:
     kinds = {CharacterTokenizer: "character", WhitespaceTokenizer: "whitespace"}
     scores = ""
     if isinstance(tokenizer, SentencePieceTokenizer):
-        model = sentencepiece_model_pb2.ModelProto()
+        model = sentencepiece_model_pb2.ModelProto()  # type: ignore[attr-defined]  # which protobuf makes
         model.ParseFromString(tokenizer.model.serialized_model_proto())
         kind = tokenizer.model_type
         scores = _base64(np.array([piece.score for piece in model.pieces], dtype=np.float32))

@@ -44,7 +44,7 @@ from seq2seq.trust import is_within
 if TYPE_CHECKING:
     import lightning.pytorch as pl
 
-    from seq2seq.data.datamodule import TranslationDataModule
+    from seq2seq.data.datamodule import Prepared, TranslationDataModule
     from seq2seq.export.model_folder import SavedModel
     from seq2seq.training.module import TranslationModule
 
@@ -107,19 +107,19 @@ def run(settings: Settings) -> float | None:
             data = read_data(settings, folder, checkpoint)
             values = sizes(settings.config, data.num_pairs, earlier.config if earlier and checkpoint else {})
             settings = settings.updated(values)
-            encode(data, settings, values, first)
-            module = build_module(settings, data)
+            prepared = prepare(data, settings, values, first)
+            module = build_module(settings, prepared)
             trainer = build_trainer(settings, checkpoint)
             if writes:
-                save_start(settings, data, folder)
+                save_start(settings, prepared, folder)
             fit(trainer, module, data, settings, checkpoint)
             if settings.dry or not trainer.is_global_zero:
                 return None
-            exported = export(module, trainer, data, folder)
-            metrics = score(exported, module, data, settings, folder) | facts(module, trainer, started)
+            exported = export(module, trainer, prepared, folder)
+            metrics = score(exported, module, prepared, settings, folder) | facts(module, trainer, started)
             log_scores(metrics, trainer, settings)
         write_json(folder / "metrics.json", metrics)
-        print(summary(metrics, folder, [pair.source for pair in (data.test or data.validation).pairs[:3]]))
+        print(summary(metrics, folder, [pair.source for pair in prepared.held_out.pairs[:3]]))
         return metric_of(metrics, settings.config.metric)
 
 
@@ -228,6 +228,7 @@ def read_data(settings: Settings, folder: Path, checkpoint: str | None) -> "Tran
     names such classes itself.
     """
     from seq2seq.data.datamodule import TranslationDataModule
+    from seq2seq.data.tokenizers import load_tokenizers
     from seq2seq.export.model_folder import load_model_folder
 
     config = settings.config
@@ -240,10 +241,9 @@ def read_data(settings: Settings, folder: Path, checkpoint: str | None) -> "Tran
     trusts = has_own_classes(config)
     if config.init_from is not None:
         saved = load_model_folder(config.init_from, trust_custom_code=trusts)
-        data.source_tokenizer, data.target_tokenizer = saved.source_tokenizer, saved.target_tokenizer
+        data.tokenizers = saved.source_tokenizer, saved.target_tokenizer
     elif checkpoint is not None and (folder / "tokenizers").is_dir():
-        data.load_tokenizers(folder / "tokenizers", trust_custom_code=trusts)
-    announce("reading the corpus")
+        data.tokenizers = load_tokenizers(folder / "tokenizers", trust_custom_code=trusts)
     data.prepare_data()
     return data
 
@@ -254,21 +254,23 @@ def has_own_classes(config: DictConfig) -> bool:
     return any(not is_within(node["_target_"], ["seq2seq"]) for part in parts for _, node in objects(part))
 
 
-def encode(data: "TranslationDataModule", settings: Settings, values: Mapping[str, Any], first: bool) -> None:
+def prepare(
+    data: "TranslationDataModule", settings: Settings, values: Mapping[str, Any], first: bool
+) -> "Prepared":
     """Fit tokenizers that are not there yet, and encode the splits."""
     from seq2seq.corpus_report import corpus_summary
 
-    announce("tokenizing" if data.source_tokenizer else "fitting tokenizers, and tokenizing")
     data.batch_size = settings.config.data.get("batch_size", data.batch_size)
-    data.setup("fit")
+    prepared = data.prepared
     if first:
         print("".join(f"note        {note}\n" for note in settings.notes), end="")
         chosen = " ".join(f"{key}={value}" for key, value in values.items())
         print(f"automatic   {chosen}\n" if chosen else "", end="")
         print(corpus_summary(data), flush=True)
+    return prepared
 
 
-def build_module(settings: Settings, data: "TranslationDataModule") -> "TranslationModule":
+def build_module(settings: Settings, data: "Prepared") -> "TranslationModule":
     """Build the model and the Lightning module that trains it.
 
     Raises:
@@ -300,10 +302,10 @@ def build_module(settings: Settings, data: "TranslationDataModule") -> "Translat
         model.double()  # Lightning does so after callbacks have copied the model
     optimizer = build(config.optimizer)
     scheduler = build(config.scheduler) if config.scheduler else None
-    module = build(config.module, _partial_=True)(model=model, optimizer=optimizer, scheduler=scheduler)
+    parts = {"model": model, "optimizer": optimizer, "scheduler": scheduler}
     if config.decoding.max_ratio is not None:
-        module.limits = LengthLimits(max_ratio=config.decoding.max_ratio)
-    return module
+        parts["limits"] = LengthLimits(max_ratio=config.decoding.max_ratio)
+    return build(config.module, _partial_=True)(**parts)
 
 
 def build_trainer(settings: Settings, checkpoint: str | None) -> "pl.Trainer":
@@ -348,7 +350,7 @@ def build_trainer(settings: Settings, checkpoint: str | None) -> "pl.Trainer":
         raise InputError(f"trainer: {error!s:.300}") from error
 
 
-def save_start(settings: Settings, data: "TranslationDataModule", folder: Path) -> None:
+def save_start(settings: Settings, data: "Prepared", folder: Path) -> None:
     """Write the configuration that runs, the tokenizers, and the beginning of the log."""
     log_start(settings, commit_of_program())
     (folder / "metrics.json").unlink(missing_ok=True)  # of the run that is now trained longer
@@ -383,7 +385,10 @@ def fit(
         raise
     if not settings.dry:
         check_trained(
-            trainer, settings, data.target_tokenizer.vocab_size, has_checkpoint=checkpoint is not None
+            trainer,
+            settings,
+            data.prepared.target_tokenizer.vocab_size,
+            has_checkpoint=checkpoint is not None,
         )
 
 
@@ -411,11 +416,10 @@ def check_trained(
 
 
 def export(
-    module: "TranslationModule", trainer: "pl.Trainer", data: "TranslationDataModule", folder: Path
+    module: "TranslationModule", trainer: "pl.Trainer", data: "Prepared", folder: Path
 ) -> "SavedModel":
     """Write the model that is kept, that of the best checkpoint or else of the last, and return it as it was written."""
     from seq2seq.export.model_folder import SavedModel, save_model_folder
-    from seq2seq.models.limits import LengthLimits
     from seq2seq.training.callbacks import checkpoint_to_keep
     from seq2seq.training.checkpoint import read_checkpoint
 
@@ -423,20 +427,14 @@ def export(
     kept = checkpoint_to_keep(trainer, folder / "checkpoints" / "last.ckpt")
     if kept.is_file():
         module.load_state_dict(read_checkpoint(kept)["state_dict"])
-    model: Any = module.model
-    exported = SavedModel(
-        model.eval(), data.source_tokenizer, data.target_tokenizer, module.limits or LengthLimits()
-    )
+    model = module.model.eval()
+    exported = SavedModel(model, data.source_tokenizer, data.target_tokenizer, module.limits)
     save_model_folder(folder / "model", exported)
     return exported
 
 
 def score(
-    exported: "SavedModel",
-    module: "TranslationModule",
-    data: "TranslationDataModule",
-    settings: Settings,
-    folder: Path,
+    exported: "SavedModel", module: "TranslationModule", data: "Prepared", settings: Settings, folder: Path
 ) -> dict[str, Any]:
     """Translate whole splits with the exported model, as it lies in the folder, and return its scores by split."""
     from seq2seq.decoding.scoring import as_metrics, score_searches
@@ -468,10 +466,9 @@ def score(
 
 def facts(module: "TranslationModule", trainer: "pl.Trainer", started: float) -> dict[str, Any]:
     """Return the time, the length and the size of a finished run."""
-    model: Any = module.model
     return {
         "seconds": round(time.perf_counter() - started, 1),
-        "parameters": sum(parameter.numel() for parameter in model.parameters()),
+        "parameters": sum(parameter.numel() for parameter in module.model.parameters()),
         "epochs": trainer.fit_loop.epoch_progress.total.started,  # type: ignore[attr-defined]
         "steps": trainer.global_step,
         "commit": commit_of_program(),

@@ -23,10 +23,10 @@ from seq2seq.run.folder import relative_to_cwd
 PACKAGES = "seq2seq-attention", "torch", "lightning", "hydra-core", "omegaconf", "sentencepiece"
 
 
-def metric_of(metrics: dict[str, Any], name: str) -> float | None:
+def metric_of(metrics: dict[str, Any], name: str) -> float:
     """Return a metric such as ``val/bleu``, of greedy search; ``val/beam/bleu`` of beam search."""
     split, *search, score = name.split("/")
-    found = metrics.get(split, {}).get(search[0] if search else "greedy", {}).get(score)
+    found: float | None = metrics.get(split, {}).get(search[0] if search else "greedy", {}).get(score)
     if found is None:
         raise InputError(f"metric={name}: there is no such score; write val/bleu or test/beam/chrf")
     return found

@@ -19,10 +19,16 @@ from lightning.pytorch.callbacks import Callback, Checkpoint, ModelCheckpoint, W
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 
 from hydra_plugins.subprocess_launcher import report
+from seq2seq.data.datamodule import prepared_of
 from seq2seq.errors import TrainingInterrupted
 from seq2seq.progress import warn
 from seq2seq.training.checkpoint import replace_last
 from seq2seq.training.schedules import total_steps
+
+
+def is_dry(trainer: pl.Trainer) -> bool:
+    """Return whether a trainer runs some batches and writes nothing."""
+    return bool(trainer.fast_dev_run)  # type: ignore[attr-defined]  # which a connector sets
 
 
 class EpochLines(Callback):
@@ -63,7 +69,7 @@ class EpochLines(Callback):
         seconds = round((time.monotonic() - self._started) / done * left)
         parts.append(f"{seconds // 60}:{seconds % 60:02d} left")
         bar, line = trainer.progress_bar_callback, "  ".join(parts)
-        if bar is not None and bar.is_enabled:
+        if bar is not None and getattr(bar, "is_enabled", False):
             bar.print(line)
         else:
             print(line, flush=True)
@@ -81,21 +87,19 @@ class TranslationSamples(Callback):
 
     def on_validation_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Write a Markdown table to loggers that show text."""
-        data, found = trainer.datamodule, getattr(pl_module, "translations", {})
-        if trainer.sanity_checking or trainer.fast_dev_run or not trainer.is_global_zero or data is None:
+        data, found = prepared_of(trainer), getattr(pl_module, "translations", {})
+        if trainer.sanity_checking or not trainer.is_global_zero or data is None:
             return
-        places = [place for place in sorted(found) if place < self.sentences]
-        rows = [
-            (data.validation.pairs[place].source, data.validation.pairs[place].target, found[place])
-            for place in places
-        ]
+        pairs = {place: data.validation.pairs[place] for place in sorted(found) if place < self.sentences}
+        rows = [(pair.source, pair.target, found[place]) for place, pair in pairs.items()]
         cells = [" | ".join(text.replace("|", "\\|") for text in row) for row in rows]
         table = "\n".join(
             ["| source | reference | translation |", "|---|---|---|", *(f"| {c} |" for c in cells)]
         )
         for logger in trainer.loggers:
-            if rows and hasattr(getattr(logger, "experiment", None), "add_text"):
-                logger.experiment.add_text("translations", table, trainer.global_step)
+            add_text = getattr(getattr(logger, "experiment", None), "add_text", None)
+            if rows and add_text is not None:
+                add_text("translations", table, trainer.global_step)
 
 
 class Report(Callback):
@@ -114,13 +118,13 @@ class Report(Callback):
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Write a line."""
         value = trainer.callback_metrics.get(self.metric)
-        if value is None or trainer.sanity_checking or trainer.fast_dev_run or not trainer.is_global_zero:
+        if value is None or trainer.sanity_checking or is_dry(trainer) or not trainer.is_global_zero:
             return
-        interval = trainer.val_check_batch
-        step = trainer.global_step
-        if math.isfinite(trainer.num_training_batches) and math.isfinite(interval):
+        interval = trainer.val_check_batch or math.inf
+        step, batches = trainer.global_step, trainer.num_training_batches
+        if math.isfinite(batches) and math.isfinite(interval):
             done = trainer.fit_loop.epoch_loop.batch_idx + 1
-            per_epoch = max(1, trainer.num_training_batches // int(interval))
+            per_epoch = max(1, int(batches) // int(interval))
             step = trainer.current_epoch * per_epoch + max(1, done // int(interval))
         report(float(value), step, self.folder)
 
@@ -153,7 +157,7 @@ class ResumeState(Callback):
         state: dict[str, Any] = {
             "torch": torch.get_rng_state(),
             "python": [version, list(numbers), gauss],
-            "numpy": [name, torch.from_numpy(keys.astype(np.int64)), place, has_gauss, cached],
+            "numpy": [name, torch.from_numpy(np.asarray(keys, np.int64)), place, has_gauss, cached],
         }
         if torch.cuda.is_available():
             state["cuda"] = torch.cuda.get_rng_state()
@@ -291,12 +295,12 @@ class BorderCallback(Checkpoint):
 
     def _within_epoch(self, trainer: pl.Trainer) -> None:
         steps = (trainer.fit_loop.batch_idx + 1) % trainer.accumulate_grad_batches == 0
-        if steps and not (trainer.is_last_batch or trainer.should_stop or trainer.fast_dev_run):
+        if steps and not (trainer.is_last_batch or trainer.should_stop or is_dry(trainer)):
             self.at_border(trainer)
 
     def on_train_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Call `at_border`."""
-        if not trainer.fast_dev_run:
+        if not is_dry(trainer):
             self.at_border(trainer, epoch_ends=True)
 
 
@@ -440,8 +444,8 @@ def fit(trainer: pl.Trainer, *arguments: Any, **options: Any) -> None:
 def checkpoint_to_keep(trainer: pl.Trainer, last: Path) -> Path:
     """Return ``best.ckpt``, the best of the first callback that compares scores; `last` if none has one."""
     for each in trainer.checkpoint_callbacks:
-        if getattr(each, "monitor", None) and Path(each.best_model_path).is_file():
-            found = Path(each.best_model_path)
+        found = Path(getattr(each, "best_model_path", ""))
+        if getattr(each, "monitor", None) and found.is_file():
             best = found.with_name("best.ckpt")
             if found != best and trainer.is_global_zero:  # one of several, with a name of its own
                 partial = best.with_name("best.ckpt.partial")

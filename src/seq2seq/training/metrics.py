@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from seq2seq.data.batch import Batch
+from seq2seq.data.datamodule import Prepared
 from seq2seq.data.words import clean
 from seq2seq.errors import TrainingFailed
 from seq2seq.evaluation.alignment import AlignmentCounts, argmax_links, best_links, merge_words
@@ -80,25 +81,28 @@ class SplitSums:
         torch.distributed.all_gather_object(shares, self)
         return sum(shares[1:], shares[0])
 
-    def scores(self, prefix: str, data: Any, split: str, metrics: Mapping[str, Scorer]) -> dict[str, float]:
+    def scores(
+        self, prefix: str, data: Prepared | None, split: str, metrics: Mapping[str, Scorer]
+    ) -> dict[str, float]:
         """Return scores by name; empty without batches.
 
         Args:
             prefix: Start of the names, ``val`` or ``test``.
-            data: The data module; needed if there are translations.
-            split: Its attribute with the pairs.
+            data: The corpus; None: translations have no scores.
+            split: The name of its split.
             metrics: Additional scores of translations.
         """
         if not self.losses.any():
             return {}
         values = {f"{prefix}/{name}": float(value) for name, value in metrics_of(self.losses).items()}
-        if self.translations:
-            whole = getattr(data, split).pairs
+        if data is not None and self.translations:
+            whole = data.splits[split].pairs
             blank = {index: "" for index, pair in enumerate(whole) if not clean(pair.source)}  # in no batch
-            texts = self.translations | blank
-            pairs = [whole[index] for index in texts]
-            texts, references = [*texts.values()], [pair.target for pair in pairs]
-            scores = scores_of(texts, references, data.target_language, only_quick=True, others=metrics)
+            found = self.translations | blank
+            pairs = [whole[index] for index in found]
+            texts, references = [*found.values()], [pair.target for pair in pairs]
+            language = data.target_tokenizer.language
+            scores = scores_of(texts, references, language, only_quick=True, others=metrics)
             scores |= bleu_by_languages(texts, references, [pair.languages for pair in pairs])
             values |= {f"{prefix}/{name}": score for name, score in scores.items()}
         if self.attention.num_tokens:

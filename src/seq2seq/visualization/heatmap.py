@@ -101,7 +101,7 @@ class AttentionFigure:
 
     def __init__(self, dpi: int = 200) -> None:
         self.figure = Figure(dpi=dpi, layout="constrained")
-        FigureCanvasAgg(self.figure)
+        self._canvas = FigureCanvasAgg(self.figure)
         self.axes = self.figure.add_subplot()
 
     def draw(
@@ -120,8 +120,8 @@ class AttentionFigure:
 
     def pixels(self) -> npt.NDArray[np.uint8]:
         """Return the drawn figure (height, width, 3)."""
-        self.figure.canvas.draw()
-        return np.asarray(self.figure.canvas.buffer_rgba())[..., :3].copy()
+        self._canvas.draw()
+        return np.asarray(self._canvas.buffer_rgba())[..., :3].copy()
 
 
 def save_heatmap(

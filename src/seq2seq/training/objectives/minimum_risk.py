@@ -11,7 +11,7 @@ machine translation", 2016.
 """
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
@@ -27,6 +27,9 @@ from seq2seq.decoding.stepper import forbid
 from seq2seq.evaluation.bleu import smoothed_sentence_bleu
 from seq2seq.models.seq2seq import Seq2Seq
 from seq2seq.training.losses import LossSums
+
+if TYPE_CHECKING:
+    from seq2seq.training.module import TranslationModule
 
 CANDIDATE_ROWS = 256
 """Tokens whose logits are computed at once."""
@@ -58,7 +61,7 @@ class MinimumRisk:
             )
         self.num_samples, self.alpha, self.cross_entropy_weight = num_samples, alpha, cross_entropy_weight
 
-    def __call__(self, module: Any, batch: Batch) -> tuple[LossSums, Tensor | None]:
+    def __call__(self, module: "TranslationModule", batch: Batch) -> tuple[LossSums, Tensor | None]:
         """Return the loss of a batch, and the attention weights (B, T, h, S) of the references."""
         model, decode = module.model, module.model.decoder
         references = [
@@ -100,10 +103,10 @@ class MinimumRisk:
             [1 - smoothed_sentence_bleu(candidates[row][:-1], reference[:-1]) for row in rows]
             for rows, reference in zip(rows_of_pairs, references, strict=True)
         ]
-        rows = pad_sequence([torch.tensor(each) for each in rows_of_pairs], True, -1).to(batch.target_output)
-        q = (self.alpha * scores[rows]).masked_fill(rows < 0, -torch.inf).softmax(dim=1)
-        risks = pad_sequence([torch.tensor(each, dtype=torch.float64) for each in risks], True)
-        risk = (q * risks.to(q)).sum(dim=1)
+        table = pad_sequence([torch.tensor(each) for each in rows_of_pairs], True, -1).to(batch.target_output)
+        q = (self.alpha * scores[table]).masked_fill(table < 0, -torch.inf).softmax(dim=1)
+        r = pad_sequence([torch.tensor(each, dtype=torch.float64) for each in risks], True)
+        risk = (q * r.to(q)).sum(dim=1)
         module.log("train/risk", risk.detach().mean(), sync_dist=True)
 
         with torch.set_grad_enabled(self.cross_entropy_weight > 0):

@@ -109,6 +109,9 @@ class Run:
 class OptunaSweeper(Sweeper):
     """The sweeper above."""
 
+    config: DictConfig
+    launcher: Any
+
     def __init__(self, **settings: Any) -> None:
         self.settings = SimpleNamespace(**settings)
 
@@ -127,7 +130,7 @@ class OptunaSweeper(Sweeper):
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         settings = self.settings
         direction = settings.direction or "minimize"
-        directions = [direction] if isinstance(direction, str) else list(direction)
+        directions: list[Any] = [direction] if isinstance(direction, str) else list(direction)
         keys, space, fixed = self.space(arguments)
         seeds = self.seeds(directions, space)
         folder = Path(self.config.hydra.sweep.dir).absolute()
@@ -226,14 +229,17 @@ class OptunaSweeper(Sweeper):
 
         def distribution(override: Override) -> Any:
             value: Any = override.value()
-            if not isinstance(value, IntervalSweep | RangeSweep):
+            numbers: list[Any]
+            if isinstance(value, RangeSweep):
+                numbers, step = list(value.range()), value.step
+            elif isinstance(value, IntervalSweep):
+                numbers, step = [value.start, value.end], None
+            else:
                 return CategoricalDistribution(list(override.sweep_string_iterator()))
-            is_range = isinstance(value, RangeSweep)
-            numbers = list(value.range()) if is_range else [value.start, value.end]
-            whole = all(isinstance(each, int) for each in numbers)
-            step = value.step if is_range else 1 if whole else None
-            made = IntDistribution if whole else FloatDistribution
-            return made(numbers[0], numbers[-1], log="log" in value.tags, step=step)
+            log = "log" in value.tags
+            if all(isinstance(each, int) for each in numbers):
+                return IntDistribution(numbers[0], numbers[-1], log=log, step=int(step or 1))
+            return FloatDistribution(numbers[0], numbers[-1], log=log, step=step)
 
         parser = OverridesParser.create(config_loader=self.context.config_loader)
         lines = [f"{key}={value}" for key, value in (self.settings.params or {}).items() if value is not None]
@@ -241,7 +247,7 @@ class OptunaSweeper(Sweeper):
         sweeps = {key: each for key, each in parsed.items() if each.is_sweep_override()}
         keys = {key: each.get_key_element() for key, each in sweeps.items()}
         space = {key: distribution(each) for key, each in sweeps.items()}
-        return keys, space, [each.input_line for key, each in parsed.items() if key not in sweeps]
+        return keys, space, [str(each.input_line) for key, each in parsed.items() if key not in sweeps]
 
 
 class Search:

@@ -109,6 +109,14 @@ class JobReturnFile(Callback):
             (Path(config.hydra.runtime.output_dir) / "job_return.json").write_text(text, encoding="utf-8")
 
 
+@dataclass
+class Job(JobReturn):
+    """A job, of which Hydra's class says less."""
+
+    overrides: Sequence[str] = ()
+    working_dir: str = ""
+
+
 class SubprocessLauncher(Launcher):
     """The launcher above."""
 
@@ -117,7 +125,7 @@ class SubprocessLauncher(Launcher):
         self.gpus: Queue[int | None] = Queue()  # those that no job has
         for place in range(self.n_jobs):
             self.gpus.put(gpus[place % len(gpus)] if gpus else None)
-        self.processes: set[subprocess.Popen] = set()
+        self.processes: set[subprocess.Popen[bytes]] = set()
         self.interrupted: int | None = None
         self.judge: Callable[[int, Sequence[tuple[int, float]]], bool] | None = None
         """From the place of a job and its reports to whether it is to be ended; set by a sweeper."""
@@ -131,14 +139,14 @@ class SubprocessLauncher(Launcher):
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         threads = str(max(1, cores // self.n_jobs))
         self.variables = {"OMP_NUM_THREADS": threads} | os.environ
-        jobs = []
+        jobs = list[Job]()
         for place, overrides in enumerate(job_overrides):
             sweep = self.context.config_loader.load_sweep_config(self.config, list(overrides))
             OmegaConf.update(sweep, "hydra.job.id", f"job_{initial_job_idx + place}", force_add=True)
             OmegaConf.update(sweep, "hydra.job.num", initial_job_idx + place, force_add=True)
             HydraConfig.instance().set_config(sweep)  # hydra.sweep.subdir may depend on it
             folder = (Path(sweep.hydra.sweep.dir) / sweep.hydra.sweep.subdir).absolute()
-            jobs.append(JobReturn(list(filter_overrides(overrides)), cfg=sweep, working_dir=str(folder)))
+            jobs.append(Job(list(filter_overrides(overrides)), cfg=sweep, working_dir=str(folder)))
             jobs[-1].task_name = f"job {place + 1}/{len(job_overrides)}"
 
         def interrupt(number: int, _: Any) -> None:
@@ -171,9 +179,9 @@ class SubprocessLauncher(Launcher):
         """Return the command line of a job."""
         main, hydra = sys.modules["__main__"], self.config.hydra
         module = getattr(main, "__spec__", None)
-        as_module = module is not None and getattr(main, "__file__", None) == sys.argv[0]  # python -m package
-        program = ["-m", module.name.removesuffix(".__main__")] if as_module else sys.argv[:1]
-        command = [sys.executable, *program]
+        command = [sys.executable, *sys.argv[:1]]
+        if module is not None and getattr(main, "__file__", None) == sys.argv[0]:  # python -m package
+            command = [sys.executable, "-m", module.name.removesuffix(".__main__")]
         command += ["--config-name", hydra.job.config_name] if hydra.job.config_name else []
         for source in hydra.runtime.config_sources:
             if source.schema == "file" and source.provider in ("main", "command-line"):
@@ -183,7 +191,7 @@ class SubprocessLauncher(Launcher):
         recorder = f"+hydra.callbacks.job_return_file={{_target_:{__name__}.JobReturnFile}}"
         return [*command, *overrides, f"hydra.run.dir='{quoted}'", recorder]
 
-    def run(self, job: JobReturn) -> None:
+    def run(self, job: Job) -> None:
         """Run a job and note how it ended.
 
         Its log is locked. The lock is the open file's, so a job that has it as its output holds the lock, too:
@@ -198,7 +206,7 @@ class SubprocessLauncher(Launcher):
         finally:
             self.gpus.put(gpu)
 
-    def run_on(self, job: JobReturn, gpu: int | None) -> None:
+    def run_on(self, job: Job, gpu: int | None) -> None:
         """Run a job on a GPU, or where its environment says."""
         folder, words, title = Path(job.working_dir), " ".join(job.overrides), job.task_name
         folder.mkdir(parents=True, exist_ok=True)
@@ -243,7 +251,7 @@ class SubprocessLauncher(Launcher):
                     print(f"{title}  {message}", flush=True)
                     job.return_value = HydraException(f"{words} {message}")
 
-    def wait(self, process: subprocess.Popen, place: int, folder: Path) -> tuple[bool, int]:
+    def wait(self, process: subprocess.Popen[bytes], place: int, folder: Path) -> tuple[bool, int]:
         """Wait for the end of a job; return whether it was to end early by its reports, and its status."""
         signaled = False
         while True:
