@@ -10,7 +10,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import CompactHydraException
 from hydra.types import HydraContext
 
-from hydra_plugins.subprocess_launcher import SubprocessLauncher
+from hydra_plugins.hydra_subprocess_launcher.subprocess_launcher import SubprocessLauncher
 from seq2seq.run.config import CONF, composed, folder_name, run_name
 
 ODD = [
@@ -30,7 +30,7 @@ def folders(monkeypatch, tmp_path):
     """Return the folders of the jobs of a sweep over overrides, without running one."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(SubprocessLauncher, "run", lambda self, job: None)
-    monkeypatch.setitem(SubprocessLauncher.launch.__globals__, "write_results", lambda *_: None)
+    monkeypatch.setitem(SubprocessLauncher.launch.__globals__, "show_results", lambda *_: None)
 
     def of(jobs):
         with (
