@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 PACKAGES = Path(__file__).parents[2]
 LAUNCHER, SWEEPER = PACKAGES / "hydra-subprocess-launcher", PACKAGES / "hydra-optuna-racing-sweeper"
@@ -23,8 +24,9 @@ def needed():
     while todo:
         requirement = Requirement(todo.pop())
         wanted = requirement.marker is None or requirement.marker.evaluate({"extra": ""})
-        if wanted and requirement.name not in found | {LAUNCHER.name}:
-            found.add(requirement.name)
+        name = canonicalize_name(requirement.name)
+        if wanted and name not in found | {LAUNCHER.name}:
+            found.add(name)
             todo += distribution(requirement.name).requires or []
     return found
 
