@@ -18,7 +18,7 @@ import torch
 from lightning.pytorch.callbacks import Callback, Checkpoint, ModelCheckpoint, WeightAveraging
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 
-from hydra_plugins.subprocess_launcher import report
+from hydra_plugins.hydra_subprocess_launcher import report
 from seq2seq.data.datamodule import prepared_of
 from seq2seq.errors import TrainingInterrupted
 from seq2seq.progress import warn
