@@ -49,6 +49,7 @@ def test_words_that_we_do_not_use_are_not_used():
         *(ROOT / "scripts").glob("*.py"),
     ]
     files += [*(ROOT / "src").rglob("*.py"), *(ROOT / "src").rglob("*.js"), *(ROOT / "src").rglob("*.md")]
+    files += [*(ROOT / "packages").glob("*/src/**/*.py"), *(ROOT / "packages").glob("*/README.md")]
     files += (ROOT / "notebooks").glob("*.ipynb")
     found = [
         f"{path.relative_to(ROOT)}:{number}: {used[0]}"

@@ -125,12 +125,13 @@ from lightning.pytorch.callbacks import Callback
 class Kill(Callback):
     def setup(self, trainer, module, stage):
         hook, step = os.environ.get("KILL_AT", "setup 0").split()
+        here = os.environ.get("KILL_RANK", str(trainer.global_rank)) == str(trainer.global_rank)
         def kill(*_):
             fits = step in ("any", str(trainer.global_step)) and (not trainer.sanity_checking or "sanity" in hook)
             if fits and not getattr(self, "is_sent", False):
                 self.is_sent = True
                 os.kill(os.getpid(), int(os.environ.get("NUMBER", signal.SIGKILL)))
-        if hook != "setup":
+        if hook != "setup" and here:
             setattr(self, hook, kill)
 """
 

@@ -54,8 +54,9 @@ class Data(PairsCorpus):
     def __init__(self, sizes):
         super().__init__(train=PAIRS, validation=PAIRS[:1], tokenizer=WhitespaceTokenizer)
         ids = iter(range(sum(sizes)))
-        train = self.prepared.train
-        self.batches = [Batch.from_split(train, [*itertools.islice(ids, size)]) for size in sizes]
+        self.batches = [
+            Batch.from_split(self.prepared.train, [*itertools.islice(ids, size)]) for size in sizes
+        ]
 
     def train_dataloader(self):
         mine = self.batches[self.trainer.global_rank :: self.trainer.world_size]

@@ -1,19 +1,21 @@
-"""Sweeps of applications that are not ours: Hydra's grid and Optuna's search, launched as commands."""
+"""Grids of an application that is not ours, whose jobs are commands of their own."""
 
 import csv
+import fcntl
+import json
+import os
+import re
 import signal
 import time
+from collections import Counter
 
-import optuna
 import pytest
 import yaml
-
-from tests.conftest import MAIN
 
 APP = """
 import hydra, os, pathlib, time
 
-@hydra.main(config_path="conf", config_name="config", **MAIN)
+@hydra.main(version_base="1.3", config_path="conf", config_name="config")
 def main(config):
     with open(config.log, "a") as log:
         log.write(f"{config.x} {config.kind} {os.getcwd()}\\n")
@@ -23,27 +25,13 @@ def main(config):
 main()
 """
 CONFIG = {"x": 0, "kind": "a", "log": "${hydra:runtime.cwd}/log.txt", "then": "pass"}
-SEARCH = ("-m", "hydra/sweeper=optuna", "hydra/launcher=subprocess", "hydra.sweep.dir=out", "x=interval(0,5)",
-          "kind=choice(a,b)")  # fmt: skip
-KILL = """
-mark = pathlib.Path(config.log).with_name(f"killed {config.x}")
-if pathlib.Path(config.log).read_text().count(chr(10)) in (2, 4) and not mark.exists():
-    mark.touch(); os.kill(os.getppid(), 9); os.kill(os.getpid(), 9)
-"""
-"""Kill the sweep and this job, in the second and third trial."""
 
 
 @pytest.fixture
-def app(tmp_path, program, launch):
-    (tmp_path / "app.py").write_text(APP.replace("**MAIN", MAIN))
-    (tmp_path / "conf").mkdir()
-    (tmp_path / "conf" / "config.yaml").write_text(yaml.safe_dump(CONFIG))
-
-    def run(*arguments, start=program, **options):
-        return start(*arguments, cwd=tmp_path, script=tmp_path / "app.py", **options)
-
-    run.folder, run.launch = tmp_path, launch
-    return run
+def app(app):
+    (app.folder / "conf").mkdir()
+    (app.folder / "conf" / "config.yaml").write_text(yaml.safe_dump(CONFIG))
+    return app
 
 
 def rows(path):
@@ -55,99 +43,9 @@ def begun(app):
     return (app.folder / "log.txt").read_text().splitlines()
 
 
-def test_a_search_goes_on_to_the_total(app):
-    done = app(*SEARCH, "hydra.sweeper.n_trials=2", check=0)
-    assert "best" in done.text
-    first = rows(app.folder / "out" / "results.csv")
-    app(*SEARCH, "hydra.sweeper.n_trials=2", check=0)
-    app(*SEARCH, "hydra.sweeper.n_trials=4", "hydra.sweeper.n_jobs=2", "hydra.launcher.n_jobs=2", check=0)
-    found = rows(app.folder / "out" / "results.csv")
-    assert len(begun(app)) == len(found) == 4
-    assert found[:2] == first
-    assert len({row["x"] for row in found}) == 4
-    for row in found:
-        assert float(row["result"]) == pytest.approx((float(row["x"]) - 2) ** 2 + (row["kind"] == "b"))
-    best = min(found, key=lambda row: float(row["result"]))
-    (solution,) = yaml.safe_load((app.folder / "out" / "optimization_results.yaml").read_text())["solutions"]
-    assert solution["params"]["x"] == float(best["x"])
-
-
-def test_a_killed_search_goes_on_as_an_undisturbed_one(app):
-    app(*SEARCH, "hydra.sweeper.n_trials=4", "hydra.sweep.dir=whole", check=0)
-    (app.folder / "log.txt").unlink()
-    (app.folder / "conf" / "config.yaml").write_text(yaml.safe_dump(CONFIG | {"then": KILL}))
-    statuses = []
-    while not statuses or statuses[-1] != 0:
-        statuses.append(app(*SEARCH, "hydra.sweeper.n_trials=4").status)
-        assert len(statuses) < 9
-    assert statuses.count(-signal.SIGKILL) == len(statuses) - 1 == 2
-    assert rows(app.folder / "out" / "results.csv") == rows(app.folder / "whole" / "results.csv")
-    assert len(begun(app)) == 4 + 2
-
-
-def test_commands_share_the_trials_of_a_study(app):
-    search = [
-        *SEARCH,
-        "hydra.sweeper.n_trials=5",
-        "hydra.sweeper.sampler._target_=optuna.samplers.RandomSampler",
-    ]
-    commands = [app(*search, start=app.launch) for _ in range(2)]
-    assert [each.wait() for each in commands] == [0, 0], [each.text for each in commands]
-    study = optuna.load_study(study_name="app", storage=f"sqlite:///{app.folder}/out/optuna.db")
-    assert [trial.state.name for trial in study.trials] == ["COMPLETE"] * 5
-    assert len(begun(app)) == len(set(begun(app))) == 5
-
-
-def test_kinds_of_parameters(app):
-    space = {
-        "x": "tag(log, interval(0.1, 5))",
-        "kind": "a,b",
-        "+depth": "range(1, 4)",
-        "+width": "int(interval(3, 9))",
-    }
-    (app.folder / "conf" / "config.yaml").write_text(
-        yaml.safe_dump({"defaults": [{"override hydra/sweeper": "optuna"}, "_self_"], **CONFIG,
-                        "hydra": {"sweeper": {"params": space, "n_trials": 5, "direction": "maximize"}}})
-    )  # fmt: skip
-    app("-m", "hydra.sweep.dir=out", "hydra/launcher=subprocess", "hydra.launcher.n_jobs=2", "hydra.sweeper.n_jobs=2",
-        check=0)  # fmt: skip
-    found = rows(app.folder / "out" / "results.csv")
-    assert {int(row["depth"]) for row in found} <= {1, 2, 3}
-    assert all(3 <= int(row["width"]) <= 9 for row in found)
-    assert all(0.1 <= float(row["x"]) <= 5 for row in found)
-    assert {row["kind"] for row in found} == {"a", "b"}
-
-
-def test_failed_trials_are_run_again_or_counted(app):
-    fail = "then='1/0 if config.x > 1 else 0'"
-    done = app(*SEARCH, fail, "hydra.sweeper.n_trials=3")
-    assert done.status == 1
-    assert "ZeroDivisionError" in done.text
-    num = len(begun(app))
-    app(*SEARCH, "hydra.sweeper.n_trials=3", check=0)
-    assert {row["status"] for row in rows(app.folder / "out" / "results.csv")} == {"complete"}
-    assert len(begun(app)) == num + 3 - (num - 1)
-    app(*SEARCH, fail, "hydra.sweeper.n_trials=6", "hydra.sweeper.max_failure_rate=1", check=0)
-    assert "fail" in {row["status"] for row in rows(app.folder / "out" / "results.csv")}
-    assert len(rows(app.folder / "out" / "results.csv")) == 6
-
-
-def test_an_enqueued_trial_is_run_and_a_result_of_nan_is_a_failure(app):
-    (app.folder / "out").mkdir()
-    study = optuna.create_study(study_name="app", storage=f"sqlite:///{app.folder}/out/optuna.db")
-    study.enqueue_trial({"x": 1.5, "kind": "b"})
-    app(*SEARCH, "hydra.sweeper.n_trials=0", check=0)
-    app(*SEARCH, "hydra.sweeper.n_trials=2", "hydra.sweeper.n_jobs=2", check=0)
-    assert [line[:6] for line in begun(app)].count("1.5 b ") == 1
-    assert [trial.state.name for trial in study.trials] == ["COMPLETE"] * 2
-    done = app(*SEARCH, "hydra.sweeper.n_trials=3", "then='config.x = float(\"nan\")'", check=1)
-    assert "its result is nan" in done.text
-    assert len(study.trials) == 3
-
-
 def test_a_grid_ends_with_a_table_and_is_added_to(app):
     grid = ["-m", "hydra/launcher=subprocess", "hydra.launcher.n_jobs=2", "hydra.sweep.dir=out",
-            "hydra.sweep.subdir=x-${x}"]  # fmt: skip
+            "hydra.sweep.subdir=${hydra.job.override_dirname}"]  # fmt: skip
     done = app(*grid, "x=1,4", "kind=b", check=0)
     assert ["4", "5", "completed"] in [line.split() for line in done.text.splitlines()]
     app(*grid, "x=4,5", "kind=b", check=0)
@@ -170,9 +68,9 @@ def test_a_failed_job_does_not_end_the_others_and_its_error_is_shown(app):
     assert "ZeroDivisionError" in done.text
     results = app.folder / "out" / "results.csv"
     assert [row["status"] for row in rows(results)] == ["completed", "failed", "completed"]
-    (app.folder / "out" / "x-5").touch()  # where the folder of a job is to be
+    (app.folder / "out" / "x=5").touch()  # where the folder of a job is to be
     app("-m", "hydra/launcher=subprocess", "hydra.sweep.dir=out", "x=4,5,6",
-        "hydra.sweep.subdir=x-${x}")  # fmt: skip
+        "hydra.sweep.subdir=${hydra.job.override_dirname}")  # fmt: skip
     assert [row["status"] for row in rows(results)][3:] == ["completed", "failed", "completed"]
 
 
@@ -182,15 +80,149 @@ def test_a_job_that_outlives_its_sweep_is_waited_for(app):
         f"then='while time.monotonic() < {end} and not os.path.exists(config.log + \"go\"): time.sleep(0.01)'"
     )
     line = ["-m", "hydra/launcher=subprocess", "hydra.sweep.dir=out", "x=1", wait]
-    first = app(*line, start=app.launch)
+    first = app.launch(*line)
     while not (app.folder / "log.txt").exists() and time.monotonic() < end:
         time.sleep(0.01)
-    first.send(signal.SIGKILL)
+    os.kill(first.pid, signal.SIGKILL)
     first.wait()
-    second = app(*line, start=app.launch)
+    second = app.launch(*line)
     while not (second.output.exists() and "waits" in second.text) and time.monotonic() < end:
         time.sleep(0.01)
     assert len(begun(app)) == 1
     (app.folder / "log.txtgo").touch()
     assert second.wait() == 0, second.text
     assert len(begun(app)) == 2
+
+
+ODD = (
+    "1", "'1'", "1.0", "1e-3", "-1", "true", "'true'", "null", "'null'", "a", "A", "'a b'", "'a  b'", "'it\\'s'", "'\"'", "''", "' '",
+    "été", "'e\u0301'", "日本", "😀", "'" + "é" * 300 + "'", "[1,2]", "[]", "{}", "{a:[1,{b:2}]}", "[a,'b c']", "'[a]'", "'a,b'",
+    "'a=b'", "'a:b'", "'%s'", "'*'", "'a\\b'", "'$HOME'", "'~'", "'<b>&'", "'a/b'", "/a/b", "..", "'--help'", "-h", "'a\nb'",
+    "'${seed}'", "'\u202e'", "'{'",
+)  # fmt: skip
+"""Values of one key."""
+
+
+@pytest.mark.long
+def test_odd_values_come_to_the_jobs_as_hydra_hands_them_over(app):
+    (app.folder / "conf" / "config.yaml").write_text(yaml.safe_dump(CONFIG | {"seed": 1}))
+    write = 'then=\'import json; log = open(config.log + "x", "a"); log.write(json.dumps(str(config.x)) + chr(10)); config.x = 0\''
+    found = []
+    for launcher in ("basic", "subprocess"):
+        app(
+            "-m",
+            f"hydra/launcher={launcher}",
+            f"hydra.sweep.dir={launcher}",
+            f"x=choice({','.join(ODD)})",
+            write,
+            check=0,
+        )
+        lines = (app.folder / "log.txtx").read_text().splitlines()
+        found.append([json.loads(line) for line in lines[len(lines) - len(ODD) :]])
+        assert len(lines) == len(ODD) * len(found)
+    assert found[0] == found[1]
+    assert len(set(found[0])) > len(ODD) - 9  # text and number are written alike
+
+
+BACKGROUND = (
+    "-m",
+    "hydra/launcher=subprocess",
+    "hydra.launcher.wait=false",
+    "hydra.sweep.dir=out",
+    "x=1,2,3",
+)
+HELD = """then='end = time.monotonic() + 60
+while not os.path.exists(config.log + \"go\") and time.monotonic() < end: time.sleep(0.01)
+assert config.x != 2 or os.path.exists(config.log + \"mended\"), \"x is two\"'"""
+"""Wait for a file, and fail in one of the jobs until there is another one."""
+
+
+def until(holds):
+    end = time.monotonic() + 120
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def results(app):
+    path = app.folder / "out" / "results.csv"
+    return {row["x"]: row["status"] for row in rows(path)} if path.exists() else {}
+
+
+def nobody_runs(folder):
+    with (folder / "job.log").open() as log:
+        try:
+            fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+    return True
+
+
+def statuses(done):
+    return [line.split()[-1] for line in done.text.splitlines() if re.match(r"[123] ", line)]
+
+
+def test_a_grid_in_the_background_is_collected_by_the_same_command(app):
+    first = app(*BACKGROUND, HELD, check=0)  # it ends while its jobs wait
+    assert "tail -f" in first.text
+    second = app(*BACKGROUND, HELD, check=0)
+    assert statuses(second) == ["running"] * 3
+    (app.folder / "log.txtgo").touch()
+    until(lambda: len(results(app)) == 3)
+    assert results(app) == {"1": "completed", "2": "failed", "3": "completed"}
+    (app.folder / "log.txtmended").touch()
+    third = app(*BACKGROUND, HELD, check=0)
+    assert statuses(third) == ["completed", "started", "completed"]
+    assert "x is two" in third.text
+    until(lambda: results(app)["2"] == "completed")
+    last = app(*BACKGROUND, HELD, check=0)
+    assert statuses(last) == ["completed"] * 3
+    assert "kill" not in last.text
+    assert Counter(line[0] for line in begun(app)) == {"1": 1, "2": 2, "3": 1}
+    more = app(*BACKGROUND[:-1], "x=1,2,3,4", HELD, check=0)
+    assert "started     1 of 4" in more.text
+    until(lambda: len(results(app)) == 4)
+
+
+@pytest.mark.parametrize(("number", "runs"), [(signal.SIGKILL, 1), (signal.SIGTERM, 2)])
+def test_what_launches_in_the_background_may_be_stopped_or_killed(number, runs, app):
+    (app.folder / "log.txtmended").touch()
+    first = app(*BACKGROUND, HELD, check=0)
+    until(lambda: (app.folder / "log.txt").exists() and begun(app))
+    os.kill(int(re.search(r"kill (\d+)", first.text)[1]), number)
+    until(lambda: nobody_runs(app.folder / "out" / "2"))
+    if number == signal.SIGTERM:
+        until(lambda: nobody_runs(app.folder / "out" / "0"))
+    second = app(*BACKGROUND, HELD, check=0)
+    assert "started     3 of 3" in second.text or statuses(second) == ["running", "started", "started"]
+    (app.folder / "log.txtgo").touch()
+    until(lambda: len(results(app)) >= 2)
+    until(lambda: nobody_runs(app.folder / "out" / "0"))
+    assert statuses(app(*BACKGROUND, HELD, check=0)) == ["completed"] * 3
+    assert Counter(line[0] for line in begun(app)) == {"1": runs, "2": 1, "3": 1}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "key"),
+    [
+        (["hydra/sweeper=optuna"], "OptunaRacingSweeper"),
+        (["hydra.sweep.dir=out/${now:%H}"], "hydra.sweep.dir"),
+        (["+place=${now:%H}", "hydra.sweep.dir=${place}/out"], "hydra.sweep.dir"),
+        (["hydra.sweeper.max_batch_size=2"], "hydra.sweeper.max_batch_size"),
+    ],
+)
+def test_what_cannot_run_in_the_background_is_refused_before_the_first_job(arguments, key, app):
+    done = app(*BACKGROUND, *arguments, check=1)
+    assert "hydra.launcher.wait=false" in done.text.splitlines()[0]
+    assert key in done.text.splitlines()[0]
+    assert not (app.folder / "log.txt").exists()
+
+
+def test_the_result_of_another_job_is_not_collected(app):
+    app("-m", "hydra/launcher=subprocess", "hydra.sweep.dir=out", "x=1,2,3", check=0)
+    done = app(*BACKGROUND, check=0)
+    assert statuses(done) == ["completed"] * 3
+    done = app(*BACKGROUND[:-1], "x=1,2,4", check=1)
+    assert "x=4" in done.text.splitlines()[0]
+    assert "x=3" in done.text.splitlines()[0]
+    assert len(begun(app)) == 3

@@ -215,7 +215,7 @@ def difference(one: Setting, other: Setting, metric: str, level: float) -> Diffe
     Raises:
         InputError: The settings were tested on different sentences.
     """
-    from hydra_plugins._racing import welch
+    from hydra_plugins.hydra_optuna_racing_sweeper import welch
     from seq2seq.evaluation.significance import compare
 
     split = metric.partition("/")[0]

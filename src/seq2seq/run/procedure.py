@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 
-from seq2seq.errors import InputError
+from seq2seq.errors import InputError, TrainingFailed, TrainingInterrupted
 from seq2seq.progress import announce, warn
 from seq2seq.publish import commit_of_program
 from seq2seq.run.config import Settings, build, complete, objects, settings_of
@@ -112,8 +112,12 @@ def run(settings: Settings) -> float | None:
             trainer = build_trainer(settings, checkpoint)
             if writes:
                 save_start(settings, prepared, folder)
-            fit(trainer, module, data, settings, checkpoint)
-            if settings.dry or not trainer.is_global_zero:
+            try:
+                fit(trainer, module, data, settings, checkpoint)
+            except (TrainingFailed, TrainingInterrupted):
+                if trainer.is_global_zero:
+                    raise
+            if settings.dry or not trainer.is_global_zero:  # the first process reports what became of all
                 return None
             exported = export(module, trainer, prepared, folder)
             metrics = score(exported, module, prepared, settings, folder) | facts(module, trainer, started)

@@ -18,7 +18,7 @@ import torch
 from lightning.pytorch.callbacks import Callback, Checkpoint, ModelCheckpoint, WeightAveraging
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 
-from hydra_plugins.subprocess_launcher import report
+from hydra_plugins.hydra_subprocess_launcher import report
 from seq2seq.data.datamodule import prepared_of
 from seq2seq.errors import TrainingInterrupted
 from seq2seq.progress import warn
@@ -368,13 +368,28 @@ class StopOnSignal(BorderCallback):
         self._before: dict[int, Any] = {}
         self._saver: PeriodicCheckpoint | None = None
 
+    def on_fit_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Forget the training before."""
+        self._received, self._saver, self._before = None, None, {}
+
+    def on_sanity_check_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Install the handler of SIGTERM; that of Lightning waits for the other processes, which may not come."""
+        self._install(signal.SIGTERM)
+
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Install the signal handlers; those of Lightning would exit without a checkpoint."""
-        if threading.current_thread() is threading.main_thread():
-            self._received, self._saver = None, None
-            self._before = {each: signal.signal(each, self._receive) for each in self.SIGNALS}
-        if trainer.received_sigterm:  # Lightning has noted it before
+        self._install(*self.SIGNALS)
+        if self._is_received(trainer) or trainer.received_sigterm:  # or Lightning has noted it before
             raise interrupted(signal.SIGTERM)
+
+    def _install(self, *numbers: int) -> None:
+        if threading.current_thread() is threading.main_thread():
+            new = [number for number in numbers if number not in self._before]
+            self._before |= {number: signal.signal(number, self._receive) for number in new}
+
+    def _is_received(self, trainer: pl.Trainer) -> bool:
+        """Return whether one of the processes received a signal."""
+        return trainer.strategy.reduce_boolean_decision(self._received is not None, all=False)
 
     def _receive(self, number: int, frame: FrameType | None) -> None:
         if self._received is not None:
@@ -385,7 +400,7 @@ class StopOnSignal(BorderCallback):
 
     def at_border(self, trainer: pl.Trainer, *, epoch_ends: bool = False) -> None:
         """Save."""
-        if trainer.strategy.reduce_boolean_decision(self._received is not None, all=False):
+        if self._is_received(trainer):
             periodic = (each for each in trainer.checkpoint_callbacks if isinstance(each, PeriodicCheckpoint))
             own = PeriodicCheckpoint(Path(trainer.default_root_dir) / "checkpoints")
             self._saver = next(periodic, own)
@@ -401,8 +416,8 @@ class StopOnSignal(BorderCallback):
         """Restore the signal handlers of Lightning, which then restores those that it found; stop."""
         self._restore()
         self.after_border(trainer)
-        if self._received is not None:
-            raise interrupted(self._received)
+        if self._is_received(trainer):
+            raise interrupted(self._received or signal.SIGTERM)
 
     def on_exception(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, exception: BaseException
@@ -432,6 +447,8 @@ def fit(trainer: pl.Trainer, *arguments: Any, **options: Any) -> None:
     try:
         trainer.fit(*arguments, **options)
     except SystemExit as end:  # Lightning's
+        if not trainer.is_global_zero:  # Lightning then ends the first process, which may wait for this one
+            raise
         if isinstance(end, SIGTERMException):
             raise interrupted(signal.SIGTERM) from None
         if isinstance(end.__context__, KeyboardInterrupt):

@@ -1,0 +1,136 @@
+"""Searches of an application that is not ours: totals, kills, kinds of parameters, failures."""
+
+import csv
+import signal
+
+import optuna
+import pytest
+import yaml
+
+APP = """
+import hydra, os, pathlib, time
+
+@hydra.main(version_base="1.3", config_path="conf", config_name="config")
+def main(config):
+    with open(config.log, "a") as log:
+        log.write(f"{config.x} {config.kind} {os.getcwd()}\\n")
+    exec(config.then)
+    return (config.x - 2) ** 2 + (config.kind == "b")
+
+main()
+"""
+CONFIG = {"x": 0, "kind": "a", "log": "${hydra:runtime.cwd}/log.txt", "then": "pass"}
+SEARCH = ("-m", "hydra/sweeper=optuna", "hydra/launcher=subprocess", "hydra.sweep.dir=out", "x=interval(0,5)",
+          "kind=choice(a,b)")  # fmt: skip
+KILL = """
+mark = pathlib.Path(config.log).with_name(f"killed {config.x}")
+if pathlib.Path(config.log).read_text().count(chr(10)) in (2, 4) and not mark.exists():
+    mark.touch(); os.kill(os.getppid(), 9); os.kill(os.getpid(), 9)
+"""
+"""Kill the sweep and this job, in the second and third trial."""
+
+
+@pytest.fixture
+def app(app):
+    (app.folder / "conf").mkdir()
+    (app.folder / "conf" / "config.yaml").write_text(yaml.safe_dump(CONFIG))
+    return app
+
+
+def rows(path):
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def begun(app):
+    return (app.folder / "log.txt").read_text().splitlines()
+
+
+def test_a_search_goes_on_to_the_total(app):
+    done = app(*SEARCH, "hydra.sweeper.n_trials=2", check=0)
+    assert "best" in done.text
+    first = rows(app.folder / "out" / "results.csv")
+    app(*SEARCH, "hydra.sweeper.n_trials=2", check=0)
+    app(*SEARCH, "hydra.sweeper.n_trials=4", "hydra.sweeper.n_jobs=2", "hydra.launcher.n_jobs=2", check=0)
+    found = rows(app.folder / "out" / "results.csv")
+    assert len(begun(app)) == len(found) == 4
+    assert found[:2] == first
+    assert len({row["x"] for row in found}) == 4
+    for row in found:
+        assert float(row["result"]) == pytest.approx((float(row["x"]) - 2) ** 2 + (row["kind"] == "b"))
+    best = min(found, key=lambda row: float(row["result"]))
+    (solution,) = yaml.safe_load((app.folder / "out" / "optimization_results.yaml").read_text())["solutions"]
+    assert solution["params"]["x"] == float(best["x"])
+
+
+def test_a_killed_search_goes_on_as_an_undisturbed_one(app):
+    app(*SEARCH, "hydra.sweeper.n_trials=4", "hydra.sweep.dir=whole", check=0)
+    (app.folder / "log.txt").unlink()
+    (app.folder / "conf" / "config.yaml").write_text(yaml.safe_dump(CONFIG | {"then": KILL}))
+    statuses = []
+    while not statuses or statuses[-1] != 0:
+        statuses.append(app(*SEARCH, "hydra.sweeper.n_trials=4").status)
+        assert len(statuses) < 9
+    assert statuses.count(-signal.SIGKILL) == len(statuses) - 1 == 2
+    assert rows(app.folder / "out" / "results.csv") == rows(app.folder / "whole" / "results.csv")
+    assert len(begun(app)) == 4 + 2
+
+
+def test_commands_share_the_trials_of_a_study(app):
+    search = [
+        *SEARCH,
+        "hydra.sweeper.n_trials=5",
+        "hydra.sweeper.sampler._target_=optuna.samplers.RandomSampler",
+    ]
+    commands = [app.launch(*search) for _ in range(2)]
+    assert [each.wait() for each in commands] == [0, 0], [each.text for each in commands]
+    study = optuna.load_study(study_name="app", storage=f"sqlite:///{app.folder}/out/optuna.db")
+    assert [trial.state.name for trial in study.trials] == ["COMPLETE"] * 5
+    assert len(begun(app)) == len(set(begun(app))) == 5
+
+
+def test_kinds_of_parameters(app):
+    space = {
+        "x": "tag(log, interval(0.1, 5))",
+        "kind": "a,b",
+        "+depth": "range(1, 4)",
+        "+width": "int(interval(3, 9))",
+    }
+    (app.folder / "conf" / "config.yaml").write_text(
+        yaml.safe_dump({"defaults": [{"override hydra/sweeper": "optuna"}, "_self_"], **CONFIG,
+                        "hydra": {"sweeper": {"params": space, "n_trials": 5, "direction": "maximize"}}})
+    )  # fmt: skip
+    app("-m", "hydra.sweep.dir=out", "hydra/launcher=subprocess", "hydra.launcher.n_jobs=2", "hydra.sweeper.n_jobs=2",
+        check=0)  # fmt: skip
+    found = rows(app.folder / "out" / "results.csv")
+    assert {int(row["depth"]) for row in found} <= {1, 2, 3}
+    assert all(3 <= int(row["width"]) <= 9 for row in found)
+    assert all(0.1 <= float(row["x"]) <= 5 for row in found)
+    assert {row["kind"] for row in found} == {"a", "b"}
+
+
+def test_failed_trials_are_run_again_or_counted(app):
+    fail = "then='1/0 if config.x > 1 else 0'"
+    done = app(*SEARCH, fail, "hydra.sweeper.n_trials=3")
+    assert done.status == 1
+    assert "ZeroDivisionError" in done.text
+    num = len(begun(app))
+    app(*SEARCH, "hydra.sweeper.n_trials=3", check=0)
+    assert {row["status"] for row in rows(app.folder / "out" / "results.csv")} == {"complete"}
+    assert len(begun(app)) == num + 3 - (num - 1)
+    app(*SEARCH, fail, "hydra.sweeper.n_trials=6", "hydra.sweeper.max_failure_rate=1", check=0)
+    assert "fail" in {row["status"] for row in rows(app.folder / "out" / "results.csv")}
+    assert len(rows(app.folder / "out" / "results.csv")) == 6
+
+
+def test_an_enqueued_trial_is_run_and_a_result_of_nan_is_a_failure(app):
+    (app.folder / "out").mkdir()
+    study = optuna.create_study(study_name="app", storage=f"sqlite:///{app.folder}/out/optuna.db")
+    study.enqueue_trial({"x": 1.5, "kind": "b"})
+    app(*SEARCH, "hydra.sweeper.n_trials=0", check=0)
+    app(*SEARCH, "hydra.sweeper.n_trials=2", "hydra.sweeper.n_jobs=2", check=0)
+    assert [line[:6] for line in begun(app)].count("1.5 b ") == 1
+    assert [trial.state.name for trial in study.trials] == ["COMPLETE"] * 2
+    done = app(*SEARCH, "hydra.sweeper.n_trials=3", "then='config.x = float(\"nan\")'", check=1)
+    assert "its result is nan" in done.text
+    assert len(study.trials) == 3
