@@ -2,7 +2,7 @@
 
 import sys
 
-from seq2seq.cli.translate import main
+from seq2seq.cli.main import main
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(main(["translate", *sys.argv[1:]]))

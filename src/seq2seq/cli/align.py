@@ -31,6 +31,7 @@ from seq2seq.evaluation.alignment import (
     symmetrized,
     threshold_links,
 )
+from seq2seq.progress import announce
 from seq2seq.run.messages import exit_on_error
 from seq2seq.shipped import model_path
 
@@ -76,6 +77,7 @@ def _align(arguments: argparse.Namespace) -> None:
 
     pairs = read_parallel(arguments.source, arguments.target)
     gold = None if arguments.gold is None else _gold(arguments.gold, pairs)
+    announce(f"aligning {len(pairs):,} sentence pairs")
     found = _attention(arguments, pairs)
     if method == "agreement":
         links = _agreed(pairs, found)

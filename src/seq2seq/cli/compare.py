@@ -22,6 +22,7 @@ from omegaconf import OmegaConf
 
 from seq2seq.cli.main import parser_of
 from seq2seq.errors import InputError
+from seq2seq.progress import announce
 from seq2seq.run.config import flat
 from seq2seq.run.messages import exit_on_error
 from seq2seq.run.summary import metric_of
@@ -334,6 +335,7 @@ def main(arguments: Sequence[str]) -> None:
     with exit_on_error():
         runs, left_out = find_runs(options.runs)
         settings = settings_of(runs)
+        announce(f"comparing {len(settings)} settings")
         rows = compared(settings, options.metric, options.baseline)
         print(f"{options.metric} of {len(runs)} runs\n\n{comparison_table(rows)}\n")
         print("intervals hold jointly at 95 %; one seed: about these models, not about the setting")

@@ -11,6 +11,7 @@ import yaml
 
 from seq2seq.cli.main import MODEL_HELP, check_output, parser_of
 from seq2seq.cli.show import open_page
+from seq2seq.progress import announce
 from seq2seq.run.messages import exit_on_error
 from seq2seq.shipped import SHIPPED, model_path
 
@@ -44,6 +45,7 @@ def main(arguments: Sequence[str]) -> None:
             weights = first.weights.float().numpy()
             save_heatmap(picture, [(first.text, weights, first.source_tokens, first.target_tokens)])
             print(picture)
+        announce("writing the page")
         options.output.write_text(export_page(options.model, sentences[0]), encoding="utf-8")
         open_page(options.output, wanted=not options.no_open)
 

@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 
 from seq2seq.cli.main import MODEL_HELP, check_output, parser_of
 from seq2seq.errors import InputError
+from seq2seq.progress import announce
 from seq2seq.run.messages import exit_on_error
 from seq2seq.shipped import model_path
 
@@ -38,6 +39,7 @@ def main(arguments: Sequence[str]) -> None:
 
 def _export(options: argparse.Namespace) -> None:
     check_output(options.output)
+    announce(f"exporting: {options.what}")
     if options.what == "onnx":
         from seq2seq.export.onnx import export_onnx
 

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from seq2seq.progress import announce
+
 COMMANDS = {
     "train": ("seq2seq.cli.train", "train a model: keys and groups of the configuration"),
     "translate": ("seq2seq.cli.translate", "translate lines"),
@@ -50,6 +52,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             file=sys.stderr,
         )
         return 2
+    if given[0] not in ("train", "completion") and not {"-h", "--help"} & {*given}:
+        announce(f"loading seq2seq {given[0]}")
     module = importlib.import_module(COMMANDS[given[0]][0])
     return module.main(given[1:]) or 0
 

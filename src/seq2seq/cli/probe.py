@@ -13,6 +13,7 @@ from pathlib import Path
 from seq2seq.cli.main import MODEL_HELP, parser_of
 from seq2seq.data.text import read_lines
 from seq2seq.errors import InputError
+from seq2seq.progress import announce
 from seq2seq.run.messages import exit_on_error
 from seq2seq.shipped import model_path
 
@@ -56,6 +57,7 @@ def main(arguments: Sequence[str]) -> None:
         from seq2seq.export.model_folder import load_attending
 
         saved, cpu = load_attending(options.model), torch.device("cpu")
+        announce(f"probing {len(sentences[: options.sentences]):,} sentences")
         probed = probe(saved, sentences[: options.sentences], seed=options.seed, device=cpu)
         found = faithfulness(probed, is_function)
         if options.json:

@@ -11,6 +11,7 @@ from seq2seq.cli.main import MODEL_HELP, parser_of
 from seq2seq.data.text import SentencePair, read_lines, read_parallel
 from seq2seq.data.words import clean
 from seq2seq.errors import InputError
+from seq2seq.progress import announce
 from seq2seq.run.messages import exit_on_error
 from seq2seq.shipped import model_path
 
@@ -60,6 +61,7 @@ def record(logdir: Path, model: Path, pairs: Sequence[SentencePair], *, step: in
     from seq2seq.training.attention_logger import weights_of
     from tensorboard_attention import add_attention
 
+    announce(f"translating {len(pairs):,} sentences")
     load_attending(model)
     translator = Translator.load(model)
     sources = [pair.source for pair in pairs]

@@ -15,7 +15,6 @@ from typing import IO, TYPE_CHECKING, Any
 from seq2seq.cli.main import MODEL_HELP, check_output, parser_of
 from seq2seq.data.text import read_lines, stream_lines
 from seq2seq.errors import InputError
-from seq2seq.progress import announce
 from seq2seq.run.messages import exit_on_error
 from seq2seq.shipped import model_path
 
@@ -89,7 +88,6 @@ def _translate(options: argparse.Namespace) -> None:
     if options.input is not None and options.input.is_dir():
         raise InputError(f"{options.input} is a folder: give a file")
 
-    announce("loading PyTorch and the model")
     from seq2seq.decoding.translation import UnknownCount
     from seq2seq.decoding.translator import Translator
 
