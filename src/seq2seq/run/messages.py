@@ -144,17 +144,9 @@ def message_of(error: BaseException, overrides: Sequence[str] | None = None) -> 
             return say(error)
     if isinstance(error, ValueError) and (wrong := _wrong_group(given)):
         return wrong
-    if type(error).__name__ == "MisconfigurationException":  # Lightning's, imported only when needed
-        return _misconfiguration(error)
-    stopping = re.search(
-        r"Early stopping conditioned on metric `([^`]+)`.*following: (.*)", str(error), re.DOTALL
-    )
-    if stopping:
-        return _no_metric(stopping[1], stopping[2])
     if type(error).__name__ == "OutOfMemoryError" or "can't allocate memory" in str(error):
-        size = re.search(r"allocate (\d+) bytes|allocate ([\d.]+ \wiB)", str(error))
-        wanted = "" if size is None else f" for {size[2] or f'{int(size[1]) / 1e9:,.1f} GB'}"
-        return f"there is not enough memory{wanted}: lower data.batch_size, data.max_tokens or the sizes of the model"
+        advice = "lower data.batch_size, data.max_tokens or the sizes of the model"
+        return single_line(f"there is not enough memory: {advice} ({error!s:.200})")
     return None
 
 
@@ -165,9 +157,8 @@ def _instantiation(error: InstantiationException) -> str | None:
             return message
         if user_frames(cause):
             return None
-    key = re.search(r"full_key: (\S+)", str(error))
-    said = re.sub(r"full_key: \S+", "", str(error)) if cause is None else str(cause)
-    return single_line(f"{key[1]}: {said}" if key else said)
+    said, _, key = str(error).partition("full_key: ")
+    return single_line(f"{key or 'configuration'}: {cause or said}")
 
 
 def _missing_choice(error: MissingConfigException) -> str:
@@ -246,21 +237,6 @@ def _wrong_group(overrides: Sequence[str]) -> str | None:
                 options = ", ".join(sorted(path.stem for path in (CONF / group).glob("*.yaml")))
                 return f"{line}: choose one of {options}; {group}.NAME=null leaves out a part of it"
     return None
-
-
-def _no_metric(name: str, known: str) -> str:
-    return f"monitor={name}: there is no such metric; choose one of {', '.join(re.findall('val/[a-zA-Z0-9_-]+', known))}"
-
-
-def _misconfiguration(error: BaseException) -> str:
-    if metric := re.search(r"monitor='([^']+)'.*metrics: (\[.*?\])", str(error)):
-        return _no_metric(metric[1], metric[2])
-    if device := re.search(r"No supported (\w+) backend", str(error)):
-        return (
-            f"device={device[1]}: PyTorch finds no such device on this machine (torch.cuda.is_available() is "
-            "False); choose device=cpu or device=auto"
-        )
-    return single_line(str(error))
 
 
 def _operating_system(error: OSError) -> str | None:

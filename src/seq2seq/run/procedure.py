@@ -318,6 +318,7 @@ def build_trainer(settings: Settings, checkpoint: str | None) -> "pl.Trainer":
     Raises:
         InputError: `lightning.Trainer` refuses an argument.
     """
+    from lightning.fabric.utilities.exceptions import MisconfigurationException
     from lightning.pytorch.callbacks import Checkpoint, ProgressBar
 
     from seq2seq.training.callbacks import BorderCallback
@@ -350,8 +351,11 @@ def build_trainer(settings: Settings, checkpoint: str | None) -> "pl.Trainer":
     callbacks.sort(key=lambda each: isinstance(each, BorderCallback))  # they save the states of the others
     try:
         return build(config.trainer, _partial_=True)(callbacks=callbacks, logger=loggers)
-    except (ValueError, TypeError, RuntimeError) as error:
-        raise InputError(f"trainer: {error!s:.300}") from error
+    except (MisconfigurationException, ValueError, TypeError, RuntimeError) as error:
+        device = (
+            "" if config.trainer.get("accelerator") in (None, "auto", "cpu") else "; or choose device=cpu"
+        )
+        raise InputError(f"trainer: {error!s:.300}{device}") from error
 
 
 def save_start(settings: Settings, data: "Prepared", folder: Path) -> None:
@@ -371,20 +375,27 @@ def fit(
     Raises:
         InputError: The checkpoint is of another model or program, or Lightning refuses a value before the first step.
     """
+    from lightning.fabric.utilities.exceptions import MisconfigurationException
+
     from seq2seq.training.callbacks import fit as fit_or_stop
 
     announce("training" if checkpoint is None else f"training from {checkpoint}")
     try:
         fit_or_stop(trainer, module, datamodule=data, ckpt_path=checkpoint, weights_only=True)
-    except (AttributeError, KeyError, RuntimeError, TypeError, ValueError) as error:
+    except Exception as error:
         frames = traceback.extract_tb(error.__traceback__)
+        *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+        monitor, metrics = getattr(frame.f_locals.get("self"), "monitor", None), trainer.callback_metrics
+        if isinstance(monitor, str) and monitor not in metrics:
+            known = ", ".join(name for name in metrics if name.startswith("val"))
+            raise InputError(f"monitor={monitor}: there is no such metric; choose one of {known}") from error
         if message_of(error) is not None or user_frames(error):
             raise
         if any("checkpoint_connector" in frame.filename for frame in frames):
             raise InputError(f"{checkpoint} does not fit this configuration: {error!s:.150}") from error
-        if "lightning" in Path(frames[-1].filename).parts and all(
-            frame.name != "advance" for frame in frames
-        ):
+        of_lightning = "lightning" in Path(frames[-1].filename).parts
+        has_begun = any(frame.name == "advance" for frame in frames)
+        if isinstance(error, MisconfigurationException) or (of_lightning and not has_begun):
             raise InputError(f"trainer: {error!s:.300}") from error
         raise
     if not settings.dry:
