@@ -12,6 +12,7 @@ from torch.optim import Adam, Optimizer
 from seq2seq.data.batch import Batch
 from seq2seq.decoding.greedy import greedy_search
 from seq2seq.errors import InputError
+from seq2seq.evaluation.attention_statistics import AttentionStatistics
 from seq2seq.evaluation.metrics import Scorer
 from seq2seq.models.build import build_model
 from seq2seq.models.limits import LengthLimits
@@ -227,6 +228,11 @@ class TranslationModule(pl.LightningModule):
         self.translations = (
             self._of_split.translations
         )  # callbacks read them before `on_validation_epoch_end`
+
+    @property
+    def attention_statistics(self) -> AttentionStatistics:
+        """Sums of the current validation, of this process."""
+        return self._of_split.attention
 
     def validation_step(self, batch: Batch, batch_idx: int) -> None:
         """Add loss, attention and greedy translations of a batch."""
