@@ -7,8 +7,8 @@ from pathlib import Path
 
 SOURCE = Path(__file__).parents[1] / "src"
 LEVELS = [
-    {"arguments", "errors", "old_names", "progress", "shipped"},
-    {"attention"},
+    {"arguments", "errors", "interrupts", "old_names", "progress"},
+    {"attention", "devices", "shipped"},
     {"data"},
     {"models", "evaluation", "multilingual", "corpus_report"},
     {"export", "directions"},

@@ -187,7 +187,7 @@ def probed(run: Run) -> dict[str, float]:
     """Return the share of a model's own words that stay, by what replaces the weights; kept in probed.json."""
     path = run.folder / "probed.json"
     if not path.is_file():
-        command = [sys.executable, "scripts/probe_attention.py", str(run.folder), "--json"]
+        command = [sys.executable, "-m", "seq2seq", "probe", str(run.folder), "--json"]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
         path.write_text(done.stdout, encoding="utf-8")
     return json.loads(path.read_text(encoding="utf-8"))["all"]

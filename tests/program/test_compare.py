@@ -48,7 +48,7 @@ def test_settings_are_compared_over_seeds_and_sentences(tmp_path, program):
     make_run(tmp_path / "runs" / "again", 1, 0.97, kind="good")  # the same setting and seed
     (tmp_path / "runs" / "begun").mkdir()
     (tmp_path / "runs" / "begun" / "config.yaml").write_text("seed: 1\n")
-    done = program("runs", "--output", "here", cwd=tmp_path, script="scripts/compare.py", check=0)
+    done = program("runs", "--output", "here", cwd=tmp_path, command="compare", check=0)
     lines = {line.split()[0]: line for line in done.text.splitlines() if line.startswith("kind=")}
     assert list(lines) == ["kind=good", "kind=same", "kind=bad"]
     assert "not significant" in lines["kind=same"]
@@ -84,7 +84,7 @@ def test_scores_of_runs_alone_are_compared_by_welchs_test(tmp_path):
 def test_one_seed_is_said(tmp_path, program):
     make_run(tmp_path / "a", 1, 0.95, kind="a")
     make_run(tmp_path / "b", 1, 0.6, kind="b")
-    done = program("a", "b", cwd=tmp_path, script="scripts/compare.py", check=0)
+    done = program("a", "b", cwd=tmp_path, command="compare", check=0)
     assert "significant, one seed" in done.text
     assert (tmp_path / "a" / "comparison.csv").is_file()
 
@@ -101,7 +101,7 @@ def test_mistakes_are_a_line(arguments, tmp_path, program):
     (tmp_path / "empty").mkdir()
     make_run(tmp_path / "runs" / "a", 1, 0.9, kind="a")
     make_run(tmp_path / "other" / "b", 1, 0.9, kind="b", references=["another text ."])
-    done = program(*arguments, cwd=tmp_path, script="scripts/compare.py", check=2)
+    done = program(*arguments, cwd=tmp_path, command="compare", check=2)
     assert len(done.text.splitlines()) == 1
     assert done.text.startswith("error: ")
 

@@ -62,7 +62,7 @@ def test_the_scores_of_a_card_are_those_that_evaluate_finds(name, tmp_path, prog
             lines = (getattr(pair, side) for pair in built_in_pairs(10**6, "test"))
             file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     done = program(name, "--source", files[0], "--reference", files[1], "--json",
-                   script="scripts/evaluate.py", cwd=tmp_path, check=0)  # fmt: skip
+                   command="evaluate", cwd=tmp_path, check=0)  # fmt: skip
     found = json.loads(done.text[done.text.index("{") :])
     metadata, _ = card(MODELS / name)
     metrics = metadata["model-index"][0]["results"][0]["metrics"]
@@ -102,7 +102,7 @@ def test_a_notebook_shows_the_page_that_translates():
 
 
 def test_a_wrong_name_of_a_model_lists_those_that_come_along(tmp_path, program):
-    done = program("gramar-en-fr", "--input", COMMAND, script="scripts/translate.py", cwd=tmp_path, check=2)
+    done = program("gramar-en-fr", "--input", COMMAND, command="translate", cwd=tmp_path, check=2)
     assert "grammar-en-fr" in done.text
     assert done.text.count("\n") == 1
 

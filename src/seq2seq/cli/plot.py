@@ -12,7 +12,7 @@ from pathlib import Path
 from seq2seq.cli.main import MODEL_HELP, check_output, parser_of
 from seq2seq.errors import InputError
 from seq2seq.run.messages import exit_with_one_line
-from seq2seq.shipped import model_path
+from seq2seq.shipped import config_of, model_path
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -50,6 +50,7 @@ def _plot(options: argparse.Namespace) -> None:
         write_gif(options.output, records)
         print(options.output)
         return
+    config_of(options.model)
     from seq2seq.data.words import clean
 
     if not all(map(clean, options.sentence)):

@@ -18,10 +18,10 @@ from multiprocessing import resource_tracker
 from types import FrameType
 from typing import Any
 
-from seq2seq.cli.main import MODEL_HELP, parser_of
+from seq2seq.cli.main import MODEL_HELP, device, model, parser_of, port
 from seq2seq.errors import InputError
+from seq2seq.interrupts import interrupt
 from seq2seq.run.messages import exit_with_one_line
-from seq2seq.shipped import model_path
 
 FAMILIES = {"127.0.0.1": socket.AF_INET, "0.0.0.0": socket.AF_INET, "::": socket.AF_INET6}
 """Addresses that LitServe accepts."""
@@ -31,10 +31,10 @@ def main(arguments: Sequence[str]) -> None:
     """Serve until SIGTERM or Ctrl-C."""
     parser = parser_of("serve", __doc__)
     add = parser.add_argument
-    add("model", type=model_path, help=MODEL_HELP)
+    add("model", type=model, help=MODEL_HELP)
     add("--host", default="127.0.0.1", choices=tuple(FAMILIES), help="default: 127.0.0.1, this machine only")
-    add("--port", type=int, default=8000, help="1024 to 65535 (default: 8000)")
-    add("--device", default="cpu", help="cpu, cuda or mps (default: cpu)")
+    add("--port", type=port, default=8000, help="1024 to 65535 (default: 8000)")
+    add("--device", type=device, default="cpu", help="cpu, cuda or mps (default: cpu)")
     for name, default, text in (
         ("workers", 1, "processes, each with a copy of the model"),
         ("batch-size", 32, "maximum requests that are translated together"),
@@ -54,8 +54,6 @@ def main(arguments: Sequence[str]) -> None:
                 raise InputError(f"--{name.replace('_', '-')} {getattr(options, name)}: 1 or more")
         if not 0 <= options.batch_timeout < options.timeout:
             raise InputError(f"--timeout {options.timeout:g}: more than --batch-timeout is needed")
-        if not 1024 <= options.port <= 65535:
-            raise InputError(f"--port {options.port}: choose one from 1024 to 65535")
 
         if hasattr(signal, "pthread_sigmask"):
             stop_on_signals()
@@ -91,7 +89,7 @@ def stop_on_signals() -> None:
 
     def stop(number: int, frame: FrameType | None) -> None:
         logging.disable()  # of LitServe, which reports processes that have ended by the same signal
-        raise KeyboardInterrupt
+        interrupt(number, frame)
 
     def wait() -> None:
         signal.sigwait(signals)
