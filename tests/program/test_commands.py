@@ -4,13 +4,17 @@ import json
 import re
 import shutil
 import signal
+import sys
 
+import numpy as np
 import pytest
 from safetensors.torch import load_file, save_file
 
+from seq2seq.cli.terminal import matrix_lines
 from seq2seq.cli.translate import keep_whole_lines
 from seq2seq.data.vocabulary import END_ID
 from seq2seq.errors import InputError
+from tensorboard_attention.event_files import read_steps
 from tests.conftest import TINY
 
 SENTENCES = "I see it.\n\nThe cat doesn't like the red cars.\n"
@@ -34,6 +38,47 @@ def test_a_model_translates_a_line_for_a_line(tiny_run, sentences, tmp_path, pro
     program(tiny_run, "--input", sentences, "--output", "out.txt", "--resume",
             command="translate", cwd=tmp_path, check=0)  # fmt: skip
     assert (tmp_path / "out.txt").read_text() == whole
+
+
+def test_sentences_of_the_command_line_are_translated_as_those_of_a_file(
+    wordy_run, sentences, tmp_path, program
+):
+    of_file = program(
+        wordy_run, "--input", sentences, "--beam-size", "2", command="translate", cwd=tmp_path, check=0
+    )
+    given = SENTENCES.rstrip().split("\n")
+    of_line = program(
+        wordy_run, given[0], "--beam-size", "2", *given[1:], command="translate", cwd=tmp_path, check=0
+    )
+    assert of_line.text == of_file.text
+
+
+def test_a_terminal_shows_log_probability_unknown_words_and_attention(wordy_run, tmp_path, program):
+    (tmp_path / "typed").write_text("I see the xylophone.\n\n")
+
+    def on_terminal():
+        sys.stdin.isatty = lambda: True
+
+    done = program(wordy_run, stdin=tmp_path / "typed", prepare=on_terminal,
+                   command="translate", cwd=tmp_path, check=0)  # fmt: skip
+    assert done.text.count("log-probability -") == 1
+    assert "[unknown to the model: " in done.text
+    assert "xylophone" in done.text
+    assert re.search("[░▒▓█]{2}", done.text.partition("log-probability")[2])
+
+
+@pytest.mark.parametrize("width", [30, 80, 300])
+def test_a_matrix_in_a_terminal_shades_large_weights_and_keeps_to_its_width(width):
+    source, target = ["▁Die", "Bundesrepublik", "本", "<eos>"] * 3, ["a", "longer", "one"]
+    weights = np.zeros((3, 12))
+    weights[0, 11], weights[1, 0], weights[2] = 1, 0.4, 0.05
+    lines = matrix_lines(weights.tolist(), source, target, width)
+    rows = lines[-3:]
+    assert max(map(len, lines)) <= width
+    assert [row.strip().partition(" ")[0] for row in rows[:1]] == ["a"]
+    assert rows[0].endswith("█") and rows[0].count("█") == rows[1].count("▒") > 0  # noqa: PT018
+    assert rows[2].strip() == "one"
+    assert rows[0].index("█") > rows[1].index("▒")
 
 
 def test_a_moved_model_folder_translates_alone(tiny_run, sentences, tmp_path, program):
@@ -99,6 +144,8 @@ def test_what_training_recorded_becomes_an_animation(tiny_run, tmp_path, program
     program(tiny_run, "--steps", "attention/0/forced", "-o", "forming.gif",
             command="plot", cwd=tmp_path, check=0)  # fmt: skip
     assert (tmp_path / "forming.gif").read_bytes().startswith(b"GIF8")
+    records = read_steps(tiny_run, "attention/0/forced", most=200, most_bytes=1 << 19)
+    assert list(records) == [0, 4, 8]  # before training, and at the validations of two epochs
 
 
 def test_the_probe_counts_predictions_that_stay(wordy_run, tmp_path, program):

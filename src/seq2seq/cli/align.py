@@ -31,6 +31,7 @@ from seq2seq.evaluation.alignment import (
     symmetrized,
     threshold_links,
 )
+from seq2seq.progress import announce
 from seq2seq.run.messages import exit_with_one_line
 
 if TYPE_CHECKING:
@@ -101,6 +102,7 @@ def _gold(path: Path, pairs: list[SentencePair]) -> list[GoldAlignment]:
 
 def _attention(arguments: argparse.Namespace, pairs: list[SentencePair]) -> "list[tuple[WordAttention, ...]]":
     """Return the attention of each pair by the model and, if given, by --reverse."""
+    announce("loading PyTorch and the model")
     from seq2seq.decoding.aligner import word_attention
 
     options = {"device": arguments.device, "max_tokens": arguments.max_tokens}

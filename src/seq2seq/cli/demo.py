@@ -11,6 +11,7 @@ import yaml
 
 from seq2seq.cli.main import MODEL_HELP, check_output, model, parser_of
 from seq2seq.cli.show import open_page
+from seq2seq.progress import announce
 from seq2seq.run.messages import exit_with_one_line
 from seq2seq.shipped import SHIPPED
 
@@ -31,6 +32,7 @@ def main(arguments: Sequence[str]) -> None:
     with exit_with_one_line():
         check_output(options.output)
 
+        announce("loading PyTorch and the model")
         from seq2seq.decoding.translator import Translator
         from seq2seq.export.translating_page import export_page
         from seq2seq.visualization.heatmap import save_heatmap

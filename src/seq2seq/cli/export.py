@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 
 from seq2seq.cli.main import MODEL_HELP, check_output, count, input_file, parser_of
 from seq2seq.errors import InputError
+from seq2seq.progress import announce
 from seq2seq.run.messages import exit_with_one_line
 from seq2seq.shipped import config_of, model_path
 
@@ -40,6 +41,7 @@ def _export(options: argparse.Namespace) -> None:
     check_output(options.output)
     if options.what != "attention" or options.input is not None:
         config_of(options.model)
+        announce("loading PyTorch and the model")
     if options.what == "onnx":
         from seq2seq.export.onnx import export_onnx
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from seq2seq.cli.main import MODEL_HELP, check_output, parser_of
 from seq2seq.errors import InputError
+from seq2seq.progress import announce
 from seq2seq.run.messages import exit_with_one_line
 from seq2seq.shipped import config_of, model_path
 
@@ -58,6 +59,7 @@ def _plot(options: argparse.Namespace) -> None:
     if options.target is not None and (len(options.sentence) > 1 or not clean(options.target)):
         raise InputError("--target is the translation of one --sentence")
 
+    announce("loading PyTorch and the model")
     from seq2seq.data.text import SentencePair
     from seq2seq.decoding.forced import force_pairs
     from seq2seq.decoding.translator import Translator

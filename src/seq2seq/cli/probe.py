@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from seq2seq.cli.main import MODEL_HELP, count, input_file, model, parser_of
 from seq2seq.data.text import read_lines
 from seq2seq.errors import InputError
+from seq2seq.progress import announce
 from seq2seq.run.messages import exit_with_one_line
 
 
@@ -50,6 +51,7 @@ def main(arguments: Sequence[str]) -> None:
             def is_function(word: str) -> bool:
                 return not any(map(str.isalnum, word)) or word.lower() in listed
 
+        announce("loading PyTorch and the model")
         import torch
 
         from seq2seq.decoding.probing import probe

@@ -11,6 +11,7 @@ from seq2seq.cli.main import MODEL_HELP, count, input_file, model, parser_of
 from seq2seq.data.text import SentencePair, read_lines, read_parallel
 from seq2seq.data.words import clean
 from seq2seq.errors import InputError
+from seq2seq.progress import announce
 from seq2seq.run.messages import exit_with_one_line
 
 
@@ -47,6 +48,7 @@ def record(logdir: Path, model: Path, pairs: Sequence[SentencePair], *, step: in
     if not any(clean(pair.source) for pair in pairs):
         raise InputError("every line of the input is blank: give one sentence a line")
 
+    announce("loading PyTorch and the model")
     from torch.utils.tensorboard import SummaryWriter
 
     from seq2seq.decoding.forced import force_pairs

@@ -21,6 +21,7 @@ from typing import Any
 from seq2seq.cli.main import MODEL_HELP, device, model, parser_of, port
 from seq2seq.errors import InputError
 from seq2seq.interrupts import interrupt
+from seq2seq.progress import announce
 from seq2seq.run.messages import exit_with_one_line
 
 FAMILIES = {"127.0.0.1": socket.AF_INET, "0.0.0.0": socket.AF_INET, "::": socket.AF_INET6}
@@ -62,6 +63,7 @@ def main(arguments: Sequence[str]) -> None:
         except OSError as error:
             reason = os.strerror(error.errno or 0)
             raise InputError(f"--port {options.port}: {reason}; choose another one") from error
+        announce("loading PyTorch and the model")
         server = make_server(options)
         if hasattr(os, "register_at_fork"):
             from seq2seq.serving import end_with_parent

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from seq2seq.cli.main import MODEL_HELP, check_output, count, model, parser_of
 from seq2seq.errors import InputError
+from seq2seq.progress import announce
 from seq2seq.run.messages import exit_with_one_line
 
 
@@ -29,6 +30,7 @@ def main(arguments: Sequence[str]) -> None:
     options = parser.parse_args(list(arguments))
     with exit_with_one_line():
         check_output(options.output)
+        announce("loading PyTorch and the model")
         from seq2seq.data.text import SentencePair
         from seq2seq.data.words import clean
         from seq2seq.decoding.forced import force_pairs

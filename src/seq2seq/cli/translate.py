@@ -7,6 +7,7 @@ sentences; below each translation stand its log-probability, its unknown words a
 import argparse
 import contextlib
 import json
+import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -24,6 +25,7 @@ from seq2seq.cli.main import (
     model,
     parser_of,
 )
+from seq2seq.cli.terminal import LEGEND, matrix_lines
 from seq2seq.data.text import read_lines, stream_lines
 from seq2seq.errors import InputError
 from seq2seq.progress import announce
@@ -119,7 +121,7 @@ def _translate(options: argparse.Namespace) -> None:
             f"--resume: {options.output} has {done:,} lines, more than the input: is it of another text?"
         )
     common: dict[str, Any] = {"search": search, "replace_unk": options.replace_unk, "first_number": done,
-                              "return_attention": options.json}  # fmt: skip
+                              "return_attention": options.json or asks}  # fmt: skip
     if options.prefix is None:
         windows = translator.stream(lines, window=1 if asks else options.buffer_size, **common)
     else:
@@ -137,8 +139,10 @@ def _translate(options: argparse.Namespace) -> None:
                 number += 1
                 output.writelines(f"{line}\n" for line in _written(options, number, translations))
             output.flush()
+            for translations in found if asks else ():
+                print("\n".join(_facts(translations[0])), file=sys.stderr)
             unknown.add(translations[0] for translations in found)
-    warnings = unknown.warnings()
+    warnings = [] if asks else unknown.warnings()
     if options.replace_unk and warnings and not translator.num_replaced:
         warnings.append(
             "WARNING: --replace-unk replaced nothing, because the model wrote no <unk>. A model learns to write it from "
@@ -185,6 +189,18 @@ def _written(
             yield translation.text
 
 
+def _facts(translation: "Translation") -> Iterator[str]:
+    """Yield what is shown below a translation on a terminal; nothing below a blank one."""
+    if translation.target_tokens:
+        yield f"log-probability {translation.score:.2f}, {translation.score / len(translation.target_tokens):.2f} a token"
+        if note := translation.unknown_note():
+            yield note
+        if translation.weights.numel():
+            width = shutil.get_terminal_size().columns
+            weights = translation.weights.float().tolist()
+            yield from matrix_lines(weights, translation.marked_source(), translation.target_tokens, width)
+
+
 def keep_whole_lines(path: Path) -> int:
     """Cut what follows the last line end of a file; return the number of its lines. What is kept is not written again.
 
@@ -211,7 +227,7 @@ def _lines(options: argparse.Namespace) -> Iterator[str]:
 
 def _asked() -> Iterator[str]:
     """Ask for sentences until the input ends."""
-    print("A sentence, or Ctrl-D to leave.", file=sys.stderr)
+    print(f"A sentence, or Ctrl-D to leave.\n{LEGEND}", file=sys.stderr)
     while True:
         try:
             yield input("> ")

@@ -117,7 +117,7 @@ def run(settings: Settings) -> float | None:
             metrics = score(exported, module, data, settings, folder) | facts(module, trainer, started)
             log_scores(metrics, trainer, settings)
         write_json(folder / "metrics.json", metrics)
-        print(summary(metrics, folder, [pair.source for pair in (data.test or data.validation).pairs[:3]]))
+        print(summary(metrics, folder, (data.test or data.validation).pairs[0].source))
         return metric_of(metrics, settings.config.metric)
 
 

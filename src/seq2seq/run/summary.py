@@ -8,7 +8,7 @@ import shlex
 import shutil
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -90,7 +90,7 @@ def log_start(settings: Settings, commit: str | None) -> None:
         LOG.info("%-11s %s", key, OmegaConf.to_container(config[key]) if config[key] else None)
 
 
-def summary(metrics: dict[str, Any], run_dir: Path, examples: Sequence[str] = ()) -> str:
+def summary(metrics: dict[str, Any], run_dir: Path, example: str = "A sentence.") -> str:
     """Return the scores of a run, where its results are, and what to do next."""
     signatures = {s["bleu_signature"] for c in metrics.values() if isinstance(c, dict) for s in c.values()}
     minutes, seconds = divmod(round(metrics["seconds"]), 60)
@@ -104,9 +104,8 @@ def summary(metrics: dict[str, Any], run_dir: Path, examples: Sequence[str] = ()
         f"time        {minutes}:{seconds:02d}",
         f"results     {run_dir}",
         *([f"look        {look}"] if has_log else []),
-        f'translate   {_program("seq2seq")} translate {shlex.quote(str(run_dir))} "A sentence."',
+        f"translate   {_program('seq2seq')} translate {shlex.quote(str(run_dir))} {shlex.quote(example)}",
     ]
-    lines += [f"{'' if place else 'examples':<11} {text}" for place, text in enumerate(examples)]
     return "\n".join(lines)
 
 
