@@ -99,6 +99,24 @@ docs: $(VENV)/.docs ## the website, in site/ (needs no network once its packages
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 	@echo "site/index.html; with search: $(BIN)/python -m http.server -d site"
 
+IMAGES := docs/images
+PLOT := $(BIN)/seq2seq plot
+
+.PHONY: figures
+figures: $(STAMP) ## the figures of the docs, from default trainings (about ten minutes, the first time)
+	$(BIN)/python train.py
+	$(PLOT) runs/baseline/default --sentence "The young woman doesn't like the red cars." -o $(IMAGES)/attention.png
+	$(PLOT) runs/baseline/default --steps attention/8/forced -o $(IMAGES)/forming.gif
+	$(BIN)/python train.py experiment=dates
+	$(PLOT) runs/dates/default --sentence "Tuesday, 3 March 1987" -o $(IMAGES)/tasks_dates.png
+	$(BIN)/python train.py experiment=reverse
+	$(PLOT) runs/reverse/default --sentence "w a n d e r i n g" -o $(IMAGES)/tasks_reverse.png
+	$(BIN)/python train.py experiment=numbers
+	$(PLOT) runs/numbers/default --sentence "457286" -o $(IMAGES)/tasks_numbers.png
+	$(BIN)/python scripts/kernel_regression.py --output runs/kernel_regression
+	cp runs/kernel_regression/estimates.png $(IMAGES)/kernel_regression.png
+	$(BIN)/python benchmarks/claims/judge.py
+
 .PHONY: dist
 dist: ## wheels and source archives of the program and of its Attention tab, in dist/
 	@echo "building two wheels in .build: about half a minute"

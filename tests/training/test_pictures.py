@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from seq2seq.training.attention_logger import log_picture
-from seq2seq.visualization import AttentionFigure
+from seq2seq.visualization import AttentionFigure, save_heatmap
 from tensorboard_attention.colours import weight_colours
 
 PIXELS = np.zeros((2, 3, 3), np.uint8)
@@ -51,3 +51,15 @@ def test_a_heatmap_has_the_width_of_a_card_and_colors_up_to_its_maximum(largest,
     pixels = figure.pixels()
     assert pixels.shape[1] == 350
     assert (pixels.reshape(-1, 3) == weight_colours()[-1]).all(axis=1).sum() > 20 * count
+
+
+def test_a_heatmap_keeps_to_the_style_of_figures_and_leaves_that_of_the_caller(tmp_path):
+    import matplotlib as mpl
+
+    before = dict(mpl.rcParams)
+    path = tmp_path / "a.svg"
+    save_heatmap(path, [("title", np.eye(2), ["a", "b"], ["c", "d"])])
+    assert {label for label in ("source", "target", "weight", "title") if f">{label}<" in path.read_text()} == {
+        "source", "target", "weight", "title",
+    }  # fmt: skip
+    assert dict(mpl.rcParams) == before

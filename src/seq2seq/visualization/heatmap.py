@@ -6,20 +6,16 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 
 from seq2seq.visualization.fonts import shown
-from tensorboard_attention.colours import weight_colours
+from seq2seq.visualization.style import VERMILION, WEIGHTS, new_figure, styled
 
 FORMATS = ".png", ".pdf", ".svg"
 CELL = 0.22
 """Minimum size of a cell in inches, so that labels of 7 points fit."""
 CARD = 3.5
 """Width in inches of a heatmap that is read in a small card, such as TensorBoard's, which is about 350 pixels wide."""
-SCALE = ListedColormap(weight_colours() / 255)
-"""The colors of the Attention tab."""
 WHOLE = 0.5
 """A maximum weight below which the colors end there, not at 1."""
 
@@ -70,7 +66,7 @@ def draw(
     axes.clear()
     top = float(matrix.max())
     most = 1.0 if not 0 < top < WHOLE else top
-    image = axes.imshow(matrix, cmap=SCALE, vmin=0, vmax=most, aspect="auto", interpolation="nearest")
+    image = axes.imshow(matrix, cmap=WEIGHTS, vmin=0, vmax=most, aspect="auto", interpolation="nearest")
     axes.xaxis.tick_top()
     for axis, tokens, turned in ((axes.xaxis, source_tokens, 90), (axes.yaxis, target_tokens, 0)):
         labels = [shown(short(token)) for token in tokens]
@@ -78,11 +74,11 @@ def draw(
         axis.set_ticks(range(len(tokens)), [text for text, _ in labels], rotation=turned, fontsize=points)
         axis.set_tick_params(labelfontfamily=families)
     axes.tick_params(length=0, pad=2)
-    axes.spines[:].set_linewidth(0.3)
+    axes.spines[:].set(visible=True, linewidth=0.3)
     if links:
         columns, rows = zip(*links, strict=True)
         size = min(30, (140 / max(len(source_tokens), 1)) ** 2)
-        axes.scatter(columns, rows, s=size, facecolors="none", edgecolors="#e8830c", linewidths=1)
+        axes.scatter(columns, rows, s=size, facecolors="none", edgecolors=VERMILION, linewidths=1)
     named = f"colors to {top:.2g}" if most < 1 else ""
     if title or named:
         text, families = shown(", ".join(filter(None, [title, named])))
@@ -100,9 +96,10 @@ class AttentionFigure:
     """
 
     def __init__(self, dpi: int = 200) -> None:
-        self.figure = Figure(dpi=dpi, layout="constrained")
-        FigureCanvasAgg(self.figure)
-        self.axes = self.figure.add_subplot()
+        with styled():
+            self.figure = new_figure(CARD, CARD)
+            self.figure.dpi = dpi
+            self.axes = self.figure.add_subplot()
 
     def draw(
         self,
@@ -115,7 +112,8 @@ class AttentionFigure:
         pitch = min(0.3, 2.7 / max(len(source_tokens), len(target_tokens), 1))  # of the labels, in inches
         points = min(8.5, max(4, 72 * pitch))
         self.figure.set_size_inches(CARD, 0.95 + max(pitch, points / 72) * len(target_tokens))
-        draw(self.axes, weights, source_tokens, target_tokens, points=points, **options)
+        with styled():
+            draw(self.axes, weights, source_tokens, target_tokens, points=points, **options)
         return self.figure
 
     def pixels(self) -> npt.NDArray[np.uint8]:
@@ -145,9 +143,16 @@ def save_heatmap(
         raise ValueError(f"{path}: the ending decides the format: choose one of {', '.join(FORMATS)}")
     heights = [1.4 + CELL * len(target) for _, _, _, target in panels]
     width = max(1.6 + CELL * len(source) for _, _, source, _ in panels)
-    figure = Figure(figsize=(max(width, 3), sum(heights)), dpi=dpi, layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = figure.subplots(len(panels), 1, squeeze=False, gridspec_kw={"height_ratios": heights})[:, 0]
-    for each, (title, weights, source, target) in zip(axes, panels, strict=True):
-        figure.colorbar(draw(each, weights, source, target, title=title), ax=each, shrink=0.6)
-    figure.savefig(path, format=path.suffix[1:].lower())
+    with styled():
+        figure = new_figure(max(width, 3), sum(heights))
+        axes = figure.subplots(len(panels), 1, squeeze=False, gridspec_kw={"height_ratios": heights})[:, 0]
+        for each, (title, weights, source, target) in zip(axes, panels, strict=True):
+            image = draw(each, weights, source, target, title=title)
+            each.set_xlabel("source", fontsize=7)
+            each.set_ylabel("target", fontsize=7)
+            each.xaxis.set_label_position("top")
+            bar = figure.colorbar(image, ax=each, shrink=0.6, aspect=15)
+            bar.set_label("weight", fontsize=7)
+            bar.ax.tick_params(labelsize=6, length=2)
+            bar.outline.set_linewidth(0.3)
+        figure.savefig(path, format=path.suffix[1:].lower(), dpi=dpi)
