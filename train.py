@@ -9,6 +9,7 @@ try:
     import hydra
     from omegaconf import DictConfig
 
+    from seq2seq.run.config import HYDRA_MAIN
     from seq2seq.run.messages import run_task, start
     from seq2seq.run.procedure import task
 except ModuleNotFoundError as missing:
@@ -17,7 +18,7 @@ except ModuleNotFoundError as missing:
     sys.exit(2)
 
 
-@hydra.main(version_base="1.3", config_path="conf", config_name="config")
+@hydra.main(config_path="conf", config_name="config", **HYDRA_MAIN)
 def main(config: DictConfig) -> float | None:
     """Train as the configuration says; return the metric that a sweeper asked for."""
     return run_task(task, config)

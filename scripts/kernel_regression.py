@@ -11,8 +11,8 @@ from pathlib import Path
 from torch.utils.tensorboard import SummaryWriter
 
 from seq2seq.attention.kernel_regression import compare, training_points, true_points
-from seq2seq.run.messages import exit_with_one_line
-from seq2seq.visualization.style import GREY, new_figure, styled
+from seq2seq.run.messages import exit_on_error
+from seq2seq.visualization.style import GRAY, new_figure, styled
 
 
 def main() -> None:
@@ -31,7 +31,7 @@ def main() -> None:
         curves = new_figure(7.5, 3.6)
         axes = curves.subplots()
         points = training.inputs.numpy(), training.outputs.numpy()
-        axes.scatter(*points, s=14, color=GREY, label="noisy points")
+        axes.scatter(*points, s=14, color=GRAY, label="noisy points")
         axes.plot(test.inputs.numpy(), test.outputs.numpy(), "k--", label="truth")
         for estimate in estimates:
             label = f"{estimate.name}, error {estimate.test_error:.3f}"
@@ -58,5 +58,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    with exit_with_one_line():
+    with exit_on_error():
         main()

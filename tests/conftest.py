@@ -13,6 +13,7 @@ import traceback
 from dataclasses import dataclass
 from pathlib import Path
 
+import hydra.utils
 import pytest
 
 ROOT = Path(__file__).parents[1]
@@ -24,6 +25,13 @@ TINY = (
     "threads=1",
 )  # fmt: skip
 """Overrides that make a run of a second."""
+
+MAIN = (
+    "execution_whitelist=['hydra_plugins.*']"
+    if hasattr(hydra.utils, "execution_whitelist")
+    else "version_base='1.3'"
+)
+"""What a Hydra application that is not ours gives to ``hydra.main``; from Hydra 1.4 on, the objects that it allows."""
 
 
 def pytest_addoption(parser):
@@ -96,10 +104,11 @@ def import_what_programs_import():
     import seq2seq.run.procedure
     import seq2seq.training  # noqa: F401
     from seq2seq.evaluation import scores_of
+    from seq2seq.run.config import HYDRA_BASE
     from seq2seq.visualization import heatmap  # noqa: F401
 
     scores_of(["a"], ["a"], "fr")  # sacreBLEU and sacremoses, whose expressions take a second to compile
-    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+    with initialize_config_dir(str(ROOT / "conf"), **HYDRA_BASE):
         compose("config")
     GlobalHydra.instance().clear()
 

@@ -7,7 +7,7 @@ import pytest
 import yaml
 from hydra import compose, initialize_config_dir
 
-from seq2seq.run.config import OBJECTS, check
+from seq2seq.run.config import HYDRA_BASE, OBJECTS, check
 from tests.conftest import ROOT
 from tests.program.test_compare import make_run
 
@@ -30,7 +30,7 @@ def test_a_claim_compares_settings_of_its_sweep(path, judge):
         assert each.get("expected", "more") in ("more", "less", "no_more")
         for key, value in (each["these"] | each.get("those", {})).items():
             assert key.startswith(("search.", "weights")) or value in sweep[key]
-    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+    with initialize_config_dir(str(ROOT / "conf"), **HYDRA_BASE):
         for place in (0, -1):
             values = {key: value[place] for key, value in (sweep | claim.get("tuned", {})).items()}
             config = compose("config", [f"{key}={judge.written(value)}" for key, value in values.items()],

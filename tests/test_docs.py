@@ -13,10 +13,15 @@ import pytest
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
-from seq2seq.run.config import OBJECTS, check
+from seq2seq.run.config import HYDRA_BASE, OBJECTS, check
 from tests.conftest import ROOT
 
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "README.zh.md",
+    ROOT / "CONTRIBUTING.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
 GENERATED = [  # by docs/hooks.py, when the website is built
     *(ROOT / "docs/reference" / f"{name}.md" for name in ("keys", "commands", "old_keys")),
     *(ROOT / "docs/tutorials" / f"{name}.md" for name in ("attention", "training", "score")),
@@ -74,7 +79,7 @@ def test_a_command_line_composes(line):
         re.sub(r"=(?:tag\(log,)?(?:int\()?(?:interval|range)\(([^,]+),.*", r"=\1", word) for word in words
     ]
     single = [re.sub(r"^(?!.*\[)([\w./]+=)([^,'\"]+),.*", r"\1\2", word) for word in words]
-    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+    with initialize_config_dir(str(ROOT / "conf"), **HYDRA_BASE):
         config = compose("config", single, return_hydra_config=True)
     config.paths.run_dir = "runs/x"
     for node in OBJECTS:
@@ -198,6 +203,18 @@ def test_the_website_is_built_without_a_warning(tmp_path):
         assert not re.search(r'(?:src|href)="(?:https?:)?//[^"]+\.(?:js|css|woff2?)"', text), page
     assert "<math" in (tmp_path / "concepts/models.html").read_text(encoding="utf-8")
     assert "data.batch_size" in (tmp_path / "reference/keys.html").read_text(encoding="utf-8")
+
+
+def test_the_chinese_notebook_has_the_code_of_the_english_one():
+    books = (
+        json.loads((ROOT / "notebooks" / name).read_text(encoding="utf-8"))["cells"]
+        for name in ("attention.ipynb", "attention.zh.ipynb")
+    )
+    english, chinese = (
+        [(cell["cell_type"], cell["cell_type"] == "code" and cell["source"]) for cell in cells]
+        for cells in books
+    )
+    assert english == chinese
 
 
 def test_notebooks_hold_no_error():

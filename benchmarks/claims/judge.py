@@ -45,7 +45,7 @@ from seq2seq.errors import InputError
 from seq2seq.evaluation.bleu import NUM_STATISTICS, bleu_of
 from seq2seq.evaluation.significance import compare, statistics_of
 from seq2seq.run.folder import write_json
-from seq2seq.run.messages import exit_with_one_line
+from seq2seq.run.messages import exit_on_error
 from seq2seq.run.summary import metric_of
 
 HERE, ROOT = Path(__file__).parent, Path(__file__).parents[2]
@@ -238,20 +238,20 @@ def judged(claim: dict[str, Any]) -> dict[str, Any]:
 
 def draw(result: dict[str, Any], claim: dict[str, Any], path: Path) -> None:
     """Draw the interval of each comparison, and what it was to pass."""
-    from seq2seq.visualization.style import GREEN, GREY, VERMILION, new_figure, styled
+    from seq2seq.visualization.style import GREEN, GRAY, VERMILION, new_figure, styled
 
     count = len(result["found"])
     with styled():
         figure = new_figure(8, 0.9 + 0.42 * count)
         axes = figure.add_subplot()
         for place, (each, asked) in enumerate(zip(result["found"], claim["comparisons"], strict=True)):
-            color = {"as claimed": GREEN, "the opposite": VERMILION}.get(each["finding"], GREY)
+            color = {"as claimed": GREEN, "the opposite": VERMILION}.get(each["finding"], GRAY)
             axes.plot(each["interval"], [place, place], color=color, linewidth=2)
             axes.plot(each["difference"], place, "o", color=color)
             if "expected" in asked:
                 bound = asked.get("margin", 0) * (-1 if asked["expected"] == "less" else 1)
                 axes.plot(bound, place, "|", color="black", markersize=16)
-        axes.axvline(0, color=GREY, linestyle="dashed", linewidth=1, zorder=0)
+        axes.axvline(0, color=GRAY, linestyle="dashed", linewidth=1, zorder=0)
         axes.set_yticks(range(count), [textwrap.fill(each["says"], 40) for each in result["found"]])
         axes.set_ylim(count - 0.4, -0.6)
         units = " or ".join(dict.fromkeys(UNITS[each["measure"]] for each in result["found"]))
@@ -308,5 +308,5 @@ def main(arguments: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    with exit_with_one_line():
+    with exit_on_error():
         main(sys.argv[1:])

@@ -5,9 +5,9 @@ import math
 import pytest
 import torch
 from hydra import compose, initialize_config_dir
-from hydra.utils import instantiate
 from torch import nn
 
+from seq2seq.run.config import HYDRA_BASE, build
 from tests.conftest import ROOT
 from tests.small import batch_of
 
@@ -19,15 +19,13 @@ SIZES = [
 
 
 def composed(*overrides):
-    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+    with initialize_config_dir(str(ROOT / "conf"), **HYDRA_BASE):
         return compose("config", ["experiment=textbook", *overrides])
 
 
 def built(*overrides):
     torch.manual_seed(5)
-    model = instantiate(composed(*overrides).model)(
-        source_vocab_size=NUM_WORDS, target_vocab_size=NUM_WORDS + 2
-    )
+    model = build(composed(*overrides).model)(source_vocab_size=NUM_WORDS, target_vocab_size=NUM_WORDS + 2)
     return model.train()
 
 

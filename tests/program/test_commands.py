@@ -120,7 +120,11 @@ def test_evaluate_without_files_scores_the_test_split_of_the_run(tiny_run, tmp_p
     kept = json.loads((tiny_run / "metrics.json").read_text())["test"]
     assert found["greedy"]["bleu"] == pytest.approx(kept["greedy"]["bleu"], abs=1e-9)
     assert found["beam"]["num_sentences"] == kept["beam"]["num_sentences"]
-    for wrong in ([tiny_run / "model"], [tiny_run, "--source", tiny_run / "metrics.json"], [tiny_run, "--to", "fr"]):
+    for wrong in (
+        [tiny_run / "model"],
+        [tiny_run, "--source", tiny_run / "metrics.json"],
+        [tiny_run, "--to", "fr"],
+    ):
         assert "--reference" in program(*wrong, command="evaluate", cwd=tmp_path, check=2).text
 
 

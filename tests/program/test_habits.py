@@ -17,6 +17,7 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import OmegaConf
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
+from seq2seq.run.config import HYDRA_BASE
 from tests.conftest import ROOT, TINY
 
 BROKEN = """
@@ -257,7 +258,7 @@ def test_training_inside_another_hydra_application_and_thread_leaves_no_state(tm
     (tmp_path / "conf").mkdir()
     (tmp_path / "conf" / "config.yaml").write_text("x: 3\n")
     found = []
-    with initialize_config_dir(str(tmp_path / "conf"), version_base="1.2"):
+    with initialize_config_dir(str(tmp_path / "conf"), **HYDRA_BASE):
         before = state()
         thread = threading.Thread(
             target=lambda: found.append(seq2seq.train(*TINY, "trainer.max_epochs=1", "seed=7"))

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.conftest import ROOT
+from tests.conftest import MAIN, ROOT
 
 OURS = (
     "data.max_examples=160", "data.batch_size=16", "trainer.max_epochs=2", "model.embedding_size=16",
@@ -26,7 +26,7 @@ SMALL = '''
 import hydra, json, os, pathlib, time
 from hydra.core.hydra_config import HydraConfig
 
-@hydra.main(version_base="1.3", config_path="conf", config_name="config")
+@hydra.main(config_path="conf", config_name="config", **MAIN)
 def main(config):
     """Two hundred steps with a checkpoint after each; every step changes the result."""
     file = pathlib.Path(HydraConfig.get().runtime.output_dir) / "metrics.json"
@@ -95,7 +95,7 @@ def test_a_sweep_that_is_killed_ends_every_job_once(program, kind, tmp_path):
     for folder in (whole, killed):
         folder.mkdir()
     if program == "small":
-        (tmp_path / "app.py").write_text(SMALL)
+        (tmp_path / "app.py").write_text(SMALL.replace("**MAIN", MAIN))
         (tmp_path / "conf").mkdir()
         (tmp_path / "conf" / "config.yaml").write_text(yaml.safe_dump({"x": 0, "seed": 1}))
         command = [

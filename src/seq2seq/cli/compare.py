@@ -23,7 +23,7 @@ from omegaconf import OmegaConf
 from seq2seq.cli.main import check_output, parser_of
 from seq2seq.errors import InputError
 from seq2seq.run.config import flat
-from seq2seq.run.messages import exit_with_one_line
+from seq2seq.run.messages import exit_on_error
 from seq2seq.run.summary import metric_of
 
 LEVEL = 0.05
@@ -39,7 +39,7 @@ NOT_COMPARED = (
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class FinishedRun:
     """A finished run.
 
     Attributes:
@@ -85,16 +85,16 @@ class Setting:
     """
 
     label: str
-    runs: list[Run]
+    runs: list[FinishedRun]
 
 
-def find_runs(paths: Sequence[Path]) -> tuple[list[Run], list[str]]:
+def find_runs(paths: Sequence[Path]) -> tuple[list[FinishedRun], list[str]]:
     """Return the finished runs in folders, and the reasons for skipping others.
 
     Raises:
         InputError: A path is no folder, or there is no finished run.
     """
-    runs: list[Run] = []
+    runs: list[FinishedRun] = []
     left_out: list[str] = []
     known: dict[str, Path] = {}
     for path in paths:
@@ -118,7 +118,7 @@ def find_runs(paths: Sequence[Path]) -> tuple[list[Run], list[str]]:
             typed = folder / ".hydra" / "overrides.yaml"
             given = OmegaConf.to_container(OmegaConf.load(typed)) if typed.is_file() else []
             overrides = dict(str(each).lstrip("+~").partition("=")[::2] for each in given or [])
-            run = Run(folder, config, metrics, overrides)
+            run = FinishedRun(folder, config, metrics, overrides)
             key = repr([run.seed, sorted(run.values().items())])
             if key in known:
                 left_out.append(f"{folder} has the setting and the seed of {known[key]}")
@@ -134,9 +134,9 @@ def find_runs(paths: Sequence[Path]) -> tuple[list[Run], list[str]]:
     return runs, left_out
 
 
-def settings_of(runs: Sequence[Run]) -> list[Setting]:
+def settings_of(runs: Sequence[FinishedRun]) -> list[Setting]:
     """Group runs by everything but the seed; label each group by its overrides, or else by its values."""
-    groups: dict[str, list[Run]] = {}
+    groups: dict[str, list[FinishedRun]] = {}
     for run in runs:
         groups.setdefault(repr(sorted(run.values().items())), []).append(run)
     first = [group[0] for group in groups.values()]
@@ -154,17 +154,19 @@ def _labels(values: Sequence[dict[str, Any]]) -> list[str]:
     """Return a label for each dictionary, made of the first keys that distinguish them."""
     chosen: list[str] = []
 
-    def labelled(keys: Sequence[str]) -> list[str]:
+    def labeled(keys: Sequence[str]) -> list[str]:
         parts = [[f"{key.rpartition('.')[2]}={each[key]}" for key in keys if key in each] for each in values]
         return [" ".join(part) or "default" for part in parts]
 
     for key in dict.fromkeys(key for each in values for key in each):
-        if len(set(labelled([*chosen, key]))) > len(set(labelled(chosen))):
+        if len(set(labeled([*chosen, key]))) > len(set(labeled(chosen))):
             chosen.append(key)
-    return labelled(chosen) if chosen else ["all runs"] * len(values)
+    return labeled(chosen) if chosen else ["all runs"] * len(values)
 
 
-def counts_of(runs: Sequence[Run], metric: str) -> tuple[NDArray, Callable[[NDArray], NDArray]] | None:
+def counts_of(
+    runs: Sequence[FinishedRun], metric: str
+) -> tuple[NDArray[Any], Callable[[NDArray[Any]], NDArray[Any]]] | None:
     """Return the counts of every test sentence (runs, sentences, counts), and the score of their sums.
 
     Args:
@@ -184,7 +186,7 @@ def counts_of(runs: Sequence[Run], metric: str) -> tuple[NDArray, Callable[[NDAr
 
 
 @cache
-def _counts(run: Run, found: str, reference: str, name: str) -> NDArray:
+def _counts(run: FinishedRun, found: str, reference: str, name: str) -> NDArray[Any]:
     from seq2seq.evaluation.bleu import sentence_statistics
 
     hypotheses, references = run.lines(found), run.lines(reference)
@@ -216,7 +218,7 @@ def difference(one: Setting, other: Setting, metric: str, level: float) -> Diffe
     Raises:
         InputError: The settings were tested on different sentences.
     """
-    from hydra_plugins._racing import welch
+    from hydra_plugins.hydra_optuna_racing_sweeper import welch
     from seq2seq.evaluation.significance import compare
 
     split = metric.partition("/")[0]
@@ -232,7 +234,7 @@ def difference(one: Setting, other: Setting, metric: str, level: float) -> Diffe
         found = compare(statistics[num:], statistics[:num], level, score=score)
         basis = "seeds and sentences" if found.knows_seeds else "sentences"
         return Difference(found.difference, found.interval, found.p, basis)
-    scores = [[float(metric_of(run.metrics, metric)) for run in each.runs] for each in (one, other)]
+    scores = [[metric_of(run.metrics, metric) for run in each.runs] for each in (one, other)]
     tested = welch(scores[0], scores[1], level)
     if np.isnan(tested.p):
         return Difference(tested.mean, tested.interval, None, "")
@@ -254,7 +256,7 @@ def compared(settings: Sequence[Setting], metric: str, baseline: str | None = No
 
     name = metric.rpartition("/")[2]
     sign = 1 if name in METRICS and METRICS[name].direction == "min" else -1
-    scores = {s.label: [float(metric_of(run.metrics, metric)) for run in s.runs] for s in settings}
+    scores = {s.label: [metric_of(run.metrics, metric) for run in s.runs] for s in settings}
     ordered = sorted(settings, key=lambda s: sign * float(np.mean(scores[s.label])))
     chosen = ordered[0] if baseline is None else next((s for s in ordered if s.label == baseline), None)
     if chosen is None:
@@ -281,9 +283,9 @@ def compared(settings: Sequence[Setting], metric: str, baseline: str | None = No
     return rows
 
 
-def draw(rows: Sequence[dict[str, Any]], metric: str, path: Path) -> None:
+def draw_comparison(rows: Sequence[dict[str, Any]], metric: str, path: Path) -> None:
     """Draw the scores of all runs, and beside them the differences with their intervals, if there are any."""
-    from seq2seq.visualization.style import BLUE, GREY, new_figure, styled
+    from seq2seq.visualization.style import BLUE, GRAY, new_figure, styled
 
     compares = any("difference" in row for row in rows)
     split, *search, name = metric.split("/")
@@ -301,13 +303,13 @@ def draw(rows: Sequence[dict[str, Any]], metric: str, path: Path) -> None:
         left.set_ylim(len(rows) - 0.4, -0.6)
         left.set_xlabel(f"{score}: each run, and the mean as a line")
         for axes in right:
-            axes.axvline(0, color=GREY, linestyle="dashed", linewidth=1)
+            axes.axvline(0, color=GRAY, linestyle="dashed", linewidth=1)
             best = next(row["setting"] for row in rows if "difference" not in row)
             axes.set_xlabel(f"difference from {best[:30]} [{NAMES.get(name, name)}]")
         figure.savefig(path)
 
 
-def table(rows: Sequence[dict[str, Any]]) -> str:
+def comparison_table(rows: Sequence[dict[str, Any]]) -> str:
     """Return the rows as a table for a terminal."""
     lines = [["setting", "runs", "mean ± sd", "difference", "interval", "p (Holm)", ""]]
     for row in rows:
@@ -337,7 +339,7 @@ def main(arguments: Sequence[str]) -> None:
     add("-o", "--output", type=Path, metavar="FILE",
         help="picture to write, .png, .pdf or .svg; the table is beside it (default: comparison.png in the first folder)")  # fmt: skip
     options = parser.parse_args(list(arguments))
-    with exit_with_one_line():
+    with exit_on_error():
         picture = options.output or options.runs[0] / "comparison.png"
         if picture.suffix.lower() not in FORMATS:
             raise InputError(f"-o {picture}: the ending decides the format: choose {', '.join(FORMATS)}")
@@ -345,7 +347,9 @@ def main(arguments: Sequence[str]) -> None:
         check_output(picture)
         settings = settings_of(runs)
         rows = compared(settings, options.metric, options.baseline)
-        print(f"{options.metric} of {len(runs)} run{'s' if len(runs) > 1 else ''}\n\n{table(rows)}\n")
+        print(
+            f"{options.metric} of {len(runs)} run{'s' if len(runs) > 1 else ''}\n\n{comparison_table(rows)}\n"
+        )
         if len(rows) > 1:
             print("intervals hold jointly at 95 %")
         else:
@@ -359,5 +363,5 @@ def main(arguments: Sequence[str]) -> None:
             writer.writeheader()
             writer.writerows({k: " ".join(map(str, v)) if isinstance(v, list) else v for k, v in row.items()}
                              for row in rows)  # fmt: skip
-        draw(rows, options.metric, picture)
+        draw_comparison(rows, options.metric, picture)
         print(f"written     {picture.with_suffix('.csv')}, {picture}")

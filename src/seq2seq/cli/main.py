@@ -18,7 +18,7 @@ COMMANDS = {
     "train": ("seq2seq.cli.train", "train a model: keys and groups of the configuration"),
     "translate": ("seq2seq.cli.translate", "translate lines"),
     "show": ("seq2seq.cli.show", "translate a sentence and show its attention on a page"),
-    "demo": ("seq2seq.cli.demo", "try a model that comes along"),
+    "demo": ("seq2seq.cli.demo", "try a bundled model"),
     "serve": ("seq2seq.cli.serve", "answer requests over HTTP, with the page that translates"),
     "evaluate": ("seq2seq.cli.evaluate", "score a model on a test set"),
     "compare": ("seq2seq.cli.compare", "compare settings over seeds and sentences"),

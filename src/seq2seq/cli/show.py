@@ -13,7 +13,7 @@ from pathlib import Path
 from seq2seq.cli.main import MODEL_HELP, check_output, count, model, parser_of
 from seq2seq.errors import InputError
 from seq2seq.progress import announce
-from seq2seq.run.messages import exit_with_one_line
+from seq2seq.run.messages import exit_on_error
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -28,7 +28,7 @@ def main(arguments: Sequence[str]) -> None:
     add("-o", "--output", type=Path, default=page, metavar="FILE", help=f"page to write (default: {page})")
     add("--no-open", action="store_true", help="write the page and do not open it")
     options = parser.parse_args(list(arguments))
-    with exit_with_one_line():
+    with exit_on_error():
         check_output(options.output)
         announce("loading PyTorch and the model")
         from seq2seq.data.text import SentencePair

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 import hydra
 from omegaconf import DictConfig
 
-from seq2seq.run.config import CONF
+from seq2seq.run.config import CONF, HYDRA_MAIN
 from seq2seq.run.messages import run_task, start
 from seq2seq.run.procedure import task
 
 
-@hydra.main(version_base="1.3", config_path=str(CONF), config_name="config")
+@hydra.main(config_path=str(CONF), config_name="config", **HYDRA_MAIN)
 def train(config: DictConfig) -> float | None:
     """Train as the configuration says; return the metric that a sweeper asked for."""
     return run_task(task, config)

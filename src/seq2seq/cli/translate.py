@@ -29,7 +29,7 @@ from seq2seq.cli.terminal import LEGEND, matrix_lines
 from seq2seq.data.text import read_lines, stream_lines
 from seq2seq.errors import InputError
 from seq2seq.progress import announce
-from seq2seq.run.messages import exit_with_one_line
+from seq2seq.run.messages import exit_on_error
 
 if TYPE_CHECKING:
     from seq2seq.decoding.search import Search
@@ -86,7 +86,7 @@ def main(arguments: Sequence[str]) -> None:
     add("--to", metavar="LANGUAGE", help="target language, for a model of several languages")
     add("--trust-custom-code", action="store_true", help="import classes that the model folder names")
     options = parser.parse_intermixed_args(list(arguments))
-    with exit_with_one_line():
+    with exit_on_error():
         _translate(options)
 
 

@@ -12,9 +12,11 @@ from torch import nn
 from seq2seq import attention as attention_package
 from seq2seq.arguments import without_unknown
 from seq2seq.errors import InputError
+from seq2seq.models.decoder import RecurrentDecoder
 from seq2seq.models.seq2seq import Seq2Seq
 from seq2seq.models.vectors import load_vectors
 from seq2seq.old_names import OLD_CLASSES
+from seq2seq.trust import PARTS, is_within, require_trusted
 
 Factory = Callable[..., nn.Module] | Mapping[str, Any]
 """Factory of a part of the model: a class, a `functools.partial`, or a description with `_target_`."""
@@ -126,8 +128,9 @@ def xavier(part: nn.Module) -> None:
     for name, parameter in part.named_parameters():
         if id(parameter) not in embedded and (parameter.ndim == 2 or name.endswith("score_weight")):
             nn.init.xavier_uniform_(parameter if parameter.ndim == 2 else parameter.unsqueeze(0))
-    if hasattr(part, "context_gates"):
-        parts = part.stack.cells[0].input_gates.weight, part.context_gates.weight
+    context_gates = getattr(part, "context_gates", None)
+    if isinstance(part, RecurrentDecoder) and context_gates is not None:
+        parts = part.stack.cells[0].input_gates.weight, context_gates.weight
         joint = nn.init.xavier_uniform_(torch.cat(parts, dim=1))
         for weight, values in zip(
             parts, joint.split([weight.shape[1] for weight in parts], dim=1), strict=True
@@ -150,7 +153,7 @@ def plain_data(part: Any) -> Any:
     return part
 
 
-def factory(part: Factory, *, trust_custom_code: bool = False) -> Callable[..., nn.Module]:
+def factory(part: Factory, *, trust_custom_code: bool = False) -> Callable[..., Any]:
     """Return the factory of a part, which is `part` itself if it is callable.
 
     Raises:
@@ -159,25 +162,20 @@ def factory(part: Factory, *, trust_custom_code: bool = False) -> Callable[..., 
     """
     if not isinstance(part, Mapping):
         return part
-    target = part.get("_target_")
-    module, _, name = str(target).rpartition(".")
-    ours = module.startswith(("seq2seq.models", "seq2seq.attention"))
-    if ours:
+    target = str(part.get("_target_"))
+    require_trusted(target, "the model", trust_custom_code=trust_custom_code)
+    module, _, name = target.rpartition(".")
+    if is_within(target, PARTS):
         from seq2seq import models
 
         name = OLD_CLASSES.get(name, name)
         found = getattr(models, name, None) or getattr(attention_package, name, None)
-    elif trust_custom_code:
+    else:
         try:
             found = getattr(import_module(module), name, None)
         except (ImportError, ValueError) as error:
             raise InputError(f"{target}: {error}") from error
-    else:
-        raise InputError(
-            f"the model names {target!s:.100}, which is not part of this program: load it with "
-            "trust_custom_code=True if you trust where it is from"
-        )
-    if not inspect.isclass(found):
+    if not (inspect.isclass(found) and issubclass(found, nn.Module)):
         raise InputError(f"the model names {target!s:.100}, which is no class of a model's parts")
     arguments = {
         key: factory(value, trust_custom_code=trust_custom_code)

@@ -17,6 +17,7 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
+import hydra.utils
 from hydra import compose, initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
@@ -27,6 +28,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from seq2seq.arguments import arguments_of, needed_by
 from seq2seq.errors import InputError
+from seq2seq.trust import packages_of
 
 CONF = next(
     folder
@@ -142,9 +144,22 @@ def is_terminal() -> bool:
 
 
 UNSET = "_unset_"
-OmegaConf.register_new_resolver("run_name", run_name, replace=True)
-OmegaConf.register_new_resolver("folder_name", folder_name, replace=True)
-OmegaConf.register_new_resolver("is_terminal", is_terminal, replace=True)
+
+HAS_WHITELIST = hasattr(hydra.utils, "execution_whitelist")
+"""Whether this is Hydra 1.4 or later."""
+
+HYDRA_BASE: Mapping[str, Any] = {} if HAS_WHITELIST else {"version_base": "1.3"}
+"""Arguments of ``hydra.initialize``: the behavior of Hydra 1.3, which later versions have without them."""
+
+HYDRA_MAIN: Mapping[str, Any] = HYDRA_BASE | (
+    {"execution_whitelist": hydra.utils.UNSAFE_DISABLE_EXECUTION_CHECKS} if HAS_WHITELIST else {}
+)
+"""Arguments of ``hydra.main``: loggers and callbacks of the node `hydra` are what the user's configuration names."""
+
+_register = OmegaConf.register_resolver if HAS_WHITELIST else OmegaConf.register_new_resolver
+_register("run_name", run_name, replace=True)
+_register("folder_name", folder_name, replace=True)
+_register("is_terminal", is_terminal, replace=True)
 
 _COMPOSING = threading.RLock()
 
@@ -160,7 +175,7 @@ def composed(overrides: Sequence[str] = ()) -> Iterator[DictConfig]:
         state = Singleton.get_state()
         try:
             GlobalHydra.instance().clear()
-            with initialize_config_dir(str(CONF), version_base="1.3"):
+            with initialize_config_dir(str(CONF), **HYDRA_BASE):
                 config = compose("config", deletable(overrides), return_hydra_config=True)
             HydraConfig.instance().set_config(config)
             yield config
@@ -269,6 +284,9 @@ def _is_given(given: Mapping[str, Any], key: str) -> bool:
 
 def build(node: Any, **options: Any) -> Any:
     """Build the object of a node, whose lists and mappings become those of Python."""
+    if HAS_WHITELIST:
+        packages = packages_of(OmegaConf.to_container(node) if OmegaConf.is_config(node) else node)
+        options["_execution_whitelist_"] = hydra.utils.execution_whitelist(packages, reset=True)
     return instantiate(node, _convert_="all", **options)
 
 

@@ -19,15 +19,15 @@ from omegaconf import OmegaConf
 from seq2seq.errors import InputError
 from seq2seq.progress import LOG
 from seq2seq.run.config import CONF, Settings
-from seq2seq.run.folder import from_here
+from seq2seq.run.folder import relative_to_cwd
 
 PACKAGES = "seq2seq-attention", "torch", "lightning", "hydra-core", "omegaconf", "sentencepiece"
 
 
-def metric_of(metrics: dict[str, Any], name: str) -> float | None:
+def metric_of(metrics: dict[str, Any], name: str) -> float:
     """Return a metric such as ``val/bleu``, of greedy search; ``val/beam/bleu`` of beam search."""
     split, *search, score = name.split("/")
-    found = metrics.get(split, {}).get(search[0] if search else "greedy", {}).get(score)
+    found: float | None = metrics.get(split, {}).get(search[0] if search else "greedy", {}).get(score)
     if found is None:
         raise InputError(f"metric={name}: there is no such score; write val/bleu or test/beam/chrf")
     return found
@@ -94,7 +94,7 @@ def summary(metrics: dict[str, Any], run_dir: Path, example: str = "A sentence."
     """Return the scores of a run, where its results are, and what to do next."""
     signatures = {s["bleu_signature"] for c in metrics.values() if isinstance(c, dict) for s in c.values()}
     minutes, seconds = divmod(round(metrics["seconds"]), 60)
-    has_log, run_dir = any(run_dir.glob("events.out.*")), from_here(run_dir)
+    has_log, run_dir = any(run_dir.glob("events.out.*")), relative_to_cwd(run_dir)
     look = f"{_program('tensorboard')} --logdir {shlex.quote(str(run_dir.parent))}"
     if Path("Makefile").is_file() and Path(sys.argv[0]).absolute() == Path("train.py").absolute():
         look = "make tensorboard" if run_dir.parts[:1] == ("runs",) else look
@@ -129,4 +129,4 @@ def _program(name: str) -> str:
     """Return how a shell calls a program of this environment: its name where it is found, or its file."""
     found, file = shutil.which(name), Path(sys.executable).with_name(name)
     same = found is not None and file.exists() and Path(found).samefile(file)
-    return name if same or not file.exists() else shlex.quote(str(from_here(file)))
+    return name if same or not file.exists() else shlex.quote(str(relative_to_cwd(file)))

@@ -26,7 +26,7 @@ def short(token: str, most: int = 18) -> str:
     return (token if len(token) <= most else f"{token[: most - 1]}…").replace("$", r"\$")
 
 
-def draw(
+def draw_matrix(
     axes: Any,
     weights: npt.ArrayLike,
     source_tokens: Sequence[str],
@@ -50,7 +50,7 @@ def draw(
         points: Size of the labels.
 
     Returns:
-        The image, for a colour bar.
+        The image, for a color bar.
 
     Raises:
         ValueError: The shape does not fit the labels or is empty, or a weight is outside 0..1.
@@ -113,13 +113,13 @@ class AttentionFigure:
         points = min(8.5, max(4, 72 * pitch))
         self.figure.set_size_inches(CARD, 0.95 + max(pitch, points / 72) * len(target_tokens))
         with styled():
-            draw(self.axes, weights, source_tokens, target_tokens, points=points, **options)
+            draw_matrix(self.axes, weights, source_tokens, target_tokens, points=points, **options)
         return self.figure
 
     def pixels(self) -> npt.NDArray[np.uint8]:
         """Return the drawn figure (height, width, 3)."""
-        self.figure.canvas.draw()
-        return np.asarray(self.figure.canvas.buffer_rgba())[..., :3].copy()
+        self._canvas.draw()
+        return np.asarray(self._canvas.buffer_rgba())[..., :3].copy()
 
 
 def save_heatmap(
@@ -147,7 +147,7 @@ def save_heatmap(
         figure = new_figure(max(width, 3), sum(heights))
         axes = figure.subplots(len(panels), 1, squeeze=False, gridspec_kw={"height_ratios": heights})[:, 0]
         for each, (title, weights, source, target) in zip(axes, panels, strict=True):
-            image = draw(each, weights, source, target, title=title)
+            image = draw_matrix(each, weights, source, target, title=title)
             each.set_xlabel("source", fontsize=7)
             each.set_ylabel("target", fontsize=7)
             each.xaxis.set_label_position("top")

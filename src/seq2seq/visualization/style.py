@@ -8,12 +8,12 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 
-from tensorboard_attention.colours import weight_colours
+from tensorboard_attention.colours import weight_colors
 
-WEIGHTS = ListedColormap(weight_colours() / 255, "attention")
+WEIGHTS = ListedColormap(weight_colors() / 255, "attention")
 mpl.colormaps.register(WEIGHTS, force=True)
 
-BLUE, VERMILION, GREEN, GREY = "#0072b2", "#d55e00", "#009e73", "#777777"
+BLUE, VERMILION, GREEN, GRAY = "#0072b2", "#d55e00", "#009e73", "#777777"
 
 
 def styled() -> AbstractContextManager[None]:
