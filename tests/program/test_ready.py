@@ -408,8 +408,18 @@ def test_a_server_refuses_wrong_options(tmp_path, program):
 
 def test_the_dockerfile_has_what_it_copies():
     lines = (ROOT / "Dockerfile").read_text(encoding="utf-8").splitlines()
-    assert len([line for line in lines if line]) <= 12
-    for line in lines:
-        if line.startswith("COPY"):
-            for name in line.split()[1:-1]:
-                assert (ROOT / Path(name)).exists() or "*" in name
+    copied = [name for line in lines if line.startswith("COPY") for name in line.split()[1:-1]]
+    sent = (ROOT / ".dockerignore").read_text(encoding="utf-8").split()
+    assert sorted(copied) == sorted(line[1:] for line in sent if line.startswith("!"))
+    assert all((ROOT / name).exists() for name in copied)
+
+
+def test_the_container_serves_a_model_that_is_named_or_mounted(tmp_path, program):
+    text = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    started, usual = (
+        json.loads(re.search(rf"^{key} (.*)", text, re.MULTILINE)[1]) for key in ("ENTRYPOINT", "CMD")
+    )
+    assert started[0] == "seq2seq"
+    assert usual[0] in SHIPPED
+    done = program(*started[1:], "/no/model", script=COMMAND, cwd=tmp_path, check=2)
+    assert done.text.startswith("error: /no/model")
