@@ -15,7 +15,7 @@ from seq2seq.data import PairsCorpus
 from seq2seq.models import BahdanauDecoder, GRUEncoder, build_model
 from seq2seq.training import AttentionLogger, TranslationModule
 from seq2seq.training.attention_logger import log_picture
-from seq2seq.visualization import AttentionFigure
+from seq2seq.visualization import AttentionFigure, save_heatmap
 from tensorboard_attention.colours import weight_colors
 from tensorboard_attention.event_files import read_steps
 
@@ -70,9 +70,8 @@ def train(tmp_path):
     def run(score, **options):
         pairs = [(f"a {n} b {n % 3}", f"b {n} a") for n in range(24)]
         data = PairsCorpus(train=pairs, validation=pairs[:6], batch_size=8)
-        data.setup()
         sizes = {
-            f"{side}_vocab_size": getattr(data, f"{side}_tokenizer").vocab_size
+            f"{side}_vocab_size": getattr(data.prepared, f"{side}_tokenizer").vocab_size
             for side in ("source", "target")
         }
         decoder = partial(BahdanauDecoder, hidden_size=8, attention=partial(Attention, score=score))
@@ -120,3 +119,15 @@ def test_an_alarm_is_told_once_and_marks_every_step(train, capsys):
         assert all("not formed" in mark for record in each.values() for mark in record.marks)
         assert [len(record.marks) for record in each.values()] == [1, 1]
     assert capsys.readouterr().err.count("not formed") == 1
+
+
+def test_a_heatmap_keeps_to_the_style_of_figures_and_leaves_that_of_the_caller(tmp_path):
+    import matplotlib as mpl
+
+    before = dict(mpl.rcParams)
+    path = tmp_path / "a.svg"
+    save_heatmap(path, [("title", np.eye(2), ["a", "b"], ["c", "d"])])
+    assert {label for label in ("source", "target", "weight", "title") if f">{label}<" in path.read_text()} == {
+        "source", "target", "weight", "title",
+    }  # fmt: skip
+    assert dict(mpl.rcParams) == before

@@ -12,8 +12,9 @@ from pathlib import Path
 
 from seq2seq.cli.main import MODEL_HELP, check_output, parser_of
 from seq2seq.errors import InputError
+from seq2seq.progress import announce
 from seq2seq.run.messages import exit_on_error
-from seq2seq.shipped import model_path
+from seq2seq.shipped import config_of, model_path
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -52,6 +53,7 @@ def _plot(options: argparse.Namespace) -> None:
         write_gif(options.output, records)
         print(options.output)
         return
+    config_of(options.model)
     from seq2seq.data.words import clean
 
     if not all(map(clean, options.sentence)):
@@ -59,6 +61,7 @@ def _plot(options: argparse.Namespace) -> None:
     if options.target is not None and (len(options.sentence) > 1 or not clean(options.target)):
         raise InputError("--target is the translation of one --sentence")
 
+    announce("loading PyTorch and the model")
     from seq2seq.data.text import SentencePair
     from seq2seq.decoding.forced import force_pairs
     from seq2seq.decoding.probing import effect_of

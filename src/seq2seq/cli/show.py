@@ -11,26 +11,27 @@ import webbrowser
 from collections.abc import Sequence
 from pathlib import Path
 
-from seq2seq.cli.main import MODEL_HELP, check_output, parser_of
+from seq2seq.cli.main import MODEL_HELP, check_output, count, model, parser_of
 from seq2seq.errors import InputError
+from seq2seq.progress import announce
 from seq2seq.run.messages import exit_on_error
-from seq2seq.shipped import model_path
 
 
 def main(arguments: Sequence[str]) -> None:
     """Write the page, and open it."""
     parser = parser_of("show", __doc__)
     add = parser.add_argument
-    add("model", type=model_path, help=MODEL_HELP)
+    add("model", type=model, help=MODEL_HELP)
     add("sentence", help="a source sentence")
     add("--target", help="show the attention for this translation")
-    add("--beam-size", type=int, default=5, metavar="K", help="hypotheses; 1: greedy (default: 5)")
+    add("--beam-size", type=count, default=5, metavar="K", help="hypotheses; 1: greedy (default: 5)")
     page = Path("attention.html")
     add("-o", "--output", type=Path, default=page, metavar="FILE", help=f"page to write (default: {page})")
     add("--no-open", action="store_true", help="write the page and do not open it")
     options = parser.parse_args(list(arguments))
     with exit_on_error():
         check_output(options.output)
+        announce("loading PyTorch and the model")
         from seq2seq.data.text import SentencePair
         from seq2seq.data.words import clean
         from seq2seq.decoding.forced import force_pairs

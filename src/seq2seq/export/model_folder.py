@@ -9,7 +9,6 @@ NAME.int8_scale, a scale s for each row, W = s q; vectors are in float32. A mode
 A folder that was written is read again, and what it computes is compared with the model in memory, see `prove`.
 """
 
-import difflib
 import json
 import os
 import shutil
@@ -35,7 +34,7 @@ from seq2seq.export.proof import prove, steps_of
 from seq2seq.models.build import STORED, build_model
 from seq2seq.models.limits import DEFAULT_LIMITS, LengthLimits
 from seq2seq.models.seq2seq import Seq2Seq
-from seq2seq.shipped import SHIPPED, model_path
+from seq2seq.shipped import config_of
 
 FORMAT_VERSION = 1
 MAX_CONFIG = 2**20
@@ -166,22 +165,9 @@ def load_model_folder(path: str | Path, *, trust_custom_code: bool = False) -> S
     Raises:
         InputError: The folder is missing, damaged, or of another program or version.
     """
-    path = model_path(path)
-    folder = path / "model" if (path / "model" / "config.json").is_file() else path
-    config_path, weights_path = folder / "config.json", folder / "model.safetensors"
-    if not config_path.is_file():
-        if (folder / "model.json").exists() or (path / "model" / "model.json").exists():
-            raise InputError(
-                f"{path} was written by version 0.2, which this version cannot read: train again"
-            )
-        if not path.exists():
-            known = [*SHIPPED, *(str(each) for each in path.parent.glob("*/"))]
-            nearest = difflib.get_close_matches(str(path), known, n=1)
-            raise InputError(
-                f"{path}: there is no such folder; {f'did you mean {nearest[0]}? ' if nearest else ''}give a run folder, "
-                f"a model folder, or the name of a shipped model: {', '.join(SHIPPED)}"
-            )
-        raise InputError(f"{path} holds no config.json: give a run folder or its model/ folder")
+    config_path = config_of(path)
+    folder = config_path.parent
+    weights_path = folder / "model.safetensors"
     try:
         config = read_json(config_path, MAX_CONFIG)
         if not isinstance(config, dict) or config.get("format_version") != FORMAT_VERSION:

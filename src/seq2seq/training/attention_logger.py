@@ -49,7 +49,8 @@ class AttentionLogger(Callback):
     Args:
         sentences: Number of validation sentences to record, from the start of the split.
         heatmaps: Number of these sentences to draw as heatmaps.
-        every_n_steps: Number of optimizer steps between records; None: at validations only.
+        every_n_steps: Number of optimizer steps between records; None: at validations, and at `steps`.
+        steps: Further steps to record, such as the first ones, when attention forms; 0 is before training.
         indices: Indices of further validation sentences to record, from 0.
         texts: Further sentences to record, as ``source`` or ``source ||| target``.
         formed_by: Optimizer step from which on attention that has not formed, has collapsed, is on ``<eos>`` or copies a
@@ -64,12 +65,14 @@ class AttentionLogger(Callback):
         sentences: int = 16,
         heatmaps: int = 4,
         every_n_steps: int | None = None,
+        steps: Sequence[int] = (),
         indices: Sequence[int] = (),
         texts: Sequence[str] = (),
         formed_by: int = 1000,
     ) -> None:
         self.sentences, self.heatmaps, self.every_n_steps = sentences, heatmaps, every_n_steps
-        self.indices, self.texts, self.formed_by = list(indices), list(texts), formed_by
+        self.steps, self.formed_by = frozenset(steps), formed_by
+        self.indices, self.texts = list(indices), list(texts)
         self._alarmed: list[str] = []
         self._panel: EncodedSplit | None = None
         self._tags: list[str] = []
@@ -118,6 +121,11 @@ class AttentionLogger(Callback):
         )
         self._latest_step = trainer.global_step
 
+    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Log what an untrained model attends to."""
+        if trainer.global_step == 0 and 0 in self.steps:
+            self._log_between(trainer, pl_module)
+
     def on_validation_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Log heatmaps, forced decoding and greedy translations."""
         if not trainer.sanity_checking and trainer.is_global_zero:
@@ -126,11 +134,16 @@ class AttentionLogger(Callback):
     def on_train_batch_end(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        """Log heatmaps and forced decoding between validations; searches are slow early in training."""
+        """Log heatmaps and forced decoding between validations."""
         step, latest = trainer.global_step, self._latest_step
         self._latest_step = step
-        due = self.every_n_steps is not None and step != latest and step % self.every_n_steps == 0
-        if not due or trainer.is_last_batch or not trainer.is_global_zero:
+        is_due = step in self.steps or (self.every_n_steps is not None and step % self.every_n_steps == 0)
+        if is_due and step != latest and not trainer.is_last_batch:
+            self._log_between(trainer, pl_module)
+
+    def _log_between(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Log between validations, without searches, which are slow early in training."""
+        if not trainer.is_global_zero:
             return
         pl_module.eval()
         with torch.no_grad():

@@ -6,20 +6,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 
 from seq2seq.visualization.fonts import shown
-from tensorboard_attention.colours import weight_colors
+from seq2seq.visualization.style import VERMILION, WEIGHTS, new_figure, styled
 
 FORMATS = ".png", ".pdf", ".svg"
 CELL = 0.22
 """Minimum size of a cell in inches, so that labels of 7 points fit."""
 CARD = 3.5
 """Width in inches of a heatmap that is read in a small card, such as TensorBoard's, which is about 350 pixels wide."""
-SCALE = ListedColormap(weight_colors() / 255).with_extremes(under="#e3e5e8")
-"""The colors of the Attention tab."""
 RISES = 0.02
 """Share of the maximum effect; a word that becomes more probable by more is gray."""
 WHOLE = 0.5
@@ -76,7 +72,7 @@ def draw_matrix(
     top = float(matrix.max())
     most = 1.0 if top <= 0 else top if is_effect or top < WHOLE else 1.0
     drawn = np.where((matrix < 0) & (matrix > -RISES * top), 0, matrix)
-    image = axes.imshow(drawn, cmap=SCALE, vmin=0, vmax=most, aspect="auto", interpolation="nearest")
+    image = axes.imshow(drawn, cmap=WEIGHTS, vmin=0, vmax=most, aspect="auto", interpolation="nearest")
     axes.xaxis.tick_top()
     for axis, tokens, turned in ((axes.xaxis, source_tokens, 90), (axes.yaxis, target_tokens, 0)):
         labels = [shown(short(token)) for token in tokens]
@@ -84,11 +80,11 @@ def draw_matrix(
         axis.set_ticks(range(len(tokens)), [text for text, _ in labels], rotation=turned, fontsize=points)
         axis.set_tick_params(labelfontfamily=families)
     axes.tick_params(length=0, pad=2)
-    axes.spines[:].set_linewidth(0.3)
+    axes.spines[:].set(visible=True, linewidth=0.3)
     if links:
         columns, rows = zip(*links, strict=True)
         size = min(30, (140 / max(len(source_tokens), 1)) ** 2)
-        axes.scatter(columns, rows, s=size, facecolors="none", edgecolors="#e8830c", linewidths=1)
+        axes.scatter(columns, rows, s=size, facecolors="none", edgecolors=VERMILION, linewidths=1)
     named = "gray: it rises" if is_effect else f"colors to {top:.2g}" if most < 1 else ""
     if title or named:
         text, families = shown(", ".join(filter(None, [title, named])))
@@ -106,9 +102,10 @@ class AttentionFigure:
     """
 
     def __init__(self, dpi: int = 200) -> None:
-        self.figure = Figure(dpi=dpi, layout="constrained")
-        self._canvas = FigureCanvasAgg(self.figure)
-        self.axes = self.figure.add_subplot()
+        with styled():
+            self.figure = new_figure(CARD, CARD)
+            self.figure.dpi = dpi
+            self.axes = self.figure.add_subplot()
 
     def draw(
         self,
@@ -121,7 +118,8 @@ class AttentionFigure:
         pitch = min(0.3, 2.7 / max(len(source_tokens), len(target_tokens), 1))  # of the labels, in inches
         points = min(8.5, max(4, 72 * pitch))
         self.figure.set_size_inches(CARD, 0.95 + max(pitch, points / 72) * len(target_tokens))
-        draw_matrix(self.axes, weights, source_tokens, target_tokens, points=points, **options)
+        with styled():
+            draw_matrix(self.axes, weights, source_tokens, target_tokens, points=points, **options)
         return self.figure
 
     def pixels(self) -> npt.NDArray[np.uint8]:
@@ -157,10 +155,16 @@ def save_heatmap(path: str | Path, panels: Sequence[tuple], *, dpi: int = 150) -
     panels = [Panel(*panel) for panel in panels]
     heights = [1.4 + CELL * len(panel.target) for panel in panels]
     width = max(1.6 + CELL * len(panel.source) for panel in panels)
-    figure = Figure(figsize=(max(width, 3), sum(heights)), dpi=dpi, layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = figure.subplots(len(panels), 1, squeeze=False, gridspec_kw={"height_ratios": heights})[:, 0]
-    for each, (title, matrix, source, target, is_effect) in zip(axes, panels, strict=True):
-        image = draw_matrix(each, matrix, source, target, title=title, is_effect=is_effect)
-        figure.colorbar(image, ax=each, shrink=0.6)
-    figure.savefig(path, format=path.suffix[1:].lower())
+    with styled():
+        figure = new_figure(max(width, 3), sum(heights))
+        axes = figure.subplots(len(panels), 1, squeeze=False, gridspec_kw={"height_ratios": heights})[:, 0]
+        for each, (title, matrix, source, target, is_effect) in zip(axes, panels, strict=True):
+            image = draw_matrix(each, matrix, source, target, title=title, is_effect=is_effect)
+            each.set_xlabel("source", fontsize=7)
+            each.set_ylabel("target", fontsize=7)
+            each.xaxis.set_label_position("top")
+            bar = figure.colorbar(image, ax=each, shrink=0.6, aspect=15)
+            bar.set_label("effect in nats" if is_effect else "weight", fontsize=7)
+            bar.ax.tick_params(labelsize=6, length=2)
+            bar.outline.set_linewidth(0.3)
+        figure.savefig(path, format=path.suffix[1:].lower(), dpi=dpi)
