@@ -25,9 +25,7 @@ def composed(*overrides):
 
 def built(*overrides):
     torch.manual_seed(5)
-    model = build(composed(*overrides).model)(
-        source_vocab_size=NUM_WORDS, target_vocab_size=NUM_WORDS + 2
-    )
+    model = build(composed(*overrides).model)(source_vocab_size=NUM_WORDS, target_vocab_size=NUM_WORDS + 2)
     return model.train()
 
 

@@ -55,7 +55,7 @@ class TranslationModule(pl.LightningModule):
         trust_custom_code: Whether to import classes of other packages that `model` names, as in
             ``load_from_checkpoint(path, trust_custom_code=True)``.
 
-    Example:
+    Examples:
         >>> from functools import partial
         >>> from lightning.pytorch import Trainer
         >>> from seq2seq.attention import AdditiveScore, Attention
