@@ -12,7 +12,7 @@ from seq2seq.data.words import clean
 from seq2seq.errors import TrainingFailed
 from seq2seq.evaluation.alignment import AlignmentCounts, argmax_links, best_links, merge_words
 from seq2seq.evaluation.attention_statistics import AttentionStatistics, attention_statistics
-from seq2seq.evaluation.metrics import Scorer, bleu_by_languages, scores_of
+from seq2seq.evaluation.metrics import bleu_by_languages, scores_of
 from seq2seq.training.gold_pairs import GoldPairs
 from seq2seq.training.losses import LossSums, metrics_of
 
@@ -80,7 +80,7 @@ class SplitSums:
         torch.distributed.all_gather_object(shares, self)
         return sum(shares[1:], shares[0])
 
-    def scores(self, prefix: str, data: Any, split: str, metrics: Mapping[str, Scorer]) -> dict[str, float]:
+    def scores(self, prefix: str, data: Any, split: str, metrics: Mapping[str, Any]) -> dict[str, float]:
         """Return scores by name; empty without batches.
 
         Args:
@@ -98,7 +98,10 @@ class SplitSums:
             texts = self.translations | blank
             pairs = [whole[index] for index in texts]
             texts, references = [*texts.values()], [pair.target for pair in pairs]
-            scores = scores_of(texts, references, data.target_language, only_quick=True, others=metrics)
+            sources = [pair.source for pair in pairs]
+            scores = scores_of(
+                texts, references, data.target_language, only_quick=True, others=metrics, sources=sources
+            )
             scores |= bleu_by_languages(texts, references, [pair.languages for pair in pairs])
             values |= {f"{prefix}/{name}": score for name, score in scores.items()}
         if self.attention.num_tokens:

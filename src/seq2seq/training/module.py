@@ -12,7 +12,6 @@ from torch.optim import Adam, Optimizer
 from seq2seq.data.batch import Batch
 from seq2seq.decoding.greedy import greedy_search
 from seq2seq.errors import InputError
-from seq2seq.evaluation.metrics import Scorer
 from seq2seq.models.build import build_model
 from seq2seq.models.limits import LengthLimits
 from seq2seq.models.seq2seq import Seq2Seq
@@ -48,8 +47,8 @@ class TranslationModule(pl.LightningModule):
         word_dropout: Probability of replacing an input token by ``<unk>`` in training.
         rdrop_alpha: Weight of the divergence between two dropout masks (R-Drop); 0: no R-Drop.
         guided_alignment_weight: Weight of the loss of the attention weights against gold alignments.
-        metrics: Additional scores of greedy translations by name, logged as ``val/NAME``: functions of translations,
-            references and the language code.
+        metrics: Your own scores of greedy translations by name, logged as ``val/NAME``: functions and objects, see
+            `seq2seq.evaluation.own_scores`.
         max_nonfinite_steps: Number of steps with a NaN or infinite loss or gradient that are skipped before training
             fails.
         trust_custom_code: Whether to import classes of other packages that `model` names, as in
@@ -95,7 +94,7 @@ class TranslationModule(pl.LightningModule):
         word_dropout: float = 0.0,
         rdrop_alpha: float = 0.0,
         guided_alignment_weight: float = 0.0,
-        metrics: Mapping[str, Scorer] | None = None,
+        metrics: Mapping[str, Any] | None = None,
         max_nonfinite_steps: int = 0,
         trust_custom_code: bool = False,
     ) -> None:
