@@ -11,14 +11,16 @@ ARGS ?=
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
-TAB := src/tensorboard_attention
+# The distributions beside the program's own. They are on no index, so they are built and installed together with it.
+OTHERS := src/tensorboard_attention packages/hydra-subprocess-launcher packages/hydra-optuna-racing-sweeper
+EDITABLE := $(patsubst %,--editable %,$(OTHERS))
 
-$(STAMP): pyproject.toml $(TAB)/pyproject.toml constraints.txt
+$(STAMP): pyproject.toml $(OTHERS:%=%/pyproject.toml) constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' \
 		|| { echo "error: Python 3.11, 3.12 or 3.13 is needed: make PYTHON=python3.12 …"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --constraint constraints.txt torch
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable $(TAB) --editable '.[dev]'
+	$(BIN)/pip install --quiet --constraint constraints.txt $(EDITABLE) --editable '.[dev]'
 	@touch $@
 
 .PHONY: install
@@ -39,9 +41,10 @@ demo: $(STAMP) ## translate, draw attention, and write the interactive page demo
 	$(BIN)/seq2seq demo $(ARGS)
 
 .PHONY: check
-check: $(STAMP) ## format check and lint
+check: $(STAMP) ## format check, lint and types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/mypy
 
 SUITE := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
@@ -71,11 +74,11 @@ mutants: $(STAMP) ## break 105 places of the code, one at a time, and see that a
 
 .PHONY: browser
 browser: $(STAMP) ## drive the Attention tab in chromium
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable $(TAB) --editable '.[browser]'
+	$(BIN)/pip install --quiet --constraint constraints.txt $(EDITABLE) --editable '.[browser]'
 	$(BIN)/python -m pytest tests/browser $(ARGS)
 
 $(VENV)/.docs: $(STAMP)
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[docs]'
+	$(BIN)/pip install --quiet --constraint constraints.txt $(EDITABLE) --editable '.[docs]'
 	@touch $@
 
 .PHONY: docs
@@ -85,12 +88,11 @@ docs: $(VENV)/.docs ## the website, in site/ (needs no network once its packages
 	@echo "site/index.html; with search: $(BIN)/python -m http.server -d site"
 
 .PHONY: dist
-dist: ## wheels and source archives of the program and of its Attention tab, in dist/
+dist: ## wheels and source archives of the program, its Attention tab, its launcher and its sweeper, in dist/
 	$(PYTHON) -m venv .build
 	.build/bin/pip install --quiet build
 	rm -rf dist
-	.build/bin/python -m build --outdir dist
-	.build/bin/python -m build --outdir dist $(TAB)
+	set -e; for folder in . $(OTHERS); do .build/bin/python -m build --outdir dist $$folder; done
 
 .PHONY: installed
 installed: $(STAMP) dist ## install what dist makes, and use it outside of the clone

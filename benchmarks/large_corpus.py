@@ -16,13 +16,13 @@ from seq2seq.data import LargeText
 
 
 def main() -> None:
-    """Write the files, tokenise them, and draw one epoch."""
+    """Write the files, tokenize them, and draw one epoch."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("files", nargs=2, metavar="FILE")
     parser.add_argument("--pairs", type=int, default=10_000_000)
-    parser.add_argument("--processes", type=int, default=2, help="that tokenise")
+    parser.add_argument("--processes", type=int, default=2, help="that tokenize")
     parser.add_argument("--folder", default=None, help="for the files and the cache; a temporary one")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
@@ -39,8 +39,9 @@ def main() -> None:
             cache=f"{folder}/cache",
             num_processes=options.processes,
         )
-        data.setup()
-        print(f"read and tokenised in {time.perf_counter() - started:.0f} s: {len(data.train):,} pairs")
+        print(
+            f"read and tokenized in {time.perf_counter() - started:.0f} s: {len(data.prepared.train):,} pairs"
+        )
         started = time.perf_counter()
         batches = data.train_dataloader()
         num_batches = sum(1 for _ in batches)
@@ -50,7 +51,7 @@ def main() -> None:
         )
     for name, who in (
         ("this process", resource.RUSAGE_SELF),
-        ("a process that tokenises", resource.RUSAGE_CHILDREN),
+        ("a process that tokenizes", resource.RUSAGE_CHILDREN),
     ):
         print(f"resident memory of {name} at most {resource.getrusage(who).ru_maxrss / 2**20:.2f} GiB")
 

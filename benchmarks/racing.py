@@ -1,6 +1,6 @@
 """How often a search over settings finds the best one, and how often it is wrong: python benchmarks/racing.py
 
-The decisions are those of the sweeper (`hydra_plugins._racing`, Optuna's median pruner by `Search.judges`' rule: the
+The decisions are those of the sweeper (`hydra_plugins.hydra_optuna_racing_sweeper`, Optuna's median pruner by `Search.judges`' rule: the
 first run of each setting); the runs are simulated. A run of a setting has the result quality + deviation · z with a
 standard normal z. It reports result - 4 e^(-step) + 0.5 z' at steps 1 to 6, and crashes with a probability; a setting
 with a crashed or pruned run is out. Qualities are 0 in the null simulations, in which "clearly best" is wrong, and
@@ -15,7 +15,7 @@ from statistics import fmean
 import numpy as np
 import optuna
 
-from hydra_plugins._racing import next_settings, verdict
+from hydra_plugins.hydra_optuna_racing_sweeper import next_settings, verdict
 
 STEPS = 6
 

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from torch.utils.tensorboard import SummaryWriter
 
 from seq2seq.attention.kernel_regression import compare, training_points, true_points
-from seq2seq.run.messages import exit_with_one_line
+from seq2seq.run.messages import exit_on_error
 
 
 def main() -> None:
@@ -58,5 +58,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    with exit_with_one_line():
+    with exit_on_error():
         main()

@@ -1,8 +1,8 @@
 """Install what ``make dist`` builds and use it outside of the clone: python -m tests.installed dist
 
 The wheels, and the source archives, are installed into an environment of their own, which sees the libraries of this
-one, and the command ``seq2seq`` is used in an empty folder with a blank in its path. The wheel of the Attention tab
-is installed alone, with what it depends on, into an empty environment.
+one, and the command ``seq2seq`` is used in an empty folder with a blank in its path. The wheel of the Attention tab,
+and those of the launcher and the sweeper, are installed alone, with what they depend on, into empty environments.
 """
 
 import os
@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import venv
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tests.conftest import TINY
@@ -45,8 +45,15 @@ print(len(view["frames"]), view["frames"][-1]["maps"], "mount" in urlopen(f"{url
 """
 
 
-def try_tab_alone(wheel: Path, folder: Path) -> None:
-    """Install the wheel of the tab into an empty environment, write attention, and have TensorBoard serve it."""
+SEARCH = """
+app.py -m hydra/sweeper=optuna hydra/launcher=subprocess hydra.sweep.dir=search hydra.sweeper.n_trials=8
+hydra.sweeper.seeds=3 hydra/sweeper/pruner=median x=interval(0,5)
+"""
+"""Command of the README of the sweeper."""
+
+
+def installed_alone(wheels: Sequence[Path], folder: Path) -> tuple[Callable[..., str], Path]:
+    """Install wheels into an empty environment; return a function that runs its Python, and the folder it works in."""
     environment, here = folder / "environment", folder / "an empty folder"
     here.mkdir()
     venv.create(environment, symlinks=True, with_pip=True)
@@ -62,16 +69,37 @@ def try_tab_alone(wheel: Path, folder: Path) -> None:
         assert done.returncode == 0, f"{arguments}: {done.stdout}\n{done.stderr}"
         return done.stdout
 
-    do("-m", "pip", "install", "--quiet", "--constraint", str(constraints), str(wheel))
+    do("-m", "pip", "install", "--quiet", "--constraint", str(constraints), *map(str, wheels))
     packages = do("-m", "pip", "list", "--format=freeze").lower()
-    assert "tensorboard-attention" in packages.replace("_", "-"), packages
+    for wheel in wheels:
+        assert wheel.name.split("-")[0] in packages.replace("-", "_"), packages
     assert not {"torch", "tensorflow", "lightning", "seq2seq"} & set(re.findall(r"^\w+", packages, re.M)), (
         packages
     )
     print(packages)
+    return do, here
+
+
+def try_tab_alone(wheel: Path, folder: Path) -> None:
+    """Write attention with the wheel of the tab, and have TensorBoard serve it."""
+    do, here = installed_alone([wheel], folder)
     assert do("-c", ATTENTION) == "[]\n"
     assert "Content-Security-Policy" in (here / "page.html").read_text(encoding="utf-8")
     assert do("-c", SERVE) == "5 [3, 4] True\n"
+
+
+def try_plugins_alone(launcher: Path, sweeper: Path, folder: Path) -> None:
+    """Search with the wheels of the launcher and the sweeper as the README of the sweeper does, twice."""
+    do, here = installed_alone([launcher, sweeper], folder)
+    readme = Path(__file__).parents[1] / "packages/hydra-optuna-racing-sweeper/README.md"
+    text = readme.read_text(encoding="utf-8")
+    (here / "app.py").write_text(text.split("```python\n")[1].split("```")[0])
+    assert f"python {' '.join(SEARCH.split())}" in text.replace("'", "")
+    found = do(*SEARCH.split())
+    assert "with 3 seeds" in found, found
+    again = do(*SEARCH.split())
+    assert "job 1/1" not in again, again
+    assert found.splitlines()[-2:] == again.splitlines()[-2:], again
 
 
 def try_archives(archives: Sequence[Path], folder: Path) -> None:
@@ -145,10 +173,17 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         try_tab_alone(*dist.glob("tensorboard_attention-*.whl"), Path(folder))
     print("the tab alone works")
+    with tempfile.TemporaryDirectory() as folder:
+        plugins = [
+            *dist.glob("hydra_subprocess_launcher-*.whl"),
+            *dist.glob("hydra_optuna_racing_sweeper-*.whl"),
+        ]
+        try_plugins_alone(*plugins, Path(folder))
+    print("launcher and sweeper alone work")
     for pattern in ("*.whl", "*.tar.gz"):
         with tempfile.TemporaryDirectory() as folder:
             archives = sorted(dist.glob(pattern))
-            assert len(archives) == 2, archives
+            assert len(archives) == 4, archives
             try_archives(archives, Path(folder))
         print(f"{pattern} works")
 

@@ -171,7 +171,7 @@ def tokenizers_of(pairs, languages=("en", "fr"), tokenizer="word", *, joint=Fals
 
 
 def built_in_pairs(count, split="train"):
-    """The first sentence pairs of a split of the corpus that comes along."""
+    """The first sentence pairs of a split of the built-in corpus."""
     lines = lzma.open(ROOT / "data/grammar/corpus.tsv.xz", "rt", encoding="utf-8")
     rows = (line.rstrip("\n").split("\t") for line in lines)
     chosen = islice((row for row in rows if row[0] == split), count)

@@ -2,10 +2,14 @@
 
 import ast
 import re
+import sys
 from graphlib import TopologicalSorter
 from pathlib import Path
 
+import pytest
+
 SOURCE = Path(__file__).parents[1] / "src"
+PACKAGES = {path.name: path / "src" for path in (SOURCE.parent / "packages").iterdir() if path.is_dir()}
 LEVELS = [
     {"arguments", "errors", "old_names", "progress", "shipped"},
     {"attention"},
@@ -69,6 +73,21 @@ def test_the_tab_stands_alone():
                 assert package not in {"torch", "lightning"}, path
 
 
+@pytest.mark.parametrize(
+    ("package", "needed"),
+    [
+        ("hydra-subprocess-launcher", {"hydra", "omegaconf"}),
+        ("hydra-optuna-racing-sweeper", {"hydra", "omegaconf", "optuna", "numpy", "scipy"}),
+    ],
+)
+def test_launcher_and_sweeper_need_what_they_say(package, needed):
+    names = {name for path in PACKAGES[package].rglob("*.py") for name in imports(path)}
+    own = {f"hydra_plugins.{each.replace('-', '_')}" for each in PACKAGES}
+    plugins = {".".join(name.split(".")[:2]) for name in names if name.startswith("hydra_plugins.")}
+    assert plugins <= (own if "sweeper" in package else {"hydra_plugins.hydra_subprocess_launcher"})
+    assert {name.split(".")[0] for name in names} - sys.stdlib_module_names == needed | {"hydra_plugins"}
+
+
 def test_checkpoints_and_models_are_read_without_pickle():
     for path in SOURCE.rglob("*.py"):
         text = path.read_text()
@@ -81,5 +100,5 @@ def test_checkpoints_and_models_are_read_without_pickle():
 
 def test_only_public_modules_of_libraries():
     private = re.compile(r"hydra\._internal|lightning\.[a-z.]*\._|tensorboard\.[a-z.]*\._")
-    for path in SOURCE.rglob("*.py"):
+    for path in [file for folder in (SOURCE, *PACKAGES.values()) for file in folder.rglob("*.py")]:
         assert not private.search(path.read_text()), path

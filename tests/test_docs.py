@@ -17,7 +17,12 @@ from scripts.write_pages import write_pages
 from seq2seq.run.config import HYDRA_BASE, OBJECTS, check
 from tests.conftest import ROOT
 
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "README.zh.md",
+    ROOT / "CONTRIBUTING.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
 GENERATED = [  # by scripts/write_pages.py, when the website is built
     *(ROOT / "docs/reference" / f"{name}.md" for name in ("keys", "commands", "old_keys")),
     *(ROOT / "docs/tutorials" / f"{name}.md" for name in ("attention", "training", "score")),
@@ -243,6 +248,18 @@ def test_the_website_is_built_without_a_warning(builder, project):
         assert not re.search(r'(?:src|href)="(?:https?:)?//[^"]+\.(?:js|css|woff2?)"', text), page
     assert "<math" in (project / "site/concepts/models.html").read_text(encoding="utf-8")
     assert "data.batch_size" in (project / "site/reference/keys.html").read_text(encoding="utf-8")
+
+
+def test_the_chinese_notebook_has_the_code_of_the_english_one():
+    books = (
+        json.loads((ROOT / "notebooks" / name).read_text(encoding="utf-8"))["cells"]
+        for name in ("attention.ipynb", "attention.zh.ipynb")
+    )
+    english, chinese = (
+        [(cell["cell_type"], cell["cell_type"] == "code" and cell["source"]) for cell in cells]
+        for cells in books
+    )
+    assert english == chinese
 
 
 def test_notebooks_hold_no_error():

@@ -1,8 +1,9 @@
-"""Words that the table of docs/contributing/words.md replaces occur nowhere in what users read."""
+"""Words that the table of docs/contributing/words.md replaces, and British spellings, occur nowhere."""
 
 import json
 import re
 import tokenize
+from pathlib import Path
 
 from tests.conftest import ROOT
 
@@ -10,6 +11,14 @@ PAGE = ROOT / "docs/contributing/words.md"
 TABLE = PAGE.read_text(encoding="utf-8").split("| --- | --- |")[1]
 WORDS = [re.sub("^an? ", "", row) for row in re.findall(r"^\| (.+?) \|", TABLE, re.MULTILINE)]
 PATTERN = re.compile(rf"\b(?:{'|'.join(WORDS)})s?\b", re.IGNORECASE)
+BRITISH = re.compile(
+    "colour|behaviour|favour|flavour|honour|neighbour|licence|centre|judgement|catalogue|dialogue|artefact|spelt$|^grey"
+    "|(normal|token|initial|optim|organ|recogn|serial|summar|minim|maxim|util|vector|real|general|regular|visual|quant"
+    "|symmetr|emphas|standard|random|local|memor|synchron|custom|categor|penal)is(e|ing|ation)"
+    "|(label|model|travel|signal|cancel)l(ed|ing)|analys(e|ed|es|ing)$"
+)
+ALLOWED = {"colours", "licence"}
+"""A module, and a file name in foreign archives."""
 
 
 def texts(path):
@@ -40,6 +49,7 @@ def test_words_that_we_do_not_use_are_not_used():
         *(ROOT / "scripts").glob("*.py"),
     ]
     files += [*(ROOT / "src").rglob("*.py"), *(ROOT / "src").rglob("*.js"), *(ROOT / "src").rglob("*.md")]
+    files += [*(ROOT / "packages").glob("*/src/**/*.py"), *(ROOT / "packages").glob("*/README.md")]
     files += (ROOT / "notebooks").glob("*.ipynb")
     found = [
         f"{path.relative_to(ROOT)}:{number}: {used[0]}"
@@ -49,3 +59,31 @@ def test_words_that_we_do_not_use_are_not_used():
         if (used := PATTERN.search(text))
     ]
     assert not found, "\n".join(found)
+
+
+def test_spelling_is_american():
+    places = (
+        "README.md",
+        "CONTRIBUTING.md",
+        "mkdocs.yml",
+        "Makefile",
+        "train.py",
+        "examples",
+        "docs",
+        "conf",
+        "scripts",
+    )
+    paths = [ROOT / name for name in (*places, "src", "tests", "benchmarks", "notebooks")]
+    files = [path for place in paths for path in ([place] if place.is_file() else place.rglob("*"))]
+    found = {
+        path.relative_to(ROOT): words
+        for path in files
+        if path.suffix in {".md", ".yaml", ".yml", ".py", ".js", ".css", ".html", ".ipynb"}
+        or path.name == "Makefile"
+        if path != Path(__file__).resolve() and "results" not in path.parts
+        if (
+            words := {*filter(BRITISH.search, set(re.findall("[a-z]+", path.read_text("utf-8").lower())))}
+            - ALLOWED
+        )
+    }
+    assert not found

@@ -44,7 +44,7 @@ from seq2seq.errors import InputError
 from seq2seq.evaluation.bleu import NUM_STATISTICS, bleu_of
 from seq2seq.evaluation.significance import compare, statistics_of
 from seq2seq.run.folder import write_json
-from seq2seq.run.messages import exit_with_one_line
+from seq2seq.run.messages import exit_on_error
 from seq2seq.run.summary import metric_of
 
 HERE, ROOT = Path(__file__).parent, Path(__file__).parents[2]
@@ -237,13 +237,13 @@ def draw(result: dict[str, Any], claim: dict[str, Any], path: Path) -> None:
     figure = Figure(figsize=(9, 1.2 + 0.5 * len(result["found"])), dpi=120, layout="constrained")
     axes = figure.add_subplot()
     for place, (each, asked) in enumerate(zip(result["found"], claim["comparisons"], strict=True)):
-        colour = {"as claimed": "tab:green", "the opposite": "tab:red"}.get(each["finding"], "tab:grey")
-        axes.plot(each["interval"], [place, place], color=colour, linewidth=2)
-        axes.plot(each["difference"], place, "o", color=colour)
+        color = {"as claimed": "tab:green", "the opposite": "tab:red"}.get(each["finding"], "tab:gray")
+        axes.plot(each["interval"], [place, place], color=color, linewidth=2)
+        axes.plot(each["difference"], place, "o", color=color)
         if "expected" in asked:
             bound = asked.get("margin", 0) * (-1 if asked["expected"] == "less" else 1)
             axes.plot(bound, place, "|", color="black", markersize=18)
-    axes.axvline(0, color="lightgrey", zorder=0)
+    axes.axvline(0, color="lightgray", zorder=0)
     axes.set_yticks(range(len(result["found"])), [each["says"] for each in result["found"]], fontsize=8)
     axes.invert_yaxis()
     axes.set_xlabel("difference and interval; the black mark is the bound of the claim")
@@ -297,5 +297,5 @@ def main(arguments: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    with exit_with_one_line():
+    with exit_on_error():
         main(sys.argv[1:])

@@ -18,7 +18,7 @@ class Run:
     """A finished run, or a model folder: its scores and its model.
 
     Args:
-        folder: Of the run or of the model, or the name of a model that comes along.
+        folder: Of the run or of the model, or the name of a bundled model.
         trust_custom_code: Import the classes that the model names and that are not this program's.
     """
 
@@ -105,7 +105,7 @@ class Run:
 
     @classmethod
     def from_pretrained(cls, name: str, *, trust_custom_code: bool = False, **options: Any) -> "Run":
-        """Open a model folder, a model that comes along, or a model of the Hugging Face Hub, which is fetched.
+        """Open a model folder, a bundled model, or a model of the Hugging Face Hub, which is fetched.
 
         Args:
             name: Folder, name, or ``owner/name`` on the Hub.
@@ -142,7 +142,7 @@ def _hub() -> Any:
 
 
 def load(folder: str | Path, *, trust_custom_code: bool = False) -> Run:
-    """Open a finished run, a model folder or a model that comes along; `trust_custom_code` imports classes of yours.
+    """Open a finished run, a model folder or a bundled model; `trust_custom_code` imports classes of yours.
 
     Raises:
         InputError: The folder does not exist or holds no model.
@@ -210,8 +210,8 @@ def _written(splits: dict[str, Any], folder: Path) -> list[str]:
     for split, pairs in splits.items():
         if pairs is None:
             continue
-        sides = [None if side is None else list(side) for side in pairs]
-        if None in sides or len(sides[0]) != len(sides[1]):
+        sides = [list(side) for side in pairs if side is not None]
+        if len(sides) < 2 or len(sides[0]) != len(sides[1]):
             raise InputError(
                 f"{split}: source and target are lists of one length, the n-th translates the n-th"
             )

@@ -37,19 +37,14 @@ EXAMPLES, MOST_COMMON, WIDTH = 3, 8, 60
 def corpus_summary(data: "TranslationDataModule") -> str:
     """Return a table of the splits and a line on the vocabularies, of a corpus that is set up."""
     joint = "one for both" if data.joint_vocabulary else "source and target"
-    sizes = f"{data.source_tokenizer.vocab_size:,} / {data.target_tokenizer.vocab_size:,} tokens"
-    return f"{table(_splits(data))}\nvocabulary  {sizes} ({joint})"
+    sizes = " / ".join(f"{each.vocab_size:,}" for each in data.tokenizers) + " tokens"
+    return f"{table(data.prepared.splits)}\nvocabulary  {sizes} ({joint})"
 
 
 def corpus_report(data: "TranslationDataModule") -> str:
     """Return the report: lengths, unknown tokens, repetition, overlap, unusual characters, batches."""
-    tokenizers, order = (data.source_tokenizer, data.target_tokenizer), data.train_dataloader().order(0)
-    return inspection_report(_splits(data), tokenizers=tokenizers, order=order)
-
-
-def _splits(data: "TranslationDataModule") -> Splits:
-    splits = {"train": data.train, "validation": data.validation, "test": data.test}
-    return {name: split for name, split in splits.items() if split is not None}
+    order = data.train_dataloader().order(0)
+    return inspection_report(data.prepared.splits, tokenizers=data.tokenizers, order=order)
 
 
 def inspection_report(splits: Splits, *, tokenizers: tuple[Tokenizer, Tokenizer], order: Order) -> str:
@@ -68,8 +63,8 @@ def inspection_report(splits: Splits, *, tokenizers: tuple[Tokenizer, Tokenizer]
             f"{name}: {len(outliers):,} of {len(split):,} pairs differ in length more than {FOLD} times as usual"
         )
         for place in outliers[:EXAMPLES]:
-            lengths = f"{split.source.lengths[place]} : {split.target.lengths[place]}"
-            ratios.append(f"  {lengths} tokens  {_shown(split.pairs[place])}")
+            ratio = f"{split.source.lengths[place]} : {split.target.lengths[place]}"
+            ratios.append(f"  {ratio} tokens  {_shown(split.pairs[place])}")
         for side, tokenizer, sentences in zip(("source", "target"), tokenizers, sides[name], strict=True):
             counts = unknown_tokens(tokenizer, sentences)
             unknown.append(
@@ -93,10 +88,10 @@ def inspection_report(splits: Splits, *, tokenizers: tuple[Tokenizer, Tokenizer]
     lengths = train.source.lengths + 1, train.target.lengths + 1
     for number, batch in enumerate(order[:EXAMPLES], start=1):
         widths = [side[batch].max() for side in lengths]
-        alone = [side[batch] for side in lengths], [np.arange(len(batch))]
+        alone = _padding([side[batch] for side in lengths], [np.arange(len(batch))])
         batches.append(
             f"batch {number}: {len(batch):,} pairs, padded to {widths[0]} source and {widths[1]} target tokens; "
-            f"{_padding(*alone)}"
+            f"{alone}"
         )
         batches.append(f"  {_shown(train.pairs[int(batch[0])])}")
     sizes = [len(batch) for batch in order]
@@ -153,7 +148,7 @@ def _named(token: str) -> str:
 
 
 def repetition(pairs: Sequence[SentencePair]) -> tuple[int, int]:
-    """How many pairs repeat an earlier one, and how many sources have several translations."""
+    """Count the pairs that repeat an earlier pair, and the sources with several translations."""
     different = {(pair.source, pair.target) for pair in pairs}
     translations = Counter(source for source, _ in different)
     return len(pairs) - len(different), sum(count > 1 for count in translations.values())
@@ -162,7 +157,7 @@ def repetition(pairs: Sequence[SentencePair]) -> tuple[int, int]:
 def overlap(train: Sequence[SentencePair], other: Sequence[SentencePair]) -> tuple[int, int]:
     """Count the pairs of a split that are training pairs, and those whose source is in the training split.
 
-    (But for case and punctuation, see `normalize`.)
+    Sources are compared by `normalize`, which ignores case and punctuation.
     """
     pairs = {(pair.source, pair.target) for pair in train}
     sources = {normalize(pair.source) for pair in train}
@@ -221,7 +216,7 @@ COLUMNS = ("split", "pairs", "dropped", "source tokens", "target tokens", "unkno
 
 def table(splits: Mapping[str, EncodedSplit]) -> str:
     """Return a table of the splits: pairs, dropped pairs, lengths (mean and maximum), unknown tokens."""
-    rows = [COLUMNS]
+    rows: list[tuple[str, ...]] = [COLUMNS]
     for name, split in splits.items():
         dropped = {"blank": split.num_blank, "long": split.num_long}
         sides = split.source, split.target

@@ -15,7 +15,7 @@ CORPORA = {
     "GrammarCorpus": (
         "The English-French sentences of `data/grammar/corpus.tsv.xz`, which a grammar of this project makes.",
         "mit",
-        "The corpus is part of this project, under its MIT licence; so is the model.",
+        "The corpus is part of this project, under its MIT license; so is the model.",
     ),
     "Multi30k": (
         "Multi30k, task 1 (Elliott, Frank, Sima'an and Specia 2016): captions of the photographs of Flickr30k "
@@ -25,7 +25,7 @@ CORPORA = {
         "and education. The same holds for this model.",
     ),
 }
-"""Class of a data module -> what its text is, an identifier of its licence, and what the licence says."""
+"""Class of a data module -> what its text is, an identifier of its license, and what the license says."""
 
 CARD = """\
 # {name}
@@ -36,7 +36,7 @@ CARD = """\
 echo "{example}" | seq2seq translate {name}
 ```
 
-## Data and licence
+## Data and license
 
 {data} {terms}
 
@@ -128,8 +128,8 @@ def model_card(
 ) -> str:
     """Return a card as the Hugging Face Hub reads it: metadata as YAML, then Markdown."""
     corpus = config["data"]["_target_"].rpartition(".")[2]
-    data, licence, terms = CORPORA.get(
-        corpus, (f"Text read by `{corpus}`.", "unknown", "Its licence is not stated.")
+    data, license_name, terms = CORPORA.get(
+        corpus, (f"Text read by `{corpus}`.", "unknown", "Its license is not stated.")
     )
     languages = config["data"]["source_language"], config["data"]["target_language"]
     parts = {part: config["model"][part]["_target_"].rpartition(".")[2] for part in ("encoder", "decoder")}
@@ -144,7 +144,7 @@ def model_card(
     ]
     metadata = {
         "language": [*languages],
-        "license": licence,
+        "license": license_name,
         "library_name": "seq2seq-attention",
         "pipeline_tag": "translation",
         "widget": [{"text": each} for each in examples],

@@ -1,175 +1,331 @@
-"""What a server answers: requests, which are checked before they wait, and a model that answers many at once."""
+"""The HTTP server: requests are checked, and one queue translates the sentences of all of them in small batches."""
 
 import asyncio
-import os
-import signal
-import threading
 import time
-from itertools import accumulate
-from pathlib import Path
-from typing import Any, ClassVar
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from importlib.metadata import version
+from itertools import count
+from typing import Any
 
-import litserve
-from fastapi.responses import JSONResponse
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, model_validator
+from fastapi import FastAPI, HTTPException, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from pydantic import BaseModel, ConfigDict, Field
 
 from seq2seq.decoding.search import search_from_options
 from seq2seq.decoding.translation import Translation
 from seq2seq.decoding.translator import Translator
 
 MAX_BEAM = 20
+USUAL_BEAM = 5
+BATCH_WORK = 2000 * USUAL_BEAM
+"""Characters times the width of the beam in a batch, unless one sentence has more: a second or two of two cores, which is
+how long others wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a server takes.
+
+    Attributes:
+        texts: Sentences of a request.
+        characters: Characters of a sentence.
+        requests: Translation requests that are open at the same time.
+        seconds: Time for a request.
+    """
+
+    texts: int = 64
+    characters: int = 2000
+    requests: int = 256
+    seconds: float = 30.0
+
+    @property
+    def work(self) -> int:
+        """Characters of a request times the width of its beam: those of the largest request with the usual beam."""
+        return USUAL_BEAM * self.texts * self.characters
+
+    @property
+    def content(self) -> int:
+        """Bytes of a request, whose characters may be written as six."""
+        return 6 * self.texts * self.characters + 4096
+
+    def check(self, request: "TranslationRequest") -> None:
+        """Refuse a request that is too large.
+
+        Raises:
+            HTTPException: Status 422 and what is wrong.
+        """
+        texts = request.sentences
+        longest = max(map(len, texts), default=0)
+        for is_wrong, reason in (
+            (not 1 <= len(texts) <= self.texts, f"{len(texts)} sentences; 1 to {self.texts} are allowed"),
+            (longest > self.characters, f"a sentence of {longest} characters; {self.characters} are allowed"),
+            (
+                any(0xD800 <= ord(character) < 0xE000 for text in texts for character in text),
+                "half of a surrogate pair, which is no text",
+            ),
+            (
+                request.width * sum(map(len, texts)) > self.work,
+                f"more than {self.work:,} characters x beam: lower beam_size or alternatives",
+            ),
+        ):
+            if is_wrong:
+                raise HTTPException(422, f"text: {reason}")
 
 
 class TranslationRequest(BaseModel):
-    """A request: sentences and how to search.
-
-    Attributes:
-        max_texts: Sentences at most.
-        max_characters: Of a sentence, at most.
-        max_work: Characters times the width of the beam, at most.
-    """
+    """Sentences to translate, and how."""
 
     model_config = ConfigDict(extra="forbid")
-    max_texts: ClassVar[int] = 64
-    max_characters: ClassVar[int] = 2000
-    max_work: ClassVar[int] = 64 * 2000 * 5
+    text: str | list[str] = Field(description="a sentence or a list of sentences")
+    beam_size: int = Field(
+        USUAL_BEAM, ge=1, le=MAX_BEAM, description="hypotheses of a step; 1: greedy search"
+    )
+    alternatives: int = Field(1, ge=1, le=MAX_BEAM, description="translations of each sentence")
+    weights: bool = Field(False, description="whether to return the attention")
 
-    text: str | list[str]
-    beam_size: int = Field(5, ge=1, le=MAX_BEAM)
-    alternatives: int = Field(1, ge=1, le=MAX_BEAM)
-    weights: bool = False
-    _arrived: float = PrivateAttr(default_factory=time.monotonic)
-    _work: int = 0
+    @property
+    def sentences(self) -> list[str]:
+        """The sentences."""
+        return [self.text] if isinstance(self.text, str) else self.text
 
-    @model_validator(mode="after")
-    def within_limits(self) -> "TranslationRequest":
-        """Refuse too many sentences, sentences that are too long, and a wide beam for much text."""
-        sentences = [self.text] if isinstance(self.text, str) else self.text
-        if not 1 <= len(sentences) <= self.max_texts:
-            raise ValueError(f"{len(sentences)} sentences; 1 to {self.max_texts} are allowed")
-        if any(0xD800 <= ord(letter) < 0xE000 for sentence in sentences for letter in sentence):
-            raise ValueError("half of a surrogate pair, which is no text")
-        longest = max(map(len, sentences))
-        if longest > self.max_characters:
-            raise ValueError(f"a sentence of {longest} characters; {self.max_characters} are allowed")
-        self.text, self.beam_size = sentences, max(self.beam_size, self.alternatives)
-        self._work = self.beam_size * sum(map(len, sentences))
-        if self._work > self.max_work:
-            raise ValueError(
-                f"more than {self.max_work:,} characters x beam: lower beam_size or alternatives"
-            )
-        return self
+    @property
+    def width(self) -> int:
+        """The width of the beam, which has room for all alternatives."""
+        return max(self.beam_size, self.alternatives)
 
 
-class Bounded:
-    """ASGI middleware: at most so many requests to a path run (else status 503), each for so many seconds (else 504).
+class Alternative(BaseModel):
+    """A translation and its score, the natural log-probability of its tokens."""
 
-    Connections without a request do not count; a request that took too long counts until its work is done.
-    """
-
-    def __init__(self, app: Any, *, path: str, most: int, timeout: float) -> None:
-        self.app, self.path, self.most, self.timeout = app, path, most, timeout
-        self.running: set[asyncio.Task[None]] = set()
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Answer a request."""
-        if scope.get("path") != self.path:
-            return await self.app(scope, receive, send)
-        if len(self.running) >= self.most:
-            return await JSONResponse({"detail": "too many requests: try later"}, 503)(scope, receive, send)
-        has_begun, deadline = False, time.monotonic() + self.timeout
-
-        async def forward(message: Any) -> None:
-            nonlocal has_begun
-            has_begun = has_begun or time.monotonic() < deadline
-            if has_begun:
-                await send(message)
-
-        task = asyncio.create_task(self.app(scope, receive, forward))
-        self.running.add(task)
-        task.add_done_callback(self.running.discard)
-        await asyncio.wait({task}, timeout=self.timeout)
-        if has_begun or task.done():
-            return await task
-        deadline = 0
-        return await JSONResponse({"detail": "no answer in time: send less, or try later"}, 504)(
-            scope, receive, send
-        )
+    text: str
+    score: float
 
 
-class TranslationAPI(litserve.LitAPI):
-    """Translates the sentences of several requests together.
+class Answer(Alternative):
+    """The best translation of a sentence."""
+
+    unknown: list[str] = Field(description="tokens of the source that the model does not know")
+    alternatives: list[Alternative] | None = None
+    source_tokens: list[str] | None = None
+    target_tokens: list[str] | None = None
+    attention: list[list[float]] | None = Field(None, description="a row for each target token")
+
+
+class Answers(BaseModel):
+    """The answers for the sentences of a request, in order."""
+
+    translations: list[Answer]
+
+
+class Job:
+    """A request in the queue: its sentences that wait, and the answers so far."""
+
+    def __init__(self, request: TranslationRequest) -> None:
+        self.search = request.width, request.alternatives, request.weights
+        self.waiting = sorted(
+            enumerate(request.sentences), key=lambda item: -len(item[1])
+        )  # the last is next
+        self.answers: list[Any] = [None] * len(self.waiting)
+        self.done: asyncio.Future[list[Answer]] = asyncio.get_running_loop().create_future()
+
+    @property
+    def work(self) -> int:
+        """Characters that wait, times the width of the beam."""
+        return self.search[0] * sum(len(text) for _, text in self.waiting)
+
+
+class TranslationQueue:
+    """Translates the sentences of all requests, one small batch after another, in a thread.
+
+    A batch has sentences that are searched in the same way. Batches begin in turns with the request that has the least
+    work left and with the oldest one: small requests do not wait for large ones, and large ones are not forgotten.
+    Between two batches, requests that are answered, or whose time is over, leave the queue.
 
     Args:
-        model: Folder or name of the model.
-        **options: Those of ``litserve.LitAPI``: ``max_batch_size``, ``batch_timeout``, ``api_path``.
+        translator: The model.
+        batch_size: Sentences of a batch at most.
     """
 
-    def __init__(self, model: str | Path, **options: Any) -> None:
-        super().__init__(**options)
-        self.model = model
+    def __init__(self, translator: Translator, batch_size: int = 32) -> None:
+        self.translator, self.batch_size = translator, batch_size
+        self.jobs: list[Job] = []
+        self._has_jobs = asyncio.Event()
 
-    def decode_request(self, request: TranslationRequest) -> TranslationRequest:
-        """Return the request, which its annotation has had checked before it waited in the queue."""
-        return request
+    async def translate(self, request: TranslationRequest) -> list[Answer]:
+        """Return the answers for a request."""
+        job = Job(request)
+        self.jobs.append(job)
+        self._has_jobs.set()
+        try:
+            return await job.done
+        finally:
+            self.jobs.remove(job)
 
-    def setup(self, device: str) -> None:
-        """Load the model in a process of its own."""
-        end_with_parent()
-        self.translator = Translator.load(self.model, device=str(device))
+    async def run(self) -> None:
+        """Translate batches until the task is canceled."""
+        for turn in count():
+            await self._has_jobs.wait()
+            batch = self.next_batch(is_oldest_first=turn % 2 == 1)
+            if not batch:
+                self._has_jobs.clear()
+                continue
+            try:
+                answers = await asyncio.to_thread(
+                    self._answers, [text for _, _, text in batch], *batch[0][0].search
+                )
+            except Exception as error:  # the requests get it, and the server goes on
+                for job in {job for job, _, _ in batch if not job.done.done()}:
+                    job.done.set_exception(error)
+                continue
+            for (job, place, _), answer in zip(batch, answers, strict=True):
+                job.answers[place] = answer
+            for job in {job for job, _, _ in batch if not job.waiting and not job.done.done()}:
+                job.done.set_result(job.answers)
 
-    def batch(self, inputs: list[Any]) -> list[Any]:
-        """Keep requests as they are: `predict` sorts their sentences."""
-        return inputs
+    def next_batch(self, *, is_oldest_first: bool) -> list[tuple[Job, int, str]]:
+        """Take the sentences of the next batch, with their jobs and places there; [] if none waits."""
+        jobs = [job for job in self.jobs if job.waiting and not job.done.done()]
+        if not jobs:
+            return []
+        by_work = sorted(jobs, key=lambda job: job.work)
+        first = jobs[0] if is_oldest_first else by_work[0]
+        batch: list[tuple[Job, int, str]] = []
+        characters = BATCH_WORK // first.search[0]
+        for job in (first, *by_work):
+            while job.waiting and job.search == first.search:
+                characters -= len(job.waiting[-1][1])
+                if batch and (characters < 0 or len(batch) == self.batch_size):
+                    return batch
+                batch.append((job, *job.waiting.pop()))
+        return batch
 
-    def unbatch(self, output: list[Any]) -> list[Any]:
-        """Return an answer for each request."""
-        return output
-
-    def predict(self, x: Any) -> list[dict[str, Any]]:
-        """Translate requests, those that are searched in the same way at once; late ones, answered before, not."""
-        left = list(enumerate(x if isinstance(x, list) else [x]))
-        answers: list[list[dict[str, Any]]] = [[] for _ in left]
-        while left:
-            now, groups = time.monotonic(), dict[tuple[int, int, bool], list[tuple[int, str]]]()
-            left = [(place, each) for place, each in left if now - each._arrived < self.request_timeout]
-            sums = accumulate(each._work for _, each in left)
-            count = max(1, sum(work <= TranslationRequest.max_work for work in sums))
-            for place, each in left[:count]:
-                key = each.beam_size, each.alternatives, each.weights
-                groups.setdefault(key, []).extend((place, text) for text in each.text)
-            left = left[count:]
-            for (width, num_best, weights), sentences in groups.items():
-                penalty = "average" if width > 1 else "none"
-                search = search_from_options(beam_size=width, num_best=num_best, length_penalty=penalty)
-                texts = [text for _, text in sentences]
-                found = self.translator.translate_n_best(texts, search=search, return_attention=weights)
-                for (place, _), translations in zip(sentences, found, strict=True):
-                    answers[place].append(as_json(translations, weights=weights))
-        return [{"translations": each} for each in answers]
-
-
-def end_with_parent() -> None:
-    """End this process on SIGTERM, and soon after the one that started it, which SIGKILL may have ended."""
-    if hasattr(signal, "pthread_sigmask"):
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})  # `seq2seq serve` blocks it
-    parent = os.getppid()
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(0.5)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
+    def _answers(self, texts: list[str], width: int, alternatives: int, weights: bool) -> list[Answer]:
+        penalty = "average" if width > 1 else "none"
+        search = search_from_options(beam_size=width, num_best=alternatives, length_penalty=penalty)
+        found = self.translator.translate_n_best(texts, search=search, return_attention=weights)
+        return [answer_of(translations, weights=weights) for translations in found]
 
 
-def as_json(translations: list[Translation], *, weights: bool) -> dict[str, Any]:
-    """Return the translations of a sentence, the best first, as JSON can hold them."""
+def answer_of(translations: list[Translation], *, weights: bool) -> Answer:
+    """Return the answer for a sentence from its translations, the best first."""
     best = translations[0]
-    answer: dict[str, Any] = {"text": best.text, "score": best.score, "unknown": best.unknown}
+    answer = Answer(text=best.text, score=best.score, unknown=list(best.unknown))
     if len(translations) > 1:
-        answer["alternatives"] = [{"text": each.text, "score": each.score} for each in translations[1:]]
+        answer.alternatives = [Alternative(text=each.text, score=each.score) for each in translations[1:]]
     if weights:
         whole = best.as_dict()
-        answer |= {name: whole[name] for name in ("source_tokens", "target_tokens", "attention")}
+        answer.source_tokens, answer.target_tokens = whole["source_tokens"], whole["target_tokens"]
+        answer.attention = whole["attention"]
     return answer
+
+
+class Figures:
+    """What ``/metrics`` shows, in the format of Prometheus."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        options = {"registry": self.registry}
+        self.requests = Counter("seq2seq_requests", "Translation requests by status.", ["status"], **options)
+        self.seconds = Histogram("seq2seq_request_seconds", "Time until the answer.", **options)
+        self.sentences = Counter("seq2seq_sentences", "Sentences translated.", **options)
+        self.waiting = Gauge("seq2seq_waiting_sentences", "Sentences in the queue.", **options)
+
+
+def make_app(
+    translator: Translator,
+    info: dict[str, Any],
+    page: str,
+    limits: Limits | None = None,
+    *,
+    batch_size: int = 32,
+) -> FastAPI:
+    """Return the application, for any ASGI server.
+
+    Args:
+        translator: The model.
+        info: What ``/info`` answers beside the limits.
+        page: HTML of ``/``.
+        limits: What the server takes; None: the defaults.
+        batch_size: Sentences that are translated together at most.
+    """
+    limits, figures = limits or Limits(), Figures()
+    queue = TranslationQueue(translator, batch_size)
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        task = asyncio.create_task(queue.run())
+        yield
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+    # its own pages of documentation load scripts from elsewhere
+    app = FastAPI(
+        title="seq2seq", version=version("seq2seq-attention"), lifespan=lifespan, docs_url=None, redoc_url=None,
+    )  # fmt: skip
+
+    @app.post("/translate", response_model_exclude_none=True)
+    async def translate(request: TranslationRequest) -> Answers:
+        """Translate a sentence or a list of sentences."""
+        limits.check(request)
+        if len(queue.jobs) >= limits.requests:
+            raise HTTPException(503, "too many requests: try later")
+        try:
+            async with asyncio.timeout(limits.seconds):
+                found = await queue.translate(request)
+        except TimeoutError as error:
+            raise HTTPException(504, "no answer in time: send less, or try later") from error
+        figures.sentences.inc(len(found))
+        return Answers(translations=found)
+
+    @app.get("/health", response_class=PlainTextResponse)
+    async def health() -> str:
+        """Answer ok."""
+        return "ok"
+
+    @app.get("/info")
+    async def about() -> dict[str, Any]:
+        """Return the model's name, languages and classes, and the limits."""
+        names = "texts", "characters", "requests", "seconds"
+        return info | {"limits": {name: getattr(limits, name) for name in names}}
+
+    @app.get("/", response_class=HTMLResponse, include_in_schema=False)
+    async def home() -> str:
+        return page
+
+    add_figures(app, queue, limits, figures)
+    return app
+
+
+def add_figures(app: FastAPI, queue: TranslationQueue, limits: Limits, figures: Figures) -> None:
+    """Add ``/metrics``, count the translation requests, and refuse those with too many bytes or a wrong form."""
+    figures.waiting.set_function(lambda: sum(len(job.waiting) for job in queue.jobs))
+
+    @app.get("/metrics", response_class=PlainTextResponse)
+    async def metrics() -> bytes:
+        """Return counts of requests and sentences, times and the length of the queue for Prometheus."""
+        return generate_latest(figures.registry)
+
+    @app.middleware("http")
+    async def measure(request: Request, answer: Callable[[Request], Awaitable[Response]]) -> Response:
+        if request.url.path != "/translate":
+            return await answer(request)
+        started, size = time.perf_counter(), request.headers.get("content-length")
+        if request.method == "POST" and (size is None or int(size) > limits.content):
+            reason = "Content-Length is missing" if size is None else f"more than {limits.content:,} bytes"
+            response: Response = JSONResponse({"detail": reason}, 411 if size is None else 413)
+        else:
+            response = await answer(request)
+        figures.requests.labels(str(response.status_code)).inc()
+        figures.seconds.observe(time.perf_counter() - started)
+        return response
+
+    @app.exception_handler(RequestValidationError)
+    async def refuse(request: Request, error: RequestValidationError) -> JSONResponse:
+        first = error.errors()[0]  # it repeats the input, which may be long
+        where = ".".join(str(part) for part in first.get("loc", ())) or "body"
+        return JSONResponse({"detail": f"{where}: {first['msg']}"}, 422)

@@ -152,7 +152,9 @@ def capture(
         yield captured
     watcher.finish(captured, model)
     if tokenizer is not None:
-        read = {side: _converted(tokenizer, _joined(ids)) for side, ids in watcher.ids.items()}
+        read: dict[str, Any] = {
+            side: _converted(tokenizer, _joined(ids)) for side, ids in watcher.ids.items()
+        }
         sides = read | {side: lists for side, lists in sides.items() if lists}
     if writer is not None:
         _write(captured, writer, step, sides, tag, sentences)
@@ -236,13 +238,13 @@ class _Watcher(TorchFunctionMode):
     def _hooks(self, path: str, module: nn.Module) -> list[Any]:
         signature = inspect.signature(module.forward)
 
-        def before(module: nn.Module, args: tuple, kwargs: dict[str, Any]) -> None:
+        def before(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
             arguments = _bound(signature, args, kwargs)
             self.running.append(_Running(path, module, arguments, self.num_found))
             self.num_runs += not path
             self._note_ids(path, arguments)
 
-        def after(module: nn.Module, args: tuple, output: Any) -> None:
+        def after(module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
             if path in self.named and output is not None:
                 self._keep(_weights_in(output, self.named[path], path))
             done = self.running.pop()
@@ -262,7 +264,11 @@ class _Watcher(TorchFunctionMode):
     # ---- What: functions
 
     def __torch_function__(
-        self, func: Callable, types: Any, args: tuple = (), kwargs: dict[str, Any] | None = None
+        self,
+        func: Callable[..., Any],
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
     ) -> Any:
         kwargs = kwargs or {}
         weights_of = {
@@ -276,7 +282,7 @@ class _Watcher(TorchFunctionMode):
             self._keep(output)
         return output
 
-    def _compute(self, weights_of: Callable, args: tuple, kwargs: dict[str, Any]) -> None:
+    def _compute(self, weights_of: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if self._is_named():
             return
         try:
@@ -287,7 +293,7 @@ class _Watcher(TorchFunctionMode):
             self.num_found += 1
             self.problems[f"{self._path()} is not captured: {error}"] = None
 
-    def _is_attention(self, weights: Tensor, args: tuple, kwargs: Mapping[str, Any]) -> bool:
+    def _is_attention(self, weights: Tensor, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
         dim = kwargs.get("dim", args[1] if len(args) > 1 else None)
         if dim not in (-1, weights.dim() - 1) or not self.running or self._is_named():
             return False
@@ -407,7 +413,7 @@ def _of_multi_head(*args: Any, **kwargs: Any) -> Tensor:
         if isinstance(each, Tensor) and each.is_floating_point():
             given[name] = each.to(number)
     given |= {"training": False, "need_weights": True, "average_attn_weights": False, "is_causal": False}
-    weights = F.multi_head_attention_forward(*call.args, **call.kwargs)[1]
+    weights: Any = F.multi_head_attention_forward(*call.args, **call.kwargs)[1]  # for need_weights is set
     weights = weights if query.dim() == 3 else weights[None]
     is_masked = weights.isnan().all(dim=-1, keepdim=True)  # nothing may be attended to: 0 / 0
     return weights if is_masked.all() else weights.masked_fill(is_masked, 0)
@@ -514,7 +520,7 @@ def _layers(calls: list[Tensor], num_runs: int, num_sentences: int | None) -> li
     return calls
 
 
-def _bound(signature: inspect.Signature, args: tuple, kwargs: Mapping[str, Any]) -> dict[str, Any]:
+def _bound(signature: inspect.Signature, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
     try:
         arguments = signature.bind(*args, **kwargs).arguments
     except TypeError:  # which the module will say

@@ -1,14 +1,17 @@
 """A callback of Lightning that records the attention of a probe: `AttentionCapture`."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tensorboard_attention.capturing import capture
 
-try:
+if TYPE_CHECKING:
     from lightning.pytorch import Callback, LightningModule, Trainer
-except ImportError:  # the same under its older name
-    from pytorch_lightning import Callback, LightningModule, Trainer  # type: ignore[no-redef]
+else:
+    try:
+        from lightning.pytorch import Callback, LightningModule, Trainer
+    except ImportError:  # the same under its older name
+        from pytorch_lightning import Callback, LightningModule, Trainer
 
 
 class AttentionCapture(Callback):
@@ -54,7 +57,7 @@ class AttentionCapture(Callback):
         """Return the writer of the run; None where there is none, and in all processes but the first."""
         if not trainer.is_global_zero:
             return None
-        experiments = (logger.experiment for logger in trainer.loggers)
+        experiments = (getattr(logger, "experiment", None) for logger in trainer.loggers)
         return next((each for each in experiments if hasattr(each, "file_writer")), None)
 
     def _record(self, trainer: Trainer, pl_module: LightningModule) -> None:

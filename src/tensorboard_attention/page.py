@@ -12,7 +12,7 @@ from typing import Any
 
 from tensorboard_attention.event_files import PAGE_BYTES, read_log_folder
 from tensorboard_attention.record import encode_record, printable
-from tensorboard_attention.views import colours, frames_of
+from tensorboard_attention.views import colors, frames_of
 from tensorboard_attention.writer import attention_record
 
 MODULES = "data.js", "charts.js", "viewer.js"
@@ -142,7 +142,7 @@ def show(
     }
     run = {"run": "model", "tags": [tag | {"max_step": 0, "wall_time": None}]}
     view = frames_of("model", "", {0: encode_record(record)}, [0], PAGE_BYTES)
-    content = page({"index": {"runs": [run], "problems": [], **colours()}, "views": [view]}, title=title)
+    content = page({"index": {"runs": [run], "problems": [], **colors()}, "views": [view]}, title=title)
     height = 330 + 30 * len(record.target) + 110 * sum(record.maps[:1])  # rows; small maps
     return Framed(content, height=min(900, height))
 

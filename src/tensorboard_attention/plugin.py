@@ -63,7 +63,9 @@ class AttentionPlugin(TBPlugin):
 
     def get_plugin_apps(self) -> dict[str, Callable[..., Any]]:
         """Routes below ``data/plugin/attention``."""
-        answers = {f"/{name}": partial(_static, name) for name in STATIC_FILES}
+        answers: dict[str, Callable[..., Response]] = {
+            f"/{name}": partial(_static, name) for name in STATIC_FILES
+        }
         answers |= {"/index": self._index, "/view": self._view, "/model": self._model}
         return {path: Request.application(answer) for path, answer in answers.items()}
 

@@ -98,7 +98,7 @@ _HEADERS: dict[bytes, type[_Header]] = {
 
 @dataclass(frozen=True, slots=True)
 class AttentionRecord:
-    """What is known of one sentence at one step.
+    """The attention of one sentence pair at one step, with its tokens and scores.
 
     Attributes:
         source: tokens of the columns.
@@ -123,28 +123,28 @@ class AttentionRecord:
 
     @property
     def maps(self) -> tuple[int, ...]:
-        """Numbers of layers and heads; nothing where there is one matrix."""
+        """The numbers of layers and heads; empty for a single matrix."""
         return self.weights.shape[:-2]
 
     def mean(self) -> npt.NDArray[np.float64]:
-        """The weights of all heads, in 0..1 (target, source)."""
+        """Return the mean weights of all heads, in 0..1 (target, source)."""
         return self.weights.reshape(-1, *self.weights.shape[-2:]).mean(axis=0) / _SCALE
 
     @property
     def version(self) -> int:
-        """The first version that can hold it."""
+        """The first version of the format that can store it."""
         if self.layers is not None:
             return 4
         return 3 if self.reference is not None else 2 if self.maps else 1
 
 
-def quantised(weights: npt.ArrayLike) -> Weights:
-    """Integers 0..65535 of weights in 0..1."""
+def quantized(weights: npt.ArrayLike) -> Weights:
+    """Return weights in 0..1 as integers 0..65535."""
     return (np.asarray(weights, dtype=np.float64) * _SCALE).round().astype(np.uint16)
 
 
 def encode_record(record: AttentionRecord) -> bytes:
-    """The bytes of a record."""
+    """Return the bytes of a record."""
     header = json.dumps(
         {
             "source": record.source,
@@ -201,7 +201,7 @@ def decode_record(content: bytes) -> AttentionRecord:
 
 
 def checked_maps(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape of weights.
+    """Return the shape of weights.
 
     Raises:
         RecordError: there are more layers and heads, or weights in them, than a record can have.
@@ -212,7 +212,7 @@ def checked_maps(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _unpacked(content: bytes) -> tuple[type[_Header], bytes]:
-    """Of which header it is, and what is inside, of the size that a record can have at most."""
+    """Return the class of the header and the decompressed content, which is limited to `_MAX_CONTENT`."""
     if content[: len(MAGIC)] != MAGIC:
         raise RecordError("not an attention record")
     header = _HEADERS.get(content[len(MAGIC) :][:1])
@@ -229,7 +229,7 @@ def _unpacked(content: bytes) -> tuple[type[_Header], bytes]:
 
 
 def checked_links(links: Sequence[tuple[int, int]] | None, num_source: int, num_target: int) -> Links | None:
-    """Sorted links, each once; None where there is no gold alignment.
+    """Return sorted links without duplicates; None if there is no gold alignment.
 
     Raises:
         RecordError: one is no pair of places within the sentence pair, or they are too many.
@@ -245,5 +245,5 @@ def checked_links(links: Sequence[tuple[int, int]] | None, num_source: int, num_
 
 
 def printable(token: str) -> str:
-    """A token as UTF-8 can hold it: half a surrogate pair becomes U+FFFD."""
+    """Return a token that UTF-8 can encode: half a surrogate pair becomes U+FFFD."""
     return token.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -22,7 +22,7 @@ from tensorboard.compat.proto.event_pb2 import SessionLog
 from tensorboard.context import RequestContext
 from tensorboard.data.provider import DataProvider, RunTagFilter, TensorDatum
 
-from tensorboard_attention.colours import difference_colours, weight_colours
+from tensorboard_attention.colours import difference_colors, weight_colors
 from tensorboard_attention.record import PLUGIN_NAME, VERSIONS, AttentionRecord, RecordError, decode_record
 
 ALL_STEPS = 1_000_000
@@ -51,7 +51,7 @@ class _Described(Struct):
 
 
 def index(provider: DataProvider, context: RequestContext, experiment_id: str = "") -> Json:
-    """All runs with their sentences, kinds and ranks, and the colours to draw with."""
+    """All runs with their sentences, kinds and ranks, and the colors to draw with."""
     series = provider.list_tensors(context, experiment_id=experiment_id, plugin_name=PLUGIN_NAME)
     runs, problems = [], []
     for run in sorted(series, key=natural):
@@ -68,13 +68,13 @@ def index(provider: DataProvider, context: RequestContext, experiment_id: str = 
             del tags[-1]["version"]
         if tags:
             runs.append({"run": run, "tags": sorted(tags, key=_order)})
-    return {"version": VERSIONS[-1], "runs": runs, "problems": problems[:MAX_PROBLEMS], **colours()}
+    return {"version": VERSIONS[-1], "runs": runs, "problems": problems[:MAX_PROBLEMS], **colors()}
 
 
-def colours() -> Json:
+def colors() -> Json:
     """Return the scales of weights and of differences, as `index` holds them."""
-    scales = {"colours": weight_colours(), "difference": difference_colours()}
-    return {name: ["#" + bytes(colour).hex() for colour in scale.tolist()] for name, scale in scales.items()}
+    scales = {"colors": weight_colors(), "difference": difference_colors()}
+    return {name: ["#" + bytes(color).hex() for color in scale.tolist()] for name, scale in scales.items()}
 
 
 class Records:
@@ -248,19 +248,20 @@ def _order(described: Json) -> tuple[Any, ...]:
 
 def _frames(records: Mapping[int, AttentionRecord]) -> Json:
     """Return frames in the order of steps; what most of them share, such as tokens, is there once."""
-    sources, targets, alignments, references, layers = (
-        {} for _ in range(5)
-    )  # distinct values and their places
+    names = "sources", "targets", "alignments", "references", "layers"
+    tables: dict[str, dict[Any, int]] = {name: {} for name in names}  # distinct values and their places
+
+    def place(name: str, value: Any) -> int:
+        return tables[name].setdefault(value, len(tables[name]))
+
     frames = [
         {
             "step": step,
-            "source": sources.setdefault(record.source, len(sources)),
-            "target": targets.setdefault(record.target, len(targets)),
-            "alignment": alignments.setdefault(record.alignment, len(alignments)),
-            "reference": None
-            if record.reference is None
-            else references.setdefault(record.reference, len(references)),
-            "layers": None if record.layers is None else layers.setdefault(record.layers, len(layers)),
+            "source": place("sources", record.source),
+            "target": place("targets", record.target),
+            "alignment": place("alignments", record.alignment),
+            "reference": None if record.reference is None else place("references", record.reference),
+            "layers": None if record.layers is None else place("layers", record.layers),
             "score": record.score,
             "bleu": record.bleu,
             "maps": record.maps,
@@ -268,11 +269,4 @@ def _frames(records: Mapping[int, AttentionRecord]) -> Json:
         }
         for step, record in sorted(records.items())
     ]
-    tables = {
-        "sources": sources,
-        "targets": targets,
-        "alignments": alignments,
-        "references": references,
-        "layers": layers,
-    }
     return {name: list(table) for name, table in tables.items()} | {"frames": frames}

@@ -31,7 +31,7 @@ from tensorboard_attention.record import (
     checked_maps,
     encode_record,
     printable,
-    quantised,
+    quantized,
 )
 
 MAX_NAME_LENGTH = 200
@@ -145,7 +145,7 @@ def attention_record(
     return AttentionRecord(
         source=source,
         target=target,
-        weights=quantised(maps),
+        weights=quantized(maps),
         layers=_layer_names(layer_names, maps.shape[:-2]),
         score=None if score is None else _finite("score", score),
         # sacreBLEU's sums are a rounding error above 100 for a perfect translation

@@ -215,7 +215,7 @@ def screenshot(request, tmp_path):
     def take(page, name):
         path = (kept or tmp_path) / f"{name}.png"
         page.screenshot(path=path)
-        with Image.open(path) as picture:  # a palette would band the colour scales
+        with Image.open(path) as picture:  # a palette would band the color scales
             picture.convert("RGB").save(path, optimize=True)
         assert not kept or path.stat().st_size <= MAX_SCREENSHOT
 

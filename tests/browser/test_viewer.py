@@ -34,9 +34,9 @@ def tab_of(page):
 def open_tab(open_page, address):
     """Opens the tab in a state."""
 
-    def open_in(colours="light", **state):
+    def open_in(colors="light", **state):
         link = "".join(f"&p.attention.{key}={value}" for key, value in state.items())
-        page = open_page(f"{address}#attention{link}", color_scheme=colours)
+        page = open_page(f"{address}#attention{link}", color_scheme=colors)
         return page, tab_of(page)
 
     return open_in
@@ -362,7 +362,7 @@ def test_sixty_tokens_and_every_script_keep_their_cells(open_tab, screenshot):
 
 
 def test_the_tab_is_dark_where_tensorboard_is(open_tab, screenshot):
-    page, tab = open_tab(colours="dark", run="seed_1")
+    page, tab = open_tab(colors="dark", run="seed_1")
     expect(tab.locator(":root")).to_have_attribute("data-theme", "dark")
     point_at(tab, "row", 1)
     screenshot(page, "viewing_dark")
@@ -484,7 +484,7 @@ def test_the_statistics_of_heads_are_sorted_and_choose_one(open_tab):
 
 
 def test_twelve_layers_of_twelve_heads_fit_beside_the_matrix(open_tab, screenshot):
-    page, tab = open_tab(run="layers", colours="dark", map="layer 3 head 4", at="3,")
+    page, tab = open_tab(run="layers", colors="dark", map="layer 3 head 4", at="3,")
     expect(tab.locator(".rows > div")).to_have_count(13)
     last = tab.get_by_role("radio", name="layer 12 head 12", exact=True).bounding_box()
     figure = tab.locator("figure svg").bounding_box()

@@ -245,9 +245,8 @@ def test_blank_pairs_are_dropped_from_training_alone_and_never_held_out():
     pairs = [SentencePair(f"a {number}", "b") for number in range(8)]
     blank = [SentencePair("\u200b", "b"), SentencePair("a", "\u00a0"), SentencePair("", "")]
     data = PairsCorpus(train=pairs + blank, validation=blank + pairs[:1], test=blank)
-    data.setup()
-    assert (len(data.train), data.train.num_blank) == (8, 3)
-    assert (len(data.validation), len(data.test)) == (4, 3)
+    assert (len(data.prepared.train), data.prepared.train.num_blank) == (8, 3)
+    assert (len(data.prepared.validation), len(data.prepared.test)) == (4, 3)
     batches = [index for batch in data.val_dataloader() for index in batch.sentence_ids.tolist()]
     assert sorted(batches) == [1, 3]  # the translation of a blank source is blank
     for seed in range(5):

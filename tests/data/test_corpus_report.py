@@ -25,7 +25,7 @@ def tokenizers():
 
 def encoded(tokenizers, pairs):
     data = PairsCorpus(train=pairs, validation=pairs)
-    data.source_tokenizer, data.target_tokenizer = tokenizers
+    data.tokenizers = tokenizers
     return data.encode(pairs, None, truncate=False)
 
 

@@ -250,6 +250,28 @@ def test_wmt_sgml_is_read_as_lines_and_a_file_of_pairs_as_a_split(tmp_path):
     assert splits.train == splits.validation == [SentencePair(*pair) for pair in PAIRS]
 
 
+@pytest.mark.parametrize(
+    ("written", "text"),
+    [
+        ("a <x b", "a <x b"), ("x<y and y>z", "x<y and y>z"), ("5 < 6", "5 < 6"), ("<b>bold</b>", "<b>bold</b>"),
+        ("&lt;b&gt; &amp;amp; &eacute;", "<b> &amp; é"), ("<title>a</title> b <!-- c", "<title>a</title> b <!-- c"),
+        ("two\n lines", "two lines"), ("", ""), ("R&D", "R&D"),
+    ],
+)  # fmt: skip
+def test_no_text_of_wmt_sgml_is_lost(written, text, tmp_path):
+    (tmp_path / "a.sgm").write_text(
+        f'<srcset><doc>\n<SEG id="1">{written}</SEG><seg id="2">b</seg></doc></srcset>\n'
+    )
+    assert read_lines(tmp_path / "a.sgm") == [text, "b"]
+
+
+@pytest.mark.parametrize("end", ['\n<seg id="2">b</seg></doc>', "</doc></srcset>"])
+def test_a_segment_of_wmt_sgml_without_end_is_refused_with_its_line(end, tmp_path):
+    (tmp_path / "a.sgm").write_text(f'<srcset><doc>\n<seg id="1">a{end}')
+    with pytest.raises(InputError, match=r"a\.sgm:2: .*</seg>"):
+        read_lines(tmp_path / "a.sgm")
+
+
 @pytest.mark.parametrize("names", [("source", "target"), ("English", "French"), ("x", "y")])
 def test_datasets_of_hugging_face_have_columns_of_any_name(names, tmp_path):
     pytest.importorskip("datasets")

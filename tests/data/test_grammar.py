@@ -1,4 +1,4 @@
-"""The program beside the built-in corpus makes the file that comes along."""
+"""The program beside the built-in corpus makes the bundled file."""
 
 import lzma
 import runpy

@@ -39,17 +39,18 @@ def test_batches_are_those_of_the_corpus_in_memory(files, tmp_path, monkeypatch,
     monkeypatch.setattr("seq2seq.data.large.CHUNK", 40)
     usual = ParallelText(**files, **options)
     large = LargeText(**files, **options, cache=str(tmp_path / "cache"), num_processes=processes)
-    for data in (usual, large):
-        data.setup()
     assert large.num_pairs == usual.num_pairs
-    assert (large.train.num_blank, large.train.num_long) == (usual.train.num_blank, usual.train.num_long)
-    assert len(large.train) == len(usual.train) < len(PAIRS)
-    assert large.source_tokenizer.vocabulary == usual.source_tokenizer.vocabulary
+    assert (large.prepared.train.num_blank, large.prepared.train.num_long) == (
+        usual.prepared.train.num_blank,
+        usual.prepared.train.num_long,
+    )
+    assert len(large.prepared.train) == len(usual.prepared.train) < len(PAIRS)
+    assert large.prepared.source_tokenizer.vocabulary == usual.prepared.source_tokenizer.vocabulary
     assert all(same(*each) for each in zip(batches(usual), batches(large), strict=True))
-    assert [str(pair.target) for pair in large.train.pairs] == [
-        large.target_tokenizer.decode(ids) for ids in usual.train.target
+    assert [str(pair.target) for pair in large.prepared.train.pairs] == [
+        large.prepared.target_tokenizer.decode(ids) for ids in usual.prepared.train.target
     ]
-    assert f"{len(large.train):,}" in corpus_report(large)
+    assert f"{len(large.prepared.train):,}" in corpus_report(large)
 
 
 def test_both_directions_and_subword_sampling(files, tmp_path):
@@ -61,33 +62,33 @@ def test_both_directions_and_subword_sampling(files, tmp_path):
         "both_directions": True,
     }
     data = LargeText(**options, cache=str(tmp_path / "cache"))
-    data.setup()
-    assert len(data.train) == data.num_pairs - 2 == 2 * (len(PAIRS) - 1)
+    assert len(data.prepared.train) == data.num_pairs - 2 == 2 * (len(PAIRS) - 1)
     first, again = batches(data), batches(data)
     assert all(same(*each) for each in zip(first, again, strict=True))
     usual = sum(len(batch.sentence_ids) for batch in first)
-    assert usual == len(data.train)
+    assert usual == len(data.prepared.train)
     sampled = {tuple(ids.tolist()) for batch in first for ids in batch.source.ids}
-    assert sampled - {tuple(data.train.source[place].tolist()) for place in range(len(data.train))}
+    assert sampled - {
+        tuple(data.prepared.train.source[place].tolist()) for place in range(len(data.prepared.train))
+    }
 
 
-def test_the_tokenised_corpus_is_used_again_until_a_file_changes(files, tmp_path, monkeypatch):
+def test_the_tokenized_corpus_is_used_again_until_a_file_changes(files, tmp_path, monkeypatch):
     def read():
         data = LargeText(**files, cache=str(tmp_path / "cache"))
-        data.setup()
-        return len(data.train)
+        return len(data.prepared.train)
 
     whole = read()
 
     def refuse(*_):
-        raise AssertionError("tokenised again")
+        raise AssertionError("tokenized again")
 
     with monkeypatch.context() as patched:
         patched.setattr(LargeText, "_rows", refuse)
         assert read() == whole
         path = tmp_path / "0.target"
         path.write_text("".join(reversed(path.read_text().splitlines(keepends=True))))  # the same words
-        with pytest.raises(Exception, match=r"tokenised again|occurred while generating"):
+        with pytest.raises(Exception, match=r"tokenized again|occurred while generating"):
             read()
     path = tmp_path / "1.target"
     path.write_text("one line\n")

@@ -11,8 +11,8 @@ from seq2seq.multilingual import MultilingualText
 from tests.conftest import TINY
 
 EN = [
-    f"a {colour} {thing} is here ."
-    for colour in ("red", "blue", "old")
+    f"a {color} {thing} is here ."
+    for color in ("red", "blue", "old")
     for thing in ("cat", "dog", "car", "cup")
 ]
 
@@ -41,20 +41,21 @@ def test_each_source_begins_with_one_token_for_its_target(files, tokenizer):
         corpora=corpora("en-de", "fr-en"), root=str(files), joint_vocabulary=True,
         tokenizer=lambda **given: tokenizer(**given, vocab_size=400),
     )  # fmt: skip
-    data.setup()
-    assert len(data.train) == 2 * len(EN)
-    found = {pair.languages: data.source_tokenizer.tokens(pair.source) for pair in data.train.pairs}
+    assert len(data.prepared.train) == 2 * len(EN)
+    found = {
+        pair.languages: data.prepared.source_tokenizer.tokens(pair.source)
+        for pair in data.prepared.train.pairs
+    }
     assert found["en-de"][0].removeprefix("▁") == target_tag("de") == "xxde"
     assert found["fr-en"][0].removeprefix("▁") == target_tag("en") == "xxen"
-    assert [pair.languages for pair in data.test.pairs[:4]] == ["en-de", "fr-en"] * 2
+    assert [pair.languages for pair in data.prepared.test.pairs[:4]] == ["en-de", "fr-en"] * 2
 
 
 def test_a_held_out_share_needs_no_validation_files(files):
     given = {name: {"train": splits["train"]} for name, splits in corpora("en-de", "en-fr").items()}
     data = MultilingualText(corpora=given, root=str(files), fraction=0.25)
-    data.setup()
-    assert len(data.validation) >= 6
-    assert len(data.train) + len(data.validation) == 2 * len(EN)
+    assert len(data.prepared.validation) >= 6
+    assert len(data.prepared.train) + len(data.prepared.validation) == 2 * len(EN)
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ def test_a_product_differs_by_the_rounding_of_its_factors_alone(bias, kernel, mo
 
 
 def saturated(kernel, inputs, packed):
-    """Products of whole numbers in which each sum of two neighbours has 16 bits, as on a CPU without VNNI."""
+    """Products of whole numbers in which each sum of two neighbors has 16 bits, as on a CPU without VNNI."""
     weight, _ = torch.ops.quantized.linear_unpack(packed)
     products = inputs.unsqueeze(-2) * weight.int_repr()
     pairs = torch.nn.functional.pad(products, (0, products.shape[-1] % 2)).unflatten(-1, (-1, 2)).sum(-1)

@@ -6,7 +6,7 @@ import torch
 from seq2seq.data.batch import SourceBatch
 from seq2seq.data.vocabulary import BEGIN_ID, END_ID, PADDING_ID
 from seq2seq.decoding.greedy import greedy_search
-from seq2seq.decoding.search import LengthPenalty, Sampling, beam_search, draw, sample_search
+from seq2seq.decoding.search import LengthPenalty, Sampling, beam_search, sample_search, sample_tokens
 from seq2seq.decoding.stepper import argmax, top_k
 from seq2seq.models.limits import LengthLimits
 from tests.small import VARIANTS, model_of
@@ -169,7 +169,7 @@ def test_without_room_for_chance_sampling_is_greedy(options):
 def test_tokens_are_drawn_by_their_probabilities(temperature):
     logits = torch.tensor([1.0, -torch.inf, 0.0, 2.0, -1.0, -torch.inf])
     uniform = (torch.arange(20_000) + 0.5) / 20_000
-    drawn = draw(logits.expand(20_000, -1), uniform, Sampling(temperature=temperature, top_k=3))
+    drawn = sample_tokens(logits.expand(20_000, -1), uniform, Sampling(temperature=temperature, top_k=3))
     kept = logits.clone()
     kept[4] = -torch.inf
     shares = torch.bincount(drawn, minlength=6) / 20_000
@@ -179,7 +179,7 @@ def test_tokens_are_drawn_by_their_probabilities(temperature):
 @pytest.mark.parametrize("uniform", [0.0, 1.0 - 2**-24])
 def test_a_token_of_no_probability_is_not_drawn_at_the_ends_either(uniform):
     logits = torch.tensor([[-torch.inf, 1.0, 2.0, -torch.inf]])
-    assert int(draw(logits, torch.tensor([uniform]), Sampling())) in {1, 2}
+    assert int(sample_tokens(logits, torch.tensor([uniform]), Sampling())) in {1, 2}
 
 
 @pytest.mark.parametrize("options", [{"temperature": 0.0}, {"temperature": -1.0}, {"top_k": 0}])

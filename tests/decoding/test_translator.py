@@ -15,7 +15,7 @@ from seq2seq.decoding.translation import EMPTY, Translation, UnknownCount
 from seq2seq.decoding.translator import Translator
 from seq2seq.errors import InputError
 from seq2seq.export.model_folder import SavedModel, load_model_folder, save_model_folder
-from seq2seq.models.limits import LONGEST, LengthLimits
+from seq2seq.models.limits import MAX_TOKENS, LengthLimits
 from tests.small import VARIANTS, model_of, tokenizers_of
 
 TEXT = ["a b c d e f g", "b c", "d e f"]
@@ -253,7 +253,7 @@ def test_rounded_products_leave_scores_and_attention_in_float32_and_near(folder,
 
 def test_of_an_endless_line_the_beginning_is_translated_with_a_warning(folder, capsys):
     translation = Translator.load(folder).translate(["a " * 100_000])[0]
-    assert len(translation.source_tokens) == LONGEST + 1
+    assert len(translation.source_tokens) == MAX_TOKENS + 1
     assert "of a line of 100,000 tokens the first 1,000 are translated" in capsys.readouterr().err
 
 

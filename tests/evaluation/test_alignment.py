@@ -64,7 +64,7 @@ def test_a_piece_belongs_to_the_word_of_its_first_character(pieces, words, expec
     assert word_indices(pieces, words) == expected
 
 
-def test_sentences_of_multi30k_with_unusual_white_space_are_spelt_to_their_end(real_data, tmp_path):
+def test_sentences_of_multi30k_with_unusual_white_space_are_spelled_to_their_end(real_data, tmp_path):
     with gzip.open(real_data / "multi30k" / "train.de.gz", "rt", newline="\n") as file:
         texts = [line.rstrip("\n") for line in file]
     unusual = [text for text in texts if re.search(r"[^\S ]", text)]

@@ -42,9 +42,9 @@ def test_there_is_no_tau_where_all_are_alike(size):
     assert math.isnan(kendall_tau(np.ones(size), np.arange(size)))
 
 
-def probed(words, stays, agreement):
+def probed(words, stays, rank_correlations):
     rows = np.array([stays] * len(CHANGES), dtype=bool)
-    return Probed(words, rows, np.array([agreement] * 3))
+    return Probed(words, rows, np.array([rank_correlations] * 3))
 
 
 def test_means_are_over_tokens_of_each_kind_and_of_all_that_have_a_number():

@@ -85,11 +85,11 @@ def test_the_scores_are_those_of_sacrebleu():
     assert card.scores["bleu_lowercase"] == sacrebleu.corpus_bleu(SAID, [FRENCH], lowercase=True).score
     assert card.scores["chrf"] == sacrebleu.corpus_chrf(SAID, [FRENCH]).score
     assert card.scores["ter"] == sacrebleu.corpus_ter(SAID, [FRENCH]).score
-    tokenise = MosesTokenizer("fr").tokenize
+    tokenize = MosesTokenizer("fr").tokenize
     for name, split_hyphens in (("bleu_moses", True), ("bleu_moses_whole", False)):
         split = [
             [
-                tokenise(
+                tokenize(
                     text.lower().replace("« ", '"').replace(" »", '"').replace(" !", "!"),
                     aggressive_dash_splits=split_hyphens,
                     escape=False,

@@ -62,8 +62,8 @@ def test_p_of_one_seed_is_that_of_the_two_sided_paired_bootstrap():
 
     found = difference(range(30))
     draws = [difference([generator.randrange(30) for _ in range(30)]) for _ in range(150)]
-    centre = sum(draws) / 150
-    expected = sum(abs(each - centre) >= abs(found) for each in draws) / 150
+    center = sum(draws) / 150
+    expected = sum(abs(each - center) >= abs(found) for each in draws) / 150
     comparison = compare(*(statistics_of([each], references, "en") for each in (first, second)), 0.005)
     assert comparison.difference == pytest.approx(found)
     assert 0.05 < expected < 0.95

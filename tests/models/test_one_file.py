@@ -91,12 +91,11 @@ def test_its_tokens_are_those_of_the_default_tokenizer(example):
     from seq2seq.data import GrammarCorpus
 
     data = GrammarCorpus(source_language="en", target_language="fr")
-    data.setup()
     pairs = example["read_corpus"]()
-    for split, ours in (("train", data.train), ("validation", data.validation), ("test", data.test)):
+    for split, ours in data.prepared.splits.items():
         assert [(each.source, each.target) for each in ours.pairs] == pairs[split]
-    for side, tokenizer in enumerate((data.source_tokenizer, data.target_tokenizer)):
+    for side, tokenizer in enumerate(data.tokenizers):
         vocabulary = example["vocabulary_of"](pair[side] for pair in pairs["train"])
         assert list(vocabulary) == tokenizer.vocabulary
-    target = [pair.target for pair in data.test.pairs]
+    target = [pair.target for pair in data.prepared.test.pairs]
     assert [example["text_of"](example["tokens_of"](text)) for text in target] == target

@@ -55,8 +55,7 @@ def calls(monkeypatch):
 
 def test_every_part_of_the_reading_path_runs_in_every_step_of_a_training(calls):
     data = GrammarCorpus(source_language="en", target_language="fr", batch_size=8, max_examples=24)
-    data.setup()
-    sizes = (tokenizer.vocab_size for tokenizer in (data.source_tokenizer, data.target_tokenizer))
+    sizes = (tokenizer.vocab_size for tokenizer in data.tokenizers)
     names = ("source_vocab_size", "target_vocab_size")
     model = model_of(**dict(zip(names, sizes, strict=True)), encoder_layers=1).float().train()
     trainer = pl.Trainer(

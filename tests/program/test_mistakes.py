@@ -85,7 +85,7 @@ TRAIN = {
     "text named gz": ([*PARALLEL, "data.train.source=plain.en.gz", "data.train.target=short.fr"], r"plain\.en\.gz has 30 lines"),
     "no such dataset": (["data=hf", "data.dataset=folder", "data.source_language=en", "data.target_language=fr"], r"data\.dataset=folder"),
     "null": (["logger=null"], r"logger=null: choose one of .*none"),
-    "misspelt class": (["model.encoder._target_=seq2seq.models.GRUEncodr"], r"did you mean seq2seq\.models\.GRUEncoder\?"),
+    "misspelled class": (["model.encoder._target_=seq2seq.models.GRUEncodr"], r"did you mean seq2seq\.models\.GRUEncoder\?"),
     "argument that is not listed": (["trainer.limit_train_batches=1"], r"write \+trainer\.limit_train_batches"),
     "strategy": (["trainer.strategy=nope"], r"trainer: .*nope"),
     "too large": (["model.encoder.hidden_size=10000000"], r"not enough memory for [\d,.]+ GB.*data\.batch_size"),
@@ -191,7 +191,7 @@ def test_an_option_that_hydra_does_not_have_is_named(here, program):
 
 COMMANDS = {
     "no such run": ("translate", ["runs/none"], r"runs/none.*(no such|does not exist)"),
-    "misspelt name": ("translate", ["grammar-en-fn"], r"no such folder; did you mean grammar-en-fr\?"),
+    "misspelled name": ("translate", ["grammar-en-fn"], r"no such folder; did you mean grammar-en-fr\?"),
     "no such file": ("translate", ["RUN", "--input", "no.en"], r"no\.en"),
     "a folder": ("translate", ["RUN", "--input", "folder"], r"folder"),
     "latin-1": ("translate", ["RUN", "--input", "latin.en"], r"latin\.en.*UTF-8"),

@@ -10,7 +10,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import CompactHydraException
 from hydra.types import HydraContext
 
-from hydra_plugins.subprocess_launcher import SubprocessLauncher
+from hydra_plugins.hydra_subprocess_launcher.subprocess_launcher import SubprocessLauncher
 from seq2seq.run.config import CONF, HYDRA_BASE, composed, folder_name, run_name
 
 ODD = [
@@ -21,6 +21,8 @@ ODD = [
     "+x='%s','%d'", "+x='*','?'", "+x='a\\b','a|b'", "+x='$HOME','~'", "+x='<b>','&'", "+x=con,nul", "+x.y.z=1,2",
     "seed=1,2", "attention=additive,dot", "experiment=dates,libreoffice_en_de", "debug=fast,overfit",
     "model.decoder={hidden_size:16},{hidden_size:24}", "+optimizer.betas=[0.9,0.98],[0.9,0.999]",
+    "++x=1,2", "+x-y=1,2", "+x.0=1,2", "+x$=1,2", "+x='a\nb','a b'", "+x=a.,a", "+x=.,..", "+x='a/',a", "+x=${seed},1",
+    "+x='--help',-h", "+x='a,seed=3',a", "+x=1,'1'", "+x=[a],'[a]'", "+x='\u202e','\u200b'",
 ]  # fmt: skip
 """Sweeps over two odd values each."""
 
@@ -30,7 +32,7 @@ def folders(monkeypatch, tmp_path):
     """Return the folders of the jobs of a sweep over overrides, without running one."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(SubprocessLauncher, "run", lambda self, job: None)
-    monkeypatch.setitem(SubprocessLauncher.launch.__globals__, "write_results", lambda *_: None)
+    monkeypatch.setitem(SubprocessLauncher.launch.__globals__, "show_results", lambda *_: None)
 
     def of(jobs):
         with composed(["hydra.mode=MULTIRUN"]) as master, initialize_config_dir(str(CONF), **HYDRA_BASE):
@@ -65,6 +67,17 @@ def test_odd_values_give_two_names_of_one_folder_each(sweep, tmp_path):
         assert [path.name for path in tmp_path.iterdir()].count(name) == 1
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("sweep", ODD)
+def test_odd_values_have_the_folders_of_the_single_commands_or_are_refused(sweep, folders, tmp_path):
+    jobs = [[job] for job in jobs_of(sweep)]
+    if sweep in SHARED:
+        with pytest.raises(CompactHydraException, match="both jobs would work in"):
+            folders(jobs)
+    else:
+        assert folders(jobs) == [single(job, tmp_path) for job in jobs]
+
+
 def default_exclusions():
     return yaml.safe_load((CONF / "config.yaml").read_text())["hydra"]["job"]["config"]["override_dirname"][
         "exclude_keys"
@@ -80,7 +93,7 @@ def test_each_job_has_the_folder_of_the_single_command(folders, tmp_path):
         assert folder == single(job, tmp_path)
 
 
-SHARED = ["+x='a b','a  b'"]
+SHARED = ["+x='a b','a  b'", "+x=[a],'[a]'"]
 """Of ODD, those whose jobs are refused before the first."""
 
 

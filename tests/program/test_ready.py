@@ -1,4 +1,4 @@
-"""What is there without a training: models and samples that come along, show, demo, serve, the Hub."""
+"""What is there without a training: bundled models and samples, show, demo, serve, the Hub."""
 
 import asyncio
 import json
@@ -10,6 +10,9 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -17,6 +20,7 @@ import yaml
 
 import seq2seq
 from seq2seq.cli.demo import examples
+from seq2seq.decoding.translation import Translation
 from seq2seq.shipped import MODELS, SHIPPED
 from tests.conftest import ROOT, TINY
 from tests.small import built_in_pairs
@@ -40,7 +44,7 @@ def test_models_that_come_along_are_small_and_have_a_card():
     for name in SHIPPED:
         metadata, text = card(MODELS / name)
         assert metadata["license"] != "unknown"
-        for heading in ("## Data and licence", "## Scores", "## Made by"):
+        for heading in ("## Data and license", "## Scores", "## Made by"):
             assert heading in text, name
         assert re.search(r"Commit [0-9a-f]{7,}\.", text), name
         assert "FOLDER" in text or "=/" not in text
@@ -275,7 +279,7 @@ def test_a_model_goes_to_the_hub_and_comes_back(tiny_run, tmp_path, monkeypatch)
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.long)])
 def test_a_server_under_load_gives_clean_answers_and_stops(number):
-    pytest.importorskip("litserve")
+    pytest.importorskip("fastapi")
     from benchmarks import serving_load
 
     port = 20_000 + os.getpid() % 20_000
@@ -298,11 +302,15 @@ def test_a_server_under_load_gives_clean_answers_and_stops(number):
         assert {len(row) for row in answer["attention"]} == {len(answer["source_tokens"])}
         found, _ = serving_load.load(port, clients=8, requests=10)
         assert found == {200: 64, 400: 2, 413: 2, 422: 12}
+        info = json.loads(serving_load.ask(port, "GET", "/info")[1])
+        assert (info["target_language"], info["limits"]["requests"]) == ("fr", 16)
+        figures = serving_load.ask(port, "GET", "/metrics")[1].decode()
+        assert 'seq2seq_requests_total{status="413"} 2.0' in figures
         found, status = serving_load.stop_under_load(server, port, clients=4, number=number)
         assert status == 0
         assert found.keys() == {200, "closed"}
         assert not serving_load.alive(server.pid)
-        assert server.communicate()[0].count("\n") == 1  # its address, no traceback
+        assert "Traceback" not in server.communicate()[0]
     finally:
         [each.close() for each in idle]
         if server.poll() is None:
@@ -310,31 +318,88 @@ def test_a_server_under_load_gives_clean_answers_and_stops(number):
             server.communicate()
 
 
-def test_requests_that_are_too_many_or_too_late_are_refused():
-    pytest.importorskip("litserve")
-    from seq2seq.serving import Bounded, TranslationAPI, TranslationRequest
+class Slow:
+    """A translator that notes its batches and takes as long as the test lets it."""
 
-    async def app(scope, receive, send):
-        await (asyncio.Event().wait() if scope["path"] == "/translate" else asyncio.sleep(0))
-        await send({"status": 200})
+    def __init__(self):
+        self.batches, self.goes_on = [], threading.Event()
 
-    async def ask(path):
-        sent = asyncio.Queue()
-        await bounded({"type": "http", "path": path}, None, sent.put)
-        return (await sent.get())["status"]
+    def translate_n_best(self, texts, *, search, return_attention):
+        self.batches.append(texts)
+        assert self.goes_on.wait(30)
+        if "broken" in texts:
+            raise RuntimeError("broken")
+        return [[Translation(text.upper(), (), (), 0.0, None)] for text in texts]
+
+
+def test_the_queue_serves_small_requests_between_the_batches_of_a_large_one():
+    pytest.importorskip("fastapi")
+    from seq2seq.serving import TranslationQueue, TranslationRequest
+
+    slow = Slow()
 
     async def talk():
-        return await asyncio.gather(*map(ask, ("/translate", "/translate", "/health")))
+        queue = TranslationQueue(slow, batch_size=4)
+        runs = asyncio.create_task(queue.run())
+        large = asyncio.create_task(
+            queue.translate(TranslationRequest(text=[letter * 2000 for letter in "abc"]))
+        )
+        await asyncio.to_thread(wait_for, lambda: slow.batches)
+        others = [
+            TranslationRequest(text="small"),
+            TranslationRequest(text=["x", "y"], beam_size=1),
+            TranslationRequest(text="broken", beam_size=2),
+        ]
+        tasks = [asyncio.create_task(queue.translate(each)) for each in others]
+        late = asyncio.create_task(queue.translate(TranslationRequest(text="late")))
+        await asyncio.sleep(0)
+        late.cancel()
+        slow.goes_on.set()
+        answers = await asyncio.gather(large, *tasks, late, return_exceptions=True)
+        runs.cancel()
+        assert not queue.jobs
+        return answers
 
-    bounded = Bounded(app, path="/translate", most=1, timeout=0.1)
-    assert asyncio.run(talk()) == [504, 503, 200]
-    api, late = TranslationAPI("grammar-en-fr", max_batch_size=2), TranslationRequest(text="I see it.")
-    api.request_timeout, late._arrived = 30, late._arrived - 31
-    assert api.predict([late]) == [{"translations": []}]
+    large, small, greedy, broken, late = asyncio.run(talk())
+    assert [each.text[:2] for each in large] == ["AA", "BB", "CC"]
+    assert ([each.text for each in small], [each.text for each in greedy]) == (["SMALL"], ["X", "Y"])
+    assert (type(broken), type(late)) == (RuntimeError, asyncio.CancelledError)
+    assert len(slow.batches) == 6  # three of the large request, none of the late one
+    assert slow.batches[2] == ["x", "y"]  # in turns: the least work left, and the oldest request
+    assert slow.batches[4:] == [["broken"], ["small"]]
+
+
+def wait_for(condition):
+    end = time.monotonic() + 30
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.01)
+
+
+def test_requests_that_are_too_many_or_too_late_or_too_large_are_refused():
+    pytest.importorskip("fastapi")
+    from starlette.testclient import TestClient
+
+    from seq2seq.serving import Limits, make_app
+
+    slow = Slow()
+    with TestClient(
+        make_app(slow, {}, "", Limits(requests=1, seconds=0.3)), raise_server_exceptions=False
+    ) as client:
+        with ThreadPoolExecutor(2) as pool:
+            asked = [pool.submit(client.post, "/translate", json={"text": "a"}) for _ in range(2)]
+            answers = sorted(each.result().status_code for each in asked)
+        slow.goes_on.set()
+        assert answers == [503, 504]
+        assert client.post("/translate", json={"text": "broken"}).status_code == 500
+        assert client.post("/translate", json={"text": "a"}).json()["translations"][0]["text"] == "A"
+        assert client.post("/translate", content=iter([b"{}"])).status_code == 411
+        schema = client.get("/openapi.json").json()
+        assert schema["info"]["title"] == "seq2seq"
+        assert "attention" in schema["components"]["schemas"]["Answer"]["properties"]
 
 
 def test_a_server_refuses_wrong_options(tmp_path, program):
-    pytest.importorskip("litserve")
+    pytest.importorskip("fastapi")
     for wrong in ("--device=none", "--port=80", "--batch-size=0", "--timeout=0"):
         done = program("serve", "grammar-en-fr", wrong, script=COMMAND, cwd=tmp_path, check=2)
         assert done.text.startswith("error: ")

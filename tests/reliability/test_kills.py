@@ -1,6 +1,6 @@
 """Runs of many kinds that are killed, stopped, moved or copied come to the result of an undisturbed run.
 
-``KILLS`` (3) is the number of kills of a run, ``KILL_SEED`` (0) draws their moments.
+``KILLS`` (3) is the number of kills of each run, ``KILL_SEED`` (0) draws their moments.
 """
 
 import os
@@ -44,6 +44,8 @@ KINDS = {
                          "data.tokenizer.sampling=0.3"],
     "two processes": [*CONSTANT, "trainer.max_epochs=2", "device=ddp", "trainer.accelerator=cpu",
                       "data.batch_size=2"],
+    "two processes and accumulation": [*CONSTANT, "trainer.max_epochs=2", "device=ddp", "trainer.accelerator=cpu",
+                                       "data.batch_size=2", "trainer.accumulate_grad_batches=3"],
 }  # fmt: skip
 LONG = pytest.mark.long
 
@@ -139,3 +141,30 @@ def test_a_run_that_is_stopped_at_a_place_comes_to_the_same_result(
     folder = folder if between is None else between(folder)
     program(*run, cwd=folder, check=0)
     assert_same(kind, undisturbed(kind)[0], folder / "runs/baseline/run")
+
+
+@LONG
+@pytest.mark.parametrize("rank", ["0", "1", None])
+@pytest.mark.parametrize(
+    ("moment", "number"),
+    [
+        ("on_after_backward 1", signal.SIGTERM),  # between the batches of the second step
+        ("on_after_backward 4", signal.SIGINT),  # in the second epoch
+        ("on_sanity_check_start 0", signal.SIGTERM),
+        ("on_train_end 6", signal.SIGTERM),
+    ],
+)
+def test_two_processes_that_are_stopped_come_to_the_same_result(
+    undisturbed, program, tmp_path, moment, number, rank
+):
+    """The signal reaches one of them, or both."""
+    kind = "two processes and accumulation"
+    run = [*BASE, *KINDS[kind], "name=run", "+callbacks.kill._target_=kill.Kill"]
+    (tmp_path / "kill.py").write_text(KILL)
+    ranks = {} if rank is None else {"KILL_RANK": rank}
+    done = program(*run, cwd=tmp_path, KILL_AT=moment, NUMBER=str(int(number)), **ranks)
+    assert done.status == 128 + number, done.text
+    assert "the same command continues" in done.text
+    assert "Traceback" not in done.text
+    program(*run, cwd=tmp_path, check=0)
+    assert_same(kind, undisturbed(kind)[0], tmp_path / "runs/baseline/run")

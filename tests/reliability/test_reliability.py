@@ -4,8 +4,10 @@ import json
 import os
 import random
 import resource
+import select
 import shutil
 import signal
+import socket
 import time
 from pathlib import Path
 
@@ -74,26 +76,38 @@ def wait_for(path):
 
 
 def killed_until_done(launch, folder, seconds, number, seed, most, run=RUN, between=None):
-    """Kill at random moments, at most so often, until a start ends by itself; return the statuses.
+    """Kill so often, at random moments, then let the run end by itself; return the folder and the statuses.
 
+    A start that ends before its moment is taken back, and another is killed in the first half of its time.
     `between` is called with the folder after each kill, and returns the folder in which to go on.
     """
-    draw, statuses = random.Random(seed), []
+    draw, statuses, window = random.Random(seed), [], seconds
+    kept = folder.with_name(f"{folder.name} kept")  # the runs as the last kill left them
     while not statuses or statuses[-1] != 0:
-        if statuses and between is not None:
-            folder = between(folder)
         started = launch(*run, "name=run", cwd=folder)
-        if len(statuses) < most:
-            end = time.monotonic() + draw.uniform(0.1, 1.0) * seconds
+        is_last = len(statuses) == most
+        if not is_last:
+            end = time.monotonic() + draw.uniform(0.1, 1.0) * window
             while time.monotonic() < end and started.status is None:
                 pid, status = os.waitpid(started.pid, os.WNOHANG)
                 started.status = os.waitstatus_to_exitcode(status) if pid else None
                 time.sleep(0.01)
             started.send(number)
-        statuses.append(started.wait())
-        assert statuses[-1] in (0, -number, 128 + number), started.text
-        assert (statuses[-1] == 0) == (folder / "runs/baseline/run/metrics.json").exists()
-        assert len(statuses) < 10
+        status = started.wait()
+        assert status in (0, -number, 128 + number), started.text
+        assert (status == 0) == (folder / "runs/baseline/run/metrics.json").exists()
+        if status == 0 and not is_last:
+            window /= 2
+            shutil.rmtree(folder / "runs")
+            if kept.exists():
+                shutil.copytree(kept, folder / "runs")
+            continue
+        statuses.append(status)
+        if status != 0 and (folder / "runs").exists():
+            folder = folder if between is None else between(folder)
+            shutil.rmtree(kept, ignore_errors=True)
+            shutil.copytree(folder / "runs", kept)
+    assert len(statuses) == most + 1
     return folder, statuses
 
 
@@ -111,12 +125,13 @@ from lightning.pytorch.callbacks import Callback
 class Kill(Callback):
     def setup(self, trainer, module, stage):
         hook, step = os.environ.get("KILL_AT", "setup 0").split()
+        here = os.environ.get("KILL_RANK", str(trainer.global_rank)) == str(trainer.global_rank)
         def kill(*_):
             fits = step in ("any", str(trainer.global_step)) and (not trainer.sanity_checking or "sanity" in hook)
             if fits and not getattr(self, "is_sent", False):
                 self.is_sent = True
                 os.kill(os.getpid(), int(os.environ.get("NUMBER", signal.SIGKILL)))
-        if hook != "setup":
+        if hook != "setup" and here:
             setattr(self, hook, kill)
 """
 
@@ -335,6 +350,36 @@ def test_two_processes_in_one_folder_are_one_at_a_time(launch, program, tmp_path
     second = program(*RUN, "name=run", cwd=tmp_path, check=2)
     assert "another process" in second.text.splitlines()[-1]
     assert first.wait() == 0, first.text
+
+
+@pytest.mark.parametrize("has_met", [False, pytest.param(True, marks=pytest.mark.long)])
+def test_a_second_process_ends_when_the_first_was_killed_before_they_met(launch, tmp_path, has_met):
+    """Of two processes of a training; the second one starts, or waits for the first one, at that moment."""
+    reader, writer = os.pipe()  # open as long as one of the two lives
+
+    def killed_when_they_meet():
+        for each in (1, 2):
+            os.dup2(writer, each)
+        os.close(writer)
+        import torch.distributed
+
+        def die(*_, **__):
+            if has_met:
+                with socket.create_server(("127.0.0.1", int(os.environ["MASTER_PORT"]))) as server:
+                    select.select([server], [], [])  # the second one connects
+            os.kill(os.getpid(), signal.SIGKILL)
+
+        torch.distributed.init_process_group = die
+
+    two = ["device=ddp", "trainer.accelerator=cpu"]
+    started = launch(*RUN, *two, "name=run", cwd=tmp_path, prepare=killed_when_they_meet)
+    os.close(writer)
+    assert started.wait() == -signal.SIGKILL
+    text = b""
+    while select.select([reader], [], [], 100)[0] and (read := os.read(reader, 4096)):
+        text += read
+    assert not read, text
+    assert b"the first process of this training has ended" in text
 
 
 def test_weights_that_are_not_finite_end_a_training_with_a_line(program, tmp_path):

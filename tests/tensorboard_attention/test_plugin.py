@@ -18,18 +18,18 @@ from torch.utils.tensorboard import SummaryWriter
 
 from tensorboard_attention import event_files, views
 from tensorboard_attention import export_html as export_run
-from tensorboard_attention.colours import difference_colours, oklab
+from tensorboard_attention.colours import difference_colors, oklab
 from tensorboard_attention.event_files import read_log_folder
 from tensorboard_attention.page import MODULES, STATIC_FILES, bundle, page, static_file, viewer_modules
 from tensorboard_attention.plugin import AttentionLoader
-from tensorboard_attention.record import AttentionRecord, encode_record, quantised
+from tensorboard_attention.record import AttentionRecord, encode_record, quantized
 from tensorboard_attention.writer import add_attention
 from tests.tensorboard_attention.loaders import CONTEXT, flags_of, provider_of
 
 NUM_STEPS = 600
 """More than TensorBoard keeps of a tag that it does not know."""
 
-RECORD_OF_ONE = AttentionRecord(("a",), ("b",), quantised([[1.0]]))
+RECORD_OF_ONE = AttentionRecord(("a",), ("b",), quantized([[1.0]]))
 HOSTILE = ["<script>alert(1)</script>", "</script>", "<!--", "<img src=x onerror=alert(2)>"]
 
 
@@ -89,7 +89,7 @@ def test_the_index_names_runs_sentences_kinds_and_ranks_in_order(client):
         "max_step": 3, "wall_time": 0,
     }  # fmt: skip
     assert index["problems"] == []
-    assert len(index["colours"]) == 192
+    assert len(index["colors"]) == 192
 
 
 def test_every_step_is_kept_without_flags(client):
@@ -429,14 +429,14 @@ def test_a_folder_without_records_is_no_page(tmp_path):
         export_run(tmp_path)
 
 
-def test_difference_colours_grow_darker_evenly_on_both_sides_of_the_middle():
-    colours = difference_colours()
-    assert len(colours) % 2 == 1
-    middle = len(colours) // 2
-    lightness = oklab(colours)[:, 0]
+def test_difference_colors_grow_darker_evenly_on_both_sides_of_the_middle():
+    colors = difference_colors()
+    assert len(colors) % 2 == 1
+    middle = len(colors) // 2
+    lightness = oklab(colors)[:, 0]
     assert lightness.argmax() == middle
-    steps = np.linalg.norm(np.diff(oklab(colours), axis=0), axis=1)
+    steps = np.linalg.norm(np.diff(oklab(colors), axis=0), axis=1)
     for side in (steps[:middle], steps[middle:]):
         assert side.max() < 1.5 * side.mean()
-    orange, blue = oklab(colours[[0, -1]])
+    orange, blue = oklab(colors[[0, -1]])
     assert orange[2] > 0 > blue[2]

@@ -24,7 +24,7 @@ from tensorboard_attention.record import (
     RecordError,
     decode_record,
     encode_record,
-    quantised,
+    quantized,
 )
 from tensorboard_attention.writer import add_attention
 
@@ -239,7 +239,7 @@ def test_what_does_not_fit_is_refused_and_nothing_is_written(tmp_path, case):
     assert not events_of(tmp_path)
 
 
-RECORD = AttentionRecord(("a", "b"), ("c",), quantised([[0.25, 0.75]]), -1.0, 50.0, ((1, 0),))
+RECORD = AttentionRecord(("a", "b"), ("c",), quantized([[0.25, 0.75]]), -1.0, 50.0, ((1, 0),))
 
 
 def packed(header=None, planes=None, *, version=b"\x01", magic=MAGIC, **changes):

@@ -71,7 +71,7 @@ return given.sentences.map((sentence) => given.searches.map(({ beam_size: beam, 
   return { text, target, source, score, weights: [...found.weights] };
 }));
 """
-TOKENISE = """
+TOKENIZE = """
 const codec = new Codec(given.codec);
 return given.texts.map((text) => {
   const { ids, unknown } = codec.read(text);
@@ -270,7 +270,7 @@ def codecs_in_a_page(codecs, folder):
 
 
 def assert_tokens_alike(codec, held, texts):
-    found = in_node(TOKENISE, codec=held, texts=texts)
+    found = in_node(TOKENIZE, codec=held, texts=texts)
     for text, (ids, unknown, written) in zip(texts, found, strict=True):
         assert ids == codec.encode(text), text
         assert unknown == codec.unknown(text), text

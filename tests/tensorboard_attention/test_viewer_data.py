@@ -262,7 +262,7 @@ BROAD = [0.4, 0.1, 0.4, 0.1] + [0.0] * 8
         ("uniform", [0.5, 0.25, 0.25, 0], None, None),
     ],
 )
-def test_a_scale_says_what_share_of_the_colours_a_weight_has(kind, values, expected, end):
+def test_a_scale_says_what_share_of_the_colors_a_weight_has(kind, values, expected, end):
     values = np.array(values, dtype=float)
     script = f"""
     const values = Float64Array.from({values.tolist()});

@@ -28,8 +28,7 @@ SHARES = [
 
 def guidance_of(pairs, **options):
     data = PairsCorpus(train=pairs, validation=pairs, batch_size=8, **options)
-    data.setup()
-    return GuidedAlignment(GoldPairs.of(data, "train")), data.train
+    return GuidedAlignment(GoldPairs.of(data.prepared, "train")), data.prepared.train
 
 
 def test_the_loss_is_the_cross_entropy_of_the_linked_tokens_the_sure_links_first():

@@ -138,7 +138,7 @@ def test_under_bfloat16_every_parameter_has_a_gradient():
     assert model.decoder.context_gates.weight.grad.any()
 
 
-def test_risk_falls_when_it_is_minimised():
+def test_risk_falls_when_it_is_minimized():
     module, given = module_of(MinimumRisk(num_samples=20, alpha=1.0)), batch()
     risks = []
     module.log = lambda name, value, **_: risks.append(float(value)) if name == "train/risk" else None

@@ -119,15 +119,14 @@ def test_the_mean_of_epochs_begins_with_the_epoch_that_is_named(start):
 def test_a_test_of_the_trainer_scores_the_test_split():
     pairs = [("a b", "b a"), ("b", "b"), ("a", "a")]
     data = PairsCorpus(train=pairs, validation=pairs[:1], test=pairs[1:], batch_size=1)
-    data.setup()
-    sizes = [side.vocab_size for side in (data.source_tokenizer, data.target_tokenizer)]
+    sizes = [side.vocab_size for side in data.tokenizers]
     model = model_of(source_vocab_size=sizes[0], target_vocab_size=sizes[1])
     module = TranslationModule(model)
     trainer = pl.Trainer(**TRAINER | {"limit_val_batches": None})
     (validated,) = trainer.validate(module, data, verbose=False)
     assert validated.keys() >= {"val/loss", "val/bleu", "val_attention/entropy"}
     (tested,) = trainer.test(module, data, verbose=False)
-    batch = Batch.from_split(data.test, [0, 1])
+    batch = Batch.from_split(data.prepared.test, [0, 1])
     assert tested["test/loss"] == pytest.approx(losses_of(model, batch).mean().item(), rel=1e-5)
     assert module.translations.keys() == {0, 1}
     assert not any(name.startswith("val") for name in tested)
@@ -143,8 +142,7 @@ class Halves(WhitespaceTokenizer):
 def test_pairs_whose_tokens_do_not_spell_their_words_have_no_alignment_and_one_warning(capsys):
     pairs = [SentencePair(text, text, ((0, 0), (1, 1))) for text in ("good dogs", "fine cats", "some mice")]
     data = PairsCorpus(train=pairs, validation=pairs, tokenizer=Halves, batch_size=1)
-    data.setup()
-    sizes = [side.vocab_size for side in (data.source_tokenizer, data.target_tokenizer)]
+    sizes = [side.vocab_size for side in data.tokenizers]
     model = model_of(source_vocab_size=sizes[0], target_vocab_size=sizes[1])
     module = TranslationModule(model.train(), guided_alignment_weight=1.0)
     trainer = pl.Trainer(**TRAINER | {"limit_val_batches": None}, max_epochs=1, log_every_n_steps=1)
@@ -166,21 +164,22 @@ def test_blank_lines_are_scored_as_evaluate_scores_them():
         for each in (("a b", "c d e"), (" ", "d e"), ("b a", ""), ("\u200b", ""), ("a", "c d"))
     ]
     data = PairsCorpus(train=pairs, validation=pairs, batch_size=2)
-    data.setup()
     sizes = {
-        f"{side}_vocab_size": getattr(data, f"{side}_tokenizer").vocab_size for side in ("source", "target")
+        f"{side}_vocab_size": getattr(data.prepared, f"{side}_tokenizer").vocab_size
+        for side in ("source", "target")
     }
     limits = LengthLimits(max_ratio=1.0)
-    module = TranslationModule(model_of(**sizes).float(), partial(torch.optim.SGD, lr=0.5))
-    module.limits = limits
+    module = TranslationModule(model_of(**sizes).float(), partial(torch.optim.SGD, lr=0.5), limits=limits)
     trainer = pl.Trainer(**TRAINER | {"limit_val_batches": 1.0})
     (logged,) = trainer.validate(module, data, verbose=False)
     translator = Translator(
-        SavedModel(module.model.eval(), data.source_tokenizer, data.target_tokenizer, limits),
+        SavedModel(
+            module.model.eval(), data.prepared.source_tokenizer, data.prepared.target_tokenizer, limits
+        ),
         device=torch.device("cpu"),
         batch_size=BatchSize(None, 100),
     )
-    scored = score_searches(translator, data.validation.pairs, GREEDY)["greedy"]
+    scored = score_searches(translator, data.prepared.validation.pairs, GREEDY)["greedy"]
     assert scored.card.num_sentences == len(pairs)
     assert [scored.texts[1], scored.texts[3]] == ["", ""]
     for name in ("bleu", "chrf", "exact_match", "wer"):

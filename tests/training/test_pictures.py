@@ -7,7 +7,7 @@ import pytest
 
 from seq2seq.training.attention_logger import log_picture
 from seq2seq.visualization import AttentionFigure
-from tensorboard_attention.colours import weight_colours
+from tensorboard_attention.colours import weight_colors
 
 PIXELS = np.zeros((2, 3, 3), np.uint8)
 
@@ -50,4 +50,4 @@ def test_a_heatmap_has_the_width_of_a_card_and_colors_up_to_its_maximum(largest,
     figure.draw(weights, ["▁source", *["x"] * (count - 1)], ["y"] * count)
     pixels = figure.pixels()
     assert pixels.shape[1] == 350
-    assert (pixels.reshape(-1, 3) == weight_colours()[-1]).all(axis=1).sum() > 20 * count
+    assert (pixels.reshape(-1, 3) == weight_colors()[-1]).all(axis=1).sum() > 20 * count

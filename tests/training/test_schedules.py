@@ -7,10 +7,14 @@ from functools import partial
 import lightning.pytorch as pl
 import pytest
 import torch
+from hydra.utils import instantiate
+from omegaconf import OmegaConf
 from torch.optim.swa_utils import AveragedModel
 
 from seq2seq.data import PairsCorpus
-from seq2seq.training import TranslationModule, warmup_constant, warmup_cosine, warmup_ema
+from seq2seq.training import TranslationModule, warmup_cosine, warmup_ema
+from seq2seq.training.callbacks import BorderCallback, ResumeState
+from tests.conftest import ROOT
 from tests.small import model_of
 from tests.training.test_module import TRAINER
 
@@ -53,16 +57,25 @@ def one_cycle(n, total, peak=0.3, divisor=25, final=1e4):
     return end + (start - end) / 2 * (1 + math.cos(math.pi * progress))
 
 
+def annealing(n, total, period=7):
+    return (1 + math.cos(math.pi * (n - 1) / period)) / 2
+
+
+def from_conf(name, **options):
+    return instantiate(OmegaConf.load(ROOT / "conf/scheduler" / f"{name}.yaml"), **options)
+
+
 SCHEDULES = {
-    "cosine": (partial(warmup_cosine, warmup_steps=4, min_lr_ratio=0.1), cosine),
-    "constant": (partial(warmup_constant, warmup_steps=4), lambda n, total: min(n / 4, 1)),
+    "warmup_cosine": (from_conf("warmup_cosine", warmup_steps=4, min_lr_ratio=0.1), cosine),
+    "constant": (from_conf("constant", warmup_steps=4), lambda n, total: min(n / 4, 1)),
     "one_cycle": (partial(torch.optim.lr_scheduler.OneCycleLR, max_lr=0.5), one_cycle),
+    "annealing": (partial(torch.optim.lr_scheduler.CosineAnnealingLR, T_max=7), annealing),
     "steps": (partial(torch.optim.lr_scheduler.StepLR, step_size=3), lambda n, total: 0.1 ** ((n - 1) // 3)),
 }  # fmt: skip
 
 
-class Rates(pl.Callback):
-    """Keeps the rate of each step, and saves a checkpoint after one of them."""
+class Rates(BorderCallback):
+    """Keeps the rate of each step, and saves a checkpoint where a run can go on after one of them."""
 
     def __init__(self, path, step):
         self.path, self.step, self.rates = path, step, {}
@@ -70,40 +83,82 @@ class Rates(pl.Callback):
     def on_before_optimizer_step(self, trainer, module, optimizer):
         self.rates[trainer.global_step + 1] = optimizer.param_groups[0]["lr"]
 
-    def on_train_batch_end(self, trainer, module, *_):
+    def at_border(self, trainer, *, epoch_ends=False):
         if trainer.global_step == self.step and self.path is not None:
             trainer.save_checkpoint(self.path)
 
+    def after_border(self, trainer):
+        pass
 
-def rates_of(schedule, epochs, path=None, step=None, ckpt_path=None):
+
+def rates_of(
+    schedule, epochs, path=None, step=None, ckpt_path=None, module_class=TranslationModule, **options
+):
     pairs = [("a b", "b a"), ("b", "a"), ("a", "b")] * 3
     data = PairsCorpus(train=pairs, validation=pairs[:1], batch_size=2)  # five steps an epoch
-    data.setup()
     sizes = {
-        "source_vocab_size": data.source_tokenizer.vocab_size,
-        "target_vocab_size": data.target_tokenizer.vocab_size,
+        "source_vocab_size": data.prepared.source_tokenizer.vocab_size,
+        "target_vocab_size": data.prepared.target_tokenizer.vocab_size,
     }
-    module = TranslationModule(model_of(**sizes).train(), partial(torch.optim.Adam, lr=0.5), schedule)
+    module = module_class(model_of(**sizes).train(), partial(torch.optim.Adam, lr=0.5), schedule)
     seen = Rates(path, step)
-    pl.Trainer(**TRAINER, max_epochs=epochs, callbacks=[seen]).fit(
+    options = TRAINER | {"enable_checkpointing": True} | options
+    pl.Trainer(**options, max_epochs=epochs, callbacks=[ResumeState(), seen]).fit(
         module, data, ckpt_path=ckpt_path, weights_only=True
     )
     return seen.rates
 
 
+def test_each_schedule_of_the_configuration_is_tested_here():
+    files = {path.stem for path in (ROOT / "conf/scheduler").glob("*.yaml")}
+    assert files - SCHEDULES.keys() == {"plateau"}
+
+
 @pytest.mark.parametrize("name", SCHEDULES)
 def test_each_step_has_the_rate_of_the_formula_also_in_a_run_that_continues(name, tmp_path, capsys):
     schedule, formula = SCHEDULES[name]
-    path, step = tmp_path / "a.ckpt", random.Random(name).randrange(1, 9)
     expected = {n: pytest.approx(0.5 * formula(n, 10), rel=1e-9) for n in range(1, 11)}
-    assert rates_of(schedule, 2, path, step) == expected
-    assert rates_of(schedule, 2, ckpt_path=path) == {n: expected[n] for n in range(step + 1, 11)}
-    assert "WARNING" not in capsys.readouterr().err
-    longer = rates_of(schedule, 3, ckpt_path=path)
-    longer.pop(step + 1)  # its rate is in the checkpoint
-    assert longer == {n: pytest.approx(0.5 * formula(n, 15), rel=1e-9) for n in range(step + 2, 16)}
-    says = "was of 10 steps and is now of 15" in capsys.readouterr().err
-    assert says == (name in ("cosine", "one_cycle"))
+    for step in random.Random(name).sample(range(1, 10), 3):
+        path = tmp_path / f"{step}.ckpt"
+        assert rates_of(schedule, 2, path, step) == expected
+        assert rates_of(schedule, 2, ckpt_path=path) == {n: expected[n] for n in range(step + 1, 11)}
+        assert "WARNING" not in capsys.readouterr().err
+        longer = rates_of(schedule, 3, ckpt_path=path)
+        longer.pop(step + 1)  # its rate is in the checkpoint
+        assert longer == {n: pytest.approx(0.5 * formula(n, 15), rel=1e-9) for n in range(step + 2, 16)}
+        says = "was of 10 steps and is now of 15" in capsys.readouterr().err
+        assert says == (name in ("warmup_cosine", "one_cycle"))
+
+
+LOSSES = [random.Random(7).choice([3.0, 2.0, 1.0, math.nan]) for _ in range(21)]
+
+
+class Scripted(TranslationModule):
+    """Its validations have a loss by the step."""
+
+    def on_validation_epoch_end(self):
+        self.log("val/loss", LOSSES[self.trainer.global_step])
+
+
+@pytest.mark.parametrize("every", [2, 5])
+def test_the_rate_is_halved_after_validations_that_are_no_better(every, tmp_path):
+    """With `scheduler=plateau`: after more than `patience` of them, counted again from there."""
+    schedule = from_conf("plateau", patience=1, factor=0.5)
+    rate, best, num_worse, expected = 0.5, math.inf, 0, {}
+    for n in range(1, 21):  # epochs of five steps
+        expected[n] = pytest.approx(rate)
+        if ((n - 1) % 5 + 1) % every == 0:
+            is_better = LOSSES[n] < best
+            best, num_worse = (LOSSES[n], 0) if is_better else (best, num_worse + 1)
+            if num_worse == 2:
+                rate, num_worse = rate / 2, 0
+    assert rate < 0.5
+    options = {"module_class": Scripted, "limit_val_batches": 1, "val_check_interval": every}
+    for step in random.Random(every).sample(range(1, 20), 2):
+        path = tmp_path / f"{step}.ckpt"
+        assert rates_of(schedule, 4, path, step, **options) == expected
+        after = {n: expected[n] for n in range(step + 1, 21)}
+        assert rates_of(schedule, 4, ckpt_path=path, **options) == after
 
 
 def test_a_training_that_is_shorter_than_the_warmup_says_so(capsys):

@@ -130,7 +130,8 @@ class Attention(nn.Module):
     def project_keys(self, states: Tensor) -> Tensor:
         """Return the keys of encoder states (B, S, M), projected by the score (B, S, …), once for all steps."""
         keys = self.key_projection(states)
-        return self.score.project_keys(keys) if hasattr(self.score, "project_keys") else keys
+        project = getattr(self.score, "project_keys", None)
+        return keys if project is None else project(keys)
 
     def initial_state(self, memory: Memory) -> State:
         """Return the state before the first step, () if score and alignment do not depend on earlier steps."""

@@ -6,6 +6,7 @@ softmax. `MultiHeadAttention` computes several attentions in parallel. Letters a
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -232,7 +233,7 @@ class MultiHeadAttention(nn.Module):
             )
         size = query_size // heads
         shares = [len(share) for share in torch.arange(memory_size).tensor_split(heads)]
-        self.heads = nn.ModuleList(attention(query_size=size, memory_size=size) for _ in range(heads))
+        self.heads: Any = nn.ModuleList(attention(query_size=size, memory_size=size) for _ in range(heads))
         self.queries = nn.ModuleList(nn.Linear(query_size, size, bias=False) for _ in range(heads))
         self.keys = nn.ModuleList(nn.Linear(memory_size, size, bias=False) for _ in range(heads))
         self.values = nn.ModuleList(nn.Linear(memory_size, share, bias=False) for share in shares)

@@ -169,15 +169,15 @@ def check_score(score: nn.Module, query_size: int, key_size: int) -> None:
     name, queries, keys = type(score).__name__, torch.ones(1, 2, query_size), torch.ones(1, 3, key_size)
     if keys.is_meta:  # the model of a folder, which was checked before its training
         return
-    projects = hasattr(score, "project_keys")
-    raw, projected = (keys * torch.nan, score.project_keys(keys)) if projects else (keys, keys)
+    project = getattr(score, "project_keys", None)
+    raw, projected = (keys, keys) if project is None else (keys * torch.nan, project(keys))
     scores = score(queries, raw, projected)
     if scores.shape != (1, 2, 3):
         raise InputError(
             f"{name} returned scores of shape {tuple(scores.shape)} for 1 sentence, 2 queries and 3 keys: the shape "
             "must be (batch, queries, keys), here (1, 2, 3)"
         )
-    if projects and scores.isnan().any():
+    if project is not None and scores.isnan().any():
         raise InputError(f"{name} must not use `keys` if `projected_keys` is given: a decoder has no others")
 
 

@@ -31,7 +31,7 @@ from seq2seq.evaluation.alignment import (
     symmetrized,
     threshold_links,
 )
-from seq2seq.run.messages import exit_with_one_line
+from seq2seq.run.messages import exit_on_error
 from seq2seq.shipped import model_path
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def main(arguments: Sequence[str]) -> None:
     add("--device", default="cpu", help="cpu, cuda or mps (default: cpu)")
     add("--max-tokens", type=int, default=4096, metavar="N", help="maximum padded tokens in a batch")
     options = parser.parse_args(list(arguments))
-    with exit_with_one_line():
+    with exit_on_error():
         _align(options)
 
 
@@ -86,7 +86,9 @@ def _align(arguments: argparse.Namespace) -> None:
         sys.stdout.write(f"{format_links(pair_links)}\n")
     sys.stdout.flush()
     if gold is not None:
-        least = [_least(arguments, alignment, *each) for alignment, each in zip(gold, found, strict=True)]
+        least = [
+            _lowest_possible(arguments, alignment, *each) for alignment, each in zip(gold, found, strict=True)
+        ]
         print(_report(links, least, gold), file=sys.stderr)
 
 
@@ -125,7 +127,7 @@ def _links(arguments: argparse.Namespace, forward: "WordAttention", *backward: "
     return _joined(arguments, links, [argmax_links(each.weights) for each in backward])
 
 
-def _least(
+def _lowest_possible(
     arguments: argparse.Namespace, gold: GoldAlignment, forward: "WordAttention", *backward: "WordAttention"
 ) -> Links:
     """Return the links with the minimum error rate that the tokens allow."""

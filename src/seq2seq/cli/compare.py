@@ -23,7 +23,7 @@ from omegaconf import OmegaConf
 from seq2seq.cli.main import parser_of
 from seq2seq.errors import InputError
 from seq2seq.run.config import flat
-from seq2seq.run.messages import exit_with_one_line
+from seq2seq.run.messages import exit_on_error
 from seq2seq.run.summary import metric_of
 
 LEVEL = 0.05
@@ -36,7 +36,7 @@ NOT_COMPARED = (
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class FinishedRun:
     """A finished run.
 
     Attributes:
@@ -82,16 +82,16 @@ class Setting:
     """
 
     label: str
-    runs: list[Run]
+    runs: list[FinishedRun]
 
 
-def find_runs(paths: Sequence[Path]) -> tuple[list[Run], list[str]]:
+def find_runs(paths: Sequence[Path]) -> tuple[list[FinishedRun], list[str]]:
     """Return the finished runs in folders, and the reasons for skipping others.
 
     Raises:
         InputError: A path is no folder, or there is no finished run.
     """
-    runs: list[Run] = []
+    runs: list[FinishedRun] = []
     left_out: list[str] = []
     known: dict[str, Path] = {}
     for path in paths:
@@ -115,7 +115,7 @@ def find_runs(paths: Sequence[Path]) -> tuple[list[Run], list[str]]:
             typed = folder / ".hydra" / "overrides.yaml"
             given = OmegaConf.to_container(OmegaConf.load(typed)) if typed.is_file() else []
             overrides = dict(str(each).lstrip("+~").partition("=")[::2] for each in given or [])
-            run = Run(folder, config, metrics, overrides)
+            run = FinishedRun(folder, config, metrics, overrides)
             key = repr([run.seed, sorted(run.values().items())])
             if key in known:
                 left_out.append(f"{folder} has the setting and the seed of {known[key]}")
@@ -131,9 +131,9 @@ def find_runs(paths: Sequence[Path]) -> tuple[list[Run], list[str]]:
     return runs, left_out
 
 
-def settings_of(runs: Sequence[Run]) -> list[Setting]:
+def settings_of(runs: Sequence[FinishedRun]) -> list[Setting]:
     """Group runs by everything but the seed; label each group by its overrides, or else by its values."""
-    groups: dict[str, list[Run]] = {}
+    groups: dict[str, list[FinishedRun]] = {}
     for run in runs:
         groups.setdefault(repr(sorted(run.values().items())), []).append(run)
     first = [group[0] for group in groups.values()]
@@ -151,17 +151,19 @@ def _labels(values: Sequence[dict[str, Any]]) -> list[str]:
     """Return a label for each dictionary, made of the first keys that distinguish them."""
     chosen: list[str] = []
 
-    def labelled(keys: Sequence[str]) -> list[str]:
+    def labeled(keys: Sequence[str]) -> list[str]:
         parts = [[f"{key.rpartition('.')[2]}={each[key]}" for key in keys if key in each] for each in values]
         return [" ".join(part) or "default" for part in parts]
 
     for key in dict.fromkeys(key for each in values for key in each):
-        if len(set(labelled([*chosen, key]))) > len(set(labelled(chosen))):
+        if len(set(labeled([*chosen, key]))) > len(set(labeled(chosen))):
             chosen.append(key)
-    return labelled(chosen) if chosen else ["all runs"] * len(values)
+    return labeled(chosen) if chosen else ["all runs"] * len(values)
 
 
-def counts_of(runs: Sequence[Run], metric: str) -> tuple[NDArray, Callable[[NDArray], NDArray]] | None:
+def counts_of(
+    runs: Sequence[FinishedRun], metric: str
+) -> tuple[NDArray[Any], Callable[[NDArray[Any]], NDArray[Any]]] | None:
     """Return the counts of every test sentence (runs, sentences, counts), and the score of their sums.
 
     Args:
@@ -181,7 +183,7 @@ def counts_of(runs: Sequence[Run], metric: str) -> tuple[NDArray, Callable[[NDAr
 
 
 @cache
-def _counts(run: Run, found: str, reference: str, name: str) -> NDArray:
+def _counts(run: FinishedRun, found: str, reference: str, name: str) -> NDArray[Any]:
     from seq2seq.evaluation.bleu import sentence_statistics
 
     hypotheses, references = run.lines(found), run.lines(reference)
@@ -213,7 +215,7 @@ def difference(one: Setting, other: Setting, metric: str, level: float) -> Diffe
     Raises:
         InputError: The settings were tested on different sentences.
     """
-    from hydra_plugins._racing import welch
+    from hydra_plugins.hydra_optuna_racing_sweeper import welch
     from seq2seq.evaluation.significance import compare
 
     split = metric.partition("/")[0]
@@ -229,7 +231,7 @@ def difference(one: Setting, other: Setting, metric: str, level: float) -> Diffe
         found = compare(statistics[num:], statistics[:num], level, score=score)
         basis = "seeds and sentences" if found.knows_seeds else "sentences"
         return Difference(found.difference, found.interval, found.p, basis)
-    scores = [[float(metric_of(run.metrics, metric)) for run in each.runs] for each in (one, other)]
+    scores = [[metric_of(run.metrics, metric) for run in each.runs] for each in (one, other)]
     tested = welch(scores[0], scores[1], level)
     if np.isnan(tested.p):
         return Difference(tested.mean, tested.interval, None, "")
@@ -251,7 +253,7 @@ def compared(settings: Sequence[Setting], metric: str, baseline: str | None = No
 
     name = metric.rpartition("/")[2]
     sign = 1 if name in METRICS and METRICS[name].direction == "min" else -1
-    scores = {s.label: [float(metric_of(run.metrics, metric)) for run in s.runs] for s in settings}
+    scores = {s.label: [metric_of(run.metrics, metric) for run in s.runs] for s in settings}
     ordered = sorted(settings, key=lambda s: sign * float(np.mean(scores[s.label])))
     chosen = ordered[0] if baseline is None else next((s for s in ordered if s.label == baseline), None)
     if chosen is None:
@@ -278,7 +280,7 @@ def compared(settings: Sequence[Setting], metric: str, baseline: str | None = No
     return rows
 
 
-def draw(rows: Sequence[dict[str, Any]], metric: str, path: Path) -> None:
+def draw_comparison(rows: Sequence[dict[str, Any]], metric: str, path: Path) -> None:
     """Draw the scores of all runs, and the differences with their intervals."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -295,12 +297,12 @@ def draw(rows: Sequence[dict[str, Any]], metric: str, path: Path) -> None:
     left.set_yticks(range(len(rows)), [row["setting"].replace("$", r"\$")[:60] for row in rows])
     left.invert_yaxis()
     left.set_xlabel(f"{metric}, each run and the mean")
-    right.axvline(0, color="grey", linestyle="dashed")
+    right.axvline(0, color="gray", linestyle="dashed")
     right.set_xlabel("difference, with its interval")
     figure.savefig(path)
 
 
-def table(rows: Sequence[dict[str, Any]]) -> str:
+def comparison_table(rows: Sequence[dict[str, Any]]) -> str:
     """Return the rows as a table for a terminal."""
     lines = [["setting", "runs", "mean ± sd", "difference", "interval", "p (Holm)", ""]]
     for row in rows:
@@ -329,11 +331,11 @@ def main(arguments: Sequence[str]) -> None:
     add("--baseline", metavar="SETTING", help="compare with this setting, as the table names it")
     add("--output", type=Path, metavar="DIR", help="folder to write to (default: the first of the folders)")
     options = parser.parse_args(list(arguments))
-    with exit_with_one_line():
+    with exit_on_error():
         runs, left_out = find_runs(options.runs)
         settings = settings_of(runs)
         rows = compared(settings, options.metric, options.baseline)
-        print(f"{options.metric} of {len(runs)} runs\n\n{table(rows)}\n")
+        print(f"{options.metric} of {len(runs)} runs\n\n{comparison_table(rows)}\n")
         print("intervals hold jointly at 95 %; one seed: about these models, not about the setting")
         for reason in left_out:
             print(f"left out: {reason}")
@@ -344,5 +346,5 @@ def main(arguments: Sequence[str]) -> None:
             writer.writeheader()
             writer.writerows({k: " ".join(map(str, v)) if isinstance(v, list) else v for k, v in row.items()}
                              for row in rows)  # fmt: skip
-        draw(rows, options.metric, folder / "comparison.png")
+        draw_comparison(rows, options.metric, folder / "comparison.png")
         print(f"written     {folder / 'comparison.csv'}, {folder / 'comparison.png'}")

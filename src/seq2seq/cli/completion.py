@@ -1,6 +1,6 @@
 """Print the completion of a shell: ``eval "$(seq2seq completion bash)"``
 
-Completes commands, options, and the names of the models that come along; `train` completes keys and choices as any
+Completes commands, options, and the names of the bundled models; `train` completes keys and choices as any
 Hydra application does. For zsh put ``autoload -U bashcompinit && bashcompinit`` before.
 """
 

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 
 from seq2seq.cli.main import parser_of
 from seq2seq.corpus_report import corpus_report
-from seq2seq.progress import announce
 from seq2seq.run.config import build, check, composed, settings_of
-from seq2seq.run.messages import exit_with_one_line
+from seq2seq.run.messages import exit_on_error
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -17,13 +16,11 @@ def main(arguments: Sequence[str]) -> None:
     parser = parser_of("data-report", __doc__)
     parser.add_argument("overrides", nargs="*", metavar="KEY=VALUE")
     options = parser.parse_args(list(arguments))
-    with exit_with_one_line():
+    with exit_on_error():
         with composed(options.overrides) as composition:
             config = settings_of(composition, options.overrides, composition.hydra.run.dir).config
         check(config.data, "data")
         data = build(config.data)
         data.batch_size = data.batch_size or 128
-        announce("reading and tokenizing the corpus")
         data.prepare_data()
-        data.setup()
         print(corpus_report(data))

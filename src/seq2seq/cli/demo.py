@@ -1,4 +1,4 @@
-"""Try a model that comes along: ``seq2seq demo``
+"""Try a bundled model: ``seq2seq demo``
 
 Translates some sentences, draws the attention of the first one, and writes a page that translates in the browser
 and answers what would have been said with other attention. The page is opened where there is a screen.
@@ -11,7 +11,7 @@ import yaml
 
 from seq2seq.cli.main import MODEL_HELP, check_output, parser_of
 from seq2seq.cli.show import open_page
-from seq2seq.run.messages import exit_with_one_line
+from seq2seq.run.messages import exit_on_error
 from seq2seq.shipped import SHIPPED, model_path
 
 
@@ -28,7 +28,7 @@ def main(arguments: Sequence[str]) -> None:
         help="page to write (default: demo.html)")  # fmt: skip
     add("--no-open", action="store_true", help="write the page and do not open it")
     options = parser.parse_args(list(arguments))
-    with exit_with_one_line():
+    with exit_on_error():
         check_output(options.output)
 
         from seq2seq.decoding.translator import Translator

@@ -15,7 +15,7 @@ from seq2seq.cli.main import MODEL_HELP, parser_of
 from seq2seq.data.text import read_parallel
 from seq2seq.errors import InputError
 from seq2seq.progress import announce
-from seq2seq.run.messages import exit_with_one_line
+from seq2seq.run.messages import exit_on_error
 from seq2seq.shipped import model_path
 
 
@@ -44,7 +44,7 @@ def main(arguments: Sequence[str]) -> None:
     add("--to", metavar="LANGUAGE", help="translate into it, with a model of several languages")
     add("--trust-custom-code", action="store_true", help="import classes that the model folder names")
     options = parser.parse_args(list(arguments))
-    with exit_with_one_line():
+    with exit_on_error():
         _evaluate(options)
 
 

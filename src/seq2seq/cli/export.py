@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 from seq2seq.cli.main import MODEL_HELP, check_output, parser_of
 from seq2seq.errors import InputError
-from seq2seq.run.messages import exit_with_one_line
+from seq2seq.run.messages import exit_on_error
 from seq2seq.shipped import model_path
 
 
@@ -32,7 +32,7 @@ def main(arguments: Sequence[str]) -> None:
     add("--precision", default="bf16", help="model: of the weights: fp32, bf16 or int8 (default: bf16)")
     add("--commit", help="model: of the program that trained it (default: what the run says)")
     options = parser.parse_args(list(arguments))
-    with exit_with_one_line():
+    with exit_on_error():
         _export(options)
 
 

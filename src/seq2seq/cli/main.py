@@ -12,7 +12,7 @@ COMMANDS = {
     "train": ("seq2seq.cli.train", "train a model: keys and groups of the configuration"),
     "translate": ("seq2seq.cli.translate", "translate lines"),
     "show": ("seq2seq.cli.show", "translate a sentence and show its attention on a page"),
-    "demo": ("seq2seq.cli.demo", "try a model that comes along"),
+    "demo": ("seq2seq.cli.demo", "try a bundled model"),
     "serve": ("seq2seq.cli.serve", "answer requests over HTTP, with the page that translates"),
     "evaluate": ("seq2seq.cli.evaluate", "score a model on a test set"),
     "compare": ("seq2seq.cli.compare", "compare settings over seeds and sentences"),
@@ -27,7 +27,7 @@ COMMANDS = {
 """Name -> module with a function `main`, and a line of help."""
 
 
-MODEL_HELP = "a run folder, a model folder, or the name of a model that comes along"
+MODEL_HELP = "a run folder, a model folder, or the name of a bundled model"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from seq2seq.cli.main import MODEL_HELP, check_output, parser_of
 from seq2seq.errors import InputError
-from seq2seq.run.messages import exit_with_one_line
+from seq2seq.run.messages import exit_on_error
 from seq2seq.shipped import model_path
 
 
@@ -27,7 +27,7 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--target", help="the target for forced decoding")
     parser.add_argument("-o", "--output", type=Path, default=Path("attention.png"), help="file to write")
     options = parser.parse_args(list(arguments))
-    with exit_with_one_line():
+    with exit_on_error():
         _plot(options)
 
 

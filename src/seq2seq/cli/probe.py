@@ -13,7 +13,7 @@ from pathlib import Path
 from seq2seq.cli.main import MODEL_HELP, parser_of
 from seq2seq.data.text import read_lines
 from seq2seq.errors import InputError
-from seq2seq.run.messages import exit_with_one_line
+from seq2seq.run.messages import exit_on_error
 from seq2seq.shipped import model_path
 
 
@@ -36,7 +36,7 @@ def main(arguments: Sequence[str]) -> None:
     add("--seed", type=int, default=1, help="seed of random choices (default: 1)")
     add("--json", action="store_true", help="print the numbers as JSON")
     options = parser.parse_args(list(arguments))
-    with exit_with_one_line():
+    with exit_on_error():
         if options.seed < 0 or options.sentences < 1:
             raise InputError("--seed is 0 or more, --sentences 1 or more")
         source = options.source or options.model / "predictions" / "test.source.txt"

@@ -11,7 +11,7 @@ from seq2seq.cli.main import MODEL_HELP, parser_of
 from seq2seq.data.text import SentencePair, read_lines, read_parallel
 from seq2seq.data.words import clean
 from seq2seq.errors import InputError
-from seq2seq.run.messages import exit_with_one_line
+from seq2seq.run.messages import exit_on_error
 from seq2seq.shipped import model_path
 
 
@@ -26,7 +26,7 @@ def main(arguments: Sequence[str]) -> None:
     add("--step", type=int, default=0, help="the step of the records (default: 0)")
     add("--beam-size", type=int, default=5, metavar="K", help="hypotheses; 1: greedy alone (default: 5)")
     options = parser.parse_args(list(arguments))
-    with exit_with_one_line():
+    with exit_on_error():
         pairs = read_pairs(options.input, options.target)
         number = record(options.logdir, options.model, pairs, step=options.step, beam_size=options.beam_size)
         print(f"{number:,} sentences   tensorboard --logdir {options.logdir}")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from seq2seq.cli.main import MODEL_HELP, check_output, parser_of
 from seq2seq.errors import InputError
-from seq2seq.run.messages import exit_with_one_line
+from seq2seq.run.messages import exit_on_error
 from seq2seq.shipped import model_path
 
 
@@ -28,7 +28,7 @@ def main(arguments: Sequence[str]) -> None:
     add("-o", "--output", type=Path, default=page, metavar="FILE", help=f"page to write (default: {page})")
     add("--no-open", action="store_true", help="write the page and do not open it")
     options = parser.parse_args(list(arguments))
-    with exit_with_one_line():
+    with exit_on_error():
         check_output(options.output)
         from seq2seq.data.text import SentencePair
         from seq2seq.data.words import clean

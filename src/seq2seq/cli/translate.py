@@ -16,7 +16,7 @@ from seq2seq.cli.main import MODEL_HELP, check_output, parser_of
 from seq2seq.data.text import read_lines, stream_lines
 from seq2seq.errors import InputError
 from seq2seq.progress import announce
-from seq2seq.run.messages import exit_with_one_line
+from seq2seq.run.messages import exit_on_error
 from seq2seq.shipped import model_path
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def main(arguments: Sequence[str]) -> None:
     add("--to", metavar="LANGUAGE", help="target language, for a model of several languages")
     add("--trust-custom-code", action="store_true", help="import classes that the model folder names")
     options = parser.parse_args(list(arguments))
-    with exit_with_one_line():
+    with exit_on_error():
         _translate(options)
 
 

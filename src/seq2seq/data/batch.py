@@ -1,7 +1,8 @@
 """Encoded splits and padded batches: padding, the shift by one of the target, and the masks."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -16,9 +17,27 @@ Ids = Sequence[int] | NDArray[np.integer]
 """Token ids of a sentence."""
 
 
+class Side(Protocol):
+    """One side of a split: the token ids of its sentences."""
+
+    @property
+    def ids(self) -> NDArray[np.integer]:
+        """All ids."""
+
+    @property
+    def lengths(self) -> NDArray[np.integer]:
+        """Number of tokens of each sentence."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, index: int, /) -> NDArray[np.integer]: ...
+
+    def __iter__(self) -> Iterator[NDArray[np.integer]]: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Sentences:
-    """Token ids of many sentences, one after another.
+    """Token ids of many sentences, one after another, in memory.
 
     Attributes:
         ids: All ids.
@@ -39,8 +58,11 @@ class Sentences:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    def __getitem__(self, index: int) -> NDArray[np.int32]:
+    def __getitem__(self, index: int, /) -> NDArray[np.int32]:
         return self.ids[self.offsets[index] : self.offsets[index + 1]]
+
+    def __iter__(self) -> Iterator[NDArray[np.int32]]:
+        return (self[index] for index in range(len(self)))
 
     @property
     def lengths(self) -> NDArray[np.int64]:
@@ -61,8 +83,8 @@ class EncodedSplit:
     """
 
     pairs: Sequence[SentencePair]
-    source: Sentences
-    target: Sentences
+    source: Side
+    target: Side
     num_blank: int = 0
     num_long: int = 0
 

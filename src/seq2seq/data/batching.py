@@ -11,7 +11,7 @@ from seq2seq.data.batch import Batch, EncodedSplit
 
 Lengths = NDArray[np.integer]
 
-Order = Sequence[NDArray[np.int32]]
+Order = Sequence[NDArray[np.integer]]
 """Batches in the order of use, each an array of indices of its sentences in the split."""
 
 
@@ -58,9 +58,8 @@ def shuffled_order(
         starts[place] = min(starts[place], stop - num_shares)
         stop = starts[place]
     num_missing = max(0, -stop)
-    batches = _cut(
-        np.concatenate([np.resize(sentences, num_missing), sentences]), np.add(starts, num_missing)
-    )
+    repeated = np.concatenate([np.resize(sentences, num_missing), sentences])
+    batches = _cut(repeated, [start + num_missing for start in starts])
     return [batches[place] for place in generator.permutation(len(batches))]
 
 
@@ -138,8 +137,9 @@ class BatchLoader:
     def __iter__(self) -> Iterator[Batch]:
         epoch = self._epoch()
         order, split = self.order(epoch), self._split(epoch)
-        resumes = self._resume is not None and self._resume[0] == epoch and self._resume[1] < len(order)
-        self._num_yielded, self._resume = self._resume[1] if resumes else 0, None
+        saved, num_yielded = self._resume or (-1, 0)
+        resumes = saved == epoch and num_yielded < len(order)
+        self._num_yielded, self._resume = num_yielded if resumes else 0, None
         for place in range(self._num_yielded, len(order)):
             self._num_yielded += 1
             yield Batch.from_split(split, order[place].tolist())

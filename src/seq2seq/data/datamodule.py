@@ -4,8 +4,8 @@ A corpus is a subclass that implements `read`; `_target_` in the configuration s
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from functools import lru_cache
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +19,47 @@ from seq2seq.data.text import SentencePair, Splits, hold_out, with_alignments
 from seq2seq.data.tokenizers import SentencePieceTokenizer, Tokenizer, WordTokenizer
 from seq2seq.data.words import clean
 from seq2seq.errors import InputError
+from seq2seq.progress import announce
 
 MAX_TRANSLATED = 1000
 """Maximum number of tokens of a validation or test sentence; longer sentences are cut."""
 
 Factory = Callable[..., Tokenizer]
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A corpus that is ready for training: fitted tokenizers and encoded splits.
+
+    Attributes:
+        source_tokenizer: The tokenizer of the source.
+        target_tokenizer: The tokenizer of the target.
+        train: The training pairs.
+        validation: The validation pairs.
+        test: The test pairs; None if there are none.
+    """
+
+    source_tokenizer: Tokenizer
+    target_tokenizer: Tokenizer
+    train: EncodedSplit
+    validation: EncodedSplit
+    test: EncodedSplit | None
+
+    @property
+    def held_out(self) -> EncodedSplit:
+        """The test pairs, or the validation pairs if there are none."""
+        return self.test or self.validation
+
+    @property
+    def splits(self) -> dict[str, EncodedSplit]:
+        """The splits that there are, by name."""
+        splits = {"train": self.train, "validation": self.validation, "test": self.test}
+        return {name: split for name, split in splits.items() if split is not None}
+
+    def save_tokenizers(self, folder: Path) -> None:
+        """Write both tokenizers into a folder."""
+        self.source_tokenizer.save(folder, "source")
+        self.target_tokenizer.save(folder, "target")
 
 
 class TranslationDataModule(pl.LightningDataModule):
@@ -49,9 +85,8 @@ class TranslationDataModule(pl.LightningDataModule):
         validation_alignments: The same for the validation pairs: gold alignments to compare attention with.
         seed: Seed of the order of the batches.
 
-    Attributes:
-        source_tokenizer: Set it before `setup` to use a fitted tokenizer; the same for `target_tokenizer`.
-        train: The encoded training split; also `validation` and `test`. `test` is None if there is none.
+    Raises:
+        InputError: An argument is out of its range.
     """
 
     def __init__(
@@ -85,7 +120,7 @@ class TranslationDataModule(pl.LightningDataModule):
         if fraction is not None and not 0 < fraction <= 0.5:
             raise InputError(f"data.validation.fraction={fraction}: a share from 0 to 0.5 is needed")
         self.fraction, self.split_seed = fraction, split_seed
-        self.tokenizer, self.target_tokenizer_factory = tokenizer, target_tokenizer or tokenizer
+        self.tokenizer, self.target_tokenizer = tokenizer, target_tokenizer or tokenizer
         self.joint_vocabulary = joint_vocabulary
         self.source_language, self.target_language = source_language, target_language
         self.batch_size, self.max_tokens = batch_size, max_tokens
@@ -93,21 +128,15 @@ class TranslationDataModule(pl.LightningDataModule):
         self.both_directions, self.overfit = both_directions, overfit
         self.alignments, self.validation_alignments = alignments, validation_alignments
         self.seed = seed
-        self.source_tokenizer: Tokenizer | None = None
-        self.target_tokenizer: Tokenizer | None = None
-        self.splits: Splits | None = None
-        self.train: EncodedSplit | None = None
-        self.validation: EncodedSplit | None = None
-        self.test: EncodedSplit | None = None
 
     def read(self) -> Splits:
         """Return the sentence pairs of the corpus. Subclasses implement this method."""
         raise NotImplementedError(f"{type(self).__name__} needs a method read() that returns Splits")
 
-    def read_once(self) -> Splits:
-        """Return the result of `read`, modified by the options; the corpus is read at the first call."""
-        if self.splits is not None:
-            return self.splits
+    @cached_property
+    def splits(self) -> Splits:
+        """The result of `read`, modified by the options; the corpus is read at the first access."""
+        announce("reading the corpus")
         splits = self.read()
         if self.fraction is not None:
             count = round(self.fraction * len(splits.train))
@@ -127,61 +156,69 @@ class TranslationDataModule(pl.LightningDataModule):
                 raise InputError(f"no {name} pair is left of {len(pairs):,}: the others are blank on a side")
         if self.overfit:
             validation = test = train
-        self.splits = Splits(train, validation, test)
-        return self.splits
+        return Splits(train, validation, test)
 
     @property
     def num_pairs(self) -> int:
         """Number of training pairs that an epoch reads."""
-        return len(self.read_once().train) * (2 if self.both_directions else 1)
+        return len(self.splits.train) * (2 if self.both_directions else 1)
 
-    def setup(self, stage: str | None = None) -> None:
-        """Read the corpus, fit the tokenizers that are not set, and encode all splits; only at the first call.
+    @cached_property
+    def tokenizers(self) -> tuple[Tokenizer, Tokenizer]:
+        """The tokenizers of source and target, fitted at the first access; set them before to use others."""
+        pairs = self.splits.train
+        announce("fitting the tokenizers")
+        sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
+        source = self.tokenizer(language=self.source_language)
+        if self.joint_vocabulary:
+            if self.target_tokenizer is not self.tokenizer:
+                raise InputError("data.joint_vocabulary=true needs one tokenizer: leave out target_tokenizer")
+            source.fit([*sources, *targets])
+            if isinstance(source, SentencePieceTokenizer):
+                target = source.share(self.target_language)
+            else:  # words are joined by the rules of a language
+                target = self.tokenizer(language=self.target_language)
+                target.set_vocabulary(source.vocabulary)
+        else:
+            source.fit(sources)
+            target = self.target_tokenizer(language=self.target_language)
+            target.fit(targets)
+        if target.truecase:
+            target.learn_case(targets)
+        return source, target
+
+    @cached_property
+    def prepared(self) -> Prepared:
+        """The corpus with tokenizers and encoded splits; it is read at the first access.
 
         Raises:
             InputError: A file is invalid, options cannot be combined, or no pair is left.
         """
-        if self.train is not None:
-            return
-        splits = self.read_once()
+        splits = self.splits
         if self.both_directions and not self.joint_vocabulary:
             raise InputError("data.both_directions=true needs data.joint_vocabulary=true")
-        if self.source_tokenizer is None or self.target_tokenizer is None:
-            self._fit_tokenizers(splits.train)
-        self.train = self.encode_train(splits.train)
-        self.validation = self.encode(splits.validation, MAX_TRANSLATED, truncate=True, keep_blank=True)
-        self.test = None
-        if len(splits.test):
-            self.test = self.encode(splits.test, MAX_TRANSLATED, truncate=True, keep_blank=True)
-        if not len(self.train):
+        tokenizers = self.tokenizers
+        announce("tokenizing")
+        train = self.encode_train(splits.train)
+        validation, test = (
+            self.encode(split, MAX_TRANSLATED, truncate=True, keep_blank=True)
+            for split in (splits.validation, splits.test)
+        )
+        if not len(train):
             raise InputError(
-                f"no training pair is left: {self.train.num_blank} blank, {self.train.num_long} longer than "
+                f"no training pair is left: {train.num_blank} blank, {train.num_long} longer than "
                 "data.max_length; check the files or raise data.max_length"
             )
+        return Prepared(*tokenizers, train, validation, test if len(test) else None)
+
+    def setup(self, stage: str | None = None) -> None:
+        """Read the corpus, fit the tokenizers, and encode all splits, see `prepared`; only at the first call."""
+        self.prepared  # noqa: B018 - computed once
 
     def encode_train(self, pairs: Sequence[SentencePair]) -> EncodedSplit:
         """Return the encoded training pairs, in both directions if `both_directions` is set."""
         turned = [pair.reversed() for pair in pairs] if self.both_directions else []
         return self.encode([*pairs, *turned], self.max_length, truncate=self.truncate)
-
-    def _fit_tokenizers(self, pairs: Sequence[SentencePair]) -> None:
-        sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
-        self.source_tokenizer = self.tokenizer(language=self.source_language)
-        if self.joint_vocabulary:
-            if self.target_tokenizer_factory is not self.tokenizer:
-                raise InputError("data.joint_vocabulary=true needs one tokenizer: leave out target_tokenizer")
-            self.source_tokenizer.fit([*sources, *targets])
-            if isinstance(self.source_tokenizer, SentencePieceTokenizer):
-                self.target_tokenizer = self.source_tokenizer.share(self.target_language)
-            else:  # words are joined by the rules of a language
-                self.target_tokenizer = self.target_tokenizer_factory(language=self.target_language)
-                self.target_tokenizer.set_vocabulary(self.source_tokenizer.vocabulary)
-        else:
-            self.source_tokenizer.fit(sources)
-            self.target_tokenizer = self.target_tokenizer_factory(language=self.target_language)
-            self.target_tokenizer.fit(targets)
-        if self.target_tokenizer.truecase:
-            self.target_tokenizer.learn_case(targets)
 
     def encode(
         self,
@@ -197,8 +234,9 @@ class TranslationDataModule(pl.LightningDataModule):
         """
         filled = [pair for pair in pairs if keep_blank or not pair.is_blank]
         cut = max_length if truncate else None
-        sources = [ids[:cut] for ids in self.source_tokenizer.encode_all([pair.source for pair in filled])]
-        targets = [ids[:cut] for ids in self.target_tokenizer.encode_all([pair.target for pair in filled])]
+        source_tokenizer, target_tokenizer = self.tokenizers
+        sources = [ids[:cut] for ids in source_tokenizer.encode_all([pair.source for pair in filled])]
+        targets = [ids[:cut] for ids in target_tokenizer.encode_all([pair.target for pair in filled])]
         kept = [
             index
             for index, (source, target) in enumerate(zip(sources, targets, strict=True))
@@ -216,7 +254,8 @@ class TranslationDataModule(pl.LightningDataModule):
 
     def train_dataloader(self) -> BatchLoader:
         """Return batches in an order that depends only on seed and epoch; each process has its share."""
-        lengths = self.train.source.lengths, self.train.target.lengths
+        train = self.prepared.train
+        lengths = train.source.lengths, train.target.lengths
         size = BatchSize(self.batch_size, self.max_tokens)
         rank, processes = self._share()
 
@@ -229,11 +268,11 @@ class TranslationDataModule(pl.LightningDataModule):
 
     def val_dataloader(self) -> BatchLoader:
         """Return batches of the validation split, the shortest first; a blank source is in none of them."""
-        return self._held_out(self.validation)
+        return self._held_out(self.prepared.validation)
 
     def test_dataloader(self) -> BatchLoader:
         """Return batches of the test split, or of the validation split if there is none."""
-        return self._held_out(self.test or self.validation)
+        return self._held_out(self.prepared.held_out)
 
     def _held_out(self, split: EncodedSplit) -> BatchLoader:
         rank, processes = self._share()
@@ -248,32 +287,27 @@ class TranslationDataModule(pl.LightningDataModule):
 
     def _of_epoch(self, epoch: int) -> EncodedSplit:
         """Return the training split; with subword sampling, words are split differently in each epoch."""
-        sampled = {
-            side: _Sampled(self, epoch, side)
-            for side in ("source", "target")
-            if getattr(getattr(self, f"{side}_tokenizer"), "sampling", None)
+        sides = zip(("source", "target"), self.tokenizers, strict=True)
+        sampled: dict[str, Any] = {
+            side: _Sampled(self, epoch, side, tokenizer)
+            for side, tokenizer in sides
+            if getattr(tokenizer, "sampling", None)
         }
-        return replace(self.train, **sampled)
+        return replace(self.prepared.train, **sampled)
 
-    # --- files and reports ---
 
-    def save_tokenizers(self, folder: Path) -> None:
-        """Write both tokenizers into a folder."""
-        self.source_tokenizer.save(folder, "source")
-        self.target_tokenizer.save(folder, "target")
-
-    def load_tokenizers(self, folder: Path, *, trust_custom_code: bool = False) -> None:
-        """Read the files of `save_tokenizers` instead of fitting."""
-        self.source_tokenizer = Tokenizer.load(folder, "source", trust_custom_code=trust_custom_code)
-        self.target_tokenizer = Tokenizer.load(folder, "target", trust_custom_code=trust_custom_code)
+def prepared_of(trainer: pl.Trainer) -> Prepared | None:
+    """Return the corpus that a trainer uses; None without a `TranslationDataModule`."""
+    data = getattr(trainer, "datamodule", None)
+    return data.prepared if isinstance(data, TranslationDataModule) else None
 
 
 class _Sampled:
     """One side of the training split in one epoch; each sentence is split at random when it is read."""
 
-    def __init__(self, data: TranslationDataModule, epoch: int, side: str) -> None:
-        self._usual, self._data, self._side = getattr(data.train, side), data, side
-        self._tokenizer: Any = getattr(data, f"{side}_tokenizer")
+    def __init__(self, data: TranslationDataModule, epoch: int, side: str, tokenizer: Any) -> None:
+        self._pairs, self._side, self._tokenizer = data.prepared.train.pairs, side, tokenizer
+        self._usual, self._max_length = getattr(data.prepared.train, side), data.max_length
         generator = np.random.default_rng((data.seed, epoch, int(side == "target")))
         self._seeds = generator.integers(2**32, size=len(self._usual), dtype=np.uint32)
 
@@ -281,8 +315,7 @@ class _Sampled:
         return len(self._usual)
 
     def __getitem__(self, index: int) -> Ids:
-        text = getattr(self._data.train.pairs[index], self._side)
-        drawn = self._tokenizer.sample(text, int(self._seeds[index]))
-        if self._data.max_length is not None and len(drawn) > self._data.max_length:
+        drawn = self._tokenizer.sample(getattr(self._pairs[index], self._side), int(self._seeds[index]))
+        if self._max_length is not None and len(drawn) > self._max_length:
             return self._usual[index]
         return np.array(drawn, dtype=np.int32)

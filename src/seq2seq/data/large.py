@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from seq2seq.data.batch import EncodedSplit, Ids
+from seq2seq.data.batch import EncodedSplit
 from seq2seq.data.corpora import ParallelText
 from seq2seq.data.text import SentencePair, Splits, parallel_files, stream_lines
 from seq2seq.data.tokenizers import Tokenizer
@@ -75,13 +75,13 @@ class LargeText(ParallelText):
     def _stream(self) -> Iterator[tuple[str, str]]:
         def lines() -> Iterator[tuple[str, str]]:
             for files in zip(*parallel_files(*self.checked_files("train")), strict=True):
-                for pair in zip_longest(*map(stream_lines, files)):
-                    if None in pair:
+                for source, target in zip_longest(*map(stream_lines, files)):
+                    if source is None or target is None:
                         raise InputError(
                             f"{files[0]} and {files[1]} differ in their number of lines: line n of one must "
                             "translate line n of the other"
                         )
-                    yield pair
+                    yield source, target
 
         return islice(lines(), self.max_examples)
 
@@ -103,19 +103,14 @@ class LargeText(ParallelText):
             import datasets
         except ImportError as error:
             raise InputError("data=large needs a package: pip install datasets") from error
-        small = (
-            max(self.source_tokenizer.vocab_size, self.target_tokenizer.vocab_size) <= np.iinfo("uint16").max
-        )
+        small = max(each.vocab_size for each in self.tokenizers) <= np.iinfo("uint16").max
         ids = datasets.List(datasets.Value("uint16" if small else "int32"))
         processes = min(self.num_processes, -(-self._counts[0] // CHUNK))
         borders = [self._counts[0] * number // processes for number in range(processes + 1)]
         worker = copy.copy(self)
-        worker.splits = worker.trainer = None  # not to be copied into each process
+        worker.splits, worker.trainer = Splits([], [], []), None  # not to be copied into each process
         # everything that the tokenized corpus depends on
-        tokenizers = [
-            [type(each).__qualname__, each.arguments, each.vocabulary]
-            for each in (self.source_tokenizer, self.target_tokenizer)
-        ]
+        tokenizers = [[type(each).__qualname__, each.arguments, each.vocabulary] for each in self.tokenizers]
         names = chain(*parallel_files(*self.checked_files("train")))
         paths = [Path(name).resolve() for name in names]
         files = [[str(path), path.stat().st_size, path.stat().st_mtime_ns] for path in paths]
@@ -137,10 +132,11 @@ class LargeText(ParallelText):
             empty = self.encode([], None, truncate=False)  # `setup` says so
             return replace(empty, num_blank=num_blank, num_long=self.num_pairs - num_blank)
         self.splits = replace(self.splits, train=[])  # the sample is not needed any more
-        sides = [MappedSentences(rows.data.column(name)) for name in ("source", "target")]
+        source, target = (MappedSentences(rows.data.column(name)) for name in ("source", "target"))
         return EncodedSplit(
-            DecodedPairs(sides, (self.source_tokenizer, self.target_tokenizer)),
-            *sides,
+            DecodedPairs((source, target), self.tokenizers),
+            source,
+            target,
             num_blank=num_blank,
             num_long=self.num_pairs - num_blank - len(rows),
         )
@@ -176,10 +172,13 @@ class MappedSentences:
     def __len__(self) -> int:
         return len(self.lengths)
 
-    def __getitem__(self, place: int) -> Ids:
+    def __getitem__(self, place: int, /) -> NDArray[np.integer]:
         chunk = bisect(self._firsts, place) - 1
         start, end = self._offsets[chunk][place - self._firsts[chunk] :][:2]
         return self._values[chunk][start:end]
+
+    def __iter__(self) -> Iterator[NDArray[np.integer]]:
+        return (self[place] for place in range(len(self)))
 
 
 class DecodedPairs(Sequence[SentencePair]):
@@ -192,8 +191,8 @@ class DecodedPairs(Sequence[SentencePair]):
         return len(self._sides[0])
 
     def __getitem__(self, place: Any) -> Any:
-        texts = (
+        source, target = (
             tokenizer.decode(side[place])
             for side, tokenizer in zip(self._sides, self._tokenizers, strict=True)
         )
-        return SentencePair(*texts)
+        return SentencePair(source, target)

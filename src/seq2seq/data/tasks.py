@@ -29,7 +29,7 @@ WAYS = (
 """Formats of a date; in the one of digits only, the day is first."""
 
 SYMBOLS = "abcdefghijklmnopqrstuvwxyz"
-LONGEST = 12
+MAX_SYMBOLS = 12
 
 MOST_DIGITS = 6
 
@@ -53,7 +53,7 @@ def dates(draw: random.Random, _: str) -> SentencePair:
 
 def reverse(draw: random.Random, _: str) -> SentencePair:
     """Return symbols, and the same symbols in reverse order, with their links."""
-    symbols = draw.choices(SYMBOLS, k=draw.randint(1, LONGEST))
+    symbols = draw.choices(SYMBOLS, k=draw.randint(1, MAX_SYMBOLS))
     links = tuple((place, len(symbols) - 1 - place) for place in range(len(symbols)))
     return SentencePair(" ".join(symbols), " ".join(symbols[::-1]), links)
 

@@ -12,7 +12,7 @@ import stat
 from abc import ABC, abstractmethod
 from bisect import bisect
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache, partial
 from importlib import import_module
 from itertools import accumulate, groupby
@@ -23,7 +23,7 @@ from typing import Any
 
 import sentencepiece
 
-from seq2seq.data.languages import base_language
+from seq2seq.data.languages import UNSPACED, base_language
 from seq2seq.data.vocabulary import (
     BEGIN_ID,
     END_ID,
@@ -36,6 +36,7 @@ from seq2seq.data.vocabulary import (
 )
 from seq2seq.data.words import LETTERS, clean, join_basic_english, join_words, lowered, raised, split_words
 from seq2seq.errors import InputError
+from seq2seq.progress import warn
 from seq2seq.trust import require_trusted
 
 MAX_TOKENS, MAX_FILE = 500_000, 64 * 2**20
@@ -252,6 +253,18 @@ class Tokenizer(ABC):
         return tokenizer
 
 
+def load_tokenizers(folder: Path, *, trust_custom_code: bool = False) -> tuple[Tokenizer, Tokenizer]:
+    """Read the tokenizers of source and target, see `Tokenizer.load`."""
+    source, target = (
+        Tokenizer.load(folder, side, trust_custom_code=trust_custom_code) for side in ("source", "target")
+    )
+    return source, target
+
+
+LONGEST_MEAN = 10
+"""Letters of a word on average, beyond which words are not separated: German text has 6."""
+
+
 class WordTokenizer(Tokenizer):
     """Words and punctuation marks, by one of several sets of rules.
 
@@ -266,6 +279,8 @@ class WordTokenizer(Tokenizer):
 
     def __init__(self, *, rules: str = "word", **options: Any) -> None:
         super().__init__(**options)
+        self._split: Callable[[str], list[str]]
+        self._join: Callable[[Sequence[str]], str]
         if rules == "word":
             self._split, self._join = split_words, partial(join_words, language=self.language)
         elif rules == "basic_english":
@@ -292,6 +307,19 @@ class WordTokenizer(Tokenizer):
             self._join = partial(MosesDetokenizer(language).detokenize, unescape=False)
         else:
             raise InputError(f"data.tokenizer.rules={rules}: choose word, basic_english or moses")
+
+    def fit(self, texts: Iterable[str]) -> None:
+        """Set the vocabulary to the most frequent words of some sentences; warn if they are no words."""
+        texts = list(texts)
+        super().fit(texts)
+        if base_language(self.language) in UNSPACED:
+            words = [word for text in texts[:1000] for word in LETTERS.findall(text)]
+            length = sum(map(len, words)) / max(len(words), 1)
+            if length > LONGEST_MEAN:
+                warn(
+                    f"data.tokenizer: {self.language} is written without spaces, so that a word has {length:.0f} letters: "
+                    "choose tokenizer=bpe or tokenizer=characters"
+                )
 
     def split(self, text: str) -> list[str]:
         """Return words and punctuation marks."""
@@ -458,7 +486,8 @@ class HuggingFaceTokenizer(Tokenizer):
     """
 
     def __init__(self, *, file: str | None = None, **options: Any) -> None:
-        self._tokenizer, self._unknown = None, None
+        self._tokenizer: Any = None  # until there is a file
+        self._unknown: str | None = None
         self.arguments.pop("file", None)  # a saved tokenizer has the content beside it
         super().__init__(**options)
         if file is not None:

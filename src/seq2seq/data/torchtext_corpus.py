@@ -59,7 +59,7 @@ class TorchtextCorpus(TranslationDataModule):
                     )
                 is_split |= isinstance(value, list)
                 sides.append(value if isinstance(value, str) else " ".join(map(str, value)))
-            pairs.append(SentencePair(*sides))
+            pairs.append(SentencePair(sides[0], sides[1]))
         if is_split and getattr(self.tokenizer, "func", self.tokenizer) is not WhitespaceTokenizer:
             warn("the fields of torchtext have split the text: tokenizer=whitespace keeps their tokens")
         return pairs

@@ -37,8 +37,10 @@ def raised(character: str, language: str) -> str:
 
 # --- words -------------------------------------------------------------------------------------------------
 
-LETTER = r"[\p{L}\p{N}\p{M}_\u200c\u200d]"
-"""A letter, digit or combining mark, or a joiner, which stands inside of words."""
+UNSPACED = r"(?=[\p{L}\p{Nl}])[\p{Han}\p{Hiragana}\p{Katakana}ー]"
+"""A letter of Chinese or Japanese, which have no spaces: each is a word of its own, with its marks."""
+LETTER = rf"(?:(?!{UNSPACED})[\p{{L}}\p{{N}}\p{{M}}_\u200c\u200d])"
+"""Another letter, a digit or combining mark, or a joiner, which stands inside of words."""
 _END = r"[^\s<>\"«»“”„\u3000-\u303f\uff00-\uffef.,;:!?…)\]}'’]"
 _PATH = rf"[^\s<>\"«»“”„\u3000-\u303f\uff00-\uffef]*{_END}"
 _START = r"(?<![^\s(\[])"
@@ -52,7 +54,7 @@ _KINDS = (
     # -5, #1, est-ce, and/or, R&D, 10:30, 3.50, 20°C, 5€, l', Obst-
     rf"(?:{_START}(?:[-+−](?=\p{{N}})|[#@](?={LETTER})))?"
     rf"{LETTER}+(?:(?:[-/&]|(?<=\p{{N}})[.,:’'](?=\p{{N}})){LETTER}+)*(?:(?<=\p{{N}})[°\p{{Sc}}]{LETTER}*)?(?:['’]|-(?!\S))?",
-    # one other character, a flag, or joined emoji
+    # one other character, a letter of `UNSPACED` among them, a flag, or joined emoji
     "(?:[\U0001f1e6-\U0001f1ff]{2}|\\S)"
     rf"{_MODIFIERS}(?:\u200d(?:(?!{LETTER})\S){_MODIFIERS})*",
 )
@@ -83,6 +85,9 @@ WIDE = regex.compile(
 )
 """Punctuation of Chinese and Japanese, which has its space within."""
 WIDE_QUOTES = regex.compile(r" ?([“”‘’…—]) ?")
+UNSPACED_GAP = regex.compile(rf"(?<={UNSPACED}\p{{M}}*) (?={UNSPACED})")
+NUMBER_GAP = regex.compile(rf"(?<={UNSPACED}\p{{M}}*) (?=\p{{Nd}})|(?<=\p{{Nd}}) (?={UNSPACED})")
+"""Spaces that Chinese and Japanese do not write at a number: 5月3日."""
 APOSTROPHE = regex.compile(rf"(?<={LETTER})(['’]) (?![;:!?»](?: |$))")
 ENGLISH_APOSTROPHE = regex.compile(
     rf"(?i)(?:(?<=(?<!{LETTER})o)|(?<={LETTER})(?=['’] (?:s|t|d|m|ll|re|ve)(?!{LETTER})))(['’]) "
@@ -92,7 +97,10 @@ SPACED_APOSTROPHE = regex.compile(rf"(?<={LETTER}) (?=')")
 
 
 def split_words(text: str) -> list[str]:
-    """Return the words, numbers, addresses and punctuation marks of a sentence, cleaned by `clean`."""
+    """Return the words, numbers, addresses and punctuation marks of a sentence, cleaned by `clean`.
+
+    Each letter of Chinese and Japanese is a word.
+    """
     return WORD.findall(clean(text))
 
 
@@ -100,15 +108,16 @@ def join_words(words: Sequence[str], language: str) -> str:
     """Join words with spaces, and punctuation by the rules of the language.
 
     French has a space before ``? ! : ;`` and inside ``« »``; English has a space after the apostrophe of
-    ``the dogs' house`` but not in ``it's``; Chinese and Japanese have none at punctuation.
+    ``the dogs' house`` but not in ``it's``; Chinese and Japanese have none at punctuation and numbers. There is none between
+    letters of `UNSPACED`.
     """
     base = base_language(language)
     text = " ".join(_quoted(words, base)).replace(f" {GLUE}", "").replace(f"{GLUE} ", "").replace(GLUE, "")
     text = (FRENCH_CLOSING if base == "fr" else CLOSING).sub(r"\1", text)
     text = (FRENCH_OPENING if base == "fr" else OPENING).sub(r"\1", text)
-    text = WIDE.sub(r"\1", CURRENCY.sub(r"\1", text))
+    text = UNSPACED_GAP.sub("", WIDE.sub(r"\1", CURRENCY.sub(r"\1", text)))
     if base in ("zh", "ja"):
-        text = WIDE_QUOTES.sub(r"\1", text)
+        text = NUMBER_GAP.sub("", WIDE_QUOTES.sub(r"\1", text))
     return (ENGLISH_APOSTROPHE if base == "en" else APOSTROPHE).sub(r"\1", text)
 
 

@@ -16,11 +16,11 @@ from seq2seq.decoding.interventions import tokens_that_stay
 from seq2seq.decoding.translator import Translator
 from seq2seq.errors import InputError
 from seq2seq.evaluation.alignment import word_indices
-from seq2seq.evaluation.faithfulness import Probed, rank_agreement
+from seq2seq.evaluation.faithfulness import Probed, rank_correlations
 from seq2seq.export.model_folder import SavedModel
 from seq2seq.models.seq2seq import Seq2Seq
 
-LONGEST = 100
+MAX_PROBED_TOKENS = 100
 """Maximum number of tokens of a probed sentence; the time grows with its third power."""
 
 BATCH_SIZE = BatchSize(sentences=None, tokens=2048)
@@ -29,7 +29,7 @@ BATCH_SIZE = BatchSize(sentences=None, tokens=2048)
 def probe(exported: SavedModel, sentences: Sequence[str], *, seed: int, device: torch.device) -> list[Probed]:
     """Return the measures of `Probed` for the greedy translations of sentences.
 
-    Pairs with an empty side, or with a side of more than `LONGEST` tokens, are left out.
+    Pairs with an empty side, or with a side of more than `MAX_PROBED_TOKENS` tokens, are left out.
 
     Raises:
         InputError: The decoder has no attention of this program, or no sentence is left.
@@ -40,13 +40,13 @@ def probe(exported: SavedModel, sentences: Sequence[str], *, seed: int, device: 
         (encode(text), ids_of(token for token in each.target_tokens if token != END))
         for text, each in zip(sentences, translator.translate(sentences), strict=True)
     ]
-    kept = [pair for pair in ids if all(0 < len(side) <= LONGEST for side in pair)]
+    kept = [pair for pair in ids if all(0 < len(side) <= MAX_PROBED_TOKENS for side in pair)]
     if not kept:
-        if any(0 < len(source) <= LONGEST for source, _ in ids):
+        if any(0 < len(source) <= MAX_PROBED_TOKENS for source, _ in ids):
             raise InputError(
-                f"the model translates every sentence into nothing, or into more than {LONGEST} tokens: train it longer"
+                f"the model translates every sentence into nothing, or into more than {MAX_PROBED_TOKENS} tokens: train it longer"
             )
-        raise InputError(f"no sentence has 1 to {LONGEST} tokens: give others")
+        raise InputError(f"no sentence has 1 to {MAX_PROBED_TOKENS} tokens: give others")
     source, target = (Sentences.from_lists([pair[side] for pair in kept]) for side in (0, 1))
     split, found = EncodedSplit([], source, target, num_blank=0, num_long=0), list[Probed]()
     for indices in sorted_order(source.lengths, target.lengths, BATCH_SIZE):
@@ -56,8 +56,8 @@ def probe(exported: SavedModel, sentences: Sequence[str], *, seed: int, device: 
             words = _words(exported.target_tokenizer, kept[index][1])
             measures = importance(exported.model, Batch.from_split(split, [index]).to(device))
             looked = attention[row, : len(words), : measures[0].shape[1]]
-            agreement = rank_agreement(*(each.numpy(force=True) for each in (looked, *measures)))
-            found.append(Probed(words, stays[row, :, : len(words)].numpy(force=True), agreement))
+            correlations = rank_correlations(*(each.numpy(force=True) for each in (looked, *measures)))
+            found.append(Probed(words, stays[row, :, : len(words)].numpy(force=True), correlations))
     return found
 
 

@@ -18,10 +18,10 @@ from torch import Tensor
 
 from seq2seq.data.batch import SourceBatch
 from seq2seq.data.vocabulary import BEGIN_ID, END_ID, PADDING_ID
-from seq2seq.decoding.greedy import follow_choices, greedy_search
-from seq2seq.decoding.stepper import LIVE_SHARE, Hypothesis, Models, Stepper, forbid, top_k
+from seq2seq.decoding.greedy import decode_stepwise, greedy_search
+from seq2seq.decoding.stepper import ACTIVE_SHARE, Hypothesis, Models, Stepper, forbid, top_k
 from seq2seq.errors import InputError
-from seq2seq.models.limits import DEFAULT_LIMITS, LONGEST, LengthLimits
+from seq2seq.models.limits import DEFAULT_LIMITS, MAX_TOKENS, LengthLimits
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +64,11 @@ PENALTIES = ("none", "average", "gnmt")
 
 
 def cut(ids: list[int]) -> list[int]:
-    """Return the first `LONGEST` ids; print a warning if there are more."""
-    if len(ids) > LONGEST:
-        message = f"WARNING: of a line of {len(ids):,} tokens the first {LONGEST:,} are translated"
+    """Return the first `MAX_TOKENS` ids; print a warning if there are more."""
+    if len(ids) > MAX_TOKENS:
+        message = f"WARNING: of a line of {len(ids):,} tokens the first {MAX_TOKENS:,} are translated"
         print(message, file=sys.stderr)
-    return ids[:LONGEST]
+    return ids[:MAX_TOKENS]
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,12 +190,12 @@ def sample_search(
     uniform = torch.tensor(np.stack(samples), dtype=torch.float32, device=source.ids.device)
 
     def choose(logits: Tensor, sentences: Tensor, step: int) -> Tensor:
-        return draw(logits, uniform[sentences, step], sampling)
+        return sample_tokens(logits, uniform[sentences, step], sampling)
 
-    return follow_choices(models, source, choose, limits=limits)
+    return decode_stepwise(models, source, choose, limits=limits)
 
 
-def draw(logits: Tensor, uniform: Tensor, sampling: Sampling) -> Tensor:
+def sample_tokens(logits: Tensor, uniform: Tensor, sampling: Sampling) -> Tensor:
     """Return the first tokens (n,) whose cumulative probability exceeds `uniform` (n,), numbers in [0, 1)."""
     scaled = logits / sampling.temperature
     if sampling.top_k is not None and sampling.top_k < logits.shape[-1]:
@@ -325,8 +325,8 @@ class _Search:
     def advance(self) -> None:
         """Compute one step of all sentences."""
         self._step += 1
-        live = (self._scores.flatten() > -torch.inf).nonzero().squeeze(1)
-        sentences = self.sentences[live // self._scores.shape[1]]
+        active = (self._scores.flatten() > -torch.inf).nonzero().squeeze(1)
+        sentences = self.sentences[active // self._scores.shape[1]]
         too_short = self._step < self._min_lengths[sentences]
 
         def choose(log_probabilities: Tensor, rows: slice) -> tuple[Tensor, Tensor]:
@@ -334,8 +334,8 @@ class _Search:
             self._prefixes.force(log_probabilities, sentences[rows], self._step)
             return top_k(log_probabilities, min(self._size, log_probabilities.shape[-1]))
 
-        best, ids, weights = self._stepper.advance(self._tokens, live, choose)
-        scores, parents, tokens = self._continuations(best, ids, live)
+        best, ids, weights = self._stepper.advance(self._tokens, active, choose)
+        scores, parents, tokens = self._continuations(best, ids, active)
         self._trace.steps.append(Step(self.sentences, self._origins, weights, parents, tokens))
         max_lengths = self._max_lengths[self.sentences].unsqueeze(1)
         ended = ((tokens == END_ID) | (max_lengths == self._step)) & (scores > -torch.inf)
@@ -346,18 +346,18 @@ class _Search:
         removed = ended | (attainable <= to_beat) | (scores < scores[:, :1] - self._prune)
         self._select(scores.masked_fill(removed, -torch.inf), parents, tokens)
 
-    def _continuations(self, best: Tensor, ids: Tensor, live: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def _continuations(self, best: Tensor, ids: Tensor, active: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return scores, parents and tokens (N, X) of the best continuations of each sentence.
 
         Args:
-            best: Log-probabilities of the best continuations of each live hypothesis (R, K).
+            best: Log-probabilities of the best continuations of each active hypothesis (R, K).
             ids: Tokens of these continuations (R, K).
-            live: Indices of the live hypotheses among all N W (R,).
+            active: Indices of the active hypotheses among all N W (R,).
         """
-        best += self._scores.flatten()[live].unsqueeze(1)
+        best += self._scores.flatten()[active].unsqueeze(1)
         shape = (self._scores.numel(), best.shape[1])
-        candidates = best.new_full(shape, -torch.inf).index_copy(0, live, best)
-        tokens = ids.new_zeros(shape).index_copy(0, live, ids).view(len(self.sentences), -1)
+        candidates = best.new_full(shape, -torch.inf).index_copy(0, active, best)
+        tokens = ids.new_zeros(shape).index_copy(0, active, ids).view(len(self.sentences), -1)
         candidates = candidates.view_as(tokens)
         scores, places = candidates.topk(min(self._size, candidates.shape[1]), dim=1)
         num_free = self._size - self._finished.counts[self.sentences]
@@ -366,11 +366,11 @@ class _Search:
 
     def _select(self, scores: Tensor, parents: Tensor, tokens: Tensor) -> None:
         """Remove hypotheses with score -inf, as far as the shape (N, W) allows, and sentences without others."""
-        num_live = (scores > -torch.inf).sum(dim=1)
-        has_live = num_live > 0
-        is_full = bool(has_live.sum() > LIVE_SHARE * len(has_live))
-        kept = None if is_full else has_live.nonzero().squeeze(1)
-        self._scores, self._origins = scores.topk(max(int(num_live.max()), 1), dim=1)
+        num_active = (scores > -torch.inf).sum(dim=1)
+        has_active = num_active > 0
+        is_full = bool(has_active.sum() > ACTIVE_SHARE * len(has_active))
+        kept = None if is_full else has_active.nonzero().squeeze(1)
+        self._scores, self._origins = scores.topk(max(int(num_active.max()), 1), dim=1)
         self._tokens = tokens.gather(1, self._origins)
         self._stepper.select(kept, parents.gather(1, self._origins))
         if kept is not None:

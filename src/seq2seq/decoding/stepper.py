@@ -41,7 +41,7 @@ class Hypothesis:
     heads: Tensor | None = None
 
 
-LIVE_SHARE = 7 / 8
+ACTIVE_SHARE = 7 / 8
 """When at most this share of the sentences in a search is unfinished, the finished ones are removed."""
 GROUP_SIZE = 64
 """Number of adjacent elements in a group of `top_k` and `argmax`."""
@@ -104,7 +104,8 @@ class Stepper:
             m.decoder.initial_state(memory) for m, memory in zip(self._members, memories, strict=True)
         ]
         # convert weights once, and allocate logits once: allocation takes longer than the softmax
-        device, self._outputs = source.ids.device, []
+        device = source.ids.device
+        self._outputs: list[torch.nn.Module | tuple[Tensor, Tensor, Tensor, Tensor]] = []
         mixed = torch.get_autocast_dtype(device.type) if torch.is_autocast_enabled(device.type) else None
         for output in (model.decoder.output for model in self._members):
             if type(output) is not torch.nn.Linear:
@@ -121,15 +122,15 @@ class Stepper:
         return torch.promote_types(self._states[0][0].dtype, torch.float32)
 
     def advance(
-        self, tokens: Tensor, live: Tensor, choose: Callable[[Tensor, slice], tuple[Tensor, Tensor]]
+        self, tokens: Tensor, active: Tensor, choose: Callable[[Tensor, slice], tuple[Tensor, Tensor]]
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Compute one step of all hypotheses, and choose the next tokens.
 
         Args:
             tokens: Previous token of each hypothesis (N, W).
-            live: Indices of the hypotheses, among all N W, for which tokens are chosen (R,).
+            active: Indices of the hypotheses, among all N W, for which tokens are chosen (R,).
             choose: Function that is called with log-probabilities (n, V) in float32 or float64 of some hypotheses,
-                and the slice of `live` that contains them; it returns scores and tokens (n, …).
+                and the slice of `active` that contains them; it returns scores and tokens (n, …).
 
         Returns:
             Scores and tokens (R, …), and attention weights (N, W, S), averaged over heads and members with attention; S = 0
@@ -140,10 +141,10 @@ class Stepper:
             step_features, self._states[index], weights = model.decoder.step(
                 tokens.flatten(), self._states[index], memory
             )
-            features.append(step_features.index_select(0, live))
+            features.append(step_features.index_select(0, active))
             if weights is not None:
                 member_weights.append(weights.mean(dim=1))
-        for start in range(0, len(live), ROWS):
+        for start in range(0, len(active), ROWS):
             rows, logs = slice(start, start + ROWS), []
             for member_features, output in zip(features, self._outputs, strict=True):
                 inputs = member_features[rows]

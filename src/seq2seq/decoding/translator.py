@@ -17,12 +17,13 @@ from seq2seq.data.vocabulary import END, SPACE_MARK, UNKNOWN, UNKNOWN_ID
 from seq2seq.data.words import clean
 from seq2seq.decoding.forced import with_heads
 from seq2seq.decoding.int8 import quantized
-from seq2seq.decoding.search import GREEDY, LONGEST, Search, cut, run_search
+from seq2seq.decoding.search import GREEDY, Search, cut, run_search
 from seq2seq.decoding.stepper import Hypothesis
 from seq2seq.decoding.translation import EMPTY, Translation
 from seq2seq.errors import InputError
 from seq2seq.evaluation.alignment import argmax_links
 from seq2seq.export.model_folder import SavedModel, load_model_folder
+from seq2seq.models.limits import MAX_TOKENS
 from seq2seq.progress import tracked
 
 WINDOW = 2048
@@ -243,7 +244,7 @@ class Translator:
         tokens = self._target_tokenizer.words(hypothesis.ids)
         text = self._target_tokenizer.decode(hypothesis.ids)
         if source and UNKNOWN_ID in hypothesis.ids:
-            words = self._source_tokenizer.tokens(source)[:LONGEST]
+            words = self._source_tokenizer.tokens(source)[:MAX_TOKENS]
             tokens = _with_source_words(tokens, words, hypothesis)
             self.num_replaced += hypothesis.ids.count(UNKNOWN_ID) - tokens.count(UNKNOWN)
             text = self._target_tokenizer.text([t for t in tokens if t != END])

@@ -173,12 +173,13 @@ def word_indices(tokens: Sequence[str], words: Sequence[str] | None = None) -> l
     given = _own_words(tokens) if words is None else words
     if not given:
         return [None] * len(tokens)
-    spelt = [
-        b"" if token in UNWORDED else letters(text) for token, text in zip(tokens, said(tokens), strict=True)
+    spelled = [
+        b"" if token in UNWORDED else without_spaces(text)
+        for token, text in zip(tokens, token_bytes(tokens), strict=True)
     ]
     for cased in (given, [word.lower() for word in given]):
-        parts = [letters(as_bytes(word)) for word in cased]
-        starts = places(spelt, b"".join(parts))
+        parts = [without_spaces(as_bytes(word)) for word in cased]
+        starts = token_offsets(spelled, b"".join(parts))
         if starts is not None:
             break
     else:
@@ -193,13 +194,13 @@ def _own_words(tokens: Sequence[str]) -> list[str]:
     kept = [token for token in tokens if token not in UNWORDED]
     if not kept or not kept[0].startswith(SPACE_MARK):
         return kept
-    return as_text(b"".join(said(kept))).split()
+    return as_text(b"".join(token_bytes(kept))).split()
 
 
 # --- positions of tokens in a text, in bytes of UTF-8, because a piece may be part of a character ---
 
 
-def said(tokens: Sequence[str]) -> list[bytes]:
+def token_bytes(tokens: Sequence[str]) -> list[bytes]:
     """Return the bytes of tokens, with spaces; byte tokens such as <0xE2> become one byte each."""
     found: list[bytes] = []
     for are_bytes, run in groupby(tokens, lambda token: _BYTE.fullmatch(token) is not None):
@@ -212,12 +213,12 @@ def said(tokens: Sequence[str]) -> list[bytes]:
     return found
 
 
-def letters(text: bytes) -> bytes:
+def without_spaces(text: bytes) -> bytes:
     """Return text without white space."""
     return as_bytes("".join(as_text(text).split()))
 
 
-def places(tokens: Sequence[bytes], text: bytes) -> list[int] | None:
+def token_offsets(tokens: Sequence[bytes], text: bytes) -> list[int] | None:
     """Return where each token begins; None if letters or digits of the text are in no token."""
     found, end = [], 0
     for token in tokens:

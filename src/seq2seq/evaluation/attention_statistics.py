@@ -33,9 +33,9 @@ class AttentionStatistics:
         num_tokens: Number of target tokens.
         num_unattended: Number of source tokens without ``<eos>`` whose sum is below `UNATTENDED`.
         num_source_tokens: Number of source tokens without ``<eos>``.
-        num_forward: Number of pairs of neighbouring target tokens whose most attended source token does not
+        num_forward: Number of pairs of neighboring target tokens whose most attended source token does not
             go back.
-        num_neighbours: Number of pairs of neighbouring target tokens that both have weights.
+        num_neighbors: Number of pairs of neighboring target tokens that both have weights.
     """
 
     entropy: float = 0.0
@@ -46,14 +46,14 @@ class AttentionStatistics:
     num_unattended: int = 0
     num_source_tokens: int = 0
     num_forward: int = 0
-    num_neighbours: int = 0
+    num_neighbors: int = 0
 
     def __add__(self, other: "AttentionStatistics") -> "AttentionStatistics":
         names = [field.name for field in fields(self)]
         return AttentionStatistics(**{name: getattr(self, name) + getattr(other, name) for name in names})
 
     def metrics(self) -> dict[str, float]:
-        """Return the means by name; `unattended` is per source token, `monotonicity` per pair of neighbours."""
+        """Return the means by name; `unattended` is per source token, `monotonicity` per pair of neighbors."""
         num_tokens = max(self.num_tokens, 1)
         return {
             "entropy": self.entropy / num_tokens,
@@ -62,7 +62,7 @@ class AttentionStatistics:
             "peak": self.peak / num_tokens,
             "unattended": self.num_unattended / max(self.num_source_tokens, 1),
             # a sentence of one word does not go back
-            "monotonicity": self.num_forward / self.num_neighbours if self.num_neighbours else 1.0,
+            "monotonicity": self.num_forward / self.num_neighbors if self.num_neighbors else 1.0,
         }
 
 
@@ -85,21 +85,21 @@ def attention_statistics(
     counted = array * is_row[:, :, None]
     unattended = (counted.sum(axis=1) < UNATTENDED) & is_word
     has_weights = counted.sum(axis=2) > 0
-    is_neighbour = has_weights[:, :-1] & has_weights[:, 1:]
+    is_neighbor = has_weights[:, :-1] & has_weights[:, 1:]
     return AttentionStatistics(
-        entropy=_normalised_entropy(counted * is_source[:, None], source),
+        entropy=_normalized_entropy(counted * is_source[:, None], source),
         padding_mass=float((counted * ~is_source[:, None]).sum()),
         end_mass=float((counted * (is_source & ~is_word)[:, None]).sum()),
         peak=float((counted * is_source[:, None]).max(axis=2).sum()),
         num_tokens=int(is_row.sum()),
         num_unattended=int(unattended.sum()),
         num_source_tokens=int(is_word.sum()),
-        num_forward=int(((np.diff(array.argmax(axis=2), axis=1) >= 0) & is_neighbour).sum()),
-        num_neighbours=int(is_neighbour.sum()),
+        num_forward=int(((np.diff(array.argmax(axis=2), axis=1) >= 0) & is_neighbor).sum()),
+        num_neighbors=int(is_neighbor.sum()),
     )
 
 
-def _normalised_entropy(weights: Floats, source_lengths: Integers) -> float:
+def _normalized_entropy(weights: Floats, source_lengths: Integers) -> float:
     """Return the sum of the entropies, each divided by its maximum; 0 for a single token."""
     logarithms = np.log(np.where(weights > 0, weights, 1.0))
     entropies = -(weights * logarithms).sum(axis=(1, 2))

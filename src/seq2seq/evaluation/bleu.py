@@ -79,7 +79,7 @@ def require_pairs(hypotheses: Sequence[str], references: Sequence[str]) -> None:
         raise ValueError(f"{len(hypotheses)} hypotheses for {len(references)} references")
 
 
-def sentence_statistics(hypotheses: Sequence[str], references: Sequence[str], language: str) -> NDArray:
+def sentence_statistics(hypotheses: Sequence[str], references: Sequence[str], language: str) -> NDArray[Any]:
     """Return the statistics of each sentence (sentences, `NUM_STATISTICS`), as sacreBLEU counts them.
 
     Args:
@@ -97,7 +97,7 @@ def sentence_statistics(hypotheses: Sequence[str], references: Sequence[str], la
     return np.array(rows, dtype=np.float64)
 
 
-def bleu_of(statistics: NDArray) -> NDArray:
+def bleu_of(statistics: NDArray[Any]) -> NDArray[Any]:
     """Return BLEU, 0 to 100, of summed statistics (…, `NUM_STATISTICS`).
 
     Orders without a matched n-gram are smoothed as in sacreBLEU: the k-th of them counts 1 / 2^k.

@@ -32,7 +32,7 @@ AGREEMENTS = {
     "attention_leave_one_out": "tau: attention, left out",
     "gradient_leave_one_out": "tau: gradient, left out",
 }
-"""Pairs of measures that `rank_agreement` compares."""
+"""Pairs of measures that `rank_correlations` compares."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +42,12 @@ class Probed:
     Attributes:
         words: For each token of the translation, the word that it is part of.
         stays: True where the prediction stays the same, a row for each of `CHANGES`.
-        agreement: See `rank_agreement`.
+        rank_correlations: See `rank_correlations`.
     """
 
     words: list[str]
     stays: NDArray[np.bool_]
-    agreement: NDArray[np.float64]
+    rank_correlations: NDArray[np.float64]
 
 
 def kendall_tau(first: NDArray[np.floating], second: NDArray[np.floating]) -> float:
@@ -64,7 +64,7 @@ def kendall_tau(first: NDArray[np.floating], second: NDArray[np.floating]) -> fl
     return float((one * other).sum() / norm) if norm else np.nan
 
 
-def rank_agreement(*measures: NDArray[np.floating]) -> NDArray[np.float64]:
+def rank_correlations(*measures: NDArray[np.floating]) -> NDArray[np.float64]:
     """Return Kendall's tau of each pair of `AGREEMENTS`, for each token (3, T).
 
     Args:
@@ -86,7 +86,7 @@ def faithfulness(
         is_function: Returns whether a word is a function word; None: all words are one group.
     """
     words = [word for each in probed for word in each.words]
-    rows = np.concatenate([np.concatenate([each.stays, each.agreement]) for each in probed], axis=1)
+    rows = np.concatenate([np.concatenate([each.stays, each.rank_correlations]) for each in probed], axis=1)
     groups = {"all": np.ones(len(words), dtype=bool)}
     if is_function is not None:
         is_closed = np.array([is_function(word) for word in words])

@@ -35,7 +35,6 @@ class Metric:
         score: Function of translations and references; None for metrics of the model, such as the loss.
         direction: ``max`` or ``min``, whichever is better.
         is_quick: Compute it at every validation.
-        brief: Title in the last lines of a run; empty: not shown there.
         needs: What the metric requires: ``spaces`` between words, gold ``alignments``.
         logged: Name in the logs of a metric of the model; empty: ``val/`` and the name of the metric.
     """
@@ -44,7 +43,6 @@ class Metric:
     score: Scorer | None
     direction: Direction = "max"
     is_quick: bool = False
-    brief: str = ""
     needs: Literal["", "spaces", "alignments"] = ""
     logged: str = ""
 
@@ -89,7 +87,7 @@ def _edits(hypothesis: Sequence[str], reference: Sequence[str]) -> int:
     return row[-1]
 
 
-def _excess(texts: Texts, others: Texts, language: str, *, least: int) -> float:
+def _surplus(texts: Texts, others: Texts, language: str, *, least: int) -> float:
     """Return the percentage of BLEU's tokens beyond their count in the other text, and beyond `least`."""
     split = bleu_metric(language).tokenizer
     counts = [[Counter(split(text).split()) for text in side] for side in (texts, others)]
@@ -101,8 +99,8 @@ def _excess(texts: Texts, others: Texts, language: str, *, least: int) -> float:
     return 100 * found / max(sum(own.total() for own in counts[0]), 1)
 
 
-def _dropped(hypotheses: Texts, references: Texts, language: str) -> float:
-    return _excess(references, hypotheses, language, least=0)
+def _omitted(hypotheses: Texts, references: Texts, language: str) -> float:
+    return _surplus(references, hypotheses, language, least=0)
 
 
 def _exact_matches(hypotheses: Texts, references: Texts, _: str) -> float:
@@ -136,10 +134,10 @@ def moses_tokens(sentences: Texts, language: str, *, split_hyphens: bool) -> lis
         split_hyphens: Make hyphens between words separate tokens. nmtpytorch trains on such tokens, and joins
             them before scoring.
     """
-    normalise, tokenise = _tools(base_language(language))
+    normalize, tokenize = _tools(base_language(language))
     return [
-        tokenise.tokenize(
-            normalise.normalize(sentence.lower()),
+        tokenize.tokenize(
+            normalize.normalize(sentence.lower()),
             aggressive_dash_splits=split_hyphens,
             escape=False,
             return_str=True,
@@ -161,19 +159,19 @@ METRICS: dict[str, Metric] = {
     "perplexity": Metric("perplexity", None, "min", is_quick=True),
     "accuracy": Metric("accuracy", None, is_quick=True),
     "aer": Metric("AER", None, "min", is_quick=True, needs="alignments", logged="val_alignment/aer"),
-    "bleu": Metric("BLEU", cased_bleu, is_quick=True, brief="BLEU"),
-    "bleu_lowercase": Metric("BLEU, lower-cased", _lowercase_bleu, brief="lower-cased"),
+    "bleu": Metric("BLEU", cased_bleu, is_quick=True),
+    "bleu_lowercase": Metric("BLEU, lower-cased", _lowercase_bleu),
     "bleu_moses": Metric(
         "BLEU, lower-cased, Moses", partial(_moses_bleu, split_hyphens=True), needs="spaces"
     ),
     "bleu_moses_whole": Metric(
         "  its hyphens not split", partial(_moses_bleu, split_hyphens=False), needs="spaces"
     ),
-    "chrf": Metric("chrF", _chrf, is_quick=True, brief="chrF"),
+    "chrf": Metric("chrF", _chrf, is_quick=True),
     "ter": Metric("TER", _ter, "min", needs="spaces"),
     "wer": Metric("token error rate", _token_errors, "min", is_quick=True),
-    "repetition": Metric("repeated words", partial(_excess, least=1), "min"),
-    "omission": Metric("omitted words", _dropped, "min"),
+    "repetition": Metric("repeated words", partial(_surplus, least=1), "min"),
+    "omission": Metric("omitted words", _omitted, "min"),
     "exact_match": Metric("exact match", _exact_matches, is_quick=True),
 }
 """All metrics by name; scores are 0 to 100, but `ter` and `wer` more if there are more edits than words."""
@@ -192,7 +190,7 @@ def direction_of(name: str, own: Mapping[str, Any] | None = None) -> Direction |
         declared = getattr(getattr(own[metric], "func", None), "higher_is_better", declared)  # of a partial
         return None if declared is None else "max" if declared else "min"
     if split == "val_alignment":
-        return {"precision": "max", "recall": "max", "aer": "min"}.get(score)
+        return "min" if score == "aer" else "max" if score in ("precision", "recall") else None
     if split not in ("train", "val", "val/greedy", "val/beam", "test", "test/greedy", "test/beam"):
         return None
     if re.fullmatch(r"bleu_[^-]+-[^-]+", score):  # of a pair of languages

@@ -31,6 +31,7 @@ quality of the models cancels, Var d = S + (U + T) / m of these differences.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import ceil
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,7 +72,9 @@ class Comparison:
         return f"{verdict} ({p}{'' if self.knows_seeds else ', one seed'})"
 
 
-def statistics_of(translations: Sequence[Sequence[str]], references: Sequence[str], language: str) -> NDArray:
+def statistics_of(
+    translations: Sequence[Sequence[str]], references: Sequence[str], language: str
+) -> NDArray[Any]:
     """Return the statistics of a setting for `compare`, (seeds, sentences, `NUM_STATISTICS`).
 
     Args:
@@ -85,12 +88,12 @@ def statistics_of(translations: Sequence[Sequence[str]], references: Sequence[st
     return np.stack([sentence_statistics(each, references, language) for each in translations])
 
 
-Score = Callable[[NDArray], NDArray]
+Score = Callable[[NDArray[Any]], NDArray[Any]]
 """A function from summed statistics of sentences, (…, statistics), to scores (…)."""
 
 
 def compare(
-    first: NDArray, second: NDArray, level: float, *, score: Score = bleu_of, paired: bool = False
+    first: NDArray[Any], second: NDArray[Any], level: float, *, score: Score = bleu_of, paired: bool = False
 ) -> Comparison:
     """Compare two settings by BLEU, or by another score of sums over sentences.
 
@@ -126,7 +129,7 @@ def compare(
     return Comparison(difference, (1 + int(as_great)) / (num_draws + 1), (low, high), knows_seeds)
 
 
-def interval_of(statistics: NDArray, level: float) -> tuple[float, float]:
+def interval_of(statistics: NDArray[Any], level: float) -> tuple[float, float]:
     """Return the bootstrap confidence interval of the BLEU of one model.
 
     Quantiles of BLEU on sentences drawn with replacement (Koehn 2004), with a fixed seed. The interval does not
@@ -141,7 +144,9 @@ def interval_of(statistics: NDArray, level: float) -> tuple[float, float]:
     return low, high
 
 
-def _drawn_scores(statistics: NDArray, count: int, generator: np.random.Generator, score: Score) -> NDArray:
+def _drawn_scores(
+    statistics: NDArray[Any], count: int, generator: np.random.Generator, score: Score
+) -> NDArray[Any]:
     """Return the scores (`count`, models) on sentences drawn with replacement."""
     num_models, size, _ = statistics.shape
     by_sentence = statistics.transpose(1, 0, 2).reshape(size, -1)
@@ -156,15 +161,15 @@ def _drawn_scores(statistics: NDArray, count: int, generator: np.random.Generato
     return np.concatenate(scores)
 
 
-def _seed_variance(drawn: NDArray) -> float:
+def _seed_variance(drawn: NDArray[Any]) -> float:
     """Return U / m of scores (draws, m): the seed-specific part of the variance of their mean."""
     return float((drawn - drawn.mean(axis=0)).var(axis=1, ddof=1).mean() / drawn.shape[1])
 
 
 def _scaled_for_seeds(
-    deviations: NDArray, shared: float, scores: Sequence[NDArray], generator: np.random.Generator
-) -> NDArray:
-    """Return the draws of e*, from the centred draws of d*, S, and the scores of the seeds."""
+    deviations: NDArray[Any], shared: float, scores: Sequence[NDArray[Any]], generator: np.random.Generator
+) -> NDArray[Any]:
+    """Return the draws of e*, from the centered draws of d*, S, and the scores of the seeds."""
     variances = [float(each.var(ddof=1)) / len(each) for each in scores]
     uncertain = sum(v**2 / (len(each) - 1) for v, each in zip(variances, scores, strict=True))
     variance = shared + sum(variances)

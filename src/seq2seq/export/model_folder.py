@@ -29,7 +29,7 @@ from torch.overrides import TorchFunctionMode
 
 from seq2seq.arguments import without_unknown
 from seq2seq.data.batch import SourceBatch
-from seq2seq.data.tokenizers import Tokenizer, read_json
+from seq2seq.data.tokenizers import Tokenizer, load_tokenizers, read_json
 from seq2seq.errors import InputError
 from seq2seq.export.proof import prove, steps_of
 from seq2seq.models.build import STORED, build_model
@@ -157,7 +157,7 @@ def restored(stored: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def load_model_folder(path: str | Path, *, trust_custom_code: bool = False) -> SavedModel:
-    """Read a model folder, the one of a run folder, or a model that comes along.
+    """Read a model folder, the one of a run folder, or a bundled model.
 
     Args:
         path: The folder, or the name of a model of `seq2seq.shipped`.
@@ -193,15 +193,13 @@ def load_model_folder(path: str | Path, *, trust_custom_code: bool = False) -> S
     except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
         reason = f"{error}" if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
         raise InputError(f"{config_path} does not describe a model: {reason:.200}") from error
-    source, target = (
-        Tokenizer.load(folder, side, trust_custom_code=trust_custom_code) for side in ("source", "target")
-    )
+    source, target = load_tokenizers(folder, trust_custom_code=trust_custom_code)
     for side, tokenizer in (("source", source), ("target", target)):
         size = arguments.get(f"{side}_vocab_size")
         if tokenizer.vocab_size != size:
             raise InputError(f"{folder}/{side}.json has {tokenizer.vocab_size:,} tokens, the model {size}")
     try:
-        with torch.device("meta"), _Uninitialised():  # the sizes are compared before memory is taken
+        with torch.device("meta"), _Uninitialized():  # the sizes are compared before memory is taken
             expected = build_model(**arguments, trust_custom_code=trust_custom_code)
         tied = tied_names(expected)
         shapes = {n: list(t.shape) for n, t in expected.state_dict().items() if n not in tied}
@@ -233,8 +231,8 @@ def load_model_folder(path: str | Path, *, trust_custom_code: bool = False) -> S
     return SavedModel(model, source, target, limits)
 
 
-class _Uninitialised(TorchFunctionMode):
-    """Skip the initialisation of parameters, which on the meta device would import torch's compiler."""
+class _Uninitialized(TorchFunctionMode):
+    """Skip the initialization of parameters, which on the meta device would import torch's compiler."""
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if getattr(function, "__module__", None) == "torch.nn.init":

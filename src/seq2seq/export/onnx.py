@@ -4,7 +4,6 @@ import math
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -56,8 +55,8 @@ class _Step(nn.Module):
     def forward(
         self, tokens: Tensor, states: Tensor, keys: Tensor, is_token: Tensor, *state: Tensor
     ) -> tuple[Tensor, ...]:
-        given = {"states": states, "keys": keys, "source_is_token": is_token, "summary": states[:, 0]}
-        features, new, weights = self.model.decoder.step(tokens, state, replace(self.memory, **given))
+        memory = Memory(states, keys, is_token, summary=states[:, 0], masks=self.memory.masks)
+        features, new, weights = self.model.decoder.step(tokens, state, memory)
         logs = self.model.decoder.output(features).log_softmax(dim=-1)
         found = (logs,) if weights is None else (logs, weights.mean(dim=1))
         return *found, *new
@@ -95,7 +94,7 @@ def _exportable(model: Seq2Seq) -> Iterator[None]:
     torch.backends.mha.set_fastpath_enabled(False)
     try:
         for layer, attention in zip(layers, attentions, strict=True):
-            layer.self_attn = _SelfAttention(attention)
+            layer.add_module("self_attn", _SelfAttention(attention))
         yield
     finally:
         torch.backends.mha.set_fastpath_enabled(fast)

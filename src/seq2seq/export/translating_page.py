@@ -36,7 +36,7 @@ from seq2seq.export.proof import Steps, prove
 from seq2seq.models import BahdanauDecoder, GRUEncoder, Seq2Seq
 from seq2seq.models.layers import GRUCell
 from tensorboard_attention.page import bundle, page, viewer_modules
-from tensorboard_attention.views import colours
+from tensorboard_attention.views import colors
 
 SCORES = {
     "AdditiveScore": "additive",
@@ -80,7 +80,7 @@ def export_page(folder: str | Path, sentence: str) -> str:
         InputError: There is no model, the page does not support it, or it computes something else.
     """
     model = page_model(folder)
-    data = {"model": model, "sentence": sentence, "colours": colours()}
+    data = {"model": model, "sentence": sentence, "colors": colors()}
     languages = [model[side]["language"] for side in ("source", "target")]
     return page(
         data,
@@ -104,7 +104,8 @@ def static_file(name: str) -> str:
 def page_model(folder: str | Path) -> dict[str, Any]:
     """Return the model of a folder as a page holds it; errors are those of `export_page`."""
     saved = load_model_folder(folder)
-    model, ties, parameters = deepcopy(saved.model).double(), tied_names(saved.model), {}
+    model, ties = deepcopy(saved.model).double(), tied_names(saved.model)
+    parameters: dict[str, Any] = {}
     found = {
         "spec": _computed(saved.model),
         "bounds": asdict(saved.limits),
@@ -203,7 +204,7 @@ def _described(tokenizer: Tokenizer) -> dict[str, Any]:
     kinds = {CharacterTokenizer: "character", WhitespaceTokenizer: "whitespace"}
     scores = ""
     if isinstance(tokenizer, SentencePieceTokenizer):
-        model = sentencepiece_model_pb2.ModelProto()
+        model = sentencepiece_model_pb2.ModelProto()  # type: ignore[attr-defined]  # which protobuf makes
         model.ParseFromString(tokenizer.model.serialized_model_proto())
         kind = tokenizer.model_type
         scores = _base64(np.array([piece.score for piece in model.pieces], dtype=np.float32))

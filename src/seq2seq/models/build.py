@@ -12,6 +12,7 @@ from torch import nn
 from seq2seq import attention as attention_package
 from seq2seq.arguments import without_unknown
 from seq2seq.errors import InputError
+from seq2seq.models.decoder import RecurrentDecoder
 from seq2seq.models.seq2seq import Seq2Seq
 from seq2seq.models.vectors import load_vectors
 from seq2seq.old_names import OLD_CLASSES
@@ -127,8 +128,9 @@ def xavier(part: nn.Module) -> None:
     for name, parameter in part.named_parameters():
         if id(parameter) not in embedded and (parameter.ndim == 2 or name.endswith("score_weight")):
             nn.init.xavier_uniform_(parameter if parameter.ndim == 2 else parameter.unsqueeze(0))
-    if hasattr(part, "context_gates"):
-        parts = part.stack.cells[0].input_gates.weight, part.context_gates.weight
+    context_gates = getattr(part, "context_gates", None)
+    if isinstance(part, RecurrentDecoder) and context_gates is not None:
+        parts = part.stack.cells[0].input_gates.weight, context_gates.weight
         joint = nn.init.xavier_uniform_(torch.cat(parts, dim=1))
         for weight, values in zip(
             parts, joint.split([weight.shape[1] for weight in parts], dim=1), strict=True
@@ -151,7 +153,7 @@ def plain_data(part: Any) -> Any:
     return part
 
 
-def factory(part: Factory, *, trust_custom_code: bool = False) -> Callable[..., nn.Module]:
+def factory(part: Factory, *, trust_custom_code: bool = False) -> Callable[..., Any]:
     """Return the factory of a part, which is `part` itself if it is callable.
 
     Raises:
@@ -173,7 +175,7 @@ def factory(part: Factory, *, trust_custom_code: bool = False) -> Callable[..., 
             found = getattr(import_module(module), name, None)
         except (ImportError, ValueError) as error:
             raise InputError(f"{target}: {error}") from error
-    if not inspect.isclass(found):
+    if not (inspect.isclass(found) and issubclass(found, nn.Module)):
         raise InputError(f"the model names {target!s:.100}, which is no class of a model's parts")
     arguments = {
         key: factory(value, trust_custom_code=trust_custom_code)

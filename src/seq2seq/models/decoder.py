@@ -1,7 +1,7 @@
 """Base classes of decoders, with teacher forcing as a loop over steps."""
 
 from abc import ABC, abstractmethod
-from typing import TypedDict
+from typing import Any, TypedDict
 
 import torch
 from torch import Tensor, nn
@@ -20,12 +20,14 @@ class Decoder(nn.Module, ABC):
 
     Attributes:
         has_attention: Whether `step` returns attention weights. If True, the attribute `attention` is required.
+        attention: A module with the methods of `seq2seq.attention.Attention`.
         embedding: Embedding of the target tokens (V, E).
         output: Layer from features to logits (R -> V).
         bridge: Layer from the encoder's summary to the initial states.
     """
 
     has_attention = True
+    attention: Any
     embedding: nn.Embedding
     output: nn.Linear
     bridge: Bridge
@@ -81,13 +83,14 @@ class Decoder(nn.Module, ABC):
         Returns:
             Features (B, T, R) and attention weights (B, T, h, S), None without attention.
         """
-        state, features, weights = self.initial_state(memory), [], []
+        state, features, weights = self.initial_state(memory), list[Tensor](), list[Tensor]()
         for tokens in target_input.unbind(dim=1):
             step_features, state, step_weights = self.step(tokens, state, memory)
             features.append(step_features)
-            weights.append(step_weights)
-        stacked = torch.stack(weights, dim=1) if weights[0] is not None else None
-        return masked(torch.stack(features, dim=1), target_lengths), masked(stacked, target_lengths)
+            if step_weights is not None:
+                weights.append(step_weights)
+        of_steps = masked(torch.stack(weights, dim=1), target_lengths) if weights else None
+        return masked(torch.stack(features, dim=1), target_lengths), of_steps
 
 
 class RecurrentOptions(TypedDict, total=False):
@@ -162,9 +165,9 @@ class RecurrentDecoder(Decoder):
         )
 
 
-def masked(steps: Tensor | None, lengths: Tensor | None) -> Tensor | None:
+def masked(steps: Tensor, lengths: Tensor | None) -> Tensor:
     """Set the positions beyond the lengths (B,) of a tensor (B, T, …) to zero."""
-    if steps is None or lengths is None:
+    if lengths is None:
         return steps
     is_token = length_mask(lengths, steps.shape[1])
     return steps.masked_fill(~is_token.view(*is_token.shape, *[1] * (steps.ndim - 2)), 0)

@@ -1,12 +1,13 @@
 """Layers of decoders: recurrent cells, a stack of cells, initial states, deep output, dropout."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 - its usual name
 
-State = tuple[Tensor, ...]
+from seq2seq.attention.memory import State
 
 
 class GRUCell(nn.Module):
@@ -132,7 +133,7 @@ class RecurrentStack(nn.Module):
         if cell not in CELLS:
             raise ValueError(f"cell={cell}: choose one of {', '.join(CELLS)}")
         sizes = [input_size] + [hidden_size] * (num_layers - 1)
-        self.cells = nn.ModuleList(CELLS[cell](size, hidden_size) for size in sizes)
+        self.cells: Any = nn.ModuleList(CELLS[cell](size, hidden_size) for size in sizes)
         self.dropout, self.hidden_size = dropout, hidden_size
         self.state_size = CELLS[cell].state_factor * hidden_size
         self.gates_size = CELLS[cell].num_gates * hidden_size

@@ -8,7 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-LONGEST = 1000
+MAX_TOKENS = 1000
 """Maximum number of tokens of a sentence; further tokens are not translated. Time and memory are quadratic."""
 
 

@@ -35,7 +35,7 @@ class PlainDecoder(RecurrentDecoder):
     ) -> None:
         sizes = {"hidden_size": hidden_size, "feature_size": readout_size or hidden_size}
         super().__init__(embedding, summary_size, input_size=embedding.embedding_dim, **sizes, **options)
-        self.readout = nn.Identity()
+        self.readout: nn.Module = nn.Identity()
         if readout_size:
             self.readout = nn.Sequential(nn.Linear(hidden_size, readout_size), nn.Tanh())  # W_s and b
 

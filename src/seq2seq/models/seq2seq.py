@@ -16,6 +16,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from seq2seq.attention.memory import Memory
 from seq2seq.data.batch import Batch, SourceBatch
+from seq2seq.models.decoder import Decoder
 from seq2seq.models.layers import dropouts
 
 
@@ -53,8 +54,8 @@ class Seq2Seq(nn.Module):
     def __init__(
         self,
         source_embedding: nn.Embedding,
-        encoder: nn.Module,
-        decoder: nn.Module,
+        encoder: "Encoder",
+        decoder: Decoder,
         *,
         reverse_source: bool = False,
     ) -> None:

@@ -20,7 +20,7 @@ from seq2seq.progress import warn
 from seq2seq.run.config import CONF, flat, target_of
 from seq2seq.run.sizes import follows
 
-FREE = (
+MAY_DIFFER = (
     "paths.", "hydra.", "name", "experiment_name", "threads", "ckpt_path", "overwrite", "metric", "logger.",
     "decoding.", "trainer.max_epochs", "trainer.max_steps", "trainer.max_time", "trainer.enable_", "trainer.log_every",
     "trainer.profiler", "trainer.default_root_dir", "callbacks.attention.", "callbacks.samples.",
@@ -29,7 +29,7 @@ FREE = (
 )  # fmt: skip
 """Keys that may change between a run and its continuation: longer training, other pictures and places."""
 
-WRITTEN = (
+OUTPUTS = (
     "config.yaml", "tokenizers", "checkpoints", "events.out.tfevents.*", "hparams.yaml", "metrics.csv", "model",
     "predictions", "metrics.json", "reports.jsonl",
 )  # fmt: skip
@@ -39,7 +39,7 @@ HERE = "${paths.run_dir}"
 """How ``config.yaml`` writes the folder of the run, which may be moved."""
 
 
-def from_here(path: Path) -> Path:
+def relative_to_cwd(path: Path) -> Path:
     """Return a path relative to the working folder where it lies in it."""
     return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
@@ -63,7 +63,7 @@ def lock(run_dir: Path) -> filelock.BaseFileLock:
 
 def clear(run_dir: Path) -> None:
     """Remove the files of an earlier run from its folder; other files stay."""
-    for pattern in WRITTEN:
+    for pattern in OUTPUTS:
         for path in run_dir.glob(pattern):
             shutil.rmtree(path) if path.is_dir() else path.unlink()
 
@@ -98,7 +98,7 @@ class Earlier:
             key
             for key in dict.fromkeys([*new, *old])
             if old.get(key) != new.get(key)
-            and not f"{key}.".startswith(tuple(k.rstrip(".") for k in FREE))
+            and not f"{key}.".startswith(tuple(k.rstrip(".") for k in MAY_DIFFER))
             and not follows(key, old.get(key), new.get(key))
             and not (key not in new and _is_gone(key, old, new))
         ]

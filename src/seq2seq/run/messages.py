@@ -47,7 +47,7 @@ OWN_PARTS = {
 
 
 @contextmanager
-def exit_with_one_line() -> Iterator[None]:
+def exit_on_error() -> Iterator[None]:
     """Print one line and exit: status 2 for wrong input, 1 for failed trainings, 128 + n after signal n.
 
     Modules in the working folder can be imported in the context.
@@ -92,7 +92,7 @@ def start(main: Callable[[], Any]) -> None:
     os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
     logging.captureWarnings(True)
     held = io.StringIO()
-    with exit_with_one_line():
+    with exit_on_error():
         sys.argv[1:] = deletable(sys.argv[1:])
         try:
             with redirect_stderr(held):
@@ -113,7 +113,7 @@ def run_task(task: Callable[[DictConfig], Any], config: DictConfig) -> Any:
     with redirect_stderr(sys.__stderr__):  # not where `start` holds back what Hydra prints
         if HydraConfig.get().mode != RunMode.RUN:
             return task(config)
-        with exit_with_one_line():
+        with exit_on_error():
             return task(config)
 
 
@@ -130,7 +130,7 @@ def message_of(error: BaseException, overrides: Sequence[str] | None = None) -> 
     several = overrides is None and bool({"-m", "--multirun"} & {*sys.argv})
     given = [each for each in sys.argv[1:] if each[:1] != "-"] if overrides is None else overrides
     if isinstance(error, InputError | TrainingFailed | TrainingInterrupted):
-        return one_line(str(error))
+        return single_line(str(error))
     messages: tuple[tuple[type[BaseException], Callable[[Any], str | None]], ...] = (
         (InstantiationException, _instantiation),
         (MissingConfigException, _missing_choice),
@@ -167,7 +167,7 @@ def _instantiation(error: InstantiationException) -> str | None:
             return None
     key = re.search(r"full_key: (\S+)", str(error))
     said = re.sub(r"full_key: \S+", "", str(error)) if cause is None else str(cause)
-    return one_line(f"{key[1]}: {said}" if key else said)
+    return single_line(f"{key[1]}: {said}" if key else said)
 
 
 def _missing_choice(error: MissingConfigException) -> str:
@@ -211,7 +211,7 @@ def _composition(error: HydraException, overrides: Sequence[str], several: bool)
         if (CONF / override[1]).is_dir():
             return (f"{override[1]}: a file cannot override this group, which comes later in the defaults list of "
                     f"config.yaml; give {override[1]}=… on the command line")  # fmt: skip
-    return one_line(str(error).replace("\n\t", ", ").replace(":,", ":"))
+    return single_line(str(error).replace("\n\t", ", ").replace(":,", ":"))
 
 
 def _unknown_key(key: str) -> str:
@@ -231,9 +231,9 @@ def _omegaconf(error: OmegaConfBaseException) -> str | None:
     cause: BaseException | None = error.__cause__ or error.__context__
     while cause is not None:  # a resolver of ours
         if isinstance(cause, InputError):
-            return one_line(str(cause))
+            return single_line(str(cause))
         cause = cause.__cause__ or cause.__context__
-    said = one_line(str(error.msg or error).splitlines()[0])
+    said = single_line(str(error.msg or error).splitlines()[0])
     return f"{error.full_key}: {said}" if error.full_key else said
 
 
@@ -260,7 +260,7 @@ def _misconfiguration(error: BaseException) -> str:
             f"device={device[1]}: PyTorch finds no such device on this machine (torch.cuda.is_available() is "
             "False); choose device=cpu or device=auto"
         )
-    return one_line(str(error))
+    return single_line(str(error))
 
 
 def _operating_system(error: OSError) -> str | None:
@@ -283,7 +283,7 @@ def hint_for_option(arguments: list[str]) -> str | None:
     return None
 
 
-def one_line(text: str) -> str:
+def single_line(text: str) -> str:
     """Join the lines of a message, without control characters, which could steer the terminal."""
     return re.sub(r"[\x00-\x1f\x7f-\x9f]", "?", " ".join(text.split()))
 
@@ -334,6 +334,6 @@ def show_frames_of_user(error: BaseException) -> bool:
         if trace.tb_frame.f_code.co_filename == frames[-1].filename and owner is not None:
             part = f"{type(owner).__name__}.{trace.tb_frame.f_code.co_name}"
         trace = trace.tb_next
-    message = one_line(str(failed))[:500]
+    message = single_line(str(failed))[:500]
     print(f"error: {part} failed: {type(failed).__name__}: {message}", file=sys.stderr)
     return True

@@ -8,6 +8,7 @@ TensorBoard's event files, ``model/`` (the exported model), ``predictions/`` and
 import difflib
 import math
 import os
+import threading
 import time
 import traceback
 import warnings
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 
-from seq2seq.errors import InputError
+from seq2seq.errors import InputError, TrainingFailed, TrainingInterrupted
 from seq2seq.progress import announce, warn
 from seq2seq.publish import commit_of_program
 from seq2seq.run.config import Settings, build, complete, objects, settings_of
@@ -28,8 +29,8 @@ from seq2seq.run.folder import (
     Earlier,
     clear,
     earlier_start,
-    from_here,
     lock,
+    relative_to_cwd,
     save_config,
     write_json,
     write_text,
@@ -43,12 +44,15 @@ from seq2seq.trust import is_within
 if TYPE_CHECKING:
     import lightning.pytorch as pl
 
-    from seq2seq.data.datamodule import TranslationDataModule
+    from seq2seq.data.datamodule import Prepared, TranslationDataModule
     from seq2seq.export.model_folder import SavedModel
     from seq2seq.training.module import TranslationModule
 
 SEEDS = "PL_GLOBAL_SEED", "PL_SEED_WORKERS"
 """Where Lightning keeps the seed for other processes."""
+
+PARENT = "SEQ2SEQ_PARENT"
+"""Where a training keeps its process id for the processes that Lightning starts for it."""
 
 # Where Lightning looks for its rank_zero_only.rank, which would be slow to import for a finished run.
 RANKS = "RANK", "LOCAL_RANK", "SLURM_PROCID", "JSM_NAMESPACE_RANK"
@@ -76,13 +80,15 @@ def run(settings: Settings) -> float | None:
     """
     folder = Path(settings.config.paths.run_dir)
     first = next((os.environ[name] for name in RANKS if name in os.environ), "0") == "0"
+    if not first:
+        end_with_parent()
     writes = first and not settings.dry  # with fast_dev_run, Lightning writes nothing either
     with lock(folder) if writes else nullcontext():
         earlier = None if settings.config.overwrite or settings.dry else earlier_start(folder)
         if earlier and (metrics := finished(earlier, settings)):  # nothing heavy is imported
             if first:
                 print(
-                    f"{from_here(folder)} is finished; name=… trains again, a larger trainer.max_epochs goes on"
+                    f"{relative_to_cwd(folder)} is finished; name=… trains again, a larger trainer.max_epochs goes on"
                 )
                 print(summary(metrics, folder))
             return metric_of(metrics, settings.config.metric)
@@ -101,20 +107,44 @@ def run(settings: Settings) -> float | None:
             data = read_data(settings, folder, checkpoint)
             values = sizes(settings.config, data.num_pairs, earlier.config if earlier and checkpoint else {})
             settings = settings.updated(values)
-            encode(data, settings, values, first)
-            module = build_module(settings, data)
+            prepared = prepare(data, settings, values, first)
+            module = build_module(settings, prepared)
             trainer = build_trainer(settings, checkpoint)
             if writes:
-                save_start(settings, data, folder)
-            fit(trainer, module, data, settings, checkpoint)
-            if settings.dry or not trainer.is_global_zero:
+                save_start(settings, prepared, folder)
+            try:
+                fit(trainer, module, data, settings, checkpoint)
+            except (TrainingFailed, TrainingInterrupted):
+                if trainer.is_global_zero:
+                    raise
+            if settings.dry or not trainer.is_global_zero:  # the first process reports what became of all
                 return None
-            exported = export(module, trainer, data, folder)
-            metrics = score(exported, module, data, settings, folder) | facts(module, trainer, started)
+            exported = export(module, trainer, prepared, folder)
+            metrics = score(exported, module, prepared, settings, folder) | facts(module, trainer, started)
             log_scores(metrics, trainer, settings)
         write_json(folder / "metrics.json", metrics)
-        print(summary(metrics, folder, [pair.source for pair in (data.test or data.validation).pairs[:3]]))
+        print(summary(metrics, folder, [pair.source for pair in prepared.held_out.pairs[:3]]))
         return metric_of(metrics, settings.config.metric)
+
+
+def end_with_parent() -> None:
+    """End this process, one of several of a training, once the process that started it has ended.
+
+    Else it would wait for that process until the time limit of `torch.distributed`, 30 minutes. Processes that
+    torchrun or SLURM started are ended by these.
+    """
+    parent = int(os.environ.get(PARENT, "0"))
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        try:
+            warn("the first process of this training has ended, so this one ends")
+        finally:
+            os._exit(1)  # the main thread may be within torch, where no exception reaches it
+
+    if parent and os.name == "posix":
+        threading.Thread(target=watch, name="end-with-parent", daemon=True).start()
 
 
 def finished(earlier: Earlier, settings: Settings) -> dict[str, Any] | None:
@@ -175,7 +205,7 @@ def process_of(settings: Settings, folder: Path | None) -> Iterator[None]:
     from lightning.fabric.utilities import disable_possible_user_warnings
     from lightning.pytorch.utilities.seed import isolate_rng
 
-    threads, environment = torch.get_num_threads(), {name: os.environ.get(name) for name in SEEDS}
+    threads, environment = torch.get_num_threads(), {name: os.environ.get(name) for name in (*SEEDS, PARENT)}
     with isolate_rng(), warnings.catch_warnings(), quiet_libraries(), log_into(folder):
         disable_possible_user_warnings()  # Lightning's, of small runs
         for message in (
@@ -184,6 +214,7 @@ def process_of(settings: Settings, folder: Path | None) -> Iterator[None]:
             "was not created with WeightAveraging",
         ):
             warnings.filterwarnings("ignore", f".*{message}.*")  # true of every continued run
+        os.environ[PARENT] = str(os.getpid())
         pl.seed_everything(settings.config.seed, workers=True, verbose=False)
         if settings.config.threads is not None:
             torch.set_num_threads(settings.config.threads)
@@ -203,6 +234,7 @@ def read_data(settings: Settings, folder: Path, checkpoint: str | None) -> "Tran
     names such classes itself.
     """
     from seq2seq.data.datamodule import TranslationDataModule
+    from seq2seq.data.tokenizers import load_tokenizers
     from seq2seq.export.model_folder import load_model_folder
 
     config = settings.config
@@ -215,10 +247,9 @@ def read_data(settings: Settings, folder: Path, checkpoint: str | None) -> "Tran
     trusts = has_own_classes(config)
     if config.init_from is not None:
         saved = load_model_folder(config.init_from, trust_custom_code=trusts)
-        data.source_tokenizer, data.target_tokenizer = saved.source_tokenizer, saved.target_tokenizer
+        data.tokenizers = saved.source_tokenizer, saved.target_tokenizer
     elif checkpoint is not None and (folder / "tokenizers").is_dir():
-        data.load_tokenizers(folder / "tokenizers", trust_custom_code=trusts)
-    announce("reading the corpus")
+        data.tokenizers = load_tokenizers(folder / "tokenizers", trust_custom_code=trusts)
     data.prepare_data()
     return data
 
@@ -229,21 +260,23 @@ def has_own_classes(config: DictConfig) -> bool:
     return any(not is_within(node["_target_"], ["seq2seq"]) for part in parts for _, node in objects(part))
 
 
-def encode(data: "TranslationDataModule", settings: Settings, values: Mapping[str, Any], first: bool) -> None:
+def prepare(
+    data: "TranslationDataModule", settings: Settings, values: Mapping[str, Any], first: bool
+) -> "Prepared":
     """Fit tokenizers that are not there yet, and encode the splits."""
     from seq2seq.corpus_report import corpus_summary
 
-    announce("tokenizing" if data.source_tokenizer else "fitting tokenizers, and tokenizing")
     data.batch_size = settings.config.data.get("batch_size", data.batch_size)
-    data.setup("fit")
+    prepared = data.prepared
     if first:
         print("".join(f"note        {note}\n" for note in settings.notes), end="")
         chosen = " ".join(f"{key}={value}" for key, value in values.items())
         print(f"automatic   {chosen}\n" if chosen else "", end="")
         print(corpus_summary(data), flush=True)
+    return prepared
 
 
-def build_module(settings: Settings, data: "TranslationDataModule") -> "TranslationModule":
+def build_module(settings: Settings, data: "Prepared") -> "TranslationModule":
     """Build the model and the Lightning module that trains it.
 
     Raises:
@@ -275,10 +308,10 @@ def build_module(settings: Settings, data: "TranslationDataModule") -> "Translat
         model.double()  # Lightning does so after callbacks have copied the model
     optimizer = build(config.optimizer)
     scheduler = build(config.scheduler) if config.scheduler else None
-    module = build(config.module, _partial_=True)(model=model, optimizer=optimizer, scheduler=scheduler)
+    parts = {"model": model, "optimizer": optimizer, "scheduler": scheduler}
     if config.decoding.max_ratio is not None:
-        module.limits = LengthLimits(max_ratio=config.decoding.max_ratio)
-    return module
+        parts["limits"] = LengthLimits(max_ratio=config.decoding.max_ratio)
+    return build(config.module, _partial_=True)(**parts)
 
 
 def build_trainer(settings: Settings, checkpoint: str | None) -> "pl.Trainer":
@@ -323,7 +356,7 @@ def build_trainer(settings: Settings, checkpoint: str | None) -> "pl.Trainer":
         raise InputError(f"trainer: {error!s:.300}") from error
 
 
-def save_start(settings: Settings, data: "TranslationDataModule", folder: Path) -> None:
+def save_start(settings: Settings, data: "Prepared", folder: Path) -> None:
     """Write the configuration that runs, the tokenizers, and the beginning of the log."""
     log_start(settings, commit_of_program())
     (folder / "metrics.json").unlink(missing_ok=True)  # of the run that is now trained longer
@@ -358,7 +391,10 @@ def fit(
         raise
     if not settings.dry:
         check_trained(
-            trainer, settings, data.target_tokenizer.vocab_size, has_checkpoint=checkpoint is not None
+            trainer,
+            settings,
+            data.prepared.target_tokenizer.vocab_size,
+            has_checkpoint=checkpoint is not None,
         )
 
 
@@ -386,11 +422,10 @@ def check_trained(
 
 
 def export(
-    module: "TranslationModule", trainer: "pl.Trainer", data: "TranslationDataModule", folder: Path
+    module: "TranslationModule", trainer: "pl.Trainer", data: "Prepared", folder: Path
 ) -> "SavedModel":
     """Write the model that is kept, that of the best checkpoint or else of the last, and return it as it was written."""
     from seq2seq.export.model_folder import SavedModel, save_model_folder
-    from seq2seq.models.limits import LengthLimits
     from seq2seq.training.callbacks import checkpoint_to_keep
     from seq2seq.training.checkpoint import read_checkpoint
 
@@ -398,20 +433,14 @@ def export(
     kept = checkpoint_to_keep(trainer, folder / "checkpoints" / "last.ckpt")
     if kept.is_file():
         module.load_state_dict(read_checkpoint(kept)["state_dict"])
-    model: Any = module.model
-    exported = SavedModel(
-        model.eval(), data.source_tokenizer, data.target_tokenizer, module.limits or LengthLimits()
-    )
+    model = module.model.eval()
+    exported = SavedModel(model, data.source_tokenizer, data.target_tokenizer, module.limits)
     save_model_folder(folder / "model", exported)
     return exported
 
 
 def score(
-    exported: "SavedModel",
-    module: "TranslationModule",
-    data: "TranslationDataModule",
-    settings: Settings,
-    folder: Path,
+    exported: "SavedModel", module: "TranslationModule", data: "Prepared", settings: Settings, folder: Path
 ) -> dict[str, Any]:
     """Translate whole splits with the exported model, as it lies in the folder, and return its scores by split."""
     from seq2seq.decoding.scoring import as_metrics, score_searches
@@ -443,10 +472,9 @@ def score(
 
 def facts(module: "TranslationModule", trainer: "pl.Trainer", started: float) -> dict[str, Any]:
     """Return the time, the length and the size of a finished run."""
-    model: Any = module.model
     return {
         "seconds": round(time.perf_counter() - started, 1),
-        "parameters": sum(parameter.numel() for parameter in model.parameters()),
+        "parameters": sum(parameter.numel() for parameter in module.model.parameters()),
         "epochs": trainer.fit_loop.epoch_progress.total.started,  # type: ignore[attr-defined]
         "steps": trainer.global_step,
         "commit": commit_of_program(),

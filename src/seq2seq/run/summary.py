@@ -18,15 +18,15 @@ from omegaconf import OmegaConf
 from seq2seq.errors import InputError
 from seq2seq.progress import LOG
 from seq2seq.run.config import CONF, Settings
-from seq2seq.run.folder import from_here
+from seq2seq.run.folder import relative_to_cwd
 
 PACKAGES = "seq2seq-attention", "torch", "lightning", "hydra-core", "omegaconf", "sentencepiece"
 
 
-def metric_of(metrics: dict[str, Any], name: str) -> float | None:
+def metric_of(metrics: dict[str, Any], name: str) -> float:
     """Return a metric such as ``val/bleu``, of greedy search; ``val/beam/bleu`` of beam search."""
     split, *search, score = name.split("/")
-    found = metrics.get(split, {}).get(search[0] if search else "greedy", {}).get(score)
+    found: float | None = metrics.get(split, {}).get(search[0] if search else "greedy", {}).get(score)
     if found is None:
         raise InputError(f"metric={name}: there is no such score; write val/bleu or test/beam/chrf")
     return found
@@ -93,7 +93,7 @@ def summary(metrics: dict[str, Any], run_dir: Path, examples: Sequence[str] = ()
     """Return the scores of a run, where its results are, and what to do next."""
     signatures = {s["bleu_signature"] for c in metrics.values() if isinstance(c, dict) for s in c.values()}
     minutes, seconds = divmod(round(metrics["seconds"]), 60)
-    has_log, run_dir = any(run_dir.glob("events.out.*")), from_here(run_dir)
+    has_log, run_dir = any(run_dir.glob("events.out.*")), relative_to_cwd(run_dir)
     logdir = [f"look        tensorboard --logdir {shlex.quote(str(run_dir.parent))}"] if has_log else []
     lines = [
         *_scores(metrics),

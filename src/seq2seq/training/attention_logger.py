@@ -9,6 +9,7 @@ import torch
 from lightning.pytorch.callbacks import Callback
 
 from seq2seq.data.batch import Batch, EncodedSplit, Sentences
+from seq2seq.data.datamodule import prepared_of
 from seq2seq.data.text import SentencePair
 from seq2seq.data.vocabulary import END, END_ID, UNKNOWN
 from seq2seq.data.words import split_words
@@ -19,6 +20,8 @@ from seq2seq.decoding.stepper import Hypothesis
 from seq2seq.errors import InputError
 from seq2seq.evaluation.alignment import word_indices
 from seq2seq.evaluation.bleu import sentence_bleu_score
+from seq2seq.training.callbacks import is_dry
+from seq2seq.training.module import TranslationModule
 from tensorboard_attention import add_attention
 from tensorboard_attention.record import MAX_TOKENS, MAX_WEIGHTS
 
@@ -68,9 +71,10 @@ class AttentionLogger(Callback):
 
     def on_fit_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Select and encode the sentences."""
-        data = trainer.datamodule
-        if not hasattr(data, "validation") or not getattr(pl_module.model.decoder, "has_attention", False):
-            self._panel = None
+        self._panel, data = None, prepared_of(trainer)
+        if data is None or not isinstance(pl_module, TranslationModule):
+            return
+        if not pl_module.model.decoder.has_attention:
             return
         split, limits = data.validation, pl_module.limits
         if beyond := [index for index in self.indices if not 0 <= index < len(split)]:
@@ -127,9 +131,10 @@ class AttentionLogger(Callback):
         pl_module.train()
 
     def _log(self, trainer: pl.Trainer, pl_module: pl.LightningModule, *, searches: bool) -> None:
-        if self._panel is None or not len(self._panel) or trainer.fast_dev_run:
+        data, step = prepared_of(trainer), trainer.global_step
+        if not self._panel or data is None or not isinstance(pl_module, TranslationModule) or is_dry(trainer):
             return
-        data, model, step = trainer.datamodule, pl_module.model, trainer.global_step
+        model = pl_module.model
         batch = Batch.from_split(self._panel, list(range(len(self._panel)))).to(pl_module.device)
         forced = force_decode(model, batch)
         if not all(each.weights.isfinite().all() for each in forced):
@@ -152,7 +157,7 @@ class AttentionLogger(Callback):
                 bleu = None
                 if kind != "forced" and pair.target:
                     text = data.target_tokenizer.decode(hypothesis.ids)
-                    bleu = sentence_bleu_score(text, pair.target, data.target_language)
+                    bleu = sentence_bleu_score(text, pair.target, data.target_tokenizer.language)
                 # gold links are those of the reference, not of a different translation
                 same = target == references[place]
                 add_attention(
@@ -204,17 +209,14 @@ class AttentionLogger(Callback):
     @staticmethod
     def _writer(trainer: pl.Trainer) -> Any:
         """Return the TensorBoard writer of the run; None if there is none."""
-        for logger in trainer.loggers:
-            if hasattr(getattr(logger, "experiment", None), "add_image") and hasattr(
-                logger.experiment, "file_writer"
-            ):
-                return logger.experiment
-        return None
+        experiments = (getattr(logger, "experiment", None) for logger in trainer.loggers)
+        names = "add_image", "file_writer"
+        return next((each for each in experiments if all(hasattr(each, name) for name in names)), None)
 
 
 def log_picture(logger: Any, tag: str, pixels: np.ndarray, step: int) -> None:
     """Give a picture (height, width, 3) to a logger of Lightning that takes pictures: TensorBoard, W&B, MLflow, Comet."""
-    experiment = getattr(logger, "experiment", None)
+    experiment: Any = getattr(logger, "experiment", None)
     if hasattr(experiment, "add_image"):
         experiment.add_image(tag, pixels, step, dataformats="HWC")
     elif hasattr(logger, "log_image"):
@@ -241,7 +243,7 @@ def gold_links(
     """
     if pair.alignment is None:
         return None
-    sides = []
+    sides = list[Sequence[int | None]]()
     for text, tokens in ((pair.source, source_tokens), (pair.target, target_tokens)):
         words = split_words(text)
         known = [(t, w) for t, w in zip(tokens, words, strict=False) if t != UNKNOWN]

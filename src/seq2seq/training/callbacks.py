@@ -18,11 +18,17 @@ import torch
 from lightning.pytorch.callbacks import Callback, Checkpoint, ModelCheckpoint, WeightAveraging
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 
-from hydra_plugins.subprocess_launcher import report
+from hydra_plugins.hydra_subprocess_launcher import report
+from seq2seq.data.datamodule import prepared_of
 from seq2seq.errors import TrainingInterrupted
 from seq2seq.progress import warn
 from seq2seq.training.checkpoint import replace_last
 from seq2seq.training.schedules import total_steps
+
+
+def is_dry(trainer: pl.Trainer) -> bool:
+    """Return whether a trainer runs some batches and writes nothing."""
+    return bool(trainer.fast_dev_run)  # type: ignore[attr-defined]  # which a connector sets
 
 
 class EpochLines(Callback):
@@ -63,7 +69,7 @@ class EpochLines(Callback):
         seconds = round((time.monotonic() - self._started) / done * left)
         parts.append(f"{seconds // 60}:{seconds % 60:02d} left")
         bar, line = trainer.progress_bar_callback, "  ".join(parts)
-        if bar is not None and bar.is_enabled:
+        if bar is not None and getattr(bar, "is_enabled", False):
             bar.print(line)
         else:
             print(line, flush=True)
@@ -81,21 +87,19 @@ class TranslationSamples(Callback):
 
     def on_validation_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Write a Markdown table to loggers that show text."""
-        data, found = trainer.datamodule, getattr(pl_module, "translations", {})
-        if trainer.sanity_checking or trainer.fast_dev_run or not trainer.is_global_zero or data is None:
+        data, found = prepared_of(trainer), getattr(pl_module, "translations", {})
+        if trainer.sanity_checking or not trainer.is_global_zero or data is None:
             return
-        places = [place for place in sorted(found) if place < self.sentences]
-        rows = [
-            (data.validation.pairs[place].source, data.validation.pairs[place].target, found[place])
-            for place in places
-        ]
+        pairs = {place: data.validation.pairs[place] for place in sorted(found) if place < self.sentences}
+        rows = [(pair.source, pair.target, found[place]) for place, pair in pairs.items()]
         cells = [" | ".join(text.replace("|", "\\|") for text in row) for row in rows]
         table = "\n".join(
             ["| source | reference | translation |", "|---|---|---|", *(f"| {c} |" for c in cells)]
         )
         for logger in trainer.loggers:
-            if rows and hasattr(getattr(logger, "experiment", None), "add_text"):
-                logger.experiment.add_text("translations", table, trainer.global_step)
+            add_text = getattr(getattr(logger, "experiment", None), "add_text", None)
+            if rows and add_text is not None:
+                add_text("translations", table, trainer.global_step)
 
 
 class Report(Callback):
@@ -114,13 +118,13 @@ class Report(Callback):
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Write a line."""
         value = trainer.callback_metrics.get(self.metric)
-        if value is None or trainer.sanity_checking or trainer.fast_dev_run or not trainer.is_global_zero:
+        if value is None or trainer.sanity_checking or is_dry(trainer) or not trainer.is_global_zero:
             return
-        interval = trainer.val_check_batch
-        step = trainer.global_step
-        if math.isfinite(trainer.num_training_batches) and math.isfinite(interval):
+        interval = trainer.val_check_batch or math.inf
+        step, batches = trainer.global_step, trainer.num_training_batches
+        if math.isfinite(batches) and math.isfinite(interval):
             done = trainer.fit_loop.epoch_loop.batch_idx + 1
-            per_epoch = max(1, trainer.num_training_batches // int(interval))
+            per_epoch = max(1, int(batches) // int(interval))
             step = trainer.current_epoch * per_epoch + max(1, done // int(interval))
         report(float(value), step, self.folder)
 
@@ -153,7 +157,7 @@ class ResumeState(Callback):
         state: dict[str, Any] = {
             "torch": torch.get_rng_state(),
             "python": [version, list(numbers), gauss],
-            "numpy": [name, torch.from_numpy(keys.astype(np.int64)), place, has_gauss, cached],
+            "numpy": [name, torch.from_numpy(np.asarray(keys, np.int64)), place, has_gauss, cached],
         }
         if torch.cuda.is_available():
             state["cuda"] = torch.cuda.get_rng_state()
@@ -291,12 +295,12 @@ class BorderCallback(Checkpoint):
 
     def _within_epoch(self, trainer: pl.Trainer) -> None:
         steps = (trainer.fit_loop.batch_idx + 1) % trainer.accumulate_grad_batches == 0
-        if steps and not (trainer.is_last_batch or trainer.should_stop or trainer.fast_dev_run):
+        if steps and not (trainer.is_last_batch or trainer.should_stop or is_dry(trainer)):
             self.at_border(trainer)
 
     def on_train_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Call `at_border`."""
-        if not trainer.fast_dev_run:
+        if not is_dry(trainer):
             self.at_border(trainer, epoch_ends=True)
 
 
@@ -364,13 +368,28 @@ class StopOnSignal(BorderCallback):
         self._before: dict[int, Any] = {}
         self._saver: PeriodicCheckpoint | None = None
 
+    def on_fit_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Forget the training before."""
+        self._received, self._saver, self._before = None, None, {}
+
+    def on_sanity_check_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Install the handler of SIGTERM; that of Lightning waits for the other processes, which may not come."""
+        self._install(signal.SIGTERM)
+
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Install the signal handlers; those of Lightning would exit without a checkpoint."""
-        if threading.current_thread() is threading.main_thread():
-            self._received, self._saver = None, None
-            self._before = {each: signal.signal(each, self._receive) for each in self.SIGNALS}
-        if trainer.received_sigterm:  # Lightning has noted it before
+        self._install(*self.SIGNALS)
+        if self._is_received(trainer) or trainer.received_sigterm:  # or Lightning has noted it before
             raise interrupted(signal.SIGTERM)
+
+    def _install(self, *numbers: int) -> None:
+        if threading.current_thread() is threading.main_thread():
+            new = [number for number in numbers if number not in self._before]
+            self._before |= {number: signal.signal(number, self._receive) for number in new}
+
+    def _is_received(self, trainer: pl.Trainer) -> bool:
+        """Return whether one of the processes received a signal."""
+        return trainer.strategy.reduce_boolean_decision(self._received is not None, all=False)
 
     def _receive(self, number: int, frame: FrameType | None) -> None:
         if self._received is not None:
@@ -381,7 +400,7 @@ class StopOnSignal(BorderCallback):
 
     def at_border(self, trainer: pl.Trainer, *, epoch_ends: bool = False) -> None:
         """Save."""
-        if trainer.strategy.reduce_boolean_decision(self._received is not None, all=False):
+        if self._is_received(trainer):
             periodic = (each for each in trainer.checkpoint_callbacks if isinstance(each, PeriodicCheckpoint))
             own = PeriodicCheckpoint(Path(trainer.default_root_dir) / "checkpoints")
             self._saver = next(periodic, own)
@@ -397,8 +416,8 @@ class StopOnSignal(BorderCallback):
         """Restore the signal handlers of Lightning, which then restores those that it found; stop."""
         self._restore()
         self.after_border(trainer)
-        if self._received is not None:
-            raise interrupted(self._received)
+        if self._is_received(trainer):
+            raise interrupted(self._received or signal.SIGTERM)
 
     def on_exception(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, exception: BaseException
@@ -428,6 +447,8 @@ def fit(trainer: pl.Trainer, *arguments: Any, **options: Any) -> None:
     try:
         trainer.fit(*arguments, **options)
     except SystemExit as end:  # Lightning's
+        if not trainer.is_global_zero:  # Lightning then ends the first process, which may wait for this one
+            raise
         if isinstance(end, SIGTERMException):
             raise interrupted(signal.SIGTERM) from None
         if isinstance(end.__context__, KeyboardInterrupt):
@@ -440,8 +461,8 @@ def fit(trainer: pl.Trainer, *arguments: Any, **options: Any) -> None:
 def checkpoint_to_keep(trainer: pl.Trainer, last: Path) -> Path:
     """Return ``best.ckpt``, the best of the first callback that compares scores; `last` if none has one."""
     for each in trainer.checkpoint_callbacks:
-        if getattr(each, "monitor", None) and Path(each.best_model_path).is_file():
-            found = Path(each.best_model_path)
+        found = Path(getattr(each, "best_model_path", ""))
+        if getattr(each, "monitor", None) and found.is_file():
             best = found.with_name("best.ckpt")
             if found != best and trainer.is_global_zero:  # one of several, with a name of its own
                 partial = best.with_name("best.ckpt.partial")

@@ -1,9 +1,9 @@
 """Gold links of the pairs of a split, and the words of their tokens."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from seq2seq.data.batch import EncodedSplit
+from seq2seq.data.datamodule import Prepared
 from seq2seq.data.tokenizers import Tokenizer
 from seq2seq.data.words import split_words
 from seq2seq.evaluation.alignment import GoldAlignment, word_indices
@@ -42,9 +42,9 @@ class GoldPairs:
         self._has_warned = False
 
     @classmethod
-    def of(cls, data: Any, split: str) -> "GoldPairs":
-        """Return the pairs of a split of a data module, such as ``train``."""
-        return cls(getattr(data, split), data.source_tokenizer, data.target_tokenizer)
+    def of(cls, data: Prepared, split: str) -> "GoldPairs":
+        """Return the pairs of a split of a corpus, such as ``train``."""
+        return cls(data.splits[split], data.source_tokenizer, data.target_tokenizer)
 
     def get(self, index: int) -> GoldPair | None:
         """Return the pair with an index in the split; None without links, or if its tokens do not spell its words."""

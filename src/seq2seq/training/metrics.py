@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from seq2seq.data.batch import Batch
+from seq2seq.data.datamodule import Prepared
 from seq2seq.data.words import clean
 from seq2seq.errors import TrainingFailed
 from seq2seq.evaluation.alignment import AlignmentCounts, argmax_links, best_links, merge_words
@@ -25,14 +26,14 @@ class SplitSums:
         losses: Sum of `LossSums.stacked` (4,), in float64 on the CPU.
         attention: Sums of the statistics of the attention.
         aligned: Links of the attention, compared with the gold links.
-        lowest: The same of the links with the lowest AER that attention can have.
+        lowest_possible: The same of the links with the lowest AER that attention can have.
         translations: Greedy translations by the index of the pair in the split.
     """
 
     losses: Tensor = field(default_factory=lambda: torch.zeros(4, dtype=torch.float64))
     attention: AttentionStatistics = field(default_factory=AttentionStatistics)
     aligned: AlignmentCounts = field(default_factory=AlignmentCounts)
-    lowest: AlignmentCounts = field(default_factory=AlignmentCounts)
+    lowest_possible: AlignmentCounts = field(default_factory=AlignmentCounts)
     translations: dict[int, str] = field(default_factory=dict)
 
     def __add__(self, other: "SplitSums") -> "SplitSums":
@@ -70,7 +71,7 @@ class SplitSums:
             sides = [
                 {word for word in side if word is not None} for side in (pair.source_words, pair.target_words)
             ]
-            self.lowest += AlignmentCounts.of(best_links(pair.gold, *sides), pair.gold)
+            self.lowest_possible += AlignmentCounts.of(best_links(pair.gold, *sides), pair.gold)
 
     def of_all_processes(self, num_processes: int) -> "SplitSums":
         """Return the sums over all processes, which all call this method."""
@@ -80,33 +81,34 @@ class SplitSums:
         torch.distributed.all_gather_object(shares, self)
         return sum(shares[1:], shares[0])
 
-    def scores(self, prefix: str, data: Any, split: str, metrics: Mapping[str, Any]) -> dict[str, float]:
+    def scores(
+        self, prefix: str, data: Prepared | None, split: str, metrics: Mapping[str, Any]
+    ) -> dict[str, float]:
         """Return scores by name; empty without batches.
 
         Args:
             prefix: Start of the names, ``val`` or ``test``.
-            data: The data module; needed if there are translations.
-            split: Its attribute with the pairs.
+            data: The corpus; None: translations have no scores.
+            split: The name of its split.
             metrics: Additional scores of translations.
         """
         if not self.losses.any():
             return {}
         values = {f"{prefix}/{name}": float(value) for name, value in metrics_of(self.losses).items()}
-        if self.translations:
-            whole = getattr(data, split).pairs
+        if data is not None and self.translations:
+            whole = data.splits[split].pairs
             blank = {index: "" for index, pair in enumerate(whole) if not clean(pair.source)}  # in no batch
-            texts = self.translations | blank
-            pairs = [whole[index] for index in texts]
-            texts, references = [*texts.values()], [pair.target for pair in pairs]
+            found = self.translations | blank
+            pairs = [whole[index] for index in found]
+            texts, references = [*found.values()], [pair.target for pair in pairs]
+            language = data.target_tokenizer.language
             sources = [pair.source for pair in pairs]
-            scores = scores_of(
-                texts, references, data.target_language, only_quick=True, others=metrics, sources=sources
-            )
+            scores = scores_of(texts, references, language, only_quick=True, others=metrics, sources=sources)
             scores |= bleu_by_languages(texts, references, [pair.languages for pair in pairs])
             values |= {f"{prefix}/{name}": score for name, score in scores.items()}
         if self.attention.num_tokens:
             values |= {f"{prefix}_attention/{k}": value for k, value in self.attention.metrics().items()}
         if self.aligned.num_sure:
             values |= {f"{prefix}_alignment/{k}": value for k, value in self.aligned.metrics().items()}
-            values[f"{prefix}_alignment/least_aer"] = self.lowest.error_rate
+            values[f"{prefix}_alignment/lowest_possible_aer"] = self.lowest_possible.error_rate
         return values

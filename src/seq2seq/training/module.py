@@ -10,10 +10,11 @@ from torch import Tensor
 from torch.optim import Adam, Optimizer
 
 from seq2seq.data.batch import Batch
+from seq2seq.data.datamodule import prepared_of
 from seq2seq.decoding.greedy import greedy_search
 from seq2seq.errors import InputError
 from seq2seq.models.build import build_model
-from seq2seq.models.limits import LengthLimits
+from seq2seq.models.limits import DEFAULT_LIMITS, LengthLimits
 from seq2seq.models.seq2seq import Seq2Seq
 from seq2seq.training.gold_pairs import GoldPairs
 from seq2seq.training.losses import LossSums, token_cross_entropy
@@ -51,6 +52,7 @@ class TranslationModule(pl.LightningModule):
             `seq2seq.evaluation.own_scores`.
         max_nonfinite_steps: Number of steps with a NaN or infinite loss or gradient that are skipped before training
             fails.
+        limits: Length limits of translations; None: `setup` derives them from the training split.
         trust_custom_code: Whether to import classes of other packages that `model` names, as in
             ``load_from_checkpoint(path, trust_custom_code=True)``.
 
@@ -61,12 +63,11 @@ class TranslationModule(pl.LightningModule):
         >>> from seq2seq.data import PairsCorpus
         >>> from seq2seq.models import BahdanauDecoder, GRUEncoder
         >>> data = PairsCorpus(train=[("a b", "B A"), ("b", "B")], validation=[("a", "A")])
-        >>> data.setup()
         >>> model = build_model(
         ...     encoder=partial(GRUEncoder, hidden_size=8),
         ...     decoder=partial(BahdanauDecoder, attention=partial(Attention, score=AdditiveScore)),
-        ...     source_vocab_size=data.source_tokenizer.vocab_size,
-        ...     target_vocab_size=data.target_tokenizer.vocab_size,
+        ...     source_vocab_size=data.prepared.source_tokenizer.vocab_size,
+        ...     target_vocab_size=data.prepared.target_tokenizer.vocab_size,
         ... )
         >>> module = TranslationModule(model, partial(Adam, lr=0.01), label_smoothing=0.1)
         >>> quiet = dict.fromkeys(["logger", "enable_checkpointing", "enable_progress_bar", "enable_model_summary"], False)
@@ -79,7 +80,7 @@ class TranslationModule(pl.LightningModule):
         torch.Size([2, 3, 1, 3])
 
     Attributes:
-        limits: Length limits of translations; None before `setup`, which derives them from the training split.
+        limits: Length limits of translations.
         translations: Greedy translations of the latest validation, by the index of the pair in its split.
     """
 
@@ -96,13 +97,15 @@ class TranslationModule(pl.LightningModule):
         guided_alignment_weight: float = 0.0,
         metrics: Mapping[str, Any] | None = None,
         max_nonfinite_steps: int = 0,
+        limits: LengthLimits | None = None,
         trust_custom_code: bool = False,
     ) -> None:
         if isinstance(optimizer, Optimizer):
             raise InputError("optimizer: give a class or functools.partial(SGD, lr=0.1), not an optimizer")
         super().__init__()
-        made = isinstance(model, Seq2Seq)
-        self.model = model if made else build_model(**model, trust_custom_code=trust_custom_code)
+        if not isinstance(model, Seq2Seq):
+            model = build_model(**model, trust_custom_code=trust_custom_code)
+        self.model = model
         self.optimizer_factory, self.scheduler_factory = optimizer or Adam, scheduler
         self.objective = objective
         self.label_smoothing, self.word_dropout, self.rdrop_alpha = label_smoothing, word_dropout, rdrop_alpha
@@ -118,7 +121,7 @@ class TranslationModule(pl.LightningModule):
             logger=False,
         )  # fmt: skip
         self.guided_alignment: GuidedAlignment | None = None
-        self.limits: LengthLimits | None = None
+        self.limits, self._fits_limits = limits or DEFAULT_LIMITS, limits is None
         self.translations: dict[int, str] = {}
         self._total_steps: int | None = None  # of the schedule
         self._sums = TrainingSums(max_nonfinite_steps, 2 if rdrop_alpha else 1)
@@ -141,12 +144,10 @@ class TranslationModule(pl.LightningModule):
 
     def setup(self, stage: str) -> None:
         """Read length limits and gold alignments from the data module."""
-        data = getattr(self.trainer, "datamodule", None)
-        train = getattr(data, "train", None)
-        if train is not None and self.limits is None:
-            self.limits = LengthLimits.fitted(train.source.lengths, train.target.lengths)
-        self.limits = self.limits or LengthLimits()
-        if train is not None and stage == "fit" and self.guided_alignment_weight:
+        data = prepared_of(self.trainer)
+        if data is not None and self._fits_limits:
+            self.limits = LengthLimits.fitted(data.train.source.lengths, data.train.target.lengths)
+        if data is not None and stage == "fit" and self.guided_alignment_weight:
             self.guided_alignment = GuidedAlignment.of(self.model, data)
 
     # --- training ---
@@ -157,7 +158,7 @@ class TranslationModule(pl.LightningModule):
             self._sums.start_step()
         return self._sums.add(objective_of(self, batch), batch.sentence_ids)
 
-    def optimizer_step(
+    def optimizer_step(  # type: ignore[override]  # Lightning's loop gives these four
         self, epoch: int, batch_idx: int, optimizer: Optimizer, optimizer_closure: Callable[[], Any]
     ) -> None:
         """Make a step with the gradient of the mean over all its target tokens."""
@@ -223,9 +224,7 @@ class TranslationModule(pl.LightningModule):
     def on_validation_epoch_start(self) -> None:
         """Start with sums of zero."""
         self._of_split = SplitSums()
-        self.translations = (
-            self._of_split.translations
-        )  # callbacks read them before `on_validation_epoch_end`
+        self.translations = self._of_split.translations  # read by callbacks before `on_validation_epoch_end`
 
     def validation_step(self, batch: Batch, batch_idx: int) -> None:
         """Add loss, attention and greedy translations of a batch."""
@@ -233,9 +232,9 @@ class TranslationModule(pl.LightningModule):
         sums = token_cross_entropy(
             features, self.model.decoder.output, batch.target_output, batch.target_is_token
         )
-        data, split = getattr(self.trainer, "datamodule", None), self._split()
+        data, split = prepared_of(self.trainer), self._split()
         self._of_split.add_loss(sums, batch, split)
-        if not hasattr(data, "target_tokenizer"):  # data loaders, or a data module of another class
+        if data is None:  # data loaders, or a data module of another class
             return
         if weights is not None:
             if split not in self._gold:
@@ -250,14 +249,14 @@ class TranslationModule(pl.LightningModule):
         sums = self._of_split.of_all_processes(self.trainer.world_size)
         self.translations = sums.translations
         prefix = "test" if self.trainer.testing else "val"
-        values = sums.scores(prefix, getattr(self.trainer, "datamodule", None), self._split(), self.metrics)
+        values = sums.scores(prefix, prepared_of(self.trainer), self._split(), self.metrics)
         if values:  # without `step`, Lightning adds `epoch`, the first plot of TensorBoard
             self.log_dict(values | {"step": float(self.trainer.global_step)})
 
     def _split(self) -> str:
-        """Return the attribute of the data module that is validated or tested."""
-        has_test = getattr(getattr(self.trainer, "datamodule", None), "test", None) is not None
-        return "test" if self.trainer.testing and has_test else "validation"
+        """Return the name of the split that is validated or tested."""
+        data = prepared_of(self.trainer)
+        return "test" if self.trainer.testing and data is not None and data.test else "validation"
 
     on_test_epoch_start, test_step, on_test_epoch_end = (
         on_validation_epoch_start, validation_step, on_validation_epoch_end,

@@ -7,7 +7,7 @@ from typing import Any
 
 import lightning.pytorch as pl
 from lightning.pytorch.callbacks import GradientAccumulationScheduler
-from lightning.pytorch.utilities.rank_zero import rank_zero_only
+from lightning.pytorch.utilities import rank_zero_only
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LambdaLR, ReduceLROnPlateau
 from torch.optim.swa_utils import get_ema_multi_avg_fn
@@ -35,8 +35,8 @@ def warmup_cosine(
         min_lr_ratio: Rate at the last step, as a share of the maximum.
     """
     warmup = max(warmup_steps, 1)
-    if total_steps < warmup and rank_zero_only.rank == 0:
-        warn(
+    if total_steps < warmup:
+        rank_zero_only(warn)(
             f"scheduler.warmup_steps={warmup_steps}, but the training has {total_steps} steps: the learning "
             "rate does not reach optimizer.lr"
         )
@@ -141,7 +141,8 @@ def total_steps(trainer: pl.Trainer) -> int:
         batches = max(1, int(batches * trainer.limit_train_batches))
     if trainer.max_epochs == -1:
         return trainer.max_steps
-    schedules = [each for each in trainer.callbacks if isinstance(each, GradientAccumulationScheduler)]
+    callbacks: list[Any] = trainer.callbacks  # type: ignore[attr-defined]  # which a connector sets
+    schedules = [each for each in callbacks if isinstance(each, GradientAccumulationScheduler)]
     steps = sum(
         math.ceil(batches / schedules[0].get_accumulate_grad_batches(epoch))
         if schedules

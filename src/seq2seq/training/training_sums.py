@@ -82,7 +82,8 @@ class TrainingSums:
             optimizer.zero_grad(set_to_none=True)  # the optimizer skips parameters without gradient
         self._batches = []
         step = trainer.global_step + 1  # Lightning counts from 0
-        if not trainer.log_every_n_steps or step % trainer.log_every_n_steps:
+        interval: int = trainer.log_every_n_steps  # type: ignore[attr-defined]  # which a connector sets
+        if not interval or step % interval:
             return {}
         values = {name: float(value) for name, value in metrics_of(self._logged).items()}
         seconds = max(time.perf_counter() - self._since, 1e-9)

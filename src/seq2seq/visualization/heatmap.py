@@ -11,14 +11,14 @@ from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 
 from seq2seq.visualization.fonts import shown
-from tensorboard_attention.colours import weight_colours
+from tensorboard_attention.colours import weight_colors
 
 FORMATS = ".png", ".pdf", ".svg"
 CELL = 0.22
 """Minimum size of a cell in inches, so that labels of 7 points fit."""
 CARD = 3.5
 """Width in inches of a heatmap that is read in a small card, such as TensorBoard's, which is about 350 pixels wide."""
-SCALE = ListedColormap(weight_colours() / 255)
+SCALE = ListedColormap(weight_colors() / 255)
 """The colors of the Attention tab."""
 WHOLE = 0.5
 """A maximum weight below which the colors end there, not at 1."""
@@ -30,7 +30,7 @@ def short(token: str, most: int = 18) -> str:
     return (token if len(token) <= most else f"{token[: most - 1]}…").replace("$", r"\$")
 
 
-def draw(
+def draw_matrix(
     axes: Any,
     weights: npt.ArrayLike,
     source_tokens: Sequence[str],
@@ -54,7 +54,7 @@ def draw(
         points: Size of the labels.
 
     Returns:
-        The image, for a colour bar.
+        The image, for a color bar.
 
     Raises:
         ValueError: The shape does not fit the labels or is empty, or a weight is outside 0..1.
@@ -101,7 +101,7 @@ class AttentionFigure:
 
     def __init__(self, dpi: int = 200) -> None:
         self.figure = Figure(dpi=dpi, layout="constrained")
-        FigureCanvasAgg(self.figure)
+        self._canvas = FigureCanvasAgg(self.figure)
         self.axes = self.figure.add_subplot()
 
     def draw(
@@ -115,13 +115,13 @@ class AttentionFigure:
         pitch = min(0.3, 2.7 / max(len(source_tokens), len(target_tokens), 1))  # of the labels, in inches
         points = min(8.5, max(4, 72 * pitch))
         self.figure.set_size_inches(CARD, 0.95 + max(pitch, points / 72) * len(target_tokens))
-        draw(self.axes, weights, source_tokens, target_tokens, points=points, **options)
+        draw_matrix(self.axes, weights, source_tokens, target_tokens, points=points, **options)
         return self.figure
 
     def pixels(self) -> npt.NDArray[np.uint8]:
         """Return the drawn figure (height, width, 3)."""
-        self.figure.canvas.draw()
-        return np.asarray(self.figure.canvas.buffer_rgba())[..., :3].copy()
+        self._canvas.draw()
+        return np.asarray(self._canvas.buffer_rgba())[..., :3].copy()
 
 
 def save_heatmap(
@@ -149,5 +149,5 @@ def save_heatmap(
     FigureCanvasAgg(figure)
     axes = figure.subplots(len(panels), 1, squeeze=False, gridspec_kw={"height_ratios": heights})[:, 0]
     for each, (title, weights, source, target) in zip(axes, panels, strict=True):
-        figure.colorbar(draw(each, weights, source, target, title=title), ax=each, shrink=0.6)
+        figure.colorbar(draw_matrix(each, weights, source, target, title=title), ax=each, shrink=0.6)
     figure.savefig(path, format=path.suffix[1:].lower())

@@ -1,5 +1,5 @@
 
-// The charts of one matrix of weights: cells or ribbons, their labels and colours.
+// The charts of one matrix of weights: cells or ribbons, their labels and colors.
 
 // ---- Tokens as labels. They may hold markup, so they are only ever set as text.
 
@@ -61,7 +61,7 @@ export function sentenceOf(tokens) {
   return subwords ? kept.join("").replaceAll("▁", " ").trim() : kept.join(" ");
 }
 
-// ---- Elements and colours. Text is set as text, never parsed.
+// ---- Elements and colors. Text is set as text, never parsed.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -83,7 +83,7 @@ function furnish(element, attributes, children) {
   return element;
 }
 
-// The colours of charts, which also stand in exported files. On a dark ground the scale is reversed: large
+// The colors of charts, which also stand in exported files. On a dark ground the scale is reversed: large
 // weights are light.
 export function themeOf(dark, index) {
   return dark
@@ -91,45 +91,45 @@ export function themeOf(dark, index) {
         dark,
         paper: "#1d2025",
         ink: "#e8eaed",
-        grey: "#9aa0a8",
+        gray: "#9aa0a8",
         rule: "#1d2025",
         accent: "#ffb454",
         gold: "#ff9d2e",
         ribbon: "#7ec8e3",
         negative: "#f0894a",
         nothing: "#343940",
-        levels: [...index.colours].reverse(),
+        levels: [...index.colors].reverse(),
         difference: darkened(index.difference),
       }
     : {
         dark,
         paper: "#ffffff",
         ink: "#1a1a1a",
-        grey: "#71767d",
+        gray: "#71767d",
         rule: "#ffffff",
         accent: "#d1495b",
         gold: "#e8830c",
         ribbon: "#2468a8",
         negative: "#d55e00",
         nothing: "#e3e5e8",
-        levels: index.colours,
+        levels: index.colors,
         difference: index.difference,
       };
 }
 
 // The diverging scale for a dark ground: 0 is dark.
-function darkened(colours) {
-  const middle = (colours.length - 1) / 2;
-  const shade = (colour, place) => {
+function darkened(colors) {
+  const middle = (colors.length - 1) / 2;
+  const shade = (color, place) => {
     const strength = Math.abs(place - middle) / middle;
     const side = place < middle ? [255, 157, 92] : [112, 196, 255];
     const mixed = side.map((part) => Math.round(39 + (part - 39) * strength));
     return `rgb(${mixed.join(",")})`;
   };
-  return colours.map(shade);
+  return colors.map(shade);
 }
 
-// ---- Scales: what share of the colours a weight has
+// ---- Scales: what share of the colors a weight has
 
 export const SCALES = [
   ["fit", "fitting"],
@@ -156,7 +156,7 @@ export function fittingKind(kind, matrices) {
 }
 
 // kind: of SCALES; matrices = [{values, columns}, …], which share the scale. The result has `shares(values, columns)`, a share of the
-// colours for each value, −1 for nothing.
+// colors for each value, −1 for nothing.
 export function scaleOf(kind, matrices, signed = false) {
   const top = topOf(matrices);
   const isWhole = kind === "unit" || (kind === "fit" && top > SMALL) || top === 0;
@@ -195,8 +195,8 @@ function brief(value) {
   return String(Number(value.toPrecision(2)));
 }
 
-// The place of a share among the colours of a scale.
-export function coloursOf(scale, theme) {
+// The place of a share among the colors of a scale.
+export function colorsOf(scale, theme) {
   return scale.isTwoSided ? theme.difference : theme.levels;
 }
 
@@ -204,37 +204,37 @@ export function levelOf(share, count) {
   return Math.round(Math.min(1, Math.max(0, share)) * (count - 1));
 }
 
-// Values as an image of one pixel for each cell, in the colours of a scale.
+// Values as an image of one pixel for each cell, in the colors of a scale.
 export function imageOf(values, columns, scale, theme) {
   const canvas = document.createElement("canvas");
   [canvas.width, canvas.height] = [columns, values.length / columns];
   const brush = canvas.getContext("2d");
   const image = brush.createImageData(canvas.width, canvas.height);
-  const colours = coloursOf(scale, theme);
+  const colors = colorsOf(scale, theme);
   const pixels = (theme.pixels ??= new Map());
-  const pixel = (colour) => pixels.get(colour) ?? pixels.set(colour, pixelOf(colour)).get(colour);
+  const pixel = (color) => pixels.get(color) ?? pixels.set(color, pixelOf(color)).get(color);
   scale.shares(values, columns).forEach((share, place) => {
-    image.data.set(pixel(share < 0 ? theme.nothing : colours[levelOf(share, colours.length)]), 4 * place);
+    image.data.set(pixel(share < 0 ? theme.nothing : colors[levelOf(share, colors.length)]), 4 * place);
   });
   brush.putImageData(image, 0, 0);
   return canvas;
 }
 
 // "#rrggbb" or "rgb(r,g,b)" -> red, green, blue and opacity.
-function pixelOf(colour) {
-  const parts = colour.startsWith("#") ? colour.slice(1).match(/../gu).map((part) => parseInt(part, 16)) : colour.match(/\d+/gu).map(Number);
+function pixelOf(color) {
+  const parts = color.startsWith("#") ? color.slice(1).match(/../gu).map((part) => parseInt(part, 16)) : color.match(/\d+/gu).map(Number);
   return [...parts, 255];
 }
 
 // A scale with its ends and its name, as part of a chart.
 function legend(x, y, scale, theme, size = 11) {
-  const colours = coloursOf(scale, theme);
+  const colors = colorsOf(scale, theme);
   const width = 144;
   const stripes = Array.from({ length: width / 2 }, (_, place) =>
-    draw("rect", { x: x + 2 * place, y, width: 2, height: 8, fill: colours[levelOf(place / (width / 2 - 1), colours.length)] }),
+    draw("rect", { x: x + 2 * place, y, width: 2, height: 8, fill: colors[levelOf(place / (width / 2 - 1), colors.length)] }),
   );
   const text = (at, anchor, words, below) =>
-    draw("text", { x: at, y: y + below + size, "text-anchor": anchor, "font-size": size, fill: theme.grey }, words);
+    draw("text", { x: at, y: y + below + size, "text-anchor": anchor, "font-size": size, fill: theme.gray }, words);
   const labels = scale.ticks.map(([share, words]) => text(x + share * width, ["start", "middle", "end"][Math.round(2 * share)], words, 10));
   return draw("g", { "shape-rendering": "crispEdges" }, ...stripes, ...labels, text(x, "start", scale.name, 24));
 }
@@ -276,7 +276,7 @@ export function matrixChart(chart, extent) {
     place: (x, y) => matrixPlace(x, y, chart, layout),
     point: (focus) => {
       overlay.replaceChildren(...highlight(focus, chart, layout));
-      emphasise(node, focus);
+      emphasize(node, focus);
     },
     anchor: ({ row, column }) => ({
       x: left + ((column ?? chart.source.length - 1) + 1) * layout.across,
@@ -319,7 +319,7 @@ function matrixLayout(chart, extent) {
   return { across, down, plain, font, tilt, left, top, width, height: top + rows * down + LEGEND_HEIGHT };
 }
 
-// One path for each colour: few elements, however many cells; one image of very many.
+// One path for each color: few elements, however many cells; one image of very many.
 function matrixCells(chart, { across, down, left, top }) {
   const columns = chart.source.length;
   if (chart.values.length > MOST_SQUARES) {
@@ -328,13 +328,13 @@ function matrixCells(chart, { across, down, left, top }) {
     return draw("g", { class: "cells" }, draw("image", { ...size, href, preserveAspectRatio: "none", style: "image-rendering: pixelated" }));
   }
   const gap = Math.min(across, down) > 4 ? 1 : 0;
-  const colours = coloursOf(chart.scale, chart.theme);
+  const colors = colorsOf(chart.scale, chart.theme);
   const paths = new Map();
   chart.scale.shares(chart.values, columns).forEach((share, place) => {
     const x = left + (place % columns) * across;
     const y = top + Math.floor(place / columns) * down;
-    const colour = share < 0 ? chart.theme.nothing : colours[levelOf(share, colours.length)];
-    paths.set(colour, `${paths.get(colour) ?? ""}M${x} ${y}h${across - gap}v${down - gap}h-${across - gap}z`);
+    const color = share < 0 ? chart.theme.nothing : colors[levelOf(share, colors.length)];
+    paths.set(color, `${paths.get(color) ?? ""}M${x} ${y}h${across - gap}v${down - gap}h-${across - gap}z`);
   });
   const squares = [...paths].map(([fill, d]) => draw("path", { fill, d }));
   return draw("g", { "shape-rendering": "crispEdges", class: "cells" }, ...squares);
@@ -378,10 +378,10 @@ export function tokenText(token, attributes = {}) {
 }
 
 function label(token, theme, place) {
-  const fill = isSpecial(token) ? theme.grey : theme.ink;
+  const fill = isSpecial(token) ? theme.gray : theme.ink;
   const style = { fill, "dominant-baseline": "central", "unicode-bidi": "isolate" };
   const text = labelOf(token);
-  const mark = text.startsWith(WORD_MARK) && text.length > 1 ? draw("tspan", { fill: theme.grey, "font-size": "0.6em", opacity: 0.55 }, WORD_MARK) : null;
+  const mark = text.startsWith(WORD_MARK) && text.length > 1 ? draw("tspan", { fill: theme.gray, "font-size": "0.6em", opacity: 0.55 }, WORD_MARK) : null;
   return draw("text", { ...style, ...place }, mark, mark ? text.slice(1) : text);
 }
 
@@ -429,7 +429,7 @@ function highlight(focus, chart, layout) {
   return [frame(x - 1, y - 1, layout.across + 1, layout.down + 1)];
 }
 
-function emphasise(node, focus) {
+function emphasize(node, focus) {
   for (const text of node.querySelectorAll("text[data-row], text[data-column]")) {
     const { row, column } = text.dataset;
     const isIt = focus && (Number(row) === focus.row || Number(column) === focus.column);
@@ -473,7 +473,7 @@ export function ribbonChart(chart, extent) {
         path.setAttribute("opacity", isIt ? (focus ? Math.min(1, opacity + 0.2) : opacity) : 0.05);
       }
       gold.setAttribute("opacity", focus ? 0.35 : 1);
-      emphasise(node, focus);
+      emphasize(node, focus);
     },
     anchor: ({ row, column }) => ({
       x: row === null ? layout.left + PAD : layout.right - PAD,

@@ -299,7 +299,7 @@ export class Recorded {
   }
 
   // Request the steps before and after, so that the next move of the slider needs no request.
-  fetchNeighbours(shown) {
+  fetchNeighbors(shown) {
     const { turn } = this;
     for (const { series, frame } of shown) {
       for (const by of [1, -1]) {

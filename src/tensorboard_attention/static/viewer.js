@@ -101,10 +101,10 @@ function partOf(tokens, place) {
 
 function weightLine(token, series, place, marked, theme) {
   const bars = series.map((weights, number) => {
-    const colour = number ? theme.grey : theme.ribbon;
+    const color = number ? theme.gray : theme.ribbon;
     const bar = make("i", { class: "bar" });
     bar.style.width = `${100 * (weights[place] ?? 0)}%`;
-    bar.style.background = colour;
+    bar.style.background = color;
     return bar;
   });
   const numbers = series.map((weights) =>
@@ -427,7 +427,7 @@ function nameOf({ selection: { sentence, kind }, shown }) {
   return [sentence, kind, shown[0].frame.map, steps && `step-${steps}`].filter(Boolean).join("-");
 }
 
-// Files have light colours; a selected token or cell is marked in them, too.
+// Files have light colors; a selected token or cell is marked in them, too.
 function pictureOf(viewer) {
   const theme = themeOf(false, viewer.index);
   const figures = drawings(viewer, theme, viewer.extent());
@@ -455,7 +455,7 @@ function composedPicture(figures, theme) {
     node.setAttribute("x", x);
     node.setAttribute("y", EDGE + TITLE);
     const line = (text, y, size, fill) => draw("text", { x, y, "font-size": size, fill }, text);
-    const heading = [line(title, EDGE + 12, 14, theme.ink), line(note, EDGE + 30, 12, theme.grey)];
+    const heading = [line(title, EDGE + 12, 14, theme.ink), line(note, EDGE + 30, 12, theme.gray)];
     x += Math.max(chart.width, 200) + 2 * EDGE;
     return [...heading, node];
   });
@@ -719,7 +719,7 @@ class Viewer {
       if (!shown[0].frames.length) return this.say(`${selection.tag} holds no readable record. ${shown[0].problems.join("; ")}`);
       this.host.write(addressOf(state));
       this.paint();
-      this.recorded.fetchNeighbours(this.shown);
+      this.recorded.fetchNeighbors(this.shown);
     } catch (error) {
       this.say(`The data could not be read. ${error.message}`);
     }

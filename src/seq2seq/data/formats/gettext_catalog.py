@@ -44,7 +44,5 @@ def read(path: str, columns: Columns) -> list[SentencePair]:
         raise InputError(f"{path} has no message that is translated")
     of_msgid, of_msgstr = columns.languages if same[1] else columns.languages[::-1]
     print(f"{path}: msgid is read as {of_msgid}, msgstr as {of_msgstr}")
-    one_line = [
-        SentencePair(*(" ".join(text.split()) for text in (pair.source, pair.target))) for pair in pairs
-    ]
+    one_line = [SentencePair(" ".join(pair.source.split()), " ".join(pair.target.split())) for pair in pairs]
     return one_line if same[1] else [pair.reversed() for pair in one_line]

@@ -94,7 +94,7 @@ def plain_lines(file: Any, name: str) -> Iterable[bytes]:
     if kind == "sgml":
         from seq2seq.data.formats.wmt import segments
 
-        return segments(file)
+        return segments(file, name)
     if kind != "text":
         raise refusal(name, kind)
     return file

@@ -75,9 +75,9 @@ def to_pairs(path: str, rows: Iterable[Sequence[Any]]) -> list[SentencePair]:
         InputError: A cell is a list or an object.
     """
     pairs = []
-    for number, row in enumerate(rows, start=1):
+    for number, (source, target) in enumerate(rows, start=1):
         try:
-            pairs.append(SentencePair(*map(cell_text, row)))
+            pairs.append(SentencePair(cell_text(source), cell_text(target)))
         except TypeError as error:
             raise InputError(f"{path}, row {number}: a {error}, not a text: name other columns") from error
     return pairs

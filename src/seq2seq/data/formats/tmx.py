@@ -17,16 +17,16 @@ def read(path: str, columns: Columns) -> list[SentencePair]:
     labels = [language_names(language) for language in columns.languages]
     pairs, found = [], Counter[str]()
     for unit in elements(path, "tu"):
-        sides: list[str | None] = [None, None]
+        sides: dict[int, str] = {}
         for variant in children(unit, "tuv"):
             language = language_of(variant)
             found[language] += 1
             segment = next(iter(children(variant, "seg")), None)
             for side, label in enumerate(labels):
-                if sides[side] is None and segment is not None and language_names(language) & label:
+                if side not in sides and segment is not None and language_names(language) & label:
                     sides[side] = text_of(segment)
-        if sides[0] is not None and sides[1] is not None:
-            pairs.append(SentencePair(*sides))
+        if len(sides) == 2:
+            pairs.append(SentencePair(sides[0], sides[1]))
     if not pairs:
         raise InputError(
             f"{path} has {', '.join(found) or 'no languages'}, not {' and '.join(columns.languages)}: set "

@@ -1,7 +1,9 @@
 """Test sets of WMT: a file of source and references in XML, or a file for each language in SGML."""
 
+import html
+import re
 from collections.abc import Iterator
-from typing import IO, Any
+from typing import IO
 
 from seq2seq.data.formats.columns import Columns, language_names
 from seq2seq.data.formats.markup import children, elements, language_of, text_of
@@ -34,10 +36,22 @@ def read(path: str, columns: Columns) -> list[SentencePair]:
     return pairs
 
 
-def segments(file: IO[bytes]) -> Iterator[bytes]:
-    """Yield the segments of the SGML format, which need not be well-formed, as lines."""
-    from lxml import html
+def segments(file: IO[bytes], name: str) -> Iterator[bytes]:
+    """Yield the segments of the SGML format as lines: entities are resolved, all other text is as it is written.
 
-    tree: Any = html.parse(file, html.HTMLParser(encoding="utf-8"))
-    for segment in tree.iter("seg"):
-        yield f"{text_of(segment)}\n".encode()
+    Args:
+        file: Of one language.
+        name: Its name, for messages.
+
+    Raises:
+        InputError: A segment has no end.
+    """
+    content = file.read()
+    for found in re.finditer(
+        rb"<seg\b[^>]*>(.*?)(</seg\s*>|(?=<seg\b)|\Z)", content, re.DOTALL | re.IGNORECASE
+    ):
+        if not found[2]:
+            line = content.count(b"\n", 0, found.start()) + 1
+            raise InputError(f"{name}:{line}: this <seg> has no </seg>: add it")
+        text = html.unescape(found[1].decode(errors="surrogateescape"))  # `read_lines` reports the bytes
+        yield f"{' '.join(text.split())}\n".encode(errors="surrogateescape")

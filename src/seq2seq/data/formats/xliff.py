@@ -30,8 +30,9 @@ def read(path: str, columns: Columns) -> list[SentencePair]:
                     f"{path} has {' and '.join(declared)}, not {' and '.join(columns.languages)}: set "
                     "data.source_language and data.target_language"
                 )
-        sides = [children(unit, name) for name in ("source", "target")]
-        pair = SentencePair(*(text_of(each[0]) if each else "" for each in sides))
+        sides = (children(unit, name) for name in ("source", "target"))
+        source, target = (text_of(each[0]) if each else "" for each in sides)
+        pair = SentencePair(source, target)
         pairs.append(pair.reversed() if turned else pair)
     if not pairs:
         raise InputError(f"{path} has no units with source and target")

@@ -211,7 +211,7 @@ const FATES = {
   "went on": "",
 };
 
-// search: of beamSearch. Nodes say as text whether they ended or were cut, so that colours are not needed.
+// search: of beamSearch. Nodes say as text whether they ended or were cut, so that colors are not needed.
 function treeChart({ levels, winner, finished }, tokens, theme) {
   const best = new Set();
   for (let node = winner; node; node = node.parent) best.add(node);
@@ -233,18 +233,18 @@ function edge(from, to, isBest, theme) {
   const [x, y] = [from.x + WIDTH, from.y + HEIGHT / 2];
   const [right, down] = [to.x, to.y + HEIGHT / 2];
   const middle = (x + right) / 2;
-  return draw("path", { d: `M${x} ${y}C${middle} ${y} ${middle} ${down} ${right} ${down}`, fill: "none", stroke: isBest ? theme.accent : theme.grey, "stroke-width": isBest ? 2.5 : 1, opacity: isBest ? 1 : 0.55 });
+  return draw("path", { d: `M${x} ${y}C${middle} ${y} ${middle} ${down} ${right} ${down}`, fill: "none", stroke: isBest ? theme.accent : theme.gray, "stroke-width": isBest ? 2.5 : 1, opacity: isBest ? 1 : 0.55 });
 }
 
 function box(node, { x, y }, { isBest, rank, text }, theme) {
   const fate = fateOf(node);
   const isCut = fate === "hopeless" || fate === "crowded";
   const short = Array.from(text).length > LONGEST ? `${Array.from(text).slice(0, LONGEST - 1).join("")}…` : text;
-  const frame = { x, y, width: WIDTH, height: HEIGHT, rx: 6, fill: theme.paper, stroke: isBest ? theme.accent : theme.grey, "stroke-width": isBest ? 2 : 1, "stroke-dasharray": isCut ? "4 3" : null };
+  const frame = { x, y, width: WIDTH, height: HEIGHT, rx: 6, fill: theme.paper, stroke: isBest ? theme.accent : theme.gray, "stroke-width": isBest ? 2 : 1, "stroke-dasharray": isCut ? "4 3" : null };
   const line = (down, size, fill, content) => draw("text", { x: x + 8, y: y + down, "font-size": size, fill, "unicode-bidi": "isolate" }, content);
   const score = rank === undefined ? formatNumber(node.score, 2) : `■ ${formatNumber(node.score, 2)} → ${formatNumber(rank, 3)}`;
   const title = draw("title", {}, `${text}, log-probability ${formatNumber(node.score, 4)}${FATES[fate] && `; ${FATES[fate]}`}${rank === undefined ? "" : `; divided by the length penalty ${formatNumber(rank, 4)}`}`);
-  return draw("g", { class: `node ${fate.replace(" ", "-")}`, "data-best": isBest, opacity: isCut ? 0.75 : 1 }, title, draw("rect", frame), line(14, 12.5, theme.ink, short), line(28, 10.5, theme.grey, isCut ? `✂ ${score}` : score));
+  return draw("g", { class: `node ${fate.replace(" ", "-")}`, "data-best": isBest, opacity: isCut ? 0.75 : 1 }, title, draw("rect", frame), line(14, 12.5, theme.ink, short), line(28, 10.5, theme.gray, isCut ? `✂ ${score}` : score));
 }
 
 // ---- The page: a line to type into, its translation, and the viewer below
@@ -349,11 +349,11 @@ export class TranslatingPage {
 
   source() {
     const tag = (kind) => ({ tag: kind, kind, sentence: "", rank: 0, text: "", max_step: null, wall_time: this.turn });
-    const { colours, difference } = this.data.colours;
+    const { colors, difference } = this.data.colors;
     return {
       grows: false,
       nothing: "Its attention appears here while you type.",
-      index: async () => ({ problems: [], colours, difference, runs: this.runs().map((run) => ({ run, tags: Object.keys(BEAMS).map(tag) })) }),
+      index: async () => ({ problems: [], colors, difference, runs: this.runs().map((run) => ({ run, tags: Object.keys(BEAMS).map(tag) })) }),
       view: async (run, kind) => {
         const { source, target, weights, score } = this.translation(run, kind);
         return { problems: [], steps: [null], frames: [{ step: null, score, bleu: null, source, target, links: null, weights }] };

@@ -298,7 +298,7 @@ function pathOf(node) {
 }
 
 // ---- Text to words and back, as seq2seq.data.words. JavaScript's \w, \s and \b differ from Python's, so
-// they are spelt out.
+// they are spelled out.
 
 const SPACE = String.raw`[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]`;
 const SPACES = new RegExp(`${SPACE}+`, "gu");
@@ -311,7 +311,8 @@ const clean = (text) => splitSpaces(text.replace(INVISIBLE, "")).join(" ");
 
 const lowered = (text, dotless) => (dotless ? text.replaceAll("I", "ı") : text).replaceAll("İ", "i").toLowerCase();
 
-const LETTER = String.raw`[\p{L}\p{N}\p{M}_\u200c\u200d]`;
+const UNSPACED = String.raw`(?=[\p{L}\p{Nl}])[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}ー]`;
+const LETTER = String.raw`(?:(?!${UNSPACED})[\p{L}\p{N}\p{M}_\u200c\u200d])`;
 const NO_LETTER = `(?!${LETTER})`;
 const PATH_END = String.raw`[^\s<>"«»“”„\u3000-\u303f\uff00-\uffef.,;:!?…)\]}'’]`;
 const PATH = String.raw`[^\s<>"«»“”„\u3000-\u303f\uff00-\uffef]*${PATH_END}`;
@@ -340,6 +341,8 @@ const FRENCH_OPENING = /(?<=^| )([([{‹'‘‚]) /gu;
 const CURRENCY = /(?<!\p{N} )(?<=^| |\()(\p{Sc}) (?=\p{N})/gu;
 const WIDE = / ?([\u3001-\u3003\u3008-\u301f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65]) ?/gu;
 const WIDE_QUOTES = / ?([“”‘’…—]) ?/gu;
+const UNSPACED_GAP = new RegExp(String.raw`(?<=${UNSPACED}\p{M}*) (?=${UNSPACED})`, "gu");
+const NUMBER_GAP = new RegExp(String.raw`(?<=${UNSPACED}\p{M}*) (?=\p{Nd})|(?<=\p{Nd}) (?=${UNSPACED})`, "gu");
 const APOSTROPHE = new RegExp(`(?<=${LETTER})(['’]) (?![;:!?»](?: |$))`, "gu");
 const OCLOCK = `(?<=(?<!${LETTER})o)`;
 const SHORTENED = `(?<=${LETTER})(?=['’] (?:s|t|d|m|ll|re|ve)${NO_LETTER})`;
@@ -350,8 +353,8 @@ function joinWords(words, language) {
   const isFrench = language === "fr";
   const glued = quoted(words, language).join(" ").replaceAll(` ${GLUE}`, "").replaceAll(`${GLUE} `, "").replaceAll(GLUE, "");
   const closed = glued.replace(isFrench ? FRENCH_CLOSING : CLOSING, "$1").replace(isFrench ? FRENCH_OPENING : OPENING, "$1");
-  const wide = closed.replace(CURRENCY, "$1").replace(WIDE, "$1");
-  const text = language === "zh" || language === "ja" ? wide.replace(WIDE_QUOTES, "$1") : wide;
+  const wide = closed.replace(CURRENCY, "$1").replace(WIDE, "$1").replace(UNSPACED_GAP, "");
+  const text = language === "zh" || language === "ja" ? wide.replace(WIDE_QUOTES, "$1").replace(NUMBER_GAP, "") : wide;
   return text.replace(language === "en" ? ENGLISH_APOSTROPHE : APOSTROPHE, "$1");
 }
 
@@ -391,7 +394,7 @@ const SPLITTERS = {
   whitespace: { split: splitSpaces, join: (words) => words.join(" ") },
 };
 
-// ---- Text to subwords and back, as SentencePiece with its identity normaliser and byte fallback
+// ---- Text to subwords and back, as SentencePiece with its identity normalizer and byte fallback
 
 const MARK = "▁";
 const BYTE = /^<0x[0-9A-F]{2}>$/u;
@@ -415,7 +418,7 @@ class Subwords {
     return this.cutUp(text).flatMap((piece) => (this.pieces.has(piece) ? [piece] : byteTokens(piece)));
   }
 
-  // Characters that are spelt in bytes.
+  // Characters that are spelled in bytes.
   inBytes(text) {
     return this.cutUp(text).filter((piece) => !this.pieces.has(piece));
   }
@@ -474,7 +477,7 @@ function likeliestPath(characters, { pieces, scores, longest, unknownScore }) {
   return path;
 }
 
-// Neighbours are merged, those of the highest score first, the leftmost of these (Sennrich 2016).
+// Neighbors are merged, those of the highest score first, the leftmost of these (Sennrich 2016).
 function merged(characters, { pieces, scores }) {
   const symbols = [...characters];
   const scoreAt = (place) => (place + 1 < symbols.length ? (scores[pieces.get(symbols[place] + symbols[place + 1])] ?? -Infinity) : -Infinity);

@@ -1,13 +1,13 @@
 """Guided alignment: a loss of attention weights against gold links between words."""
 
-from typing import Any
-
 import numpy as np
 import torch
 from torch import Tensor
 
 from seq2seq.data.batch import Batch
+from seq2seq.data.datamodule import Prepared
 from seq2seq.errors import InputError
+from seq2seq.models.seq2seq import Seq2Seq
 from seq2seq.training.gold_pairs import GoldPairs
 
 
@@ -31,8 +31,8 @@ class GuidedAlignment:
         self._cells: dict[int, list[tuple[int, int, float]]] = {}
 
     @classmethod
-    def of(cls, model: Any, data: Any) -> "GuidedAlignment":
-        """Return the loss of a model with attention on the training pairs of a data module.
+    def of(cls, model: Seq2Seq, data: Prepared) -> "GuidedAlignment":
+        """Return the loss of a model with attention on the training pairs of a corpus.
 
         Raises:
             InputError: The model has no attention, or no pair has links.

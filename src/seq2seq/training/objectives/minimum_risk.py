@@ -11,7 +11,7 @@ machine translation", 2016.
 """
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
@@ -22,13 +22,16 @@ from torch.utils.checkpoint import checkpoint
 from seq2seq.attention.masking import length_mask
 from seq2seq.data.batch import Batch
 from seq2seq.data.vocabulary import BEGIN_ID, END_ID, PADDING_ID
-from seq2seq.decoding.search import Sampling, draw
+from seq2seq.decoding.search import Sampling, sample_tokens
 from seq2seq.decoding.stepper import forbid
 from seq2seq.evaluation.bleu import smoothed_sentence_bleu
 from seq2seq.models.seq2seq import Seq2Seq
 from seq2seq.training.losses import LossSums
 
-ROWS = 256
+if TYPE_CHECKING:
+    from seq2seq.training.module import TranslationModule
+
+CANDIDATE_ROWS = 256
 """Tokens whose logits are computed at once."""
 
 
@@ -58,7 +61,7 @@ class MinimumRisk:
             )
         self.num_samples, self.alpha, self.cross_entropy_weight = num_samples, alpha, cross_entropy_weight
 
-    def __call__(self, module: Any, batch: Batch) -> tuple[LossSums, Tensor | None]:
+    def __call__(self, module: "TranslationModule", batch: Batch) -> tuple[LossSums, Tensor | None]:
         """Return the loss of a batch, and the attention weights (B, T, h, S) of the references."""
         model, decode = module.model, module.model.decoder
         references = [
@@ -100,10 +103,10 @@ class MinimumRisk:
             [1 - smoothed_sentence_bleu(candidates[row][:-1], reference[:-1]) for row in rows]
             for rows, reference in zip(rows_of_pairs, references, strict=True)
         ]
-        rows = pad_sequence([torch.tensor(each) for each in rows_of_pairs], True, -1).to(batch.target_output)
-        q = (self.alpha * scores[rows]).masked_fill(rows < 0, -torch.inf).softmax(dim=1)
-        risks = pad_sequence([torch.tensor(each, dtype=torch.float64) for each in risks], True)
-        risk = (q * risks.to(q)).sum(dim=1)
+        table = pad_sequence([torch.tensor(each) for each in rows_of_pairs], True, -1).to(batch.target_output)
+        q = (self.alpha * scores[table]).masked_fill(table < 0, -torch.inf).softmax(dim=1)
+        r = pad_sequence([torch.tensor(each, dtype=torch.float64) for each in risks], True)
+        risk = (q * r.to(q)).sum(dim=1)
         module.log("train/risk", risk.detach().mean(), sync_dist=True)
 
         with torch.set_grad_enabled(self.cross_entropy_weight > 0):
@@ -136,22 +139,24 @@ def sample_translations(
     state = tuple(part[pairs] for part in model.decoder.initial_state(memory))
     memory, max_lengths = memory.select(pairs), max_lengths[pairs]
     ids = batch.target_output.new_full((len(pairs), int(max_lengths.max())), PADDING_ID)
-    live, tokens = torch.arange(len(pairs), device=ids.device), torch.full_like(pairs, BEGIN_ID)
+    active, tokens = torch.arange(len(pairs), device=ids.device), torch.full_like(pairs, BEGIN_ID)
     step = 0
-    while len(live):
+    while len(active):
         features, state, _ = model.decoder.step(tokens, state, memory)
-        uniform = torch.rand(len(live), device=ids.device)
+        uniform = torch.rand(len(active), device=ids.device)
         tokens = torch.cat(
             [
                 draw_token(model.decoder.output(rows), numbers)
-                for rows, numbers in zip(features.split(ROWS), uniform.split(ROWS), strict=True)
+                for rows, numbers in zip(
+                    features.split(CANDIDATE_ROWS), uniform.split(CANDIDATE_ROWS), strict=True
+                )
             ]
         )
-        ids[live, step] = tokens
+        ids[active, step] = tokens
         step += 1
-        kept = ((tokens != END_ID) & (step < max_lengths[live])).nonzero()[:, 0]
-        if len(kept) < len(live):
-            live, tokens, memory = live[kept], tokens[kept], memory.select(kept)
+        kept = ((tokens != END_ID) & (step < max_lengths[active])).nonzero()[:, 0]
+        if len(kept) < len(active):
+            active, tokens, memory = active[kept], tokens[kept], memory.select(kept)
             state = tuple(part[kept] for part in state)
     torch.clear_autocast_cache()  # it has weights that were cast without gradient
     model.train(was_training)
@@ -166,13 +171,13 @@ def draw_token(logits: Tensor, uniform: Tensor) -> Tensor:
     """Sample tokens (N,) from softmax(logits) (N, V) with uniform random numbers (N,); never padding or ``<bos>``."""
     logits = logits.detach().to(torch.promote_types(logits.dtype, torch.float32))
     forbid(logits, torch.zeros_like(uniform, dtype=torch.bool))
-    return draw(logits, uniform, Sampling())
+    return sample_tokens(logits, uniform, Sampling())
 
 
 def log_probabilities(output: nn.Linear, features: Tensor, targets: Tensor, is_token: Tensor) -> Tensor:
     """Return the log-probability of each sentence (N,), the sum over its real tokens.
 
-    Logits are computed for `ROWS` tokens at a time, and again in the backward pass, to save memory.
+    Logits are computed for `CANDIDATE_ROWS` tokens at a time, and again in the backward pass, to save memory.
 
     Args:
         output: Layer from features to logits.
@@ -186,7 +191,9 @@ def log_probabilities(output: nn.Linear, features: Tensor, targets: Tensor, is_t
         logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
         return -F.cross_entropy(logits, targets, reduction="none")
 
-    parts = zip(features[is_token].split(ROWS), targets[is_token].split(ROWS), strict=True)
+    parts = zip(
+        features[is_token].split(CANDIDATE_ROWS), targets[is_token].split(CANDIDATE_ROWS), strict=True
+    )
     logs = torch.cat(
         [checkpoint(token_log_probs, *part, use_reentrant=False, preserve_rng_state=False) for part in parts]
     )

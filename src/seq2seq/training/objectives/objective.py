@@ -1,22 +1,29 @@
 """The training objective of a batch: word dropout, R-Drop, the loss of the predictions, guided alignment."""
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from seq2seq.data.batch import Batch, SourceBatch
 from seq2seq.data.vocabulary import SPECIALS, UNKNOWN_ID
+from seq2seq.errors import InputError
 from seq2seq.training.losses import LossSums
 
+if TYPE_CHECKING:
+    from seq2seq.training.module import TranslationModule
 
-def objective_of(module: Any, batch: Batch) -> LossSums:
+
+def objective_of(module: "TranslationModule", batch: Batch) -> LossSums:
     """Return the sums of a batch whose `objective` is minimized, as the arguments of a `TranslationModule` say.
 
     Args:
-        module: The `TranslationModule`.
+        module: What is trained.
         batch: Sentence pairs of the training split.
+
+    Raises:
+        InputError: Weights are to be guided, and the objective returns none.
     """
     if module.rdrop_alpha:
         batch = duplicate_batch(batch)
@@ -24,12 +31,14 @@ def objective_of(module: Any, batch: Batch) -> LossSums:
         batch = drop_words(batch, module.word_dropout)
     sums, weights = (module.objective or teacher_forcing)(module, batch)
     if module.guided_alignment is not None:
+        if weights is None:
+            raise InputError("module.objective returns no attention weights: set guided_alignment_weight=0")
         alignment_loss = module.guided_alignment.loss(weights.mean(dim=2), batch)  # of all heads
         sums = replace(sums, objective=sums.objective + module.guided_alignment_weight * alignment_loss)
     return sums
 
 
-def teacher_forcing(module: Any, batch: Batch) -> tuple[LossSums, Tensor | None]:
+def teacher_forcing(module: "TranslationModule", batch: Batch) -> tuple[LossSums, Tensor | None]:
     """Return the cross-entropy of the reference tokens, each after those before it, and the attention weights."""
     features, weights = module(batch)
     return module.cross_entropy(batch, features), weights

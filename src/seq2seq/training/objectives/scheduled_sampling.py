@@ -8,12 +8,17 @@ neural networks", 2015, with their linear schedule over optimizer steps i:
     e_i = probability * min(1, i / ramp_steps)
 """
 
+from typing import TYPE_CHECKING
+
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from seq2seq.data.batch import Batch
 from seq2seq.training.losses import LossSums
 from seq2seq.training.objectives.minimum_risk import draw_token
+
+if TYPE_CHECKING:
+    from seq2seq.training.module import TranslationModule
 
 
 class ScheduledSampling:
@@ -35,23 +40,25 @@ class ScheduledSampling:
             )
         self.probability, self.ramp_steps = probability, ramp_steps
 
-    def __call__(self, module: nn.Module, batch: Batch) -> tuple[LossSums, Tensor | None]:
+    def __call__(self, module: "TranslationModule", batch: Batch) -> tuple[LossSums, Tensor | None]:
         """Return the loss of a batch, and the attention weights (B, T, h, S)."""
         probability = self.probability
         if self.ramp_steps:
             probability *= min(1.0, module.global_step / self.ramp_steps)
         decoder, given = module.model.decoder, batch.target_input
         memory = module.model.encode(batch.source)
-        state, features, weights = decoder.initial_state(memory), [], []
+        state, features, weights = decoder.initial_state(memory), list[Tensor](), list[Tensor]()
         is_sampled = (torch.rand(given.shape, device=given.device) < probability) & batch.target_is_token
+        is_sampled[:, 0] = False  # <bos>
         for step, tokens in enumerate(given.unbind(dim=1)):
-            rows = is_sampled[:, step].nonzero()[:, 0] if step else ()
+            rows = is_sampled[:, step].nonzero()[:, 0]
             if len(rows):
                 logits = decoder.output(features[-1][rows].detach())  # no gradient through sampled tokens
                 sampled = draw_token(logits, torch.rand(len(rows), device=given.device))
                 tokens = tokens.index_put((rows,), sampled)  # noqa: PLW2901 - the new input of the step
             step_features, state, step_weights = decoder.step(tokens, state, memory)
             features.append(step_features)
-            weights.append(step_weights)
-        all_weights = None if weights[0] is None else torch.stack(weights, dim=1)
+            if step_weights is not None:
+                weights.append(step_weights)
+        all_weights = torch.stack(weights, dim=1) if weights else None
         return module.cross_entropy(batch, torch.stack(features, dim=1)), all_weights

@@ -1,19 +1,16 @@
-"""Sweeps of applications that are not ours: Hydra's grid and Optuna's search, launched as commands."""
+"""Searches of an application that is not ours: totals, kills, kinds of parameters, failures."""
 
 import csv
 import signal
-import time
 
 import optuna
 import pytest
 import yaml
 
-from tests.conftest import MAIN
-
 APP = """
 import hydra, os, pathlib, time
 
-@hydra.main(config_path="conf", config_name="config", **MAIN)
+@hydra.main(version_base="1.3", config_path="conf", config_name="config")
 def main(config):
     with open(config.log, "a") as log:
         log.write(f"{config.x} {config.kind} {os.getcwd()}\\n")
@@ -34,16 +31,10 @@ if pathlib.Path(config.log).read_text().count(chr(10)) in (2, 4) and not mark.ex
 
 
 @pytest.fixture
-def app(tmp_path, program, launch):
-    (tmp_path / "app.py").write_text(APP.replace("**MAIN", MAIN))
-    (tmp_path / "conf").mkdir()
-    (tmp_path / "conf" / "config.yaml").write_text(yaml.safe_dump(CONFIG))
-
-    def run(*arguments, start=program, **options):
-        return start(*arguments, cwd=tmp_path, script=tmp_path / "app.py", **options)
-
-    run.folder, run.launch = tmp_path, launch
-    return run
+def app(app):
+    (app.folder / "conf").mkdir()
+    (app.folder / "conf" / "config.yaml").write_text(yaml.safe_dump(CONFIG))
+    return app
 
 
 def rows(path):
@@ -91,7 +82,7 @@ def test_commands_share_the_trials_of_a_study(app):
         "hydra.sweeper.n_trials=5",
         "hydra.sweeper.sampler._target_=optuna.samplers.RandomSampler",
     ]
-    commands = [app(*search, start=app.launch) for _ in range(2)]
+    commands = [app.launch(*search) for _ in range(2)]
     assert [each.wait() for each in commands] == [0, 0], [each.text for each in commands]
     study = optuna.load_study(study_name="app", storage=f"sqlite:///{app.folder}/out/optuna.db")
     assert [trial.state.name for trial in study.trials] == ["COMPLETE"] * 5
@@ -143,54 +134,3 @@ def test_an_enqueued_trial_is_run_and_a_result_of_nan_is_a_failure(app):
     done = app(*SEARCH, "hydra.sweeper.n_trials=3", "then='config.x = float(\"nan\")'", check=1)
     assert "its result is nan" in done.text
     assert len(study.trials) == 3
-
-
-def test_a_grid_ends_with_a_table_and_is_added_to(app):
-    grid = ["-m", "hydra/launcher=subprocess", "hydra.launcher.n_jobs=2", "hydra.sweep.dir=out",
-            "hydra.sweep.subdir=x-${x}"]  # fmt: skip
-    done = app(*grid, "x=1,4", "kind=b", check=0)
-    assert ["4", "5", "completed"] in [line.split() for line in done.text.splitlines()]
-    app(*grid, "x=4,5", "kind=b", check=0)
-    found = {row["x"]: row for row in rows(app.folder / "out" / "results.csv")}
-    assert {x: int(row["result"]) for x, row in found.items()} == {"1": 2, "4": 5, "5": 10}
-
-
-def test_jobs_are_given_what_the_command_line_says(app):
-    (app.folder / "more" / "group").mkdir(parents=True)
-    (app.folder / "more" / "group" / "mine.yaml").write_text("# @package _global_\nkind: mine\n")
-    app("-m", "--config-dir", "more", "hydra/launcher=subprocess", "hydra.sweep.dir=out", "hydra.job.chdir=true",
-        "+group=mine", "x=1,2", check=0)  # fmt: skip
-    assert [line.split()[1] for line in begun(app)] == ["mine", "mine"]
-    assert [line.rpartition("/")[2] for line in begun(app)] == ["0", "1"]
-
-
-def test_a_failed_job_does_not_end_the_others_and_its_error_is_shown(app):
-    done = app("-m", "hydra/launcher=subprocess", "hydra.sweep.dir=out", "x=1,2,3", "then='1/(config.x - 2)'")
-    assert done.status == 1
-    assert "ZeroDivisionError" in done.text
-    results = app.folder / "out" / "results.csv"
-    assert [row["status"] for row in rows(results)] == ["completed", "failed", "completed"]
-    (app.folder / "out" / "x-5").touch()  # where the folder of a job is to be
-    app("-m", "hydra/launcher=subprocess", "hydra.sweep.dir=out", "x=4,5,6",
-        "hydra.sweep.subdir=x-${x}")  # fmt: skip
-    assert [row["status"] for row in rows(results)][3:] == ["completed", "failed", "completed"]
-
-
-def test_a_job_that_outlives_its_sweep_is_waited_for(app):
-    end = time.monotonic() + 60
-    wait = (
-        f"then='while time.monotonic() < {end} and not os.path.exists(config.log + \"go\"): time.sleep(0.01)'"
-    )
-    line = ["-m", "hydra/launcher=subprocess", "hydra.sweep.dir=out", "x=1", wait]
-    first = app(*line, start=app.launch)
-    while not (app.folder / "log.txt").exists() and time.monotonic() < end:
-        time.sleep(0.01)
-    first.send(signal.SIGKILL)
-    first.wait()
-    second = app(*line, start=app.launch)
-    while not (second.output.exists() and "waits" in second.text) and time.monotonic() < end:
-        time.sleep(0.01)
-    assert len(begun(app)) == 1
-    (app.folder / "log.txtgo").touch()
-    assert second.wait() == 0, second.text
-    assert len(begun(app)) == 2

@@ -7,9 +7,9 @@ launcher. `interval` is a real number, `int(interval(a,b))` and `range` (its end
 puts it on a logarithmic scale, and a list of values is a choice.
 
 A trial is a setting. With ``hydra.sweeper.seeds=3`` it is run with up to three seeds, its value is the mean, and
-settings that are clearly worse get no further seeds (`hydra_plugins._racing`). With ``hydra/sweeper/pruner=median``
+settings that are clearly worse get no further seeds (`hydra_plugins.hydra_optuna_racing_sweeper._racing`). With ``hydra/sweeper/pruner=median``
 or ``halving`` the first run of a setting is ended early if the values that it reports are worse than those of
-others (`hydra_plugins.subprocess_launcher.report`); then the setting is out. A mean is always that of all runs of
+others (`hydra_plugins.hydra_subprocess_launcher.report`); then the setting is out. A mean is always that of all runs of
 a setting, none of which was ended early or failed.
 
 The study is in a database, by default SQLite in the folder of the sweep; the runs of its trials are in its attributes
@@ -41,15 +41,16 @@ from hydra.types import HydraContext, TaskFunction
 from hydra.utils import instantiate
 from omegaconf import MISSING, DictConfig, ListConfig, OmegaConf
 
-from hydra_plugins._racing import next_settings, verdict
-from hydra_plugins.subprocess_launcher import ended_early, write_results
+from hydra_plugins.hydra_optuna_racing_sweeper._racing import next_settings, verdict
+from hydra_plugins.hydra_subprocess_launcher._files import locked, print_table, write_results
+from hydra_plugins.hydra_subprocess_launcher._reports import ended_early
 
 
 @dataclass
-class OptunaSweeperConf:
+class OptunaRacingSweeperConf:
     """Settings of the sweeper."""
 
-    _target_: str = "hydra_plugins.optuna_sweeper.OptunaSweeper"
+    _target_: str = "hydra_plugins.hydra_optuna_racing_sweeper.optuna_racing_sweeper.OptunaRacingSweeper"
     _recursive_: bool = False
     defaults: list[Any] = field(default_factory=lambda: [{"sampler": "tpe"}, {"pruner": "none"}])
     sampler: Any = MISSING  # any of Optuna's, by _target_; the number of trials is added to its seed
@@ -67,7 +68,7 @@ class OptunaSweeperConf:
 
 
 STORE = ConfigStore.instance().store
-STORE(group="hydra/sweeper", name="optuna", node=OptunaSweeperConf, provider="optuna_sweeper")
+STORE(group="hydra/sweeper", name="optuna", node=OptunaRacingSweeperConf, provider="optuna_racing_sweeper")
 for short, target in (("tpe", "TPESampler"), ("random", "RandomSampler"), ("cmaes", "CmaEsSampler"),
                       ("grid", "BruteForceSampler")):  # fmt: skip
     STORE(short, {"_target_": f"optuna.samplers.{target}", "seed": 1}, "hydra/sweeper/sampler")
@@ -106,8 +107,11 @@ class Run:
     reports: list[tuple[int, float]] = field(default_factory=list)
 
 
-class OptunaSweeper(Sweeper):
+class OptunaRacingSweeper(Sweeper):
     """The sweeper above."""
+
+    config: DictConfig
+    launcher: Any
 
     def __init__(self, **settings: Any) -> None:
         self.settings = SimpleNamespace(**settings)
@@ -122,18 +126,17 @@ class OptunaSweeper(Sweeper):
     def sweep(self, arguments: list[str]) -> None:
         """Run settings until the study has `n_trials` and it is decided which is best, and write the results."""
         import optuna
-        from filelock import FileLock
 
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         settings = self.settings
         direction = settings.direction or "minimize"
-        directions = [direction] if isinstance(direction, str) else list(direction)
+        directions: list[Any] = [direction] if isinstance(direction, str) else list(direction)
         keys, space, fixed = self.space(arguments)
         seeds = self.seeds(directions, space)
         folder = Path(self.config.hydra.sweep.dir).absolute()
         (folder / ".trials").mkdir(parents=True, exist_ok=True)
         OmegaConf.save(self.config, folder / "multirun.yaml")
-        with FileLock(folder / ".trials" / "study.lock"):
+        with locked(folder / ".trials" / "study.lock"):
             study = optuna.create_study(
                 study_name=settings.study_name or self.config.hydra.job.name,
                 storage=settings.storage or f"sqlite:///{folder}/optuna.db",
@@ -146,7 +149,7 @@ class OptunaSweeper(Sweeper):
         batch: list[Run] | None = None
         while batch is None or batch:
             with ExitStack() as held:
-                with FileLock(locks / "study.lock"):
+                with locked(locks / "study.lock"):
                     batch = search.batch(locks, held)
                 if batch:
                     params = search.params()
@@ -154,17 +157,17 @@ class OptunaSweeper(Sweeper):
                              *([] if run.seed is None else [f"{settings.seeds_key}={run.seed}"])]
                             for run in batch]  # fmt: skip
                     self.launch(search, batch, jobs, locks)
-        with FileLock(locks / "study.lock"):
+        with locked(locks / "study.lock"):
             rows = search.rows()
             best = [{"trial": t.number, "params": t.params, "values": t.values} for t in study.best_trials]
             write_results(folder, rows, "trial")
+            print_table(rows)
+            print(f"results     {folder / 'results.csv'}", flush=True)
             OmegaConf.save({"name": "optuna", "solutions": best}, folder / "optimization_results.yaml")
         print(search.sentence(), flush=True)
 
     def launch(self, search: "Search", batch: Sequence[Run], jobs: list[list[str]], locks: Path) -> None:
         """Launch runs and write how they ended; raise the error of one that failed, if too many did."""
-        from filelock import FileLock
-
         if hasattr(self.launcher, "judge"):
             self.launcher.judge = search.judges(batch)
         returned = self.launcher.launch(jobs, initial_job_idx=batch[0].number)
@@ -173,7 +176,7 @@ class OptunaSweeper(Sweeper):
         failed = [job for job in returned if job.status != JobStatus.COMPLETED
                   and not ended_early(job)]  # fmt: skip
         ends = len(failed) > self.settings.max_failure_rate * self.settings.n_jobs
-        with FileLock(locks / "study.lock"):
+        with locked(locks / "study.lock"):
             for run, job in zip(batch, returned, strict=True):
                 if job.status == JobStatus.COMPLETED:
                     value = job.return_value
@@ -226,14 +229,17 @@ class OptunaSweeper(Sweeper):
 
         def distribution(override: Override) -> Any:
             value: Any = override.value()
-            if not isinstance(value, IntervalSweep | RangeSweep):
+            numbers: list[Any]
+            if isinstance(value, RangeSweep):
+                numbers, step = list(value.range()), value.step
+            elif isinstance(value, IntervalSweep):
+                numbers, step = [value.start, value.end], None
+            else:
                 return CategoricalDistribution(list(override.sweep_string_iterator()))
-            is_range = isinstance(value, RangeSweep)
-            numbers = list(value.range()) if is_range else [value.start, value.end]
-            whole = all(isinstance(each, int) for each in numbers)
-            step = value.step if is_range else 1 if whole else None
-            made = IntDistribution if whole else FloatDistribution
-            return made(numbers[0], numbers[-1], log="log" in value.tags, step=step)
+            log = "log" in value.tags
+            if all(isinstance(each, int) for each in numbers):
+                return IntDistribution(numbers[0], numbers[-1], log=log, step=int(step or 1))
+            return FloatDistribution(numbers[0], numbers[-1], log=log, step=step)
 
         parser = OverridesParser.create(config_loader=self.context.config_loader)
         lines = [f"{key}={value}" for key, value in (self.settings.params or {}).items() if value is not None]
@@ -241,7 +247,7 @@ class OptunaSweeper(Sweeper):
         sweeps = {key: each for key, each in parsed.items() if each.is_sweep_override()}
         keys = {key: each.get_key_element() for key, each in sweeps.items()}
         space = {key: distribution(each) for key, each in sweeps.items()}
-        return keys, space, [each.input_line for key, each in parsed.items() if key not in sweeps]
+        return keys, space, [str(each.input_line) for key, each in parsed.items() if key not in sweeps]
 
 
 class Search:
@@ -297,22 +303,20 @@ class Search:
 
     def batch(self, locks: Path, held: ExitStack) -> list[Run]:
         """Return the next runs, whose locks are held: those that a kill left running, else new ones."""
-        from filelock import FileLock, Timeout
-
         self.settle()
         batch: list[Run] = []
         runs = self.runs()
         for run in runs:
             follows = not batch or run.number == batch[-1].number + 1  # so are jobs numbered
             if run.status == "running" and follows and len(batch) < self.settings.n_jobs:
-                with suppress(Timeout):  # another command runs it; a kill frees the lock
-                    held.enter_context(FileLock(locks / f"{run.number}.lock", timeout=0))
+                with suppress(BlockingIOError):  # another command runs it; a kill frees the lock
+                    held.enter_context(locked(locks / f"{run.number}.lock", wait=False))
                     batch.append(run)
         if batch:
             return batch
         for number, (trial, seed) in enumerate(islice(self.wanted(), self.settings.n_jobs), len(runs)):
             batch.append(Run(number, trial, seed))
-            held.enter_context(FileLock(locks / f"{number}.lock"))
+            held.enter_context(locked(locks / f"{number}.lock"))
             self.write(batch[-1])
         if not batch and all(run.status != "running" for run in self.runs()):
             for trial, results in self.results(open_only=True).items():

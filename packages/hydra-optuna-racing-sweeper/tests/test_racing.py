@@ -4,20 +4,20 @@ import csv
 import runpy
 import signal
 from collections import Counter
+from pathlib import Path
 from statistics import fmean
 
 import optuna
 import pytest
 from scipy.stats import ttest_ind
 
-from hydra_plugins._racing import clearly_worse, next_settings, verdict
-from tests.conftest import MAIN, ROOT
+from hydra_plugins.hydra_optuna_racing_sweeper import clearly_worse, next_settings, verdict
 
 APP = """
 import hydra, os, pathlib, random
-from hydra_plugins.subprocess_launcher import report
+from hydra_plugins.hydra_subprocess_launcher import report
 
-@hydra.main(config_path=None, config_name="config", **MAIN)
+@hydra.main(version_base="1.3", config_path=None, config_name="config")
 def main(config):
     log = pathlib.Path(config.log)
     with log.open("a") as file:
@@ -40,17 +40,6 @@ if len(log.read_text().split(chr(10))) in (3, 6) and not mark.exists():
     mark.touch(); os.kill(os.getppid(), 9); os.kill(os.getpid(), 9)
 """
 """Kill the sweep and this job, in the second and fifth run."""
-
-
-@pytest.fixture
-def app(tmp_path, program):
-    (tmp_path / "app.py").write_text(APP.replace("**MAIN", MAIN))
-
-    def run(*arguments, **options):
-        return program(*arguments, cwd=tmp_path, script=tmp_path / "app.py", **options)
-
-    run.folder = tmp_path
-    return run
 
 
 def rows(path):
@@ -157,7 +146,7 @@ def test_what_cannot_be_searched_is_refused_before_the_first_run(arguments, key,
 def test_simulated_searches_find_the_best_with_half_of_the_runs_and_are_seldom_wrong():
     # 300 searches each: python benchmarks/racing.py
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    simulation = runpy.run_path(str(ROOT / "benchmarks" / "racing.py"))
+    simulation = runpy.run_path(str(Path(__file__).parents[3] / "benchmarks" / "racing.py"))
     found = simulation["found_shares"](12, 5, max_runs=24)
     assert found["runs"] <= 24
     assert found["found"] > 0.6

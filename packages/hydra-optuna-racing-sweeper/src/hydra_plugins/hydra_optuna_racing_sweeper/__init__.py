@@ -1,0 +1,12 @@
+"""A Hydra sweeper that searches with Optuna 5, knows about chance, prunes, and resumes: README.md."""
+
+from hydra_plugins.hydra_optuna_racing_sweeper._racing import (
+    Difference,
+    Verdict,
+    clearly_worse,
+    next_settings,
+    verdict,
+    welch,
+)
+
+__all__ = ["Difference", "Verdict", "clearly_worse", "next_settings", "verdict", "welch"]

@@ -1,0 +1,109 @@
+"""A search that races and prunes, killed at random moments, ends as an undisturbed one: pytest -m long."""
+
+import csv
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import optuna
+import pytest
+
+APP = """
+import hydra, json, os, pathlib, random
+from hydra.core.config_store import ConfigStore
+from hydra.core.hydra_config import HydraConfig
+from hydra_plugins.hydra_subprocess_launcher import report
+
+ConfigStore.instance().store("config", {"x": 0, "seed": 0})
+
+@hydra.main(version_base="1.3", config_path=None, config_name="config")
+def main(config):
+    finished = pathlib.Path(HydraConfig.get().runtime.output_dir) / "finished.json"
+    if finished.exists():
+        return json.loads(finished.read_text())
+    result = config.x + random.Random(f"{config.x} {config.seed}").gauss(0, 0.3)
+    for step in range(4):
+        report(result - 4 / (step + 1), step)
+    finished.with_suffix(".partial").write_text(json.dumps(result))
+    os.replace(finished.with_suffix(".partial"), finished)
+    return result
+
+main()
+"""
+SEARCH = ("app.py", "-m", "hydra/sweeper=optuna", "hydra/launcher=subprocess", "hydra/sweeper/sampler=grid", "hydra/sweeper/pruner=median",
+          "hydra.sweeper.pruner.n_startup_trials=3", "hydra.sweeper.seeds=3", "hydra.sweeper.direction=maximize",
+          "hydra.sweeper.n_trials=10", "hydra.sweep.dir=out", "x=1,2,3,4,5,6,7,8,9,10")  # fmt: skip
+KILLS = 20
+
+
+def jobs_of(folder):
+    """Ids of the processes of the jobs that work in a folder."""
+    found = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            line = Path(f"/proc/{name}/cmdline").read_text()
+        except OSError:
+            continue
+        if f"hydra.run.dir='{folder}/" in line:
+            found.append(int(name))
+    return found
+
+
+def start(folder, said):
+    with said.open("w") as file:
+        return subprocess.Popen([sys.executable, *SEARCH], cwd=folder, stdout=file, stderr=subprocess.STDOUT)
+
+
+def found_in(folder):
+    """The table and the runs of the search in a folder."""
+    with (folder / "out" / "results.csv").open(newline="") as file:
+        table = [*csv.DictReader(file)]
+    study = optuna.load_study(study_name="app", storage=f"sqlite:///{folder}/out/optuna.db")
+    return table, {name: run for name, run in study.user_attrs.items() if name.startswith("run ")}
+
+
+@pytest.mark.long
+def test_a_race_with_pruning_that_is_killed_ends_as_an_undisturbed_one(tmp_path):
+    whole, killed, said = tmp_path / "whole", tmp_path / "killed", tmp_path / "said.txt"
+    for folder in (whole, killed):
+        folder.mkdir()
+        (folder / "app.py").write_text(APP)
+    began = time.monotonic()
+    assert start(whole, said).wait() == 0, said.read_text()
+    seconds, end_of_whole = time.monotonic() - began, said.read_text().splitlines()[-2:]
+    runs = len(found_in(whole)[1])
+    longest = 1.5 * seconds / runs
+    draw, kills, starts, status = random.Random(1), {"search": 0, "job": 0}, 0, None
+    while status != 0:
+        starts += 1
+        assert starts < 10 * KILLS, (kills, said.read_text())
+        search, end = start(killed, said), None
+        while sum(kills.values()) < KILLS and search.poll() is None:
+            time.sleep(0.005)
+            if end is None and "job 1/" in said.read_text():
+                end = time.monotonic() + draw.uniform(0, longest)
+            if end is None or time.monotonic() < end:
+                continue
+            jobs = jobs_of(killed)
+            if jobs and draw.random() < 0.5:
+                os.kill(draw.choice(jobs), signal.SIGKILL)
+                kills["job"] += 1
+                break  # the search ends with its error, and the same command runs it again
+            search.kill()
+            kills["search"] += 1
+            break
+        status = search.wait()
+    print(f"\n{kills} in {starts} starts; {runs} runs, {seconds:.0f} s undisturbed")
+    assert sum(kills.values()) == KILLS
+    assert found_in(killed) == found_in(whole)
+    assert said.read_text().splitlines()[-2:] == end_of_whole
+    table, runs = found_in(killed)
+    assert {row["status"] for row in table} == {"complete", "pruned"}
+    assert {row["runs"] for row in table} >= {"1", "3"}
+    assert len({(run["trial"], run["seed"]) for run in runs.values()}) == len(runs)
+    jobs = [path.read_text() for path in (killed / "out").glob("*/job.json")]
+    assert len(jobs) == len(set(jobs)) == len(runs)

@@ -1,0 +1,9 @@
+"""A Hydra launcher that runs every job of a sweep as a command of its own: README.md.
+
+The files of this package whose names begin with an underscore are loaded once. Hydra executes the others again when
+it looks for plugins, so that their classes are not those that were imported before.
+"""
+
+from hydra_plugins.hydra_subprocess_launcher._reports import report
+
+__all__ = ["report"]

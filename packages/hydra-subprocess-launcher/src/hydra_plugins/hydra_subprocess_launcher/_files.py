@@ -1,0 +1,75 @@
+"""Files of a sweep: locks, which the end of a process frees however it ends; whole files; the table of the results."""
+
+import csv
+import io
+import itertools
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+try:
+    import fcntl
+except ImportError:  # Windows: two sweeps are then not kept apart
+    fcntl = None  # type: ignore[assignment]
+
+
+def lock(file: IO[Any], *, wait: bool = True) -> bool:
+    """Lock an open file; return False if another process has it and `wait` is False.
+
+    The lock is that of the open file, so a process that inherits the file holds the lock, too.
+    """
+    if fcntl is not None:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError:
+            return False
+    return True
+
+
+@contextmanager
+def locked(path: Path, *, wait: bool = True) -> Iterator[None]:
+    """Hold the lock of a file, which is made; raises BlockingIOError if another process has it and `wait` is False."""
+    with path.open("a", encoding="utf-8") as file:
+        if not lock(file, wait=wait):
+            raise BlockingIOError(f"another process has {path}")
+        yield
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file so that it is there whole or not at all."""
+    partial = path.with_name(f".{path.name}.partial")
+    with partial.open("w", encoding="utf-8", newline="") as file:
+        file.write(text)
+    os.replace(partial, path)
+
+
+def write_results(sweep: Path, rows: Sequence[dict[str, Any]], key: str = "folder") -> None:
+    """Put rows into results.csv, where those with another key stay."""
+    path, kept = sweep / "results.csv", {}
+    if not rows:
+        return
+    if path.is_file():
+        with path.open(encoding="utf-8", newline="") as file:
+            kept = {row[key]: row for row in csv.DictReader(file) if row.get(key)}
+    kept |= {str(row[key]): row for row in rows}
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, dict.fromkeys(itertools.chain(*kept.values())), restval="")
+    writer.writeheader()
+    writer.writerows(kept.values())
+    write_whole(path, text.getvalue())
+
+
+def print_table(rows: Sequence[dict[str, Any]]) -> None:
+    """Print what differs between rows."""
+    names = [name for name in (rows[0] if rows else ()) if name in ("result", "status")
+             or (name != "folder" and len({str(row.get(name)) for row in rows}) > 1)]  # fmt: skip
+
+    def text(value: Any) -> str:
+        return "" if value is None else f"{value:.4f}" if isinstance(value, float) else str(value)
+
+    cells = [names, *([text(row.get(name)) for name in names] for row in rows)] if rows else []
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for line in cells:
+        print("  ".join(word.ljust(width) for word, width in zip(line, widths, strict=True)).rstrip())

@@ -1,0 +1,394 @@
+"""A Hydra launcher that runs every job of a sweep as a command of its own, several at a time.
+
+    python app.py -m hydra/launcher=subprocess hydra.launcher.n_jobs=4 seed=1,2,3
+
+Works with any Hydra application. A job is the command line that gives the same run alone, so a program that
+skips what is finished and continues what was interrupted makes sweeps that resume. What a job prints goes to
+``job.log`` in its folder, what it returns to ``job_return.json``. A job that fails does not end the others. A grid
+ends with a table, and ``results.csv`` in the folder of the sweep.
+
+With ``hydra.launcher.wait=false`` a grid runs in the background: the command returns once a process of its own launches
+the jobs. The same command later prints the table, and starts again what failed.
+
+A sweeper may end a job early by the values that it reports: `report(value, step)` in the application, or a JSON line
+``{"step": 3, "value": 0.71}`` a validation in the file ``reports.jsonl`` in the job's folder. The job is sent
+SIGTERM.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from queue import Queue
+from typing import IO, Any
+
+from hydra.core.config_store import ConfigStore
+from hydra.core.hydra_config import HydraConfig
+from hydra.core.utils import JobReturn, JobStatus, filter_overrides
+from hydra.errors import CompactHydraException, HydraException
+from hydra.experimental.callback import Callback
+from hydra.plugins.launcher import Launcher
+from hydra.types import HydraContext, TaskFunction
+from omegaconf import DictConfig, OmegaConf
+
+from hydra_plugins.hydra_subprocess_launcher._files import lock, print_table, write_results, write_whole
+from hydra_plugins.hydra_subprocess_launcher._reports import EndedEarly, reports_in
+
+OF_SWEEP = ("hydra.mode", "hydra/launcher", "hydra/sweeper", "hydra.launcher", "hydra.sweep", "hydra.run.dir")
+"""Beginnings of the overrides that say how a sweep runs, which its jobs are not given."""
+
+SECONDS = 0.3
+"""Time between two readings of the reports of a running job."""
+
+
+@dataclass
+class SubprocessLauncherConf:
+    """Settings of the launcher."""
+
+    _target_: str = "hydra_plugins.hydra_subprocess_launcher.subprocess_launcher.SubprocessLauncher"
+    n_jobs: int | None = None  # at a time; null: 1
+    gpus: list[int] | None = None  # indices of GPUs that jobs are given in turn; null: CUDA_VISIBLE_DEVICES
+    wait: bool = True  # false: run the jobs of a grid in the background
+
+
+ConfigStore.instance().store("subprocess", SubprocessLauncherConf, "hydra/launcher")
+
+
+class JobReturnFile(Callback):
+    """Write what a job returns into its folder, if JSON can hold it."""
+
+    def on_job_end(self, config: DictConfig, job_return: JobReturn, **kwargs: Any) -> None:
+        """Write the file once the job has ended."""
+        if job_return.status == JobStatus.COMPLETED:
+            text = json.dumps(job_return.return_value, default=lambda _: None)
+            write_whole(Path(config.hydra.runtime.output_dir) / "job_return.json", text)
+
+
+class SubprocessLauncher(Launcher):
+    """The launcher above."""
+
+    def __init__(self, n_jobs: int | None = None, gpus: list[int] | None = None, wait: bool = True) -> None:
+        self.n_jobs, self.waits = n_jobs or 1, wait
+        self.gpus: Queue[int | None] = Queue()  # those that no job has
+        for place in range(self.n_jobs):
+            self.gpus.put(gpus[place % len(gpus)] if gpus else None)
+        self.processes: set[subprocess.Popen] = set()
+        self.logs: dict[int, IO[str]] = {}
+        """By the id of a job, its open log, if it is locked before the job's turn."""
+        self.interrupted: int | None = None
+        self.judge: Callable[[int, Sequence[tuple[int, float]]], bool] | None = None
+        """From the place of a job and its reports to whether it is to be ended; set by a sweeper."""
+
+    def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
+        """Keep what `launch` needs.
+
+        Raises:
+            CompactHydraException: The sweep cannot run in the background.
+        """
+        self.context, self.config = hydra_context, config
+        self.is_grid = config.hydra.sweeper._target_.endswith("BasicSweeper")
+        if not self.waits:
+            refuse_background(config, self.is_grid)
+
+    def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
+        """Run the jobs; return how each ended, in order."""
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        threads = str(max(1, cores // self.n_jobs))
+        self.variables = {"OMP_NUM_THREADS": threads} | os.environ
+        jobs = []
+        for place, overrides in enumerate(job_overrides):
+            sweep = self.context.config_loader.load_sweep_config(self.config, list(overrides))
+            OmegaConf.update(sweep, "hydra.job.id", f"job_{initial_job_idx + place}", force_add=True)
+            OmegaConf.update(sweep, "hydra.job.num", initial_job_idx + place, force_add=True)
+            HydraConfig.instance().set_config(sweep)  # hydra.sweep.subdir may depend on it
+            folder = (Path(sweep.hydra.sweep.dir) / sweep.hydra.sweep.subdir).absolute()
+            jobs.append(JobReturn(list(filter_overrides(overrides)), cfg=sweep, working_dir=str(folder)))
+            jobs[-1].task_name = f"job {place + 1}/{len(job_overrides)}"
+        refuse_shared_folders(jobs)
+        self.places = {id(job): place for place, job in enumerate(jobs)}
+        sweeps = {str(Path(str(job.cfg.hydra.sweep.dir)).absolute()) for job in jobs if job.cfg}
+        folder = Path(os.path.commonpath(sweeps))
+        if not self.waits:
+            self.launch_in_background(jobs, folder)
+            return jobs
+        self.run_all(jobs)
+        if self.interrupted:
+            print("interrupted: the same command continues", flush=True)
+            sys.exit(128 + self.interrupted)
+        if self.is_grid:
+            show_results(jobs, folder)
+        return jobs
+
+    def run_all(self, jobs: Sequence[JobReturn]) -> None:
+        """Run the jobs and note how each ended."""
+
+        def interrupt(number: int, _: Any) -> None:
+            """Have the jobs save and end, and start no more."""
+            self.interrupted = number
+            for process in [*self.processes]:
+                process.send_signal(signal.SIGTERM)
+
+        before = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGINT)}
+        try:
+            with ThreadPoolExecutor(self.n_jobs) as pool:
+                [*pool.map(self.run, jobs)]
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def launch_in_background(self, jobs: Sequence[JobReturn], sweep: Path) -> None:
+        """Print the results that are there, and have another process run the jobs that nobody runs.
+
+        A log is locked from here to the end of its job, also while the job waits for its turn. So whoever gets the
+        lock of a log knows that the job is finished, or that it has failed, was killed or never began.
+        """
+        for job in jobs:
+            refuse_other_job(job)
+        allow_open_files(len(jobs) + 100)
+        begin, rows = [], []
+        for job in jobs:
+            folder = Path(str(job.working_dir))
+            folder.mkdir(parents=True, exist_ok=True)
+            log = (folder / "job.log").open("a", encoding="utf-8")
+            job.status, status = JobStatus.COMPLETED, "running"  # for Hydra: nothing has failed yet
+            if not lock(log, wait=False):
+                log.close()
+            elif (found := finished(folder)) is not None:
+                job.return_value, status = found[0], "completed"
+                log.close()
+            else:
+                status = "started"
+                if log.tell():
+                    print(
+                        f"{job.task_name}  ended without a result: {last_line(folder)}; starts again",
+                        flush=True,
+                    )
+                note_job(job)
+                self.logs[id(job)] = log
+                begin.append(job)
+            rows.append(row_of(job, status))
+        write_results(sweep, [row for row in rows if row["status"] == "completed"])
+        if len(begin) < len(jobs):
+            print_table(rows)
+            print(f"results     {sweep / 'results.csv'}", flush=True)
+        if begin:
+            process = self.in_background(begin, sweep)
+            print(f"started     {len(begin)} of {len(jobs)} jobs in the background, {self.n_jobs} at a time")
+            print(f"watch       tail -f {sweep / 'launcher.log'}\nstop        kill {process}")
+        if any(row["status"] != "completed" for row in rows):
+            print("collect     the same command again", flush=True)
+
+    def in_background(self, jobs: Sequence[JobReturn], sweep: Path) -> int:
+        """Run the jobs, whose logs are locked, in a process without a terminal; return the id of the process."""
+        sys.stdout.flush()
+        sys.stderr.flush()
+        process = os.fork()
+        if process:
+            for log in self.logs.values():
+                log.close()
+            return process
+        try:
+            os.setsid()
+            output = os.open(sweep / "launcher.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+            for place, file in enumerate((os.open(os.devnull, os.O_RDONLY), output, output)):
+                os.dup2(file, place)
+            self.run_all(jobs)
+            if self.interrupted:
+                print("interrupted: the same command continues")
+            else:
+                show_results(jobs, sweep)
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(0)
+
+    def command(self, overrides: Sequence[str], folder: Path) -> list[str]:
+        """Return the command line of a job."""
+        main, hydra = sys.modules["__main__"], self.config.hydra
+        module = getattr(main, "__spec__", None)
+        as_module = module is not None and getattr(main, "__file__", None) == sys.argv[0]  # python -m package
+        program = ["-m", module.name.removesuffix(".__main__")] if as_module else sys.argv[:1]
+        command = [sys.executable, *program]
+        command += ["--config-name", hydra.job.config_name] if hydra.job.config_name else []
+        for source in hydra.runtime.config_sources:
+            if source.schema == "file" and source.provider in ("main", "command-line"):
+                command += ["--config-path" if source.provider == "main" else "--config-dir", source.path]
+        command += [each for each in hydra.overrides.hydra if not each.lstrip("+~").startswith(OF_SWEEP)]
+        quoted = str(folder).replace("\\", "\\\\").replace("'", "\\'")
+        recorder = f"+hydra.callbacks.job_return_file={{_target_:{__name__}.JobReturnFile}}"
+        return [*command, *overrides, f"hydra.run.dir='{quoted}'", recorder]
+
+    def run(self, job: JobReturn) -> None:
+        """Run a job and note how it ended."""
+        job.status, job.return_value, gpu = JobStatus.FAILED, KeyboardInterrupt(), self.gpus.get()
+        try:
+            with self.locked_log(job) as log:
+                if not self.interrupted:
+                    self.run_on(job, gpu, log)
+        except (OSError, ValueError) as error:  # its folder, its process or its result
+            job.return_value = HydraException(f"{' '.join(job.overrides)} failed: {error}")
+            print(f"{job.task_name}  failed: {error}", flush=True)
+        finally:
+            self.gpus.put(gpu)
+
+    @contextmanager
+    def locked_log(self, job: JobReturn) -> Iterator[IO[str]]:
+        """Yield the log of a job, locked, or at an interruption as it is.
+
+        The lock is the open file's, so a job that has it as its output holds the lock, too: one that outlives a
+        killed sweep, or belongs to another sweep, is waited for and not started twice.
+        """
+        folder = Path(str(job.working_dir))
+        folder.mkdir(parents=True, exist_ok=True)
+        held = self.logs.pop(id(job), None)
+        with held or (folder / "job.log").open("a", encoding="utf-8") as log:
+            if held is None and not lock(log, wait=False):
+                print(f"{job.task_name}  waits for another process", flush=True)
+                while not self.interrupted and not lock(log, wait=False):
+                    time.sleep(0.2)
+            yield log
+
+    def run_on(self, job: JobReturn, gpu: int | None, log: IO[str]) -> None:
+        """Run a job on a GPU, or where its environment says."""
+        folder, words, title = Path(str(job.working_dir)), " ".join(job.overrides or ()), job.task_name
+        print(f"{title}  {words}", flush=True)
+        value = folder / "job_return.json"
+        value.unlink(missing_ok=True)
+        note_job(job)
+        variables = self.variables | ({} if gpu is None else {"CUDA_VISIBLE_DEVICES": str(gpu)})
+        process = subprocess.Popen(
+            self.command(job.overrides or (), folder), env=variables, start_new_session=True,
+            stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+        self.processes.add(process)
+        if self.interrupted:  # meanwhile
+            process.send_signal(signal.SIGTERM)
+        ended, status = self.wait(process, self.places[id(job)], folder)
+        self.processes.discard(process)
+        if ended:
+            print(f"{title}  ended early", flush=True)
+            job.return_value = EndedEarly(f"{words} was ended early")
+        elif status == 0:
+            print(f"{title}  done, {folder}", flush=True)
+            job.return_value = json.loads(value.read_text()) if value.is_file() else None
+            job.status = JobStatus.COMPLETED
+        elif not self.interrupted:
+            message = f"failed with status {status}: {last_line(folder)} (all of it: {folder}/job.log)"
+            print(f"{title}  {message}", flush=True)
+            job.return_value = HydraException(f"{words} {message}")
+
+    def wait(self, process: subprocess.Popen, place: int, folder: Path) -> tuple[bool, int]:
+        """Wait for the end of a job; return whether it was to end early by its reports, and its status."""
+        signalled = False
+        while True:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(None if self.judge is None or signalled else SECONDS)
+            status = process.poll()
+            if self.judge is None or self.interrupted:
+                return False, process.wait()
+            # also at the end: however fast a job is, the same reports end it
+            ends = signalled or (status in (None, 0) and self.judge(place, reports_in(folder)))
+            if status is not None:
+                return ends, status
+            if ends and not signalled:
+                process.send_signal(signal.SIGTERM)
+                signalled = True
+
+
+def refuse_background(config: DictConfig, is_grid: bool) -> None:
+    """Raise CompactHydraException if a sweep cannot run in the background."""
+    copy, begin = config.copy(), "hydra.launcher.wait=false:"
+    OmegaConf.clear_cache(copy)
+    folder = copy.hydra.sweep.dir
+    if not is_grid:
+        raise CompactHydraException(
+            f"{begin} {config.hydra.sweeper._target_} needs the values of the jobs: leave it out, or run the command "
+            "in the background (nohup … &)"
+        )
+    if config.hydra.sweeper.get("max_batch_size") is not None:
+        raise CompactHydraException(
+            f"{begin} leave out hydra.sweeper.max_batch_size; hydra.launcher.n_jobs is a limit"
+        )
+    if OmegaConf.get_cache(copy).get("now"):
+        raise CompactHydraException(
+            f"{begin} the folder {folder} has the time in its name, so that the same command would not find it; "
+            "set hydra.sweep.dir"
+        )
+    if not hasattr(os, "fork"):
+        raise CompactHydraException(f"{begin} needs a system with fork, which Windows does not have")
+
+
+def refuse_shared_folders(jobs: Sequence[JobReturn]) -> None:
+    """Raise CompactHydraException if two jobs would work in one folder."""
+    known: dict[str, JobReturn] = {}
+    for job in jobs:
+        other = known.setdefault(os.path.realpath(str(job.working_dir)), job)
+        if other is not job:
+            both = " and ".join(" ".join(each.overrides or ()) or "no overrides" for each in (other, job))
+            raise CompactHydraException(
+                f"{both}: both jobs would work in {job.working_dir}; hydra.sweep.subdir must depend on what differs"
+            )
+
+
+def refuse_other_job(job: JobReturn) -> None:
+    """Raise CompactHydraException if the folder of a job has another job, whose result is not its own."""
+    path = Path(str(job.working_dir)) / "job.json"
+    known = json.loads(path.read_text(encoding="utf-8"))["overrides"] if path.is_file() else job.overrides
+    if sorted(known) != sorted(job.overrides or ()):
+        raise CompactHydraException(
+            f"{' '.join(job.overrides or ())}: {path.parent} has the job {' '.join(known) or 'without overrides'}; "
+            "hydra.sweep.subdir must depend on what differs, such as ${hydra.job.override_dirname}"
+        )
+
+
+def note_job(job: JobReturn) -> None:
+    """Write into the folder of a job which one it is."""
+    write_whole(Path(str(job.working_dir)) / "job.json", json.dumps({"overrides": job.overrides}))
+
+
+def finished(folder: Path) -> tuple[Any] | None:
+    """Return what the job in a folder returned, in a tuple; None if it has not come to its end."""
+    path = folder / "job_return.json"
+    return (json.loads(path.read_text(encoding="utf-8")),) if path.is_file() else None
+
+
+def last_line(folder: Path) -> str:
+    """Return the last line that a job printed, without Hydra's hint at its variable."""
+    said = (folder / "job.log").read_text(encoding="utf-8", errors="replace").split("\n")
+    said = [line for line in said if line.strip() and "HYDRA_FULL_ERROR" not in line]
+    return said[-1] if said else "nothing was printed"
+
+
+def allow_open_files(num_files: int) -> None:
+    """Raise this process's limit of open files, as far as the system allows."""
+    import resource
+
+    limit, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = num_files if most == resource.RLIM_INFINITY else min(num_files, most)
+    if limit != resource.RLIM_INFINITY and limit < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
+
+
+def row_of(job: JobReturn, status: str) -> dict[str, Any]:
+    """Return the row of a job in the table of results."""
+    overrides = dict(each.lstrip("+").partition("=")[::2] for each in job.overrides or ())
+    result = job.return_value if job.status == JobStatus.COMPLETED else None
+    return overrides | {"result": result, "status": status, "folder": job.working_dir}
+
+
+def show_results(jobs: Sequence[JobReturn], sweep: Path) -> None:
+    """Print the table of the results of a grid, and write it."""
+    rows = [row_of(job, job.status.name.lower()) for job in jobs]
+    write_results(sweep, rows)
+    print_table(rows)
+    print(f"results     {sweep / 'results.csv'}", flush=True)

@@ -1,0 +1,228 @@
+"""Grids of an application that is not ours, whose jobs are commands of their own."""
+
+import csv
+import fcntl
+import json
+import os
+import re
+import signal
+import time
+from collections import Counter
+
+import pytest
+import yaml
+
+APP = """
+import hydra, os, pathlib, time
+
+@hydra.main(version_base="1.3", config_path="conf", config_name="config")
+def main(config):
+    with open(config.log, "a") as log:
+        log.write(f"{config.x} {config.kind} {os.getcwd()}\\n")
+    exec(config.then)
+    return (config.x - 2) ** 2 + (config.kind == "b")
+
+main()
+"""
+CONFIG = {"x": 0, "kind": "a", "log": "${hydra:runtime.cwd}/log.txt", "then": "pass"}
+
+
+@pytest.fixture
+def app(app):
+    (app.folder / "conf").mkdir()
+    (app.folder / "conf" / "config.yaml").write_text(yaml.safe_dump(CONFIG))
+    return app
+
+
+def rows(path):
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def begun(app):
+    return (app.folder / "log.txt").read_text().splitlines()
+
+
+def test_a_grid_ends_with_a_table_and_is_added_to(app):
+    grid = ["-m", "hydra/launcher=subprocess", "hydra.launcher.n_jobs=2", "hydra.sweep.dir=out",
+            "hydra.sweep.subdir=${hydra.job.override_dirname}"]  # fmt: skip
+    done = app(*grid, "x=1,4", "kind=b", check=0)
+    assert ["4", "5", "completed"] in [line.split() for line in done.text.splitlines()]
+    app(*grid, "x=4,5", "kind=b", check=0)
+    found = {row["x"]: row for row in rows(app.folder / "out" / "results.csv")}
+    assert {x: int(row["result"]) for x, row in found.items()} == {"1": 2, "4": 5, "5": 10}
+
+
+def test_jobs_are_given_what_the_command_line_says(app):
+    (app.folder / "more" / "group").mkdir(parents=True)
+    (app.folder / "more" / "group" / "mine.yaml").write_text("# @package _global_\nkind: mine\n")
+    app("-m", "--config-dir", "more", "hydra/launcher=subprocess", "hydra.sweep.dir=out", "hydra.job.chdir=true",
+        "+group=mine", "x=1,2", check=0)  # fmt: skip
+    assert [line.split()[1] for line in begun(app)] == ["mine", "mine"]
+    assert [line.rpartition("/")[2] for line in begun(app)] == ["0", "1"]
+
+
+def test_a_failed_job_does_not_end_the_others_and_its_error_is_shown(app):
+    done = app("-m", "hydra/launcher=subprocess", "hydra.sweep.dir=out", "x=1,2,3", "then='1/(config.x - 2)'")
+    assert done.status == 1
+    assert "ZeroDivisionError" in done.text
+    results = app.folder / "out" / "results.csv"
+    assert [row["status"] for row in rows(results)] == ["completed", "failed", "completed"]
+    (app.folder / "out" / "x=5").touch()  # where the folder of a job is to be
+    app("-m", "hydra/launcher=subprocess", "hydra.sweep.dir=out", "x=4,5,6",
+        "hydra.sweep.subdir=${hydra.job.override_dirname}")  # fmt: skip
+    assert [row["status"] for row in rows(results)][3:] == ["completed", "failed", "completed"]
+
+
+def test_a_job_that_outlives_its_sweep_is_waited_for(app):
+    end = time.monotonic() + 60
+    wait = (
+        f"then='while time.monotonic() < {end} and not os.path.exists(config.log + \"go\"): time.sleep(0.01)'"
+    )
+    line = ["-m", "hydra/launcher=subprocess", "hydra.sweep.dir=out", "x=1", wait]
+    first = app.launch(*line)
+    while not (app.folder / "log.txt").exists() and time.monotonic() < end:
+        time.sleep(0.01)
+    os.kill(first.pid, signal.SIGKILL)
+    first.wait()
+    second = app.launch(*line)
+    while not (second.output.exists() and "waits" in second.text) and time.monotonic() < end:
+        time.sleep(0.01)
+    assert len(begun(app)) == 1
+    (app.folder / "log.txtgo").touch()
+    assert second.wait() == 0, second.text
+    assert len(begun(app)) == 2
+
+
+ODD = (
+    "1", "'1'", "1.0", "1e-3", "-1", "true", "'true'", "null", "'null'", "a", "A", "'a b'", "'a  b'", "'it\\'s'", "'\"'", "''", "' '",
+    "été", "'e\u0301'", "日本", "😀", "'" + "é" * 300 + "'", "[1,2]", "[]", "{}", "{a:[1,{b:2}]}", "[a,'b c']", "'[a]'", "'a,b'",
+    "'a=b'", "'a:b'", "'%s'", "'*'", "'a\\b'", "'$HOME'", "'~'", "'<b>&'", "'a/b'", "/a/b", "..", "'--help'", "-h", "'a\nb'",
+    "'${seed}'", "'\u202e'", "'{'",
+)  # fmt: skip
+"""Values of one key."""
+
+
+@pytest.mark.long
+def test_odd_values_come_to_the_jobs_as_hydra_hands_them_over(app):
+    (app.folder / "conf" / "config.yaml").write_text(yaml.safe_dump(CONFIG | {"seed": 1}))
+    write = 'then=\'import json; log = open(config.log + "x", "a"); log.write(json.dumps(str(config.x)) + chr(10)); config.x = 0\''
+    found = []
+    for launcher in ("basic", "subprocess"):
+        app(
+            "-m",
+            f"hydra/launcher={launcher}",
+            f"hydra.sweep.dir={launcher}",
+            f"x=choice({','.join(ODD)})",
+            write,
+            check=0,
+        )
+        lines = (app.folder / "log.txtx").read_text().splitlines()
+        found.append([json.loads(line) for line in lines[len(lines) - len(ODD) :]])
+        assert len(lines) == len(ODD) * len(found)
+    assert found[0] == found[1]
+    assert len(set(found[0])) > len(ODD) - 9  # text and number are written alike
+
+
+BACKGROUND = (
+    "-m",
+    "hydra/launcher=subprocess",
+    "hydra.launcher.wait=false",
+    "hydra.sweep.dir=out",
+    "x=1,2,3",
+)
+HELD = """then='end = time.monotonic() + 60
+while not os.path.exists(config.log + \"go\") and time.monotonic() < end: time.sleep(0.01)
+assert config.x != 2 or os.path.exists(config.log + \"mended\"), \"x is two\"'"""
+"""Wait for a file, and fail in one of the jobs until there is another one."""
+
+
+def until(holds):
+    end = time.monotonic() + 120
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def results(app):
+    path = app.folder / "out" / "results.csv"
+    return {row["x"]: row["status"] for row in rows(path)} if path.exists() else {}
+
+
+def nobody_runs(folder):
+    with (folder / "job.log").open() as log:
+        try:
+            fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+    return True
+
+
+def statuses(done):
+    return [line.split()[-1] for line in done.text.splitlines() if re.match(r"[123] ", line)]
+
+
+def test_a_grid_in_the_background_is_collected_by_the_same_command(app):
+    first = app(*BACKGROUND, HELD, check=0)  # it ends while its jobs wait
+    assert "tail -f" in first.text
+    second = app(*BACKGROUND, HELD, check=0)
+    assert statuses(second) == ["running"] * 3
+    (app.folder / "log.txtgo").touch()
+    until(lambda: len(results(app)) == 3)
+    assert results(app) == {"1": "completed", "2": "failed", "3": "completed"}
+    (app.folder / "log.txtmended").touch()
+    third = app(*BACKGROUND, HELD, check=0)
+    assert statuses(third) == ["completed", "started", "completed"]
+    assert "x is two" in third.text
+    until(lambda: results(app)["2"] == "completed")
+    last = app(*BACKGROUND, HELD, check=0)
+    assert statuses(last) == ["completed"] * 3
+    assert "kill" not in last.text
+    assert Counter(line[0] for line in begun(app)) == {"1": 1, "2": 2, "3": 1}
+    more = app(*BACKGROUND[:-1], "x=1,2,3,4", HELD, check=0)
+    assert "started     1 of 4" in more.text
+    until(lambda: len(results(app)) == 4)
+
+
+@pytest.mark.parametrize(("number", "runs"), [(signal.SIGKILL, 1), (signal.SIGTERM, 2)])
+def test_what_launches_in_the_background_may_be_stopped_or_killed(number, runs, app):
+    (app.folder / "log.txtmended").touch()
+    first = app(*BACKGROUND, HELD, check=0)
+    until(lambda: (app.folder / "log.txt").exists() and begun(app))
+    os.kill(int(re.search(r"kill (\d+)", first.text)[1]), number)
+    until(lambda: nobody_runs(app.folder / "out" / "2"))
+    if number == signal.SIGTERM:
+        until(lambda: nobody_runs(app.folder / "out" / "0"))
+    second = app(*BACKGROUND, HELD, check=0)
+    assert "started     3 of 3" in second.text or statuses(second) == ["running", "started", "started"]
+    (app.folder / "log.txtgo").touch()
+    until(lambda: len(results(app)) >= 2)
+    until(lambda: nobody_runs(app.folder / "out" / "0"))
+    assert statuses(app(*BACKGROUND, HELD, check=0)) == ["completed"] * 3
+    assert Counter(line[0] for line in begun(app)) == {"1": runs, "2": 1, "3": 1}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "key"),
+    [
+        (["hydra/sweeper=optuna"], "OptunaRacingSweeper"),
+        (["hydra.sweep.dir=out/${now:%H}"], "hydra.sweep.dir"),
+        (["+place=${now:%H}", "hydra.sweep.dir=${place}/out"], "hydra.sweep.dir"),
+        (["hydra.sweeper.max_batch_size=2"], "hydra.sweeper.max_batch_size"),
+    ],
+)
+def test_what_cannot_run_in_the_background_is_refused_before_the_first_job(arguments, key, app):
+    done = app(*BACKGROUND, *arguments, check=1)
+    assert "hydra.launcher.wait=false" in done.text.splitlines()[0]
+    assert key in done.text.splitlines()[0]
+    assert not (app.folder / "log.txt").exists()
+
+
+def test_the_result_of_another_job_is_not_collected(app):
+    app("-m", "hydra/launcher=subprocess", "hydra.sweep.dir=out", "x=1,2,3", check=0)
+    done = app(*BACKGROUND, check=0)
+    assert statuses(done) == ["completed"] * 3
+    done = app(*BACKGROUND[:-1], "x=1,2,4", check=1)
+    assert "x=4" in done.text.splitlines()[0]
+    assert "x=3" in done.text.splitlines()[0]
+    assert len(begun(app)) == 3
