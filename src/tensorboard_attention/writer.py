@@ -68,10 +68,11 @@ def add_attention(
 ) -> None:
     """Write the attention of one sentence at one step for the Attention tab.
 
-    >>> from tempfile import mkdtemp
-    >>> folder = mkdtemp()  # for example runs/mine, which ``tensorboard --logdir runs`` shows
-    >>> weights = [[0.9, 0.1], [0.2, 0.8]]  # rows: target tokens, columns: source tokens
-    >>> add_attention(folder, "attention/greeting", weights, ["good", "day"], ["guten", "Tag"], step=100)
+    Examples:
+        >>> from tempfile import mkdtemp
+        >>> folder = mkdtemp()  # for example runs/mine, which ``tensorboard --logdir runs`` shows
+        >>> weights = [[0.9, 0.1], [0.2, 0.8]]  # rows: target tokens, columns: source tokens
+        >>> add_attention(folder, "attention/greeting", weights, ["good", "day"], ["guten", "Tag"], step=100)
 
     Args:
         writer: A ``SummaryWriter`` of torch or tensorboardX, a ``TensorBoardLogger`` of Lightning, or the path
