@@ -190,6 +190,10 @@ MUTANTS = {
     "data/datamodule.py": [
         ("if keep_blank or not pair.is_blank]", "if not pair.is_blank]"),
     ],
+    "export/model_folder.py": [
+        ("if not weights[name].isfinite().all():", "if weights[name].isnan().any():"),
+        ("<= ROUNDING[precision] * largest + TINY", "<= torch.inf"),
+    ],
     "export/proof.py": [
         ("LENGTHS = ((1,), (9, 23, 1, 2, 16))", "LENGTHS = ((1,), (1,))"),
         ("if not off <= bound:", "if off > bound:"),
