@@ -187,6 +187,10 @@ MUTANTS = {
         ("not (clean(self.source) and clean(self.target))", "not (self.source and self.target)"),
         ('if not (splits and pair.is_blank)', 'if True'),
     ],
+    "data/formats/wmt.py": [
+        ("if not found[2]:", "if not found[0]:"),
+        ("html.unescape(found[1].decode(", "(found[1].decode("),
+    ],
     "data/datamodule.py": [
         ("if keep_blank or not pair.is_blank]", "if not pair.is_blank]"),
     ],
@@ -206,6 +210,9 @@ MUTANTS = {
     "run/directions.py": [
         ("words[known == \"max\"]", "words[known == \"min\"]"),
         ("given not in (None, right)", "False"),
+    ],
+    "run/procedure.py": [
+        ("while os.getppid() == parent:", "while True:"),
     ],
     "run/folder.py": [
         ("v.replace(HERE, str(run_dir)) if isinstance(v, str) else v", "v"),
