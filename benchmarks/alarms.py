@@ -7,6 +7,7 @@ on `tatoeba` (--file fra.txt).
 
 import argparse
 import random
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -25,6 +26,7 @@ from seq2seq.attention import (
     DotScore,
     GaussianScore,
     LocalAlignment,
+    MonotonicAlignment,
     MultiHeadAttention,
     ScaledDotScore,
     UniformScore,
@@ -34,7 +36,9 @@ from seq2seq.attention.memory import Memory
 from seq2seq.data import GrammarCorpus, PairsCorpus, TaskCorpus
 from seq2seq.data.batch import Batch, EncodedSplit
 from seq2seq.data.batching import BatchSize, shuffled_order, sorted_order
-from seq2seq.evaluation.attention_statistics import AttentionStatistics, attention_statistics
+from seq2seq.data.vocabulary import END
+from seq2seq.decoding.forced import force_decode
+from seq2seq.evaluation.attention_statistics import AttentionStatistics, alarms, attention_statistics
 from seq2seq.models import (
     BahdanauDecoder,
     ConditionalDecoder,
@@ -44,6 +48,7 @@ from seq2seq.models import (
     Seq2Seq,
     build_model,
 )
+from seq2seq.visualization.heatmap import save_heatmap
 
 STEPS, VALIDATIONS = 150, (50, 100, 150)
 BATCH_SIZE = BatchSize(sentences=96, tokens=None)
@@ -102,6 +107,7 @@ class Recipe:
 
     Attributes:
         right: Alarms of which one is right; none: the attention is healthy.
+        readout_size: Of the decoder; None: none.
         score: Of the attention.
         attention: Its class.
         decoder: Its class.
@@ -112,6 +118,7 @@ class Recipe:
     """
 
     right: tuple[str, ...] = ()
+    readout_size: int | None = 64
     score: Callable[..., Any] = ADDITIVE
     attention: Callable[..., Any] = Attention
     decoder: Callable[..., Any] = BahdanauDecoder
@@ -122,7 +129,7 @@ class Recipe:
 
 
 ANY = "not_formed", "eos", "column", "copied_row"
-HEADS = partial(MultiHeadAttention, heads=4)
+HEADS = partial(MultiHeadAttention, heads=2)
 RUNS = {
     "additive": Recipe(),
     "additive, seed 2, half the rate": Recipe(seed=2, rate=0.005),
@@ -131,15 +138,17 @@ RUNS = {
     "gaussian": Recipe(score=partial(GaussianScore, learnable=True)),
     "coverage": Recipe(score=partial(CoverageScore, hidden_size=64)),
     "local-p": Recipe(
-        attention=partial(Attention, alignment=partial(LocalAlignment, window=5, predictive=True))
+        attention=partial(Attention, alignment=partial(LocalAlignment, window=2, predictive=True))
     ),
-    "4 heads": Recipe(
+    "2 heads": Recipe(
         attention=lambda score, **sizes: HEADS(attention=partial(Attention, score=score), **sizes)
     ),
     "luong, dot": Recipe(decoder=LuongDecoder, score=DotScore),
     "luong, additive": Recipe(decoder=LuongDecoder),
     "conditional": Recipe(decoder=ConditionalDecoder),
     "LSTM": Recipe(encoder=LSTMEncoder, decoder=partial(BahdanauDecoder, cell="lstm")),
+    "no readout": Recipe(readout_size=None),
+    "monotonic": Recipe(attention=partial(Attention, alignment=MonotonicAlignment)),
     "no mask": Recipe(("padding",), attention=Unmasked),
     "no mask, scaled dot": Recipe(("padding",), attention=Unmasked, score=ScaledDotScore),
     "shuffled targets": Recipe(ANY, is_shuffled=True),
@@ -181,14 +190,18 @@ def data_of(pairs: tuple[tuple[str, str], ...], is_shuffled: bool) -> PairsCorpu
     return data
 
 
-def trained(recipe: Recipe, pairs: Sequence[tuple[str, str]]) -> dict[int, dict[str, float]]:
+def trained(
+    recipe: Recipe, pairs: Sequence[tuple[str, str]], picture: Path | None = None
+) -> dict[int, dict[str, float]]:
     """Train a model, and return the statistics of its attention by step; fewer if the loss is no number."""
     torch.manual_seed(recipe.seed)
     data = data_of(tuple(pairs), recipe.is_shuffled)
     attention = partial(recipe.attention, score=recipe.score)
     model = build_model(
         encoder=partial(recipe.encoder, hidden_size=64),
-        decoder=partial(recipe.decoder, hidden_size=128, readout_size=64, attention=attention),
+        decoder=partial(
+            recipe.decoder, hidden_size=128, readout_size=recipe.readout_size, attention=attention
+        ),
         source_vocab_size=data.source_tokenizer.vocab_size,
         target_vocab_size=data.target_tokenizer.vocab_size,
         embedding_size=64,
@@ -212,8 +225,23 @@ def trained(recipe: Recipe, pairs: Sequence[tuple[str, str]]) -> dict[int, dict[
             if step in VALIDATIONS:
                 found[step] = {"loss": loss.item()} | statistics_of(model, data.validation)
             if step == STEPS:
+                if picture is not None:
+                    draw(model, data, picture)
                 return found
     return found
+
+
+@torch.no_grad()
+def draw(model: Seq2Seq, data: PairsCorpus, path: Path) -> None:
+    """Draw the attention of the held-out pair with most target tokens, of every head."""
+    split = data.validation
+    place = max(range(len(split)), key=lambda each: (len(split.target[each]), len(split.source[each])))
+    (found,) = force_decode(model.eval(), Batch.from_split(split, [place]))
+    source = [*data.source_tokenizer.words(split.source[place]), END]
+    heads = found.weights[None] if found.heads is None else found.heads
+    target = data.target_tokenizer.words(found.ids)
+    titles = [""] if len(heads) == 1 else [f"head {number}" for number in range(1, len(heads) + 1)]
+    save_heatmap(path, [(*each, source, target) for each in zip(titles, heads.numpy(), strict=True)], dpi=90)
 
 
 @torch.no_grad()
@@ -237,15 +265,22 @@ def main() -> None:
     parser.add_argument("corpus", choices=["grammar", "reverse", "tatoeba"])
     parser.add_argument("--file", help="the file of tatoeba")
     parser.add_argument("--only", nargs="*", default=list(RUNS), help="names of runs")
+    parser.add_argument("--pictures", type=Path, metavar="DIR", help="draw a sentence of each run")
     options = parser.parse_args()
+    right = 0
     pairs = pairs_of(options.corpus, options.file)
     print(" " * 39, *(f"{name:>12}" for name in SHOWN))
     for name, recipe in RUNS.items():
         if name not in options.only:
             continue
-        for step, values in trained(recipe, pairs).items():
+        slug = re.sub(r"\W+", "_", name).strip("_")
+        picture = None if options.pictures is None else options.pictures / f"reading_{slug}.png"
+        for step, values in trained(recipe, pairs, picture).items():
+            found = alarms(values, is_late=step == STEPS)
+            right += (not (found or recipe.right) or bool(set(recipe.right) & set(found))) and step == STEPS
             cells = (f"{values[each]:12.3f}" for each in SHOWN)
-            print(f"{name:<32} {step:6}", *cells, flush=True)
+            print(f"{name:<32} {step:6}", *cells, "", ", ".join(found), flush=True)
+    print(f"{right} of {len(options.only)} runs are judged right")
 
 
 if __name__ == "__main__":

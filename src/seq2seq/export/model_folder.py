@@ -189,18 +189,6 @@ def load_model_folder(path: str | Path, *, trust_custom_code: bool = False) -> S
     return SavedModel(model, source, target, limits)
 
 
-def _without_config(path: Path, folder: Path) -> str:
-    """Return what is wrong with a folder that has no config.json."""
-    if (folder / "model.json").exists() or (path / "model" / "model.json").exists():
-        return f"{path} was written by version 0.2, which this version cannot read: train again"
-    if path.exists():
-        return f"{path} holds no config.json: give a run folder or its model/ folder"
-    known = [*SHIPPED, *(str(each) for each in path.parent.glob("*/"))]
-    nearest = difflib.get_close_matches(str(path), known, n=1)
-    hint = f"did you mean {nearest[0]}? " if nearest else ""
-    names = ", ".join(SHIPPED)
-    return f"{path}: there is no such folder; {hint}give a run folder, a model folder, or the name of a shipped model: {names}"
-
 
 def _description(path: Path) -> tuple[dict[str, Any], LengthLimits]:
     """Return the arguments of `build_model` in a config.json, and the length limits.
