@@ -2,8 +2,11 @@
 
 import json
 import os
+import shlex
+import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -124,3 +127,34 @@ def test_train_without_the_environment_is_one_line():
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     assert "make install" in done.stderr
+
+
+def make(*arguments, cwd):
+    return subprocess.run(["make", *arguments], check=False, cwd=cwd, capture_output=True, text=True)
+
+
+def test_make_tensorboard_checks_runs_and_port_before_it_installs(tmp_path):
+    (tmp_path / "Makefile").write_text((ROOT / "Makefile").read_text())
+    done = make("tensorboard", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: there is no folder runs")
+    (tmp_path / "runs").mkdir()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        for words in ([f"PORT={port}"], [f"ARGS=--port {port}"], [f"ARGS=--port={port}"]):
+            done = make("tensorboard", *words, cwd=tmp_path)
+            assert done.stderr.startswith(f"error: port {port} ")
+    assert not (tmp_path / ".venv").exists()
+
+
+def test_the_next_commands_are_those_of_the_environment(tmp_path, monkeypatch):
+    from seq2seq.run.summary import summary
+
+    metrics = {"seconds": 1.0, "test": {"greedy": {"bleu_signature": "x", "num_sentences": 1}}}
+    bin_folder = str(Path(sys.executable).parent)
+    for path, first in ((bin_folder, "seq2seq"), ("/usr/bin", f"{bin_folder}/seq2seq")):
+        monkeypatch.setenv("PATH", path)
+        line = next(
+            each for each in summary(metrics, tmp_path, "It's me.").splitlines() if "translate" in each
+        )
+        assert shlex.split(line) == ["translate", first, "translate", str(tmp_path), "It's me."]

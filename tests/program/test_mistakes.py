@@ -93,6 +93,13 @@ TRAIN = {
                                r"Wrong returned scores of shape.*\(batch, queries, keys\)"),
     "broken import": (["model.decoder.attention.score._target_=broken.Score"], r"broken\.Score.*No module named 'nowhere"),
     "no such file of weights": (["--config-dir", "nowhere"], r"nowhere"),
+    "attention of another toolkit": (["attention=bahdanau"], r"did you mean additive\?"),
+    "general attention": (["attention=luong"], r"did you mean bilinear\?"),
+    "device of another toolkit": (["device=cuda"], r"did you mean gpu\?"),
+    "key of another toolkit": (["epochs=5"], r"did you mean trainer\.max_epochs\?"),
+    "option of another toolkit": (["--epochs", "5"], r"--epochs 5; did you mean trainer\.max_epochs=5\?"),
+    "option with a value": (["--learning-rate=0.1"], r"did you mean optimizer\.lr=0\.1\?"),
+    "text as a corpus": (["data=my/pairs.tsv"], r"data=my/pairs\.tsv.*data=tsv data\.file=FILE"),
     "guided without alignments": ([*PARALLEL, "module.guided_alignment_weight=1"], r"alignments"),
 }  # fmt: skip
 

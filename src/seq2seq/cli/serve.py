@@ -15,6 +15,7 @@ import socket
 from collections.abc import Sequence
 from typing import Any
 
+from seq2seq.cli.demo import examples
 from seq2seq.cli.main import MODEL_HELP, device, model, parser_of, port
 from seq2seq.errors import InputError
 from seq2seq.progress import announce
@@ -83,7 +84,7 @@ def application(options: Any) -> Any:
     saved = load_model_folder(options.model)
     translator = Translator(saved, device=device, batch_size=BatchSize(sentences=None, tokens=4096))
     try:
-        page = export_page(options.model, "")
+        page = export_page(options.model, next(iter(examples(options.model)), ""))
     except InputError as error:
         page = f"<!doctype html><title>seq2seq</title><p>POST /translate. There is no page: {error}.</p>"
     limits = Limits(options.max_texts, options.max_characters, options.max_requests, options.timeout)
