@@ -87,6 +87,16 @@ docs: $(VENV)/.docs ## the website, in site/ (needs no network once its packages
 	$(BIN)/zensical build --strict --clean --config-file mkdocs.yml
 	@echo "site/index.html; with search: $(BIN)/python -m http.server -d site"
 
+OURS := seq2seq-attention tensorboard-attention hydra-subprocess-launcher hydra-optuna-racing-sweeper
+
+.PHONY: constraints
+constraints: ## keep constraints.txt; versions change only where they must (ARGS=--upgrade: to the newest)
+	$(PYTHON) -m venv .build
+	.build/bin/pip install --quiet uv
+	.build/bin/uv pip compile pyproject.toml --extra dev --extra docs --extra browser --python-version 3.11 --universal \
+		--no-emit-index-url --no-annotate --custom-compile-command "make constraints" --quiet \
+		$(addprefix --no-emit-package ,$(OURS)) --output-file constraints.txt $(ARGS)
+
 .PHONY: dist
 dist: ## wheels and source archives of the program, its Attention tab, its launcher and its sweeper, in dist/
 	$(PYTHON) -m venv .build

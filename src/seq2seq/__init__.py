@@ -20,6 +20,6 @@ from seq2seq.errors import InputError, TrainingFailed, TrainingInterrupted
 try:
     __version__ = version("seq2seq-attention")
 except PackageNotFoundError:  # a folder of sources that was not installed
-    __version__ = "0.3.0"
+    __version__ = "0.4.0"
 
 __all__ = ["InputError", "Run", "TrainingFailed", "TrainingInterrupted", "__version__", "load", "train"]
