@@ -121,6 +121,16 @@ figures: $(STAMP) ## the figures of the docs, from default trainings (about ten 
 	cp runs/kernel_regression/estimates.png $(IMAGES)/kernel_regression.png
 	$(BIN)/python benchmarks/claims/judge.py
 
+OURS := seq2seq-attention tensorboard-attention hydra-subprocess-launcher hydra-optuna-racing-sweeper
+
+.PHONY: constraints
+constraints: ## keep constraints.txt; versions change only where they must (ARGS=--upgrade: to the newest)
+	$(PYTHON) -m venv .build
+	.build/bin/pip install --quiet uv
+	.build/bin/uv pip compile pyproject.toml --extra dev --extra docs --extra browser --python-version 3.11 --universal \
+		--no-emit-index-url --no-annotate --custom-compile-command "make constraints" --quiet \
+		$(addprefix --no-emit-package ,$(OURS)) --output-file constraints.txt $(ARGS)
+
 .PHONY: dist
 dist: ## wheels and source archives of the program, its Attention tab, its launcher and its sweeper, in dist/
 	@echo "building four wheels in .build: about half a minute"

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 try:
     __version__ = version("seq2seq-attention")
 except PackageNotFoundError:  # a folder of sources that was not installed
-    __version__ = "0.3.0"
+    __version__ = "0.4.0"
 
 __all__ = ["InputError", "Run", "TrainingFailed", "TrainingInterrupted", "__version__", "load", "train"]
 
