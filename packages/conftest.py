@@ -12,7 +12,16 @@ import traceback
 from dataclasses import dataclass
 from pathlib import Path
 
+import hydra.utils
 import pytest
+
+MAIN = 'version_base="1.3"'
+"""What applications written for Hydra 1.3 give to ``hydra.main``."""
+
+if hasattr(hydra.utils, "execution_whitelist"):  # from Hydra 1.4 on
+    NEW_MAIN = "execution_whitelist=['hydra_plugins.*']"
+else:
+    NEW_MAIN = MAIN
 
 
 @dataclass
@@ -49,7 +58,7 @@ def app(tmp_path, request):
     for name in ("hydra", "optuna", "scipy.stats", "sqlalchemy.dialects.sqlite", "alembic.command"):
         importlib.import_module(name)
     script, numbers = tmp_path / "app.py", itertools.count()
-    script.write_text(request.module.APP)
+    script.write_text(request.module.APP.replace(MAIN, NEW_MAIN))
 
     def launch(*arguments):
         output = tmp_path / f"said {next(numbers)}"

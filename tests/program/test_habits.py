@@ -72,7 +72,8 @@ OWN = {
     "encoder": ["model.encoder._target_=mine.Convolution", "+model.encoder.width=5"],
     "decoder": ["model.decoder._target_=mine.OneCell", "model.tie_embeddings=none"],
 }
-METRIC = ["+module.metrics.shorter._target_=mine.shorter", "+module.metrics.shorter._partial_=true"]
+METRIC = ["+module.metrics.shorter._target_=mine.shorter", "+module.metrics.shorter._partial_=true",
+          "+module.metrics.cer._target_=torchmetrics.text.CharErrorRate"]  # fmt: skip
 
 
 @pytest.mark.parametrize("part", OWN)
@@ -80,20 +81,19 @@ def test_a_part_of_the_users_trains_is_seen_searches_and_is_exported(here, progr
     program(*TINY, *METRIC, *OWN[part], "callbacks.checkpoint.monitor=val/shorter", cwd=here, check=0)
     run = here / "runs/baseline/debug_fast"
     assert 0 <= finished(here)["test"]["beam"]["shorter"] <= 100
+    assert finished(here)["val"]["greedy"]["cer"] > 0
     events = EventAccumulator(str(run), size_guidance={"images": 0}).Reload()
     assert any("attention" in tag for tag in events.Tags()["images"])
     assert "val/shorter" in events.Tags()["scalars"]
     (here / "text.en").write_text("I see it.\n")
     command = [str(run), "--input", "text.en", "--beam-size", "3"]
-    refused = program(*command, script="scripts/translate.py", cwd=here)
+    refused = program(*command, command="translate", cwd=here)
     assert refused.status == 2
     assert "trust" in refused.text
-    found = program(*command, "--trust-custom-code", script="scripts/translate.py", cwd=here, check=0)
+    found = program(*command, "--trust-custom-code", command="translate", cwd=here, check=0)
     assert found.text.strip()
     pytest.importorskip("onnx")
-    program(
-        str(run), "--trust-custom-code", "-o", "graphs", script="scripts/export_onnx.py", cwd=here, check=0
-    )
+    program(str(run), "--trust-custom-code", "-o", "graphs", command="export onnx", cwd=here, check=0)
     assert len(list((here / "graphs").glob("*.onnx"))) == 2
 
 

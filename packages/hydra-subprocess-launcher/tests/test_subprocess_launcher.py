@@ -45,7 +45,7 @@ def begun(app):
 
 def test_a_grid_ends_with_a_table_and_is_added_to(app):
     grid = ["-m", "hydra/launcher=subprocess", "hydra.launcher.n_jobs=2", "hydra.sweep.dir=out",
-            "hydra.sweep.subdir=${hydra.job.override_dirname}"]  # fmt: skip
+            "hydra.sweep.subdir=x-${x}"]  # fmt: skip
     done = app(*grid, "x=1,4", "kind=b", check=0)
     assert ["4", "5", "completed"] in [line.split() for line in done.text.splitlines()]
     app(*grid, "x=4,5", "kind=b", check=0)
@@ -68,9 +68,9 @@ def test_a_failed_job_does_not_end_the_others_and_its_error_is_shown(app):
     assert "ZeroDivisionError" in done.text
     results = app.folder / "out" / "results.csv"
     assert [row["status"] for row in rows(results)] == ["completed", "failed", "completed"]
-    (app.folder / "out" / "x=5").touch()  # where the folder of a job is to be
+    (app.folder / "out" / "x-5").touch()  # where the folder of a job is to be
     app("-m", "hydra/launcher=subprocess", "hydra.sweep.dir=out", "x=4,5,6",
-        "hydra.sweep.subdir=${hydra.job.override_dirname}")  # fmt: skip
+        "hydra.sweep.subdir=x-${x}")  # fmt: skip
     assert [row["status"] for row in rows(results)][3:] == ["completed", "failed", "completed"]
 
 

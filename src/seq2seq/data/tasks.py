@@ -2,9 +2,8 @@
 
 import random
 import zlib
+from collections.abc import Collection
 from datetime import date, timedelta
-
-from num2words import CONVERTER_CLASSES, num2words
 
 from seq2seq.data.text import SentencePair
 from seq2seq.errors import InputError
@@ -42,13 +41,18 @@ def dates(draw: random.Random, _: str) -> SentencePair:
     day = FIRST + timedelta(draw.randrange(NUM_DAYS))
     parts = {
         "day": day.day,
-        "ordinal": num2words(day.day, to="ordinal_num"),
+        "ordinal": ordinal(day.day),
         "month": MONTHS[day.month - 1],
         "number": day.month,
         "year": day.year,
         "weekday": WEEKDAYS[day.weekday()],
     }
     return SentencePair(draw.choice(WAYS).format(**parts), day.isoformat())
+
+
+def ordinal(day: int) -> str:
+    """Return the English ordinal of a day of a month: 1st, 2nd, 3rd, 4th."""
+    return f"{day}{'th' if day in (11, 12, 13) else {1: 'st', 2: 'nd', 3: 'rd'}.get(day % 10, 'th')}"
 
 
 def reverse(draw: random.Random, _: str) -> SentencePair:
@@ -60,8 +64,23 @@ def reverse(draw: random.Random, _: str) -> SentencePair:
 
 def numbers(draw: random.Random, language: str) -> SentencePair:
     """Return a number in digits, and in words of a language, without commas."""
+    from num2words import num2words
+
     number = draw.randrange(10 ** draw.randint(1, MOST_DIGITS))
     return SentencePair(str(number), num2words(number, lang=language).replace(",", ""))
+
+
+def languages_of_numbers() -> Collection[str]:
+    """Return the languages in which numbers can be written.
+
+    Raises:
+        InputError: The package that writes them is not installed.
+    """
+    try:
+        from num2words import CONVERTER_CLASSES
+    except ImportError as error:
+        raise InputError("data.task=numbers needs a package: pip install num2words") from error
+    return list(CONVERTER_CLASSES)
 
 
 TASKS = {"dates": dates, "reverse": reverse, "numbers": numbers}
@@ -82,8 +101,8 @@ def task_pairs(task: str, split: str, count: int, seed: int, language: str) -> l
     """
     if task not in TASKS:
         raise InputError(f"data.task={task}: choose one of {', '.join(TASKS)}")
-    if task == "numbers" and language not in CONVERTER_CLASSES:
-        known = ", ".join(sorted(CONVERTER_CLASSES))
+    if task == "numbers" and language not in languages_of_numbers():
+        known = ", ".join(sorted(languages_of_numbers()))
         raise InputError(f"data.target_language={language}: the task numbers has {known}")
     if count > 500_000:
         raise InputError(f"data.{split}_pairs={count:,}: a task has 500,000 pairs at most")

@@ -9,7 +9,6 @@ NAME.int8_scale, a scale s for each row, W = s q; vectors are in float32. A mode
 A folder that was written is read again, and what it computes is compared with the model in memory, see `prove`.
 """
 
-import difflib
 import json
 import os
 import shutil
@@ -35,7 +34,7 @@ from seq2seq.export.proof import prove, steps_of
 from seq2seq.models.build import STORED, build_model
 from seq2seq.models.limits import DEFAULT_LIMITS, LengthLimits
 from seq2seq.models.seq2seq import Seq2Seq
-from seq2seq.shipped import SHIPPED, model_path
+from seq2seq.shipped import config_of
 
 FORMAT_VERSION = 1
 MAX_CONFIG = 2**20
@@ -166,11 +165,9 @@ def load_model_folder(path: str | Path, *, trust_custom_code: bool = False) -> S
     Raises:
         InputError: The folder is missing, damaged, or of another program or version.
     """
-    path = model_path(path)
-    folder = path / "model" if (path / "model" / "config.json").is_file() else path
-    if not (folder / "config.json").is_file():
-        raise InputError(_without_config(path, folder))
-    arguments, limits = _description(folder / "config.json")
+    config_path = config_of(path)
+    folder = config_path.parent
+    arguments, limits = _description(config_path)
     source, target = load_tokenizers(folder, trust_custom_code=trust_custom_code)
     for side, tokenizer in (("source", source), ("target", target)):
         size = arguments.get(f"{side}_vocab_size")
@@ -190,19 +187,6 @@ def load_model_folder(path: str | Path, *, trust_custom_code: bool = False) -> S
         where = folder if isinstance(error, InputError) else f"{weights_path} does not hold its weights"
         raise InputError(f"{where}: {reason:.300}") from error
     return SavedModel(model, source, target, limits)
-
-
-def _without_config(path: Path, folder: Path) -> str:
-    """Return what is wrong with a folder that has no config.json."""
-    if (folder / "model.json").exists() or (path / "model" / "model.json").exists():
-        return f"{path} was written by version 0.2, which this version cannot read: train again"
-    if path.exists():
-        return f"{path} holds no config.json: give a run folder or its model/ folder"
-    known = [*SHIPPED, *(str(each) for each in path.parent.glob("*/"))]
-    nearest = difflib.get_close_matches(str(path), known, n=1)
-    hint = f"did you mean {nearest[0]}? " if nearest else ""
-    names = ", ".join(SHIPPED)
-    return f"{path}: there is no such folder; {hint}give a run folder, a model folder, or the name of a shipped model: {names}"
 
 
 def _description(path: Path) -> tuple[dict[str, Any], LengthLimits]:

@@ -313,12 +313,9 @@ def complete(settings: Settings) -> Settings:
     Raises:
         InputError: See `check`; or something that a run needs was deleted.
     """
-    for key in (*NEEDED, "decoding", "metric", "seed", "paths"):
-        _require(settings.config, key)
-    seed, values = settings.config.seed, OmegaConf.to_container(settings.config)
+    require_parts(settings.config)
+    values = OmegaConf.to_container(settings.config)
     assert isinstance(values, dict)
-    if not isinstance(seed, int) or not 0 <= seed < 2**32:
-        raise InputError(f"seed={seed}: a whole number from 0 to 2^32 - 1 is needed")
     for group in ("callbacks", "logger"):
         if group in values["trainer"]:
             raise InputError(f"trainer.{group}: give +{group}.NAME._target_=…")
@@ -334,6 +331,18 @@ def complete(settings: Settings) -> Settings:
             if name not in taken:
                 del node[name]
     return Settings(frozen(values), settings.given, settings.notes)
+
+
+def require_parts(config: DictConfig) -> None:
+    """Refuse a configuration without something that a run needs, or with a seed that is none.
+
+    Raises:
+        InputError: Naming the key.
+    """
+    for key in (*NEEDED, "decoding", "metric", "seed", "paths"):
+        _require(config, key)
+    if not isinstance(config.seed, int) or not 0 <= config.seed < 2**32:
+        raise InputError(f"seed={config.seed}: a whole number from 0 to 2^32 - 1 is needed")
 
 
 def _require(config: DictConfig, key: str) -> None:

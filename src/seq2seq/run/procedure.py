@@ -23,13 +23,15 @@ from omegaconf import DictConfig, OmegaConf
 from seq2seq.errors import InputError, TrainingFailed, TrainingInterrupted
 from seq2seq.progress import announce, warn
 from seq2seq.publish import commit_of_program
-from seq2seq.run.config import Settings, build, complete, objects, settings_of
+from seq2seq.run.config import Settings, build, complete, objects, require_parts, settings_of
 from seq2seq.run.directions import check_callbacks, directions
+from seq2seq.run.early import check_early
 from seq2seq.run.folder import (
     Earlier,
     clear,
     earlier_start,
     lock,
+    no_empty_folder,
     relative_to_cwd,
     save_config,
     write_json,
@@ -61,7 +63,8 @@ RANKS = "RANK", "LOCAL_RANK", "SLURM_PROCID", "JSM_NAMESPACE_RANK"
 def task(config: DictConfig) -> float | None:
     """Run a configuration that Hydra composed, in the folder that Hydra made."""
     hydra = HydraConfig.get()
-    return run(settings_of(config, hydra.overrides.task, hydra.runtime.output_dir))
+    with no_empty_folder(Path(hydra.runtime.output_dir)):
+        return run(settings_of(config, hydra.overrides.task, hydra.runtime.output_dir))
 
 
 def run(settings: Settings) -> float | None:
@@ -83,7 +86,7 @@ def run(settings: Settings) -> float | None:
     if not first:
         end_with_parent()
     writes = first and not settings.dry  # with fast_dev_run, Lightning writes nothing either
-    with lock(folder) if writes else nullcontext():
+    with no_empty_folder(folder), lock(folder) if writes else nullcontext():
         earlier = None if settings.config.overwrite or settings.dry else earlier_start(folder)
         if earlier and (metrics := finished(earlier, settings)):  # nothing heavy is imported
             if first:
@@ -93,10 +96,12 @@ def run(settings: Settings) -> float | None:
                 print(summary(metrics, folder))
             return metric_of(metrics, settings.config.metric)
 
+        require_parts(settings.config)
+        check_metric(settings.config.metric, settings.config.module.get("metrics") or ())
+        check_early(settings.config)
         announce("loading PyTorch and Lightning")
         settings = complete(settings)
         settings = settings.updated(directions(settings.config))
-        check_metric(settings.config.metric, settings.config.module.get("metrics") or ())
         if earlier:
             earlier.require_same(settings.config)
         if writes and settings.config.overwrite:
@@ -123,7 +128,7 @@ def run(settings: Settings) -> float | None:
             metrics = score(exported, module, prepared, settings, folder) | facts(module, trainer, started)
             log_scores(metrics, trainer, settings)
         write_json(folder / "metrics.json", metrics)
-        print(summary(metrics, folder, [pair.source for pair in prepared.held_out.pairs[:3]]))
+        print(summary(metrics, folder, prepared.held_out.pairs[0].source))
         return metric_of(metrics, settings.config.metric)
 
 
@@ -165,10 +170,12 @@ def check_metric(name: str, own: Collection[str] = ()) -> None:
         InputError: The name has no known split, search or score.
     """
     from seq2seq.evaluation.metrics import METRICS
+    from seq2seq.evaluation.own_metrics import named_by
 
     split, *search, score = name.split("/")
     known = [*(each for each, metric in METRICS.items() if metric.score is not None), *own]
-    if split not in ("val", "test") or search not in ([], ["greedy"], ["beam"]) or score not in known:
+    is_known = score in known or named_by(score, own)
+    if split not in ("val", "test") or search not in ([], ["greedy"], ["beam"]) or not is_known:
         nearest = difflib.get_close_matches(score, known, n=1)
         hint = f"did you mean {split}/{nearest[0]}? " if nearest else ""
         raise InputError(
@@ -178,18 +185,12 @@ def check_metric(name: str, own: Collection[str] = ()) -> None:
 
 
 def checkpoint_of(settings: Settings, folder: Path) -> str | None:
-    """Return the checkpoint to continue from: the one that is given, or the last one of the folder.
-
-    Raises:
-        InputError: There is no such file.
-    """
+    """Return the checkpoint to continue from: the one that is given, or the last one of the folder."""
     from seq2seq.training.checkpoint import previous
 
     given = settings.config.ckpt_path
     last = folder / "checkpoints" / "last.ckpt"
     if given not in (None, "last"):
-        if not Path(given).is_file():
-            raise InputError(f"ckpt_path={given}: there is no such file")
         return str(given)
     has_last = not settings.dry and (last.exists() or previous(last).exists())
     return str(last) if has_last else None

@@ -175,9 +175,10 @@ class SubprocessLauncher(Launcher):
                 self.logs[id(job)] = log
                 begin.append(job)
             rows.append(row_of(job, status))
-        write_results(sweep, [row for row in rows if row["status"] == "completed"])
         if len(begin) < len(jobs):
             print_table(rows)
+        if done := [row for row in rows if row["status"] == "completed"]:
+            write_results(sweep, done)
             print(f"results     {sweep / 'results.csv'}", flush=True)
         if begin:
             process = self.in_background(begin, sweep)
@@ -371,13 +372,17 @@ def last_line(folder: Path) -> str:
 
 
 def allow_open_files(num_files: int) -> None:
-    """Raise this process's limit of open files, as far as the system allows."""
+    """Raise this process's limit of open files; raise CompactHydraException if the system does not allow it."""
     import resource
 
     limit, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = num_files if most == resource.RLIM_INFINITY else min(num_files, most)
-    if limit != resource.RLIM_INFINITY and limit < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
+    if most != resource.RLIM_INFINITY and most < num_files:
+        raise CompactHydraException(
+            f"hydra.launcher.wait=false: a file is open for each job, and the system allows {most} (ulimit -Hn); "
+            "give fewer jobs"
+        )
+    if limit != resource.RLIM_INFINITY and limit < num_files:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (num_files, most))
 
 
 def row_of(job: JobReturn, status: str) -> dict[str, Any]:
