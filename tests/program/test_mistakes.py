@@ -267,7 +267,7 @@ PYTHON = {
     "~decoding": "decoding",
     "~nothing": "nothing",
     "+data.nothing=1": r"data\.nothing",
-    "trainer.accelerator=gpu": "gpu.*device=cpu",
+    "trainer.accelerator=gpu": "device=gpu",
     "+trainer.max_time=soon": "soon",
     "trainer.precision=bf16-true": r"trainer\.precision=bf16-true.*bf16-mixed",
     "+callbacks.more._target_=lightning.pytorch.callbacks.WeightAveraging": "trainer: ",

@@ -353,10 +353,7 @@ def build_trainer(settings: Settings, checkpoint: str | None) -> "pl.Trainer":
     try:
         return build(config.trainer, _partial_=True)(callbacks=callbacks, logger=loggers)
     except (MisconfigurationException, ValueError, TypeError, RuntimeError) as error:
-        device = (
-            "" if config.trainer.get("accelerator") in (None, "auto", "cpu") else "; or choose device=cpu"
-        )
-        raise InputError(f"trainer: {error!s:.300}{device}") from error
+        raise InputError(f"trainer: {error!s:.300}") from error
 
 
 def save_start(settings: Settings, data: "Prepared", folder: Path) -> None:

@@ -135,13 +135,9 @@ class TranslationModule(pl.LightningModule):
     def cross_entropy(self, batch: Batch, features: Tensor) -> LossSums:
         """Return the training loss of a batch, with label smoothing and R-Drop as configured."""
         return token_cross_entropy(
-            features,
-            self.model.decoder.output,
-            batch.target_output,
-            batch.target_is_token,
-            label_smoothing=self.label_smoothing,
-            rdrop_alpha=self.rdrop_alpha,
-        )
+            features, self.model.decoder.output, batch.target_output, batch.target_is_token,
+            label_smoothing=self.label_smoothing, rdrop_alpha=self.rdrop_alpha,
+        )  # fmt: skip
 
     def setup(self, stage: str) -> None:
         """Read length limits and gold alignments from the data module."""

@@ -104,8 +104,7 @@ class AttentionFigure:
 
     def __init__(self, dpi: int = 200) -> None:
         with styled():
-            self.figure = new_figure(CARD, CARD)
-            self.figure.dpi = dpi
+            self.figure = Figure(figsize=(CARD, CARD), dpi=dpi)
             self._canvas = FigureCanvasAgg(self.figure)
             self.axes = self.figure.add_subplot()
 
