@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from safetensors.torch import load_file, save_file
 
+from seq2seq.cli.main import COMMANDS, main
 from seq2seq.cli.terminal import matrix_lines
 from seq2seq.cli.translate import keep_whole_lines
 from seq2seq.data.vocabulary import END_ID
@@ -226,3 +227,11 @@ def test_resume_keeps_the_bytes_that_are_done(tmp_path):
         assert path.stat().st_ino == before
     with pytest.raises(InputError, match="--resume"):
         keep_whole_lines(tmp_path)
+
+
+def test_a_command_says_on_a_terminal_that_it_loads(monkeypatch, capsys):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    for command in COMMANDS.keys() - {"train", "completion"}:
+        with pytest.raises(SystemExit):
+            main([command, "--no-such-option"])
+        assert capsys.readouterr().err.splitlines()[0].endswith("…"), command

@@ -75,9 +75,10 @@ class EpochLines(Callback):
         seconds = round((time.monotonic() - self._started) / done * left)
         parts.append(f"{seconds // 60}:{seconds % 60:02d} left")
         bar, line = trainer.progress_bar_callback, "  ".join(parts)
-        if bar is not None and getattr(bar, "is_enabled", False):
-            # the terminal breaks a long line, not rich
-            bar.print(line, **({"soft_wrap": True} if isinstance(bar, RichProgressBar) else {}))
+        if isinstance(bar, RichProgressBar) and bar.progress is not None:
+            bar.progress.console.out(line, highlight=False)  # does not break it, unlike `print`
+        elif bar is not None and getattr(bar, "is_enabled", False):
+            bar.print(line)
         else:
             print(line, flush=True)
 
