@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from seq2seq.visualization.fonts import shown
@@ -99,6 +100,7 @@ class AttentionFigure:
         with styled():
             self.figure = new_figure(CARD, CARD)
             self.figure.dpi = dpi
+            self._canvas = FigureCanvasAgg(self.figure)
             self.axes = self.figure.add_subplot()
 
     def draw(
