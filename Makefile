@@ -78,7 +78,7 @@ coverage: $(STAMP) ## share of the lines of src that the fast tests run (ARGS as
 	$(SUITE) -m "not long" --cov --cov-report=term:skip-covered $(ARGS)
 
 .PHONY: mutants
-mutants: $(STAMP) ## break 105 places of the code, one at a time, and see that a test fails
+mutants: $(STAMP) ## break 110 places of the code, one at a time, and see that a test fails
 	$(BIN)/python -m tests.mutants $(ARGS)
 
 .PHONY: can-browse
@@ -99,7 +99,8 @@ $(VENV)/.docs: $(STAMP)
 .PHONY: docs
 docs: $(VENV)/.docs ## the website, in site/ (needs no network once its packages are installed)
 	@echo "building the website: about half a minute"
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	$(BIN)/python scripts/write_pages.py build/pages
+	$(BIN)/zensical build --strict --clean --config-file mkdocs.yml
 	@echo "site/index.html; with search: $(BIN)/python -m http.server -d site"
 
 IMAGES := docs/images

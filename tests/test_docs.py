@@ -13,6 +13,7 @@ import pytest
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
+from scripts.write_pages import write_pages
 from seq2seq.run.config import HYDRA_BASE, OBJECTS, check
 from tests.conftest import ROOT
 
@@ -22,7 +23,7 @@ PAGES = [
     ROOT / "CONTRIBUTING.md",
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
-GENERATED = [  # by docs/hooks.py, when the website is built
+GENERATED = [  # by scripts/write_pages.py, when the website is built
     *(ROOT / "docs/reference" / f"{name}.md" for name in ("keys", "commands", "old_keys")),
     *(ROOT / "docs/tutorials" / f"{name}.md" for name in ("attention", "training", "score")),
     ROOT / "docs/live.html",
@@ -190,19 +191,64 @@ def test_readme_is_short_and_the_pages_have_at_most_20000_words():
     assert sum(map(len, words)) <= 20_000
 
 
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    """A folder with the configuration and the pages of the website, ready for a builder."""
+    folder = tmp_path_factory.mktemp("website")
+    write_pages(folder / "build/pages")
+    shutil.copy(ROOT / "mkdocs.yml", folder)
+    (folder / "src").symlink_to(ROOT / "src")
+    return folder
+
+
+def test_pages_are_written_with_what_is_generated(project):
+    pages = project / "build/pages"
+    text = {name: (pages / f"{name}.md").read_text(encoding="utf-8") for name in
+            ("index", "concepts/alignment", "reference/keys", "reference/commands", "tutorials/attention")}  # fmt: skip
+    assert "LIVE_MODEL" not in text["index"]
+    assert 'src="live.html"' in text["index"]
+    assert (pages / "live.html").stat().st_size > 100_000
+    assert "| `data.batch_size` | `64` |" in text["reference/keys"]
+    assert "seq2seq translate" in text["reference/commands"]
+    assert all((pages / "tutorials" / image).is_file() for image in re.findall(r"\((attention_\d\.png)\)", text["tutorials/attention"]))  # fmt: skip
+    for line in text["concepts/alignment"].splitlines():
+        assert line.count("<math") == line.count("</math>")
+        assert "|" not in "".join(re.findall("<math.*?</math>", line))  # it would end the cell of a table
+    assert "<math" in text["concepts/alignment"]
+    assert "$" not in re.sub(r"(?s)```.*?```|`[^`]*`", "", text["concepts/alignment"])
+    for page in pages.rglob("*.md"):
+        for link in LINK.findall(re.sub(r"(?s)```.*?```", "", page.read_text(encoding="utf-8"))):
+            assert "://" in link or link[0] == "#" or (page.parent / link.partition("#")[0]).exists(), (
+                page,
+                link,
+            )
+
+
+def test_pages_that_are_written_again_change_only_where_they_differ(project):
+    pages = project / "build/pages"
+    (pages / "scope.md").write_text("old", encoding="utf-8")
+    (pages / "gone.md").touch()
+    before = {path: path.stat().st_mtime_ns for path in pages.rglob("*.*")}
+    write_pages(pages)
+    after = {path: path.stat().st_mtime_ns for path in pages.rglob("*.*")}
+    assert {path.name for path in before if before[path] != after.get(path)} == {"scope.md", "gone.md"}
+
+
 @pytest.mark.long  # make docs builds it too
-def test_the_website_is_built_without_a_warning(tmp_path):
-    pytest.importorskip("mkdocs")
-    pytest.importorskip("latex2mathml")
-    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", str(tmp_path)]
-    environment = os.environ | {"NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": str(ROOT / "src")}
-    done = subprocess.run(command, check=False, cwd=ROOT, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    for page in tmp_path.rglob("*.html"):
+@pytest.mark.parametrize("builder", ["zensical", "mkdocs", "properdocs"])
+def test_the_website_is_built_without_a_warning(builder, project):
+    pytest.importorskip(builder)
+    if builder != "zensical":
+        pytest.importorskip("material", reason="its theme")
+    command = [sys.executable, "-m", builder, "build", "--strict"]
+    environment = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
+    done = subprocess.run(command, check=False, cwd=project, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    for page in (project / "site").rglob("*.html"):
         text = page.read_text(encoding="utf-8")
         assert not re.search(r'(?:src|href)="(?:https?:)?//[^"]+\.(?:js|css|woff2?)"', text), page
-    assert "<math" in (tmp_path / "concepts/models.html").read_text(encoding="utf-8")
-    assert "data.batch_size" in (tmp_path / "reference/keys.html").read_text(encoding="utf-8")
+    assert "<math" in (project / "site/concepts/models.html").read_text(encoding="utf-8")
+    assert "data.batch_size" in (project / "site/reference/keys.html").read_text(encoding="utf-8")
 
 
 def test_the_chinese_notebook_has_the_code_of_the_english_one():

@@ -72,7 +72,8 @@ OWN = {
     "encoder": ["model.encoder._target_=mine.Convolution", "+model.encoder.width=5"],
     "decoder": ["model.decoder._target_=mine.OneCell", "model.tie_embeddings=none"],
 }
-METRIC = ["+module.metrics.shorter._target_=mine.shorter", "+module.metrics.shorter._partial_=true"]
+METRIC = ["+module.metrics.shorter._target_=mine.shorter", "+module.metrics.shorter._partial_=true",
+          "+module.metrics.cer._target_=torchmetrics.text.CharErrorRate"]  # fmt: skip
 
 
 @pytest.mark.parametrize("part", OWN)
@@ -80,6 +81,7 @@ def test_a_part_of_the_users_trains_is_seen_searches_and_is_exported(here, progr
     program(*TINY, *METRIC, *OWN[part], "callbacks.checkpoint.monitor=val/shorter", cwd=here, check=0)
     run = here / "runs/baseline/debug_fast"
     assert 0 <= finished(here)["test"]["beam"]["shorter"] <= 100
+    assert finished(here)["val"]["greedy"]["cer"] > 0
     events = EventAccumulator(str(run), size_guidance={"images": 0}).Reload()
     assert any("attention" in tag for tag in events.Tags()["images"])
     assert "val/shorter" in events.Tags()["scalars"]

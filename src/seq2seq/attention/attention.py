@@ -32,9 +32,10 @@ class AdditiveScore(nn.Module):
 
         a(q, k) = w_v^T tanh(W_q q + W_k k),  W_q (A, d_q), W_k (A, d_k), w_v (A)
 
-    >>> score = AdditiveScore(query_size=4, key_size=6, hidden_size=8)
-    >>> score(torch.randn(2, 1, 4), torch.randn(2, 5, 6)).shape  # 2 sentences, 1 query and 5 keys each
-    torch.Size([2, 1, 5])
+    Examples:
+        >>> score = AdditiveScore(query_size=4, key_size=6, hidden_size=8)
+        >>> score(torch.randn(2, 1, 4), torch.randn(2, 5, 6)).shape  # 2 sentences, 1 query and 5 keys each
+        torch.Size([2, 1, 5])
 
     Bahdanau, Cho and Bengio, "Neural machine translation by jointly learning to align and translate", 2015. Queries
     and keys may differ in size. Cost: B Q S A evaluations of tanh, and the projections.
@@ -68,12 +69,13 @@ class AdditiveScore(nn.Module):
 class Attention(nn.Module):
     """Attention of a decoder over a `Memory`: score, masked softmax, weighted mean of the encoder states.
 
-    >>> attention = Attention(query_size=4, memory_size=6, score=AdditiveScore)
-    >>> states, is_token = torch.randn(1, 3, 6), torch.tensor([[True, True, False]])  # 1 sentence, 2 of 3 tokens real
-    >>> memory = Memory(states, attention.project_keys(states), is_token, summary=states[:, 0])
-    >>> context, weights, _ = attention(torch.randn(1, 4), memory, attention.initial_state(memory))
-    >>> context.shape, weights.shape, weights[0, 0, 2].item()
-    (torch.Size([1, 6]), torch.Size([1, 1, 3]), 0.0)
+    Examples:
+        >>> attention = Attention(query_size=4, memory_size=6, score=AdditiveScore)
+        >>> states, is_token = torch.randn(1, 3, 6), torch.tensor([[True, True, False]])  # 1 sentence, 2 of 3 tokens real
+        >>> memory = Memory(states, attention.project_keys(states), is_token, summary=states[:, 0])
+        >>> context, weights, _ = attention(torch.randn(1, 4), memory, attention.initial_state(memory))
+        >>> context.shape, weights.shape, weights[0, 0, 2].item()
+        (torch.Size([1, 6]), torch.Size([1, 1, 3]), 0.0)
 
     If the score needs queries and keys of equal size, the states are projected to the size of the query.
 

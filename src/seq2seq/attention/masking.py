@@ -31,9 +31,10 @@ def masked_softmax(scores: Tensor, valid_lengths: Lengths = None, *, mask: Tenso
 
         w_j = exp(s_j) / sum of exp(s_i) over the real keys i,  and w_j = 0 if j is padding
 
-    >>> masked_softmax(torch.zeros(1, 2, 3), torch.tensor([2]))  # 1 sentence, 2 queries, 3 keys of which 2 are real
-    tensor([[[0.5000, 0.5000, 0.0000],
-             [0.5000, 0.5000, 0.0000]]])
+    Examples:
+        >>> masked_softmax(torch.zeros(1, 2, 3), torch.tensor([2]))  # 1 sentence, 2 queries, 3 keys of which 2 are real
+        tensor([[[0.5000, 0.5000, 0.0000],
+                 [0.5000, 0.5000, 0.0000]]])
 
     A query without real keys has weights and gradients of zero. Scores of padding have no effect, even if they are
     infinite or NaN.

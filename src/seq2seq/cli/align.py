@@ -76,6 +76,7 @@ def _align(arguments: argparse.Namespace) -> None:
 
     pairs = read_parallel(arguments.source, arguments.target)
     gold = None if arguments.gold is None else _gold(arguments.gold, pairs)
+    announce(f"aligning {len(pairs):,} sentence pairs")
     found = _attention(arguments, pairs)
     if method == "agreement":
         links = _agreed(pairs, found)

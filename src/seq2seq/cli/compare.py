@@ -22,6 +22,7 @@ from omegaconf import OmegaConf
 
 from seq2seq.cli.main import check_output, parser_of
 from seq2seq.errors import InputError
+from seq2seq.progress import announce
 from seq2seq.run.config import flat
 from seq2seq.run.messages import exit_on_error
 from seq2seq.run.summary import metric_of
@@ -346,6 +347,7 @@ def main(arguments: Sequence[str]) -> None:
         runs, left_out = find_runs(options.runs)
         check_output(picture)
         settings = settings_of(runs)
+        announce(f"comparing {len(settings)} settings")
         rows = compared(settings, options.metric, options.baseline)
         print(
             f"{options.metric} of {len(runs)} run{'s' if len(runs) > 1 else ''}\n\n{comparison_table(rows)}\n"

@@ -46,6 +46,7 @@ def main(arguments: Sequence[str]) -> None:
             weights = first.weights.float().numpy()
             save_heatmap(picture, [(first.text, weights, first.source_tokens, first.target_tokens)])
             print(picture)
+        announce("writing the page")
         options.output.write_text(export_page(options.model, sentences[0]), encoding="utf-8")
         open_page(options.output, wanted=not options.no_open)
 

@@ -86,7 +86,6 @@ def _evaluate(options: argparse.Namespace) -> None:
     source, reference = _files(options)
     pairs = read_parallel(source, reference)
 
-    announce("loading PyTorch and the model")
     from seq2seq.decoding.scoring import as_metrics, score_searches
     from seq2seq.decoding.search import search_from_options
     from seq2seq.decoding.translator import Translator

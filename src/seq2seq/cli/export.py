@@ -41,7 +41,7 @@ def _export(options: argparse.Namespace) -> None:
     check_output(options.output)
     if options.what != "attention" or options.input is not None:
         config_of(options.model)
-        announce("loading PyTorch and the model")
+    announce(f"exporting: {options.what}")
     if options.what == "onnx":
         from seq2seq.export.onnx import export_onnx
 

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 from seq2seq.devices import device_name
 from seq2seq.errors import InputError
 from seq2seq.interrupts import end_imports_on_interrupt
+from seq2seq.progress import announce
 from seq2seq.shipped import config_of, model_path
 
 COMMANDS = {
@@ -59,6 +60,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             file=sys.stderr,
         )
         return 2
+    if given[0] not in ("train", "completion") and not {"-h", "--help"} & {*given}:
+        announce(f"loading seq2seq {given[0]}")
     try:
         module = importlib.import_module(COMMANDS[given[0]][0])
         return module.main(given[1:]) or 0

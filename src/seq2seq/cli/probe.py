@@ -59,6 +59,7 @@ def main(arguments: Sequence[str]) -> None:
         from seq2seq.export.model_folder import load_attending
 
         saved, cpu = load_attending(options.model), torch.device("cpu")
+        announce(f"probing {len(sentences[: options.sentences]):,} sentences")
         probed = probe(saved, sentences[: options.sentences], seed=options.seed, device=cpu)
         found = faithfulness(probed, is_function)
         if options.json:

@@ -59,6 +59,7 @@ def record(logdir: Path, model: Path, pairs: Sequence[SentencePair], *, step: in
     from seq2seq.training.attention_logger import weights_of
     from tensorboard_attention import add_attention
 
+    announce(f"translating {len(pairs):,} sentences")
     load_attending(model)
     translator = Translator.load(model)
     sources = [pair.source for pair in pairs]

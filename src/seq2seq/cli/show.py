@@ -1,7 +1,8 @@
 """Show the attention of a translation: ``seq2seq show MODEL "The red cat sees it."``
 
 Writes an HTML page with the translation and the attention weights of each word, and opens it if there is a display.
-With --target, the model is forced to produce that translation (teacher forcing).
+With --target, the model is forced to produce that translation (teacher forcing). The page also has the effect of each source
+token: by how much the log-probability of a word falls without it.
 """
 
 import os
@@ -34,14 +35,15 @@ def main(arguments: Sequence[str]) -> None:
         from seq2seq.data.text import SentencePair
         from seq2seq.data.words import clean
         from seq2seq.decoding.forced import force_pairs
+        from seq2seq.decoding.probing import effect_of
         from seq2seq.decoding.translator import Translator
         from seq2seq.export.model_folder import load_attending
         from tensorboard_attention import show
 
         if not clean(options.sentence):
             raise InputError("the sentence is blank: give a sentence")
+        saved = load_attending(options.model)
         if options.target is None:
-            load_attending(options.model)
             (found,) = Translator.load(options.model).translate(
                 [options.sentence], beam_size=options.beam_size
             )
@@ -51,7 +53,7 @@ def main(arguments: Sequence[str]) -> None:
         shown = show(
             weights, found.source_tokens, found.target_tokens, score=found.score,
             kind="beam" if options.target is None else "forced",
-            title=f"{found.text}, {options.model.resolve().name}",
+            title=f"{found.text}, {options.model.resolve().name}", effect=effect_of(saved, options.sentence, found),
         )  # fmt: skip
         options.output.write_text(shown.page, encoding="utf-8")
         print(found.text)

@@ -28,7 +28,6 @@ from seq2seq.cli.main import (
 from seq2seq.cli.terminal import LEGEND, matrix_lines
 from seq2seq.data.text import read_lines, stream_lines
 from seq2seq.errors import InputError
-from seq2seq.progress import announce
 from seq2seq.run.messages import exit_on_error
 
 if TYPE_CHECKING:
@@ -97,7 +96,6 @@ def _translate(options: argparse.Namespace) -> None:
         raise InputError(f"give sentences or --input {options.input}, not both")
     check_output(options.output, options.input)
 
-    announce("loading PyTorch and the model")
     from seq2seq.decoding.translation import UnknownCount
     from seq2seq.decoding.translator import Translator
 

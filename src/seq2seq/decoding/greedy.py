@@ -20,12 +20,13 @@ def greedy_search(
 ) -> list[Hypothesis]:
     """Translate a batch of sentences with the most probable token at each step.
 
-    >>> from seq2seq.export.model_folder import load_model_folder
-    >>> saved = load_model_folder("grammar-en-fr")
-    >>> ids = saved.source_tokenizer.encode("I see the dog.")
-    >>> (hypothesis,) = greedy_search(saved.model, SourceBatch.from_sentences([ids]))
-    >>> saved.target_tokenizer.decode(hypothesis.ids)
-    'Je vois le chien.'
+    Examples:
+        >>> from seq2seq.export.model_folder import load_model_folder
+        >>> saved = load_model_folder("grammar-en-fr")
+        >>> ids = saved.source_tokenizer.encode("I see the dog.")
+        >>> (hypothesis,) = greedy_search(saved.model, SourceBatch.from_sentences([ids]))
+        >>> saved.target_tokenizer.decode(hypothesis.ids)
+        'Je vois le chien.'
 
     Args:
         models: A model, or the members of an ensemble.

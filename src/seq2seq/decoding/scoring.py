@@ -8,7 +8,7 @@ from seq2seq.data.text import SentencePair
 from seq2seq.decoding.search import GREEDY, Search
 from seq2seq.decoding.translation import Translation
 from seq2seq.decoding.translator import Translator
-from seq2seq.evaluation.metrics import Scorer, bleu_by_languages
+from seq2seq.evaluation.metrics import bleu_by_languages
 from seq2seq.evaluation.score_card import ScoreCard, score_card
 
 
@@ -31,7 +31,7 @@ def score_searches(
     search: Search,
     *,
     with_interval: bool = False,
-    metrics: Mapping[str, Scorer] | None = None,
+    metrics: Mapping[str, Any] | None = None,
 ) -> dict[str, Scored]:
     """Score the translations of greedy search, and of `search` if it is a beam search.
 
@@ -53,7 +53,14 @@ def score_searches(
     for name, each in searches.items():
         found = translator.translate(sources, search=each)
         texts, language = [translation.text for translation in found], translator.target_language
-        card = score_card(texts, references, language=language, with_interval=with_interval, metrics=metrics)
+        card = score_card(
+            texts,
+            references,
+            language=language,
+            with_interval=with_interval,
+            metrics=metrics,
+            sources=sources,
+        )
         if several := bleu_by_languages(texts, references, [pair.languages for pair in pairs]):
             card = replace(card, scores={**card.scores, **several})
         scored[name] = Scored(found, card)

@@ -224,12 +224,13 @@ def beam_search(
 ) -> list[list[Hypothesis]]:
     """Return the `num_best` best hypotheses of each sentence of a batch, the best first.
 
-    >>> from seq2seq.export.model_folder import load_model_folder
-    >>> saved = load_model_folder("grammar-en-fr")
-    >>> ids = saved.source_tokenizer.encode("I see the dog.")
-    >>> ((best, second),) = beam_search(saved.model, SourceBatch.from_sentences([ids]), size=5, num_best=2)
-    >>> saved.target_tokenizer.decode(best.ids), best.score > second.score
-    ('Je vois le chien.', True)
+    Examples:
+        >>> from seq2seq.export.model_folder import load_model_folder
+        >>> saved = load_model_folder("grammar-en-fr")
+        >>> ids = saved.source_tokenizer.encode("I see the dog.")
+        >>> ((best, second),) = beam_search(saved.model, SourceBatch.from_sentences([ids]), size=5, num_best=2)
+        >>> saved.target_tokenizer.decode(best.ids), best.score > second.score
+        ('Je vois le chien.', True)
 
     At each step, the `size` continuations (hypothesis and token) of a sentence with the highest log-probability are
     selected. A continuation that ends, by ``<eos>`` or at the maximum length, is finished, and the beam of the

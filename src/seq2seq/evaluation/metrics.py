@@ -1,7 +1,7 @@
 """Scores of translations against references.
 
-A custom metric is a function like `Scorer`, named by `_target_` in ``module.metrics``. Its attribute
-`higher_is_better`, True or False as in torchmetrics, says which values are better.
+Your own metrics are named by `_target_` in ``module.metrics``, see `own_scores`. Their attribute `higher_is_better`,
+True or False as in torchmetrics, says which values are better.
 """
 
 import re
@@ -13,6 +13,7 @@ from typing import Any, Literal, Protocol, get_args
 
 from seq2seq.data.languages import UNSPACED, base_language
 from seq2seq.evaluation.bleu import bleu_metric, cased_bleu, require_pairs
+from seq2seq.evaluation.own_metrics import named_by, own_scores
 
 Texts = Sequence[str]
 Direction = Literal["min", "max"]
@@ -184,9 +185,9 @@ def direction_of(name: str, own: Mapping[str, Any] | None = None) -> Direction |
         own: The user's metrics by name, which may declare `higher_is_better`.
     """
     split, _, score = name.rpartition("/")
-    if own and score in own and split != "val_alignment":
-        declared = getattr(own[score], "higher_is_better", None)
-        declared = getattr(getattr(own[score], "func", None), "higher_is_better", declared)  # of a partial
+    if own and (metric := named_by(score, own)) and split != "val_alignment":
+        declared = getattr(own[metric], "higher_is_better", None)
+        declared = getattr(getattr(own[metric], "func", None), "higher_is_better", declared)  # of a partial
         return None if declared is None else "max" if declared else "min"
     if split == "val_alignment":
         return "min" if score == "aer" else "max" if score in ("precision", "recall") else None
@@ -222,7 +223,8 @@ def scores_of(
     language: str,
     *,
     only_quick: bool = False,
-    others: Mapping[str, Scorer] | None = None,
+    others: Mapping[str, Any] | None = None,
+    sources: Texts = (),
 ) -> dict[str, float]:
     """Compute the scores of translations that are defined for their language.
 
@@ -231,13 +233,15 @@ def scores_of(
         references: One reference per translation.
         language: Code of their language.
         only_quick: Compute only the metrics of every validation.
-        others: Additional scores by name.
+        others: Your own metrics by name, see `own_scores`.
+        sources: The sentences that were translated, for `others`.
 
     Returns:
         Scores by name.
 
     Raises:
         ValueError: There are no translations, or the numbers of translations and references differ.
+        InputError: One of `others` returns no number.
     """
     require_pairs(hypotheses, references)
     is_spaced = base_language(language) not in UNSPACED
@@ -248,7 +252,5 @@ def scores_of(
         and (each.is_quick or not only_quick)
         and (is_spaced or each.needs != "spaces")
     }
-    return {
-        name: float(score(hypotheses, references, language))
-        for name, score in {**scorers, **(others or {})}.items()
-    }
+    scores = {name: float(score(hypotheses, references, language)) for name, score in scorers.items()}
+    return scores | own_scores(others or {}, hypotheses, references, language, sources)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from seq2seq.evaluation.bleu import bleu_metric, cased_bleu, sentence_statistics
-from seq2seq.evaluation.metrics import METRICS, Scorer, scores_of
+from seq2seq.evaluation.metrics import METRICS, scores_of
 from seq2seq.evaluation.significance import interval_of
 
 Texts = Sequence[str]
@@ -43,7 +43,8 @@ def score_card(
     *,
     language: str,
     with_interval: bool = False,
-    metrics: Mapping[str, Scorer] | None = None,
+    metrics: Mapping[str, Any] | None = None,
+    sources: Texts = (),
 ) -> ScoreCard:
     """Score translations against one reference each.
 
@@ -52,13 +53,14 @@ def score_card(
         references: One reference for each.
         language: Code of their language.
         with_interval: Compute `ScoreCard.bleu_interval`.
-        metrics: Further scores by name.
+        metrics: Your own metrics by name, see `own_scores`.
+        sources: The sentences that were translated, for `metrics`.
 
     Raises:
         ValueError: There are none, or their numbers differ.
         InputError: A metric of another package fails.
     """
-    scores = scores_of(hypotheses, references, language, others=metrics)
+    scores = scores_of(hypotheses, references, language, others=metrics, sources=sources)
     interval = None
     if with_interval:
         interval = interval_of(sentence_statistics(hypotheses, references, language), 0.05)

@@ -23,18 +23,19 @@ from seq2seq.models.layers import dropouts
 class Seq2Seq(nn.Module):
     """A translation model: an encoder and a decoder.
 
-    >>> from functools import partial
-    >>> from seq2seq.attention import AdditiveScore, Attention
-    >>> from seq2seq.models import BahdanauDecoder
-    >>> encoder = GRUEncoder(input_size=8, hidden_size=6)
-    >>> attention = partial(Attention, score=AdditiveScore)
-    >>> sizes = {"memory_size": encoder.output_size, "summary_size": encoder.summary_size, "hidden_size": 10}
-    >>> decoder = BahdanauDecoder(nn.Embedding(20, 8), attention=attention, **sizes)
-    >>> model = Seq2Seq(nn.Embedding(15, 8), encoder, decoder)
-    >>> source, target = SourceBatch.from_sentences([[4, 5, 6], [7]]), torch.tensor([[2, 4, 5], [2, 8, 1]])
-    >>> features, weights = model.decoder(target, model.encode(source))  # 2 sentences, 3 target tokens, 1 head
-    >>> model.decoder.output(features).shape, weights.shape  # the longer source has 4 tokens, <eos> included
-    (torch.Size([2, 3, 20]), torch.Size([2, 3, 1, 4]))
+    Examples:
+        >>> from functools import partial
+        >>> from seq2seq.attention import AdditiveScore, Attention
+        >>> from seq2seq.models import BahdanauDecoder
+        >>> encoder = GRUEncoder(input_size=8, hidden_size=6)
+        >>> attention = partial(Attention, score=AdditiveScore)
+        >>> sizes = {"memory_size": encoder.output_size, "summary_size": encoder.summary_size, "hidden_size": 10}
+        >>> decoder = BahdanauDecoder(nn.Embedding(20, 8), attention=attention, **sizes)
+        >>> model = Seq2Seq(nn.Embedding(15, 8), encoder, decoder)
+        >>> source, target = SourceBatch.from_sentences([[4, 5, 6], [7]]), torch.tensor([[2, 4, 5], [2, 8, 1]])
+        >>> features, weights = model.decoder(target, model.encode(source))  # 2 sentences, 3 target tokens, 1 head
+        >>> model.decoder.output(features).shape, weights.shape  # the longer source has 4 tokens, <eos> included
+        (torch.Size([2, 3, 20]), torch.Size([2, 3, 1, 4]))
 
     Args:
         source_embedding: Embedding of the source tokens (V, E).

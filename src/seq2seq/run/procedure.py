@@ -170,10 +170,12 @@ def check_metric(name: str, own: Collection[str] = ()) -> None:
         InputError: The name has no known split, search or score.
     """
     from seq2seq.evaluation.metrics import METRICS
+    from seq2seq.evaluation.own_metrics import named_by
 
     split, *search, score = name.split("/")
     known = [*(each for each, metric in METRICS.items() if metric.score is not None), *own]
-    if split not in ("val", "test") or search not in ([], ["greedy"], ["beam"]) or score not in known:
+    is_known = score in known or named_by(score, own)
+    if split not in ("val", "test") or search not in ([], ["greedy"], ["beam"]) or not is_known:
         nearest = difflib.get_close_matches(score, known, n=1)
         hint = f"did you mean {split}/{nearest[0]}? " if nearest else ""
         raise InputError(

@@ -15,7 +15,13 @@ from typing import Any
 import lightning.pytorch as pl
 import numpy as np
 import torch
-from lightning.pytorch.callbacks import Callback, Checkpoint, ModelCheckpoint, WeightAveraging
+from lightning.pytorch.callbacks import (
+    Callback,
+    Checkpoint,
+    ModelCheckpoint,
+    RichProgressBar,
+    WeightAveraging,
+)
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 
 from hydra_plugins.hydra_subprocess_launcher import report
@@ -70,7 +76,8 @@ class EpochLines(Callback):
         parts.append(f"{seconds // 60}:{seconds % 60:02d} left")
         bar, line = trainer.progress_bar_callback, "  ".join(parts)
         if bar is not None and getattr(bar, "is_enabled", False):
-            bar.print(line)
+            # the terminal breaks a long line, not rich
+            bar.print(line, **({"soft_wrap": True} if isinstance(bar, RichProgressBar) else {}))
         else:
             print(line, flush=True)
 

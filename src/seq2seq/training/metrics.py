@@ -13,7 +13,7 @@ from seq2seq.data.words import clean
 from seq2seq.errors import TrainingFailed
 from seq2seq.evaluation.alignment import AlignmentCounts, argmax_links, best_links, merge_words
 from seq2seq.evaluation.attention_statistics import AttentionStatistics, attention_statistics
-from seq2seq.evaluation.metrics import Scorer, bleu_by_languages, scores_of
+from seq2seq.evaluation.metrics import bleu_by_languages, scores_of
 from seq2seq.training.gold_pairs import GoldPairs
 from seq2seq.training.losses import LossSums, metrics_of
 
@@ -82,7 +82,7 @@ class SplitSums:
         return sum(shares[1:], shares[0])
 
     def scores(
-        self, prefix: str, data: Prepared | None, split: str, metrics: Mapping[str, Scorer]
+        self, prefix: str, data: Prepared | None, split: str, metrics: Mapping[str, Any]
     ) -> dict[str, float]:
         """Return scores by name; empty without batches.
 
@@ -102,7 +102,8 @@ class SplitSums:
             pairs = [whole[index] for index in found]
             texts, references = [*found.values()], [pair.target for pair in pairs]
             language = data.target_tokenizer.language
-            scores = scores_of(texts, references, language, only_quick=True, others=metrics)
+            sources = [pair.source for pair in pairs]
+            scores = scores_of(texts, references, language, only_quick=True, others=metrics, sources=sources)
             scores |= bleu_by_languages(texts, references, [pair.languages for pair in pairs])
             values |= {f"{prefix}/{name}": score for name, score in scores.items()}
         if self.attention.num_tokens:

@@ -13,7 +13,7 @@ from seq2seq.data.batch import Batch
 from seq2seq.data.datamodule import prepared_of
 from seq2seq.decoding.greedy import greedy_search
 from seq2seq.errors import InputError
-from seq2seq.evaluation.metrics import Scorer
+from seq2seq.evaluation.attention_statistics import AttentionStatistics
 from seq2seq.models.build import build_model
 from seq2seq.models.limits import DEFAULT_LIMITS, LengthLimits
 from seq2seq.models.seq2seq import Seq2Seq
@@ -49,15 +49,15 @@ class TranslationModule(pl.LightningModule):
         word_dropout: Probability of replacing an input token by ``<unk>`` in training.
         rdrop_alpha: Weight of the divergence between two dropout masks (R-Drop); 0: no R-Drop.
         guided_alignment_weight: Weight of the loss of the attention weights against gold alignments.
-        metrics: Additional scores of greedy translations by name, logged as ``val/NAME``: functions of translations,
-            references and the language code.
+        metrics: Your own scores of greedy translations by name, logged as ``val/NAME``: functions and objects, see
+            `seq2seq.evaluation.own_scores`.
         max_nonfinite_steps: Number of steps with a NaN or infinite loss or gradient that are skipped before training
             fails.
         limits: Length limits of translations; None: `setup` derives them from the training split.
         trust_custom_code: Whether to import classes of other packages that `model` names, as in
             ``load_from_checkpoint(path, trust_custom_code=True)``.
 
-    Example:
+    Examples:
         >>> from functools import partial
         >>> from lightning.pytorch import Trainer
         >>> from seq2seq.attention import AdditiveScore, Attention
@@ -96,7 +96,7 @@ class TranslationModule(pl.LightningModule):
         word_dropout: float = 0.0,
         rdrop_alpha: float = 0.0,
         guided_alignment_weight: float = 0.0,
-        metrics: Mapping[str, Scorer] | None = None,
+        metrics: Mapping[str, Any] | None = None,
         max_nonfinite_steps: int = 0,
         limits: LengthLimits | None = None,
         trust_custom_code: bool = False,
@@ -226,6 +226,11 @@ class TranslationModule(pl.LightningModule):
         """Start with sums of zero."""
         self._of_split = SplitSums()
         self.translations = self._of_split.translations  # read by callbacks before `on_validation_epoch_end`
+
+    @property
+    def attention_statistics(self) -> AttentionStatistics:
+        """Sums of the current validation, of this process."""
+        return self._of_split.attention
 
     def validation_step(self, batch: Batch, batch_idx: int) -> None:
         """Add loss, attention and greedy translations of a batch."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,8 @@ CELL = 0.22
 """Minimum size of a cell in inches, so that labels of 7 points fit."""
 CARD = 3.5
 """Width in inches of a heatmap that is read in a small card, such as TensorBoard's, which is about 350 pixels wide."""
+RISES = 0.02
+"""Share of the maximum effect; a word that becomes more probable by more is gray."""
 WHOLE = 0.5
 """A maximum weight below which the colors end there, not at 1."""
 
@@ -36,19 +38,22 @@ def draw_matrix(
     title: str = "",
     links: Sequence[tuple[int, int]] = (),
     points: float = 7,
+    is_effect: bool = False,
 ) -> Any:
-    """Draw one matrix of weights into axes.
+    """Draw one matrix of weights, or of effects, into axes.
 
-    The colors run from 0 to 1, or to the maximum if it is below `WHOLE`, which the title then names.
+    The colors run from 0 to 1, or to the maximum if it is below `WHOLE`, which the title then names; those of effects to
+    their maximum, and effects below 0 are gray.
 
     Args:
         axes: Axes of matplotlib; they are cleared first.
-        weights: Weights in 0..1 (target, source).
+        weights: Weights in 0..1 (target, source), or effects.
         source_tokens: Labels of the columns.
         target_tokens: Labels of the rows.
         title: Title above the matrix.
         links: Gold links (source index, target index), drawn as circles.
         points: Size of the labels.
+        is_effect: They are of `seq2seq.decoding.interventions.leave_one_out`, in nats.
 
     Returns:
         The image, for a color bar.
@@ -62,12 +67,13 @@ def draw_matrix(
             f"weights of shape {matrix.shape} do not fit {len(target_tokens)} target and "
             f"{len(source_tokens)} source tokens; neither may be empty"
         )
-    if not ((matrix >= -0.005) & (matrix <= 1.005)).all():
+    if not is_effect and not ((matrix >= -0.005) & (matrix <= 1.005)).all():
         raise ValueError(f"weights must lie in 0..1, got {matrix.min()} to {matrix.max()}")
     axes.clear()
     top = float(matrix.max())
-    most = 1.0 if not 0 < top < WHOLE else top
-    image = axes.imshow(matrix, cmap=WEIGHTS, vmin=0, vmax=most, aspect="auto", interpolation="nearest")
+    most = 1.0 if top <= 0 else top if is_effect or top < WHOLE else 1.0
+    drawn = np.where((matrix < 0) & (matrix > -RISES * top), 0, matrix)
+    image = axes.imshow(drawn, cmap=WEIGHTS, vmin=0, vmax=most, aspect="auto", interpolation="nearest")
     axes.xaxis.tick_top()
     for axis, tokens, turned in ((axes.xaxis, source_tokens, 90), (axes.yaxis, target_tokens, 0)):
         labels = [shown(short(token)) for token in tokens]
@@ -80,7 +86,7 @@ def draw_matrix(
         columns, rows = zip(*links, strict=True)
         size = min(30, (140 / max(len(source_tokens), 1)) ** 2)
         axes.scatter(columns, rows, s=size, facecolors="none", edgecolors=VERMILION, linewidths=1)
-    named = f"colors to {top:.2g}" if most < 1 else ""
+    named = "gray: it rises" if is_effect else f"colors to {top:.2g}" if most < 1 else ""
     if title or named:
         text, families = shown(", ".join(filter(None, [title, named])))
         axes.set_title(text, fontsize=8, family=families)
@@ -124,17 +130,22 @@ class AttentionFigure:
         return np.asarray(self._canvas.buffer_rgba())[..., :3].copy()
 
 
-def save_heatmap(
-    path: str | Path,
-    panels: Sequence[tuple[str, npt.ArrayLike, Sequence[str], Sequence[str]]],
-    *,
-    dpi: int = 150,
-) -> None:
+class Panel(NamedTuple):
+    """What is drawn of a sentence; see `draw`."""
+
+    title: str
+    matrix: npt.ArrayLike
+    source: Sequence[str]
+    target: Sequence[str]
+    is_effect: bool = False
+
+
+def save_heatmap(path: str | Path, panels: Sequence[tuple], *, dpi: int = 150) -> None:
     """Write heatmaps, one above the other, to a file; the suffix chooses the format.
 
     Args:
         path: Ends in .png, .pdf or .svg.
-        panels: Title, weights, source tokens and target tokens of each.
+        panels: Each a `Panel`, or a tuple of its parts.
         dpi: Pixels per inch of a PNG.
 
     Raises:
@@ -143,18 +154,19 @@ def save_heatmap(
     path = Path(path)
     if path.suffix.lower() not in FORMATS:
         raise ValueError(f"{path}: the ending decides the format: choose one of {', '.join(FORMATS)}")
-    heights = [1.4 + CELL * len(target) for _, _, _, target in panels]
-    width = max(1.6 + CELL * len(source) for _, _, source, _ in panels)
+    panels = [Panel(*panel) for panel in panels]
+    heights = [1.4 + CELL * len(panel.target) for panel in panels]
+    width = max(1.6 + CELL * len(panel.source) for panel in panels)
     with styled():
         figure = new_figure(max(width, 3), sum(heights))
         axes = figure.subplots(len(panels), 1, squeeze=False, gridspec_kw={"height_ratios": heights})[:, 0]
-        for each, (title, weights, source, target) in zip(axes, panels, strict=True):
-            image = draw_matrix(each, weights, source, target, title=title)
+        for each, (title, matrix, source, target, is_effect) in zip(axes, panels, strict=True):
+            image = draw_matrix(each, matrix, source, target, title=title, is_effect=is_effect)
             each.set_xlabel("source", fontsize=7)
             each.set_ylabel("target", fontsize=7)
             each.xaxis.set_label_position("top")
             bar = figure.colorbar(image, ax=each, shrink=0.6, aspect=15)
-            bar.set_label("weight", fontsize=7)
+            bar.set_label("effect in nats" if is_effect else "weight", fontsize=7)
             bar.ax.tick_params(labelsize=6, length=2)
             bar.outline.set_linewidth(0.3)
         figure.savefig(path, format=path.suffix[1:].lower(), dpi=dpi)

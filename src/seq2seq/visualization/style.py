@@ -10,7 +10,9 @@ from matplotlib.figure import Figure
 
 from tensorboard_attention.colours import weight_colors
 
-WEIGHTS = ListedColormap(weight_colors() / 255, "attention")
+WEIGHTS = ListedColormap(weight_colors() / 255, "attention").with_extremes(
+    under="#e3e5e8"
+)  # below 0: effects
 mpl.colormaps.register(WEIGHTS, force=True)
 
 BLUE, VERMILION, GREEN, GRAY = "#0072b2", "#d55e00", "#009e73", "#777777"

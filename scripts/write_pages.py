@@ -1,84 +1,130 @@
-"""Hooks of MkDocs: generated reference pages, notebooks as pages, formulas as MathML, links to source files."""
+"""Write the pages of the website into a folder, from which any builder of MkDocs' kind makes HTML.
 
+    python scripts/write_pages.py FOLDER
+
+Copies docs/, and adds what is generated: the keys, the commands, the notebooks with their outputs, and the model that
+translates on the home page. Formulas become MathML, and links to source files addresses of the repository.
+"""
+
+import argparse
 import base64
 import contextlib
-import html
 import importlib
 import io
 import json
 import os
 import re
 import sys
+import tomllib
+from collections.abc import Callable
 from pathlib import Path
 
 import yaml
 from latex2mathml.converter import convert
-from mkdocs.structure.files import File
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = ("attention", "training", "score")
+LIVE_MODELS = ("multi30k-en-de", "grammar-en-fr")
+"""The first that is in data/models translates on the home page."""
 
 
-def on_files(files, config):
-    """Add the pages that are generated: all keys, all commands, the notebooks with their outputs."""
-    sys.path.insert(0, str(ROOT / "src"))
-    pages = {"keys": keys_page(), "commands": commands_page(), "old_keys": old_keys_page()}
-    for name, content in ((f"reference/{name}.md", content) for name, content in pages.items()):
-        files.append(File.generated(config, name, content=content))
+def write_pages(folder: Path) -> None:
+    """Write all pages, pictures and styles, and remove what an earlier call wrote; equal files stay untouched."""
+    pages = {
+        path.relative_to(ROOT / "docs").as_posix(): path
+        for path in (ROOT / "docs").rglob("*")
+        if path.is_file()
+    }
+    contents: dict[str, bytes | str] = {name: path.read_bytes() for name, path in pages.items()}
+    contents |= {f"reference/{name}.md": page() for name, page in REFERENCE.items()}
     for name in NOTEBOOKS:
         text, images = notebook_page(name)
-        files.append(File.generated(config, f"tutorials/{name}.md", content=text))
-        for path, image in images.items():
-            files.append(File.generated(config, f"tutorials/{path}", content=image))
+        contents |= {f"tutorials/{name}.md": text} | {
+            f"tutorials/{path}": image for path, image in images.items()
+        }
+    model = next(each for each in (ROOT / "data/models" / name for name in LIVE_MODELS) if each.is_dir())
+    contents["live.html"] = live_page(model)
+    for name, content in contents.items():
+        if name.endswith(".md"):
+            text = content.decode() if isinstance(content, bytes) else content
+            text = outside_code(text.replace("LIVE_MODEL", model.name), with_formulas)
+            contents[name] = outside_blocks(text, lambda part, name=name: with_links(part, name))
+    for name, content in contents.items():
+        path, data = folder / name, content.encode() if isinstance(content, str) else content
+        if not (path.is_file() and path.read_bytes() == data):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+    for path in [path for path in folder.rglob("*") if path.is_file()]:
+        if path.relative_to(folder).as_posix() not in contents:
+            path.unlink()
+
+
+def live_page(model: Path) -> str:
+    """Return the page on which a shipped model translates its shortest example."""
     from seq2seq.export.translating_page import export_page
 
-    folder = live_model(config)
-    card = yaml.safe_load((folder / "README.md").read_text(encoding="utf-8").split("---\n")[1])
-    example = min((each["text"] for each in card["widget"]), key=len)
-    files.append(File.generated(config, "live.html", content=export_page(folder, example)))
-    return files
+    card = yaml.safe_load((model / "README.md").read_text(encoding="utf-8").split("---\n")[1])
+    return export_page(model, min((each["text"] for each in card["widget"]), key=len))
 
 
-def live_model(config):
-    """Return the folder of the model that translates on the home page: the first of `extra.live_models` that is there."""
-    folders = (ROOT / "data" / "models" / name for name in config.extra["live_models"])
-    return next(folder for folder in folders if folder.is_dir())
+def outside_blocks(text: str, change: Callable[[str], str]) -> str:
+    """Return Markdown with everything but its fenced blocks changed."""
+    parts = re.split(r"(?ms)(^ *```.*?^ *```$)", text)
+    return "".join(part if place % 2 else change(part) for place, part in enumerate(parts))
 
 
-def on_page_markdown(markdown, page, config, files):
-    """Name the model of the home page, and point links that leave docs/ to the repository, or make them plain text."""
-    markdown = markdown.replace("LIVE_MODEL", live_model(config).name)
+def outside_code(text: str, change: Callable[[str], str]) -> str:
+    """Return Markdown with everything but its code, in blocks and in lines, changed."""
 
-    def replace(match):
+    def lines(part: str) -> str:
+        pieces = re.split(r"(`+[^`]+`+)", part)
+        return "".join(piece if place % 2 else change(piece) for place, piece in enumerate(pieces))
+
+    return outside_blocks(text, lines)
+
+
+def with_formulas(text: str) -> str:
+    """Return Markdown with MathML for ``$…$`` and ``$$…$$``."""
+
+    def mathml(formula: str, display: str) -> str:
+        made = convert(" ".join(formula.split()), display=display)
+        # what Markdown would take for its own, as entities
+        return re.sub(
+            r">[^<]+<", lambda found: re.sub(r"[*_|`\[\]\\]", lambda c: f"&#{ord(c[0])};", found[0]), made
+        )
+
+    text = re.sub(r"(?s)\$\$(.+?)\$\$", lambda found: f"<div>{mathml(found[1], 'block')}</div>", text)
+    return re.sub(
+        r"\$(?! )([^$]+?)(?<! )\$", lambda found: f"<span>{mathml(found[1], 'inline')}</span>", text
+    )
+
+
+def with_links(text: str, name: str) -> str:
+    """Return Markdown whose links to files outside docs/ lead to the repository, or are plain text while it has no address.
+
+    Args:
+        text: Of the page.
+        name: Its path in docs/.
+    """
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    repository = project["urls"]["Source"]
+
+    def replace(match: re.Match[str]) -> str:
         label, link = match[1], match[2]
         path = link.partition("#")[0]
         if "://" in link or not path:
             return match[0]
-        folder = ROOT / "docs" / Path(page.file.src_uri).parent
-        target = Path(os.path.normpath(folder / path))
+        target = Path(os.path.normpath(ROOT / "docs" / Path(name).parent / path))
         if target.is_relative_to(ROOT / "docs"):
             return match[0]
         place = target.relative_to(ROOT).as_posix()
-        if config.repo_url:
-            return f"[{label}]({config.repo_url.rstrip('/')}/blob/main/{place})"
-        return (
-            label
-            if "`" in label
-            else f"{label} (`{place}`)"
-            if Path(place).name not in label
-            else f"`{place}`"
-        )
+        if "OWNER" not in repository:
+            return f"[{label}]({repository.rstrip('/')}/blob/main/{place})"
+        if "`" in label:
+            return label
+        return f"`{place}`" if Path(place).name in label else f"{label} (`{place}`)"
 
-    return re.sub(r"(?<!!)\[([^\]]+)\]\(([^)\s]+)\)", replace, markdown)
-
-
-def on_page_content(content, page, config, files):
-    r"""Replace ``\(…\)`` and ``\[…\]``, as the extension arithmatex leaves them, by MathML."""
-    inline = re.compile(r'<(span|div) class="arithmatex">\\([(\[])(.*?)\\[)\]]</\1>', re.DOTALL)
-    return inline.sub(
-        lambda found: convert(html.unescape(found[3]), display="inline" if found[2] == "(" else "block"),
-        content,
-    )
+    return re.sub(r"(?<!!)\[([^\]]+)\]\(([^)\s]+)\)", replace, text)
 
 
 def keys_page():
@@ -237,3 +283,12 @@ def notebook_page(name):
         if text:
             parts.append(f"```text\n{text.rstrip()}\n```")
     return "\n\n".join(parts) + "\n", images
+
+
+REFERENCE = {"keys": keys_page, "commands": commands_page, "old_keys": old_keys_page}
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("folder", type=Path, help="folder for the pages, which holds nothing else")
+    sys.path.insert(0, str(ROOT / "src"))
+    write_pages(parser.parse_args().folder)
