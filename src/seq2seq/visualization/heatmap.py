@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from seq2seq.visualization.fonts import shown
@@ -103,8 +104,8 @@ class AttentionFigure:
 
     def __init__(self, dpi: int = 200) -> None:
         with styled():
-            self.figure = new_figure(CARD, CARD)
-            self.figure.dpi = dpi
+            self.figure = Figure(figsize=(CARD, CARD), dpi=dpi)
+            self._canvas = FigureCanvasAgg(self.figure)
             self.axes = self.figure.add_subplot()
 
     def draw(
