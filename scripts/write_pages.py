@@ -23,7 +23,7 @@ import yaml
 from latex2mathml.converter import convert
 
 ROOT = Path(__file__).parents[1]
-NOTEBOOKS = ("attention", "training", "score")
+NOTEBOOKS = ("attention", "attention.zh", "training", "score")
 LIVE_MODELS = ("multi30k-en-de", "grammar-en-fr")
 """The first that is in data/models translates on the home page."""
 

@@ -349,7 +349,7 @@ def refuse_other_job(job: JobReturn) -> None:
     if sorted(known) != sorted(given):
         raise CompactHydraException(
             f"{' '.join(given)}: {path.parent} has the job {' '.join(known) or 'without overrides'}; "
-            "hydra.sweep.subdir must depend on what differs, such as ${hydra.job.override_dirname}"
+            "hydra.sweep.subdir must depend on what differs"
         )
 
 
