@@ -191,7 +191,7 @@ def data_of(pairs: tuple[tuple[str, str], ...], is_shuffled: bool) -> PairsCorpu
 
 
 def trained(
-    recipe: Recipe, pairs: Sequence[tuple[str, str]], picture: Path | None = None
+    recipe: Recipe, pairs: Sequence[tuple[str, str]], steps: int = STEPS, picture: Path | None = None
 ) -> dict[int, dict[str, float]]:
     """Train a model, and return the statistics of its attention by step; fewer if the loss is no number."""
     torch.manual_seed(recipe.seed)
@@ -208,7 +208,7 @@ def trained(
     )
     optimizer = torch.optim.Adam(model.parameters(), lr=recipe.rate)
     found, step = dict[int, dict[str, float]](), 0
-    for epoch in range(STEPS):
+    for epoch in range(steps):
         lengths = data.train.source.lengths, data.train.target.lengths
         for indices in shuffled_order(*lengths, BATCH_SIZE, seed=recipe.seed, epoch=epoch):
             batch = Batch.from_split(data.train, indices.tolist())
@@ -222,9 +222,9 @@ def trained(
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
             step += 1
-            if step in VALIDATIONS:
+            if step in (*VALIDATIONS, steps):
                 found[step] = {"loss": loss.item()} | statistics_of(model, data.validation)
-            if step == STEPS:
+            if step == steps:
                 if picture is not None:
                     draw(model, data, picture)
                 return found
@@ -265,6 +265,7 @@ def main() -> None:
     parser.add_argument("corpus", choices=["grammar", "reverse", "tatoeba"])
     parser.add_argument("--file", help="the file of tatoeba")
     parser.add_argument("--only", nargs="*", default=list(RUNS), help="names of runs")
+    parser.add_argument("--steps", type=int, default=STEPS, help="of each training")
     parser.add_argument("--pictures", type=Path, metavar="DIR", help="draw a sentence of each run")
     options = parser.parse_args()
     right = 0
@@ -275,9 +276,11 @@ def main() -> None:
             continue
         slug = re.sub(r"\W+", "_", name).strip("_")
         picture = None if options.pictures is None else options.pictures / f"reading_{slug}.png"
-        for step, values in trained(recipe, pairs, picture).items():
-            found = alarms(values, is_late=step == STEPS)
-            right += (not (found or recipe.right) or bool(set(recipe.right) & set(found))) and step == STEPS
+        for step, values in trained(recipe, pairs, options.steps, picture).items():
+            found = alarms(values, is_late=step == options.steps)
+            right += (
+                not (found or recipe.right) or bool(set(recipe.right) & set(found))
+            ) and step == options.steps
             cells = (f"{values[each]:12.3f}" for each in SHOWN)
             print(f"{name:<32} {step:6}", *cells, "", ", ".join(found), flush=True)
     print(f"{right} of {len(options.only)} runs are judged right")
