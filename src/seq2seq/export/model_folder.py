@@ -189,7 +189,6 @@ def load_model_folder(path: str | Path, *, trust_custom_code: bool = False) -> S
     return SavedModel(model, source, target, limits)
 
 
-
 def _description(path: Path) -> tuple[dict[str, Any], LengthLimits]:
     """Return the arguments of `build_model` in a config.json, and the length limits.
 
