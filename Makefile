@@ -110,7 +110,7 @@ PLOT := $(BIN)/seq2seq plot
 figures: $(STAMP) ## the figures of the docs, from default trainings (about ten minutes, the first time)
 	$(BIN)/python train.py
 	$(PLOT) runs/baseline/default --sentence "The young woman doesn't like the red cars." -o $(IMAGES)/attention.png
-	$(PLOT) runs/baseline/default --steps attention/8/forced -o $(IMAGES)/forming.gif
+	$(PLOT) runs/baseline/default --steps attention/3/forced -o $(IMAGES)/forming.gif
 	$(BIN)/python train.py experiment=dates
 	$(PLOT) runs/dates/default --sentence "Tuesday, 3 March 1987" -o $(IMAGES)/tasks_dates.png
 	$(BIN)/python train.py experiment=reverse
