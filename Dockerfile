@@ -8,6 +8,6 @@ COPY packages packages
 COPY conf conf
 COPY data data
 RUN pip install --no-cache-dir --constraint constraints.txt ${TORCH_INDEX:+--index-url $TORCH_INDEX} torch \
-    && pip install --no-cache-dir --constraint constraints.txt ./src/tensorboard_attention ./packages/* '.[serve]'
+    && pip install --no-cache-dir --constraint constraints.txt ./src/tensorboard_attention ./packages/*/ '.[serve]'
 USER nobody
 CMD ["seq2seq", "serve", "grammar-en-fr", "--host", "0.0.0.0"]
