@@ -1,13 +1,26 @@
-# docker build -t seq2seq . && docker run --rm -p 8000:8000 seq2seq     (docs/howto/serving.md)
+# docker build -t seq2seq . && docker run --rm -p 8000:8000 seq2seq              a model that comes along, by its name
+# docker run --rm -p 8000:8000 -v "$PWD/runs/baseline/default:/model:ro" seq2seq /model    your own: a run or model folder
 FROM python:3.12-slim
 ARG TORCH_INDEX
+ENV PIP_NO_CACHE_DIR=1 PIP_CONSTRAINT=/build/constraints.txt
 WORKDIR /build
-COPY pyproject.toml README.md LICENSE constraints.txt ./
+# PyTorch, the packages and the program are layers of their own: a change of the source builds the last one only.
+COPY constraints.txt ./
+RUN pip install ${TORCH_INDEX:+--index-url $TORCH_INDEX} torch
+COPY pyproject.toml ./
+RUN python -c "import tomllib; given = tomllib.load(open('pyproject.toml', 'rb'))['project']; \
+    needed = given['dependencies'] + given['optional-dependencies']['serve']; \
+    print(*(each for each in needed if not each.startswith(('tensorboard-attention', 'hydra-subprocess', 'hydra-optuna-racing'))), sep='\n')" \
+    > needed.txt && pip install --requirement needed.txt
+COPY README.md LICENSE ./
 COPY src src
 COPY packages packages
 COPY conf conf
 COPY data data
-RUN pip install --no-cache-dir --constraint constraints.txt ${TORCH_INDEX:+--index-url $TORCH_INDEX} torch \
-    && pip install --no-cache-dir --constraint constraints.txt ./src/tensorboard_attention ./packages/*/ '.[serve]'
+RUN pip install ./src/tensorboard_attention ./packages/*/ '.[serve]'
 USER nobody
-CMD ["seq2seq", "serve", "grammar-en-fr", "--host", "0.0.0.0"]
+EXPOSE 8000
+HEALTHCHECK --start-period=60s --interval=30s --timeout=5s \
+    CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8000/health', timeout=4)"]
+ENTRYPOINT ["seq2seq", "serve", "--host", "0.0.0.0"]
+CMD ["grammar-en-fr"]

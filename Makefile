@@ -18,9 +18,11 @@ EDITABLE := $(patsubst %,--editable %,$(OTHERS))
 $(STAMP): pyproject.toml $(OTHERS:%=%/pyproject.toml) constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "error: Python 3.11 or later is needed: make PYTHON=python3.12 …"; exit 1; }
+	@echo "installing PyTorch and about 200 packages into $(VENV): 6 GB (2.4 GB with the CPU build, see README.md), some minutes"
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --constraint constraints.txt torch
-	$(BIN)/pip install --quiet --constraint constraints.txt $(EDITABLE) --editable '.[dev]'
+	$(BIN)/pip install --constraint constraints.txt torch
+	@echo "PyTorch is there; the other packages follow"
+	$(BIN)/pip install --constraint constraints.txt $(EDITABLE) --editable '.[dev]'
 	@touch $@
 
 .PHONY: install
@@ -30,11 +32,18 @@ install: $(STAMP) ## make the environment in .venv
 train: $(STAMP) ## train the default experiment (ARGS="key=value …" to change it)
 	$(BIN)/python train.py $(ARGS)
 
-.PHONY: tensorboard
-tensorboard: $(STAMP) ## look at all runs in the browser
+PORT ?= $(or $(shell echo '$(ARGS)' | sed -nE 's/.*--port[ =]([0-9]+).*/\1/p'),6006)
+
+.PHONY: can-show
+can-show:
 	@test -d runs || { echo "error: there is no folder runs: train a model first, make train" >&2; exit 2; }
-	@echo "attention: http://localhost:6006/#attention   (another port: make tensorboard ARGS='--port 6007')"
-	$(BIN)/tensorboard --logdir runs --host 127.0.0.1 --samples_per_plugin images=1000 $(ARGS)
+	@$(PYTHON) -c 'import socket; socket.create_server(("127.0.0.1", $(PORT)))' 2> /dev/null \
+		|| { echo "error: port $(PORT) cannot be used: choose another one, such as make tensorboard PORT=6007" >&2; exit 2; }
+
+.PHONY: tensorboard
+tensorboard: can-show $(STAMP) ## look at all runs in the browser (PORT=6007: at another port)
+	@echo "attention: http://localhost:$(PORT)/#attention"
+	$(BIN)/tensorboard --logdir runs --host 127.0.0.1 --port $(PORT) --samples_per_plugin images=1000 $(ARGS)
 
 .PHONY: demo
 demo: $(STAMP) ## translate, draw attention, and write the interactive page demo.html
@@ -69,23 +78,48 @@ coverage: $(STAMP) ## share of the lines of src that the fast tests run (ARGS as
 	$(SUITE) -m "not long" --cov --cov-report=term:skip-covered $(ARGS)
 
 .PHONY: mutants
-mutants: $(STAMP) ## break 105 places of the code, one at a time, and see that a test fails
+mutants: $(STAMP) ## break 110 places of the code, one at a time, and see that a test fails
 	$(BIN)/python -m tests.mutants $(ARGS)
 
+.PHONY: can-browse
+can-browse:
+	@command -v chromium > /dev/null || case '$(ARGS)' in *--chromium*) ;; \
+		*) echo "error: no chromium found: install it, or make browser ARGS=--chromium=PATH" >&2; exit 2;; esac
+
 .PHONY: browser
-browser: $(STAMP) ## drive the Attention tab in chromium
+browser: can-browse $(STAMP) ## drive the Attention tab in chromium
 	$(BIN)/pip install --quiet --constraint constraints.txt $(EDITABLE) --editable '.[browser]'
 	$(BIN)/python -m pytest tests/browser $(ARGS)
 
 $(VENV)/.docs: $(STAMP)
+	@echo "installing mkdocs and its packages: 100 MB"
 	$(BIN)/pip install --quiet --constraint constraints.txt $(EDITABLE) --editable '.[docs]'
 	@touch $@
 
 .PHONY: docs
 docs: $(VENV)/.docs ## the website, in site/ (needs no network once its packages are installed)
+	@echo "building the website: about half a minute"
 	$(BIN)/python scripts/write_pages.py build/pages
 	$(BIN)/zensical build --strict --clean --config-file mkdocs.yml
 	@echo "site/index.html; with search: $(BIN)/python -m http.server -d site"
+
+IMAGES := docs/images
+PLOT := $(BIN)/seq2seq plot
+
+.PHONY: figures
+figures: $(STAMP) ## the figures of the docs, from default trainings (about ten minutes, the first time)
+	$(BIN)/python train.py
+	$(PLOT) runs/baseline/default --sentence "The young woman doesn't like the red cars." -o $(IMAGES)/attention.png
+	$(PLOT) runs/baseline/default --steps attention/3/forced -o $(IMAGES)/forming.gif
+	$(BIN)/python train.py experiment=dates
+	$(PLOT) runs/dates/default --sentence "Tuesday, 3 March 1987" -o $(IMAGES)/tasks_dates.png
+	$(BIN)/python train.py experiment=reverse
+	$(PLOT) runs/reverse/default --sentence "w a n d e r i n g" -o $(IMAGES)/tasks_reverse.png
+	$(BIN)/python train.py experiment=numbers
+	$(PLOT) runs/numbers/default --sentence "457286" -o $(IMAGES)/tasks_numbers.png
+	$(BIN)/python scripts/kernel_regression.py --output runs/kernel_regression
+	cp runs/kernel_regression/estimates.png $(IMAGES)/kernel_regression.png
+	$(BIN)/python benchmarks/claims/judge.py
 
 OURS := seq2seq-attention tensorboard-attention hydra-subprocess-launcher hydra-optuna-racing-sweeper
 
@@ -99,6 +133,7 @@ constraints: ## keep constraints.txt; versions change only where they must (ARGS
 
 .PHONY: dist
 dist: ## wheels and source archives of the program, its Attention tab, its launcher and its sweeper, in dist/
+	@echo "building four wheels in .build: about half a minute"
 	$(PYTHON) -m venv .build
 	.build/bin/pip install --quiet build
 	rm -rf dist

@@ -1,11 +1,21 @@
 """Train a translation model: ``python train.py --help``. `seq2seq.run.procedure` has the procedure."""
 
-import hydra
-from omegaconf import DictConfig
+import sys
 
-from seq2seq.run.config import HYDRA_MAIN
-from seq2seq.run.messages import run_task, start
-from seq2seq.run.procedure import task
+try:
+    from seq2seq.interrupts import end_imports_on_interrupt
+
+    end_imports_on_interrupt()
+    import hydra
+    from omegaconf import DictConfig
+
+    from seq2seq.run.config import HYDRA_MAIN
+    from seq2seq.run.messages import run_task, start
+    from seq2seq.run.procedure import task
+except ModuleNotFoundError as missing:
+    print(f"error: {sys.executable} has no package {missing.name}: run make install, then .venv/bin/python train.py …",
+          file=sys.stderr)  # fmt: skip
+    sys.exit(2)
 
 
 @hydra.main(config_path="conf", config_name="config", **HYDRA_MAIN)

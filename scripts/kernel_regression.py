@@ -8,11 +8,11 @@ estimates and of the attention weights, as PNG files and for TensorBoard, where 
 import argparse
 from pathlib import Path
 
-from matplotlib.figure import Figure
 from torch.utils.tensorboard import SummaryWriter
 
 from seq2seq.attention.kernel_regression import compare, training_points, true_points
 from seq2seq.run.messages import exit_on_error
+from seq2seq.visualization.style import GRAY, new_figure, styled
 
 
 def main() -> None:
@@ -27,32 +27,32 @@ def main() -> None:
     training, test = training_points(options.seed), true_points()
     estimates = compare(training, test)
 
-    curves = Figure(figsize=(8, 4.5), layout="constrained")
-    axes = curves.subplots()
-    axes.scatter(
-        training.inputs.numpy(), training.outputs.numpy(), s=14, color="tab:gray", label="noisy points"
-    )
-    axes.plot(test.inputs.numpy(), test.outputs.numpy(), "k--", label="truth")
-    for estimate in estimates:
-        label = f"{estimate.name}, error {estimate.test_error:.3f}"
-        axes.plot(test.inputs.numpy(), estimate.predictions.numpy(), label=label)
-        width = "" if estimate.inverse_width is None else f", inverse width {estimate.inverse_width:.3f}"
-        print(f"{estimate.name:<16} test error {estimate.test_error:.4f}{width}")
-    axes.set(title="Kernel regression is attention pooling", xlabel="x", ylabel="y")
-    axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
+    with styled():
+        curves = new_figure(7.5, 3.6)
+        axes = curves.subplots()
+        points = training.inputs.numpy(), training.outputs.numpy()
+        axes.scatter(*points, s=14, color=GRAY, label="noisy points")
+        axes.plot(test.inputs.numpy(), test.outputs.numpy(), "k--", label="truth")
+        for estimate in estimates:
+            label = f"{estimate.name}, error {estimate.test_error:.3f}"
+            axes.plot(test.inputs.numpy(), estimate.predictions.numpy(), label=label)
+            width = "" if estimate.inverse_width is None else f", inverse width {estimate.inverse_width:.3f}"
+            print(f"{estimate.name:<16} test error {estimate.test_error:.4f}{width}")
+        axes.set(title="Kernel regression is attention pooling", xlabel="input x", ylabel="output y")
+        axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
 
-    weights = Figure(figsize=(11, 4), layout="constrained")
-    for place, (axes, estimate) in enumerate(zip(weights.subplots(1, 3), estimates, strict=True)):
-        image = axes.imshow(estimate.weights.numpy(), cmap="Blues", vmin=0, aspect="auto")
-        axes.set(title=estimate.name, xlabel="training point (key), by x")
-        if place == 0:
-            axes.set_ylabel("test point (query), by x")
-        weights.colorbar(image, ax=axes, shrink=0.8)
+        weights = new_figure(10, 3.4)
+        for place, (axes, estimate) in enumerate(zip(weights.subplots(1, 3), estimates, strict=True)):
+            image = axes.imshow(estimate.weights.numpy(), vmin=0, aspect="auto")
+            axes.set(title=estimate.name, xlabel="training point (key), by x")
+            if place == 0:
+                axes.set_ylabel("test point (query), by x")
+            weights.colorbar(image, ax=axes, shrink=0.8)
 
     with SummaryWriter(options.output) as writer:
         for name, figure in (("estimates", curves), ("weights", weights)):
             path = options.output / f"{name}.png"
-            figure.savefig(path, dpi=100)
+            figure.savefig(path)
             print(path)
             writer.add_figure(f"kernel_regression/{name}", figure, options.seed, close=False)
 

@@ -23,7 +23,7 @@ import yaml
 from latex2mathml.converter import convert
 
 ROOT = Path(__file__).parents[1]
-NOTEBOOKS = ("attention", "training", "score")
+NOTEBOOKS = ("attention", "attention.zh", "training", "score")
 LIVE_MODELS = ("multi30k-en-de", "grammar-en-fr")
 """The first that is in data/models translates on the home page."""
 
@@ -219,7 +219,7 @@ def commands_page():
     lines = ["# Commands", "", "Made from the help of each command.", "", "## make", ""]
     lines += ["| target | what it does |", "| --- | --- |"]
     lines += [f"| `make {name}` | {cell(text)} |" for name, text in targets]
-    lines += ["", "From a clone, `python scripts/NAME.py` is the same as `seq2seq NAME`.", ""]
+    lines += [""]
     for name, (module, about) in COMMANDS.items():
         lines += [f"## seq2seq {name}", "", f"{about[0].upper()}{about[1:]}.", ""]
         if name == "train":

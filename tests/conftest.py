@@ -120,7 +120,9 @@ def launch():
     folder = Path(tempfile.mkdtemp(prefix="programs "))
     numbers = iter(range(10**9))
 
-    def start(*arguments, cwd, script="train.py", stdin=None, prepare=None, **environment):
+    def start(*arguments, cwd, script="train.py", command=None, stdin=None, prepare=None, **environment):
+        if command is not None:
+            script, arguments = "src/seq2seq/__main__.py", (*command.split(), *arguments)
         output = folder / f"{next(numbers)}.txt"
         pid = os.fork()
         if pid:

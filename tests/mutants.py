@@ -187,8 +187,16 @@ MUTANTS = {
         ("not (clean(self.source) and clean(self.target))", "not (self.source and self.target)"),
         ('if not (splits and pair.is_blank)', 'if True'),
     ],
+    "data/formats/wmt.py": [
+        ("if not found[2]:", "if not found[0]:"),
+        ("html.unescape(found[1].decode(", "(found[1].decode("),
+    ],
     "data/datamodule.py": [
         ("if keep_blank or not pair.is_blank]", "if not pair.is_blank]"),
+    ],
+    "export/model_folder.py": [
+        ("if not weights[name].isfinite().all():", "if weights[name].isnan().any():"),
+        ("<= ROUNDING[precision] * largest + TINY", "<= torch.inf"),
     ],
     "export/proof.py": [
         ("LENGTHS = ((1,), (9, 23, 1, 2, 16))", "LENGTHS = ((1,), (1,))"),
@@ -202,6 +210,9 @@ MUTANTS = {
     "run/directions.py": [
         ("words[known == \"max\"]", "words[known == \"min\"]"),
         ("given not in (None, right)", "False"),
+    ],
+    "run/procedure.py": [
+        ("while os.getppid() == parent:", "while True:"),
     ],
     "run/folder.py": [
         ("v.replace(HERE, str(run_dir)) if isinstance(v, str) else v", "v"),

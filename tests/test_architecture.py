@@ -11,8 +11,8 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src"
 PACKAGES = {path.name: path / "src" for path in (SOURCE.parent / "packages").iterdir() if path.is_dir()}
 LEVELS = [
-    {"arguments", "errors", "old_names", "progress", "shipped"},
-    {"attention"},
+    {"arguments", "errors", "interrupts", "old_names", "progress"},
+    {"attention", "devices", "shipped"},
     {"data"},
     {"models", "evaluation", "multilingual", "corpus_report"},
     {"export", "directions"},

@@ -103,9 +103,10 @@ ELSEWHERE = ("FOLDER", "--steps", " --to ", "--baseline")
 
 
 def script_lines():
-    for (script, line), name in typed(r"python scripts/(\w+)\.py (.*)"):
+    commands = "translate|evaluate|align|compare|plot|probe|record-attention|export attention|export onnx|export page|show"
+    for (command, line), name in typed(rf"seq2seq ({commands}|data-report) (.*)"):
         if not any(word in line for word in ELSEWHERE):
-            yield pytest.param(script, line, id=name)
+            yield pytest.param(command, line, id=name)
 
 
 @pytest.fixture(scope="module")
@@ -127,12 +128,12 @@ def desk(wordy_run, tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize(("script", "line"), list(script_lines()))
-def test_a_command_of_the_docs_runs(script, line, desk, program):
+@pytest.mark.parametrize(("command", "line"), list(script_lines()))
+def test_a_command_of_the_docs_runs(command, line, desk, program):
     words = shlex.split(line)
     stdin = desk / words[words.index("<") + 1] if "<" in words else None
     ends = [words.index(each) for each in ("<", ">") if each in words]
-    done = program(*words[: min(ends, default=None)], cwd=desk, script=f"scripts/{script}.py", stdin=stdin)
+    done = program(*words[: min(ends, default=None)], cwd=desk, command=command, stdin=stdin)
     assert done.status == 0, done.text
 
 

@@ -29,6 +29,7 @@ import json
 import shlex
 import subprocess
 import sys
+import textwrap
 from collections.abc import Sequence
 from datetime import date
 from functools import cache
@@ -140,6 +141,11 @@ def runs_of(claim: dict[str, Any], setting: dict[str, Any]) -> list[Run]:
     return runs
 
 
+UNITS = {"bleu": "BLEU", "fall": "BLEU", "stays": "words of a hundred", "aer": "AER, percent", "omission": "percent",
+         "repetition": "percent"}  # fmt: skip
+"""Units of the measures in figures."""
+
+
 def measured(claim: dict[str, Any], name: str, setting: dict[str, Any]) -> tuple[NDArray, Any]:
     """Return counts (seeds, sentences, counts) of a measure of a setting, and the score of their sums.
 
@@ -187,7 +193,7 @@ def probed(run: Run) -> dict[str, float]:
     """Return the share of a model's own words that stay, by what replaces the weights; kept in probed.json."""
     path = run.folder / "probed.json"
     if not path.is_file():
-        command = [sys.executable, "scripts/probe_attention.py", str(run.folder), "--json"]
+        command = [sys.executable, "-m", "seq2seq", "probe", str(run.folder), "--json"]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
         path.write_text(done.stdout, encoding="utf-8")
     return json.loads(path.read_text(encoding="utf-8"))["all"]
@@ -232,22 +238,25 @@ def judged(claim: dict[str, Any]) -> dict[str, Any]:
 
 def draw(result: dict[str, Any], claim: dict[str, Any], path: Path) -> None:
     """Draw the interval of each comparison, and what it was to pass."""
-    from matplotlib.figure import Figure
+    from seq2seq.visualization.style import GRAY, GREEN, VERMILION, new_figure, styled
 
-    figure = Figure(figsize=(9, 1.2 + 0.5 * len(result["found"])), dpi=120, layout="constrained")
-    axes = figure.add_subplot()
-    for place, (each, asked) in enumerate(zip(result["found"], claim["comparisons"], strict=True)):
-        color = {"as claimed": "tab:green", "the opposite": "tab:red"}.get(each["finding"], "tab:gray")
-        axes.plot(each["interval"], [place, place], color=color, linewidth=2)
-        axes.plot(each["difference"], place, "o", color=color)
-        if "expected" in asked:
-            bound = asked.get("margin", 0) * (-1 if asked["expected"] == "less" else 1)
-            axes.plot(bound, place, "|", color="black", markersize=18)
-    axes.axvline(0, color="lightgray", zorder=0)
-    axes.set_yticks(range(len(result["found"])), [each["says"] for each in result["found"]], fontsize=8)
-    axes.invert_yaxis()
-    axes.set_xlabel("difference and interval; the black mark is the bound of the claim")
-    figure.savefig(path)
+    count = len(result["found"])
+    with styled():
+        figure = new_figure(8, 0.9 + 0.42 * count)
+        axes = figure.add_subplot()
+        for place, (each, asked) in enumerate(zip(result["found"], claim["comparisons"], strict=True)):
+            color = {"as claimed": GREEN, "the opposite": VERMILION}.get(each["finding"], GRAY)
+            axes.plot(each["interval"], [place, place], color=color, linewidth=2)
+            axes.plot(each["difference"], place, "o", color=color)
+            if "expected" in asked:
+                bound = asked.get("margin", 0) * (-1 if asked["expected"] == "less" else 1)
+                axes.plot(bound, place, "|", color="black", markersize=16)
+        axes.axvline(0, color=GRAY, linestyle="dashed", linewidth=1, zorder=0)
+        axes.set_yticks(range(count), [textwrap.fill(each["says"], 40) for each in result["found"]])
+        axes.set_ylim(count - 0.4, -0.6)
+        units = " or ".join(dict.fromkeys(UNITS[each["measure"]] for each in result["found"]))
+        axes.set_xlabel(f"difference [{units}], with its interval; black: what the claim says at least")
+        figure.savefig(path)
 
 
 def page() -> str:
@@ -260,6 +269,8 @@ def page() -> str:
             rows.append(f"| {claim['says']} | not judged yet | | | |")
             continue
         each = json.loads(kept.read_text(encoding="utf-8"))
+        if all(found["measure"] != "fall" for found in each["found"]):  # its curves need the translations
+            draw(each, claim, RESULTS / f"{path.stem}.png")
         row = [f"[{claim['says']}](#{path.stem})", f"**{each['verdict']}**", str(each["num_runs"]),
                f"{each['minutes']:.0f} min", f"{each['commit']}, {each['date']}"]  # fmt: skip
         rows.append(f"| {' | '.join(row)} |")

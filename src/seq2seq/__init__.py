@@ -12,10 +12,14 @@ The public names:
     seq2seq.evaluation        scores, alignment, attention statistics, significance
 """
 
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
 
-from seq2seq.api import Run, load, train
 from seq2seq.errors import InputError, TrainingFailed, TrainingInterrupted
+
+if TYPE_CHECKING:
+    from seq2seq.api import Run, load, train
 
 try:
     __version__ = version("seq2seq-attention")
@@ -23,3 +27,10 @@ except PackageNotFoundError:  # a folder of sources that was not installed
     __version__ = "0.4.0"
 
 __all__ = ["InputError", "Run", "TrainingFailed", "TrainingInterrupted", "__version__", "load", "train"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import what needs Hydra when it is used: commands answer a mistake before that."""
+    if name not in ("Run", "load", "train"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module("seq2seq.api"), name)

@@ -11,7 +11,7 @@ from seq2seq.run.config import composed, settings_of
 from seq2seq.run.folder import read_json
 from seq2seq.run.messages import message_of
 from seq2seq.run.procedure import run
-from seq2seq.shipped import SHIPPED, model_path
+from seq2seq.shipped import config_of, model_path
 
 
 class Run:
@@ -148,15 +148,7 @@ def load(folder: str | Path, *, trust_custom_code: bool = False) -> Run:
         InputError: The folder does not exist or holds no model.
     """
     found = Run(folder, trust_custom_code=trust_custom_code)
-    if not found.folder.is_dir():
-        raise InputError(
-            f"{folder}: there is no such folder; give a run folder, a model folder, or one of "
-            + ", ".join(SHIPPED)
-        )
-    if not ((found.folder / "config.json").is_file() or (found.folder / "model" / "config.json").is_file()):
-        raise InputError(
-            f"{folder} holds no model: give a run folder, a model folder, or one of {', '.join(SHIPPED)}"
-        )
+    config_of(folder)
     return found
 
 

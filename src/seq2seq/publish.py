@@ -24,6 +24,13 @@ CORPORA = {
         "For research use only: the captions are those of Flickr30k, which is given for non-commercial research "
         "and education. The same holds for this model.",
     ),
+    "LibreOfficeHelp": (
+        "Paragraphs of the help of LibreOffice, English and their translations, as "
+        "`scripts/get_libreoffice.py` extracts them from Debian's packages; test pages share no page and no sentence with "
+        "training pages.",
+        "mpl-2.0",
+        "The text is that of the contributors to LibreOffice, under the Mozilla Public License 2.0; so is this model.",
+    ),
 }
 """Class of a data module -> what its text is, an identifier of its license, and what the license says."""
 

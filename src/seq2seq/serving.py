@@ -94,7 +94,7 @@ class TranslationRequest(BaseModel):
 
     @property
     def width(self) -> int:
-        """The width of the beam, which has room for all alternatives."""
+        """The width of the beam: at least the number of alternatives."""
         return max(self.beam_size, self.alternatives)
 
 
@@ -112,7 +112,7 @@ class Answer(Alternative):
     alternatives: list[Alternative] | None = None
     source_tokens: list[str] | None = None
     target_tokens: list[str] | None = None
-    attention: list[list[float]] | None = Field(None, description="a row for each target token")
+    attention: list[list[float]] | None = Field(default=None, description="a row for each target token")
 
 
 class Answers(BaseModel):
@@ -228,11 +228,13 @@ class Figures:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        options = {"registry": self.registry}
-        self.requests = Counter("seq2seq_requests", "Translation requests by status.", ["status"], **options)
-        self.seconds = Histogram("seq2seq_request_seconds", "Time until the answer.", **options)
-        self.sentences = Counter("seq2seq_sentences", "Sentences translated.", **options)
-        self.waiting = Gauge("seq2seq_waiting_sentences", "Sentences in the queue.", **options)
+        registry = self.registry
+        self.requests = Counter(
+            "seq2seq_requests", "Translation requests by status.", ["status"], registry=registry
+        )
+        self.seconds = Histogram("seq2seq_request_seconds", "Time until the answer.", registry=registry)
+        self.sentences = Counter("seq2seq_sentences", "Sentences translated.", registry=registry)
+        self.waiting = Gauge("seq2seq_waiting_sentences", "Sentences in the queue.", registry=registry)
 
 
 def make_app(

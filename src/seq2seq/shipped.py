@@ -3,7 +3,10 @@
 Each is a model folder with a card, README.md: data and license, scores, command and commit that made it.
 """
 
+import difflib
 from pathlib import Path
+
+from seq2seq.errors import InputError
 
 MODELS = next(
     (
@@ -27,3 +30,27 @@ def model_path(name: str | Path) -> Path:
     if MODELS is not None and not path.exists() and str(name) in SHIPPED:
         return MODELS / path
     return path
+
+
+def config_of(name: str | Path) -> Path:
+    """Return the ``config.json`` of a model folder, of the model in a run folder, or of a model that comes along.
+
+    Raises:
+        InputError: There is no such folder, or it holds no model.
+    """
+    path = model_path(name)
+    for config in (path / "model" / "config.json", path / "config.json"):
+        if config.is_file():
+            return config
+    if (path / "model.json").exists() or (path / "model" / "model.json").exists():
+        raise InputError(f"{path} was written by version 0.2, which this version cannot read: train again")
+    if path.exists():
+        raise InputError(
+            f"{path} holds no config.json: give the folder of a finished run, or its model/ folder"
+        )
+    known = [*SHIPPED, *(str(each) for each in path.parent.glob("*/"))]
+    nearest = difflib.get_close_matches(str(path), known, n=1)
+    raise InputError(
+        f"{path}: there is no such folder; {f'did you mean {nearest[0]}? ' if nearest else ''}give a run folder, "
+        f"a model folder, or the name of a shipped model: {', '.join(SHIPPED)}"
+    )

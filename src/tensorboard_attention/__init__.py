@@ -13,13 +13,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from tensorboard_attention.page import export_html, show
-from tensorboard_attention.writer import add_attention, cross_attention
+from tensorboard_attention.writer import add_attention, cross_attention, leave_one_out
 
 if TYPE_CHECKING:
     from tensorboard_attention.capturing import capture
     from tensorboard_attention.lightning_callback import AttentionCapture
 
-__all__ = ["AttentionCapture", "add_attention", "capture", "cross_attention", "export_html", "show"]
+__all__ = [
+    "AttentionCapture",
+    "add_attention",
+    "capture",
+    "cross_attention",
+    "export_html",
+    "leave_one_out",
+    "show",
+]
 
 _LATER = {"capture": "capturing", "AttentionCapture": "lightning_callback"}
 """Names that are imported when they are used, and their modules."""

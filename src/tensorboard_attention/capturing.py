@@ -18,6 +18,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -107,6 +108,7 @@ def capture(
     tag: Names = "probe",
     modules: Names | Mapping[str, Callable[[Any], Tensor]] = (),
     sentences: int = 4,
+    effect: Callable[[int, np.ndarray], Any] | None = None,
 ) -> Iterator[Captured]:
     """Record the self- and cross-attention of every layer and head of a model that runs once in the ``with`` block.
 
@@ -132,6 +134,9 @@ def capture(
             function for each path that takes the weights out of the output. If they run once for each target token,
             their weights are rows.
         sentences: How many of the batch are recorded at most.
+        effect: Is called for each recorded sentence after the block, in the same state of the model, with its place in the batch
+            and what is kept of its source (S + 1, S), and returns log-probabilities of its target, see
+            `tensorboard_attention.leave_one_out`; cross-attention is shown beside it, or the only kind.
 
     Yields:
         A `Captured`, complete after the block.
@@ -157,7 +162,8 @@ def capture(
         }
         sides = read | {side: lists for side, lists in sides.items() if lists}
     if writer is not None:
-        _write(captured, writer, step, sides, tag, sentences)
+        with _undisturbed(model):
+            _write(captured, writer, step, sides, tag, sentences, effect)
     for problem in captured.problems:
         warnings.warn(f"attention: {problem}", stacklevel=3)
 
@@ -594,8 +600,11 @@ def _write(
     sides: Mapping[str, list[list[str]] | None],
     tag: Names,
     most: int,
+    effect: Callable[[int, np.ndarray], Any] | None,
 ) -> None:
-    for kind, layers in captured.kinds().items():
+    kinds = captured.kinds()
+    for kind, layers in kinds.items():
+        tested = effect if layers[0].is_cross or len(kinds) == 1 else None
         shape = layers[0].weights.shape
         names = [layer.module for layer in layers]
         rows, columns = _labels(layers[0], sides, captured.problems, kind)
@@ -608,7 +617,10 @@ def _write(
             cut = _cut(maps[place], target, source, captured.problems, kind)
             try:
                 cut, layer_names = _fitting(cut, names, captured.problems, kind)
-                add_attention(writer, name, cut, source, target, step, kind=kind, layer_names=layer_names)
+                add_attention(
+                    writer, name, cut, source, target, step, kind=kind, layer_names=layer_names,
+                    effect=None if tested is None else partial(tested, place),
+                )  # fmt: skip
             except ValueError as error:
                 captured.problems.append(f"{kind} of {name} is not recorded: {error}")
 

@@ -130,7 +130,7 @@ def show(
         target_tokens: Labels of the rows.
         kind: Name of what is shown.
         title: Of the page.
-        options: heads, reference, score, bleu and alignment of `add_attention`.
+        options: heads, reference, score, bleu, alignment and effect of `add_attention`.
     """
     record = attention_record(weights, source_tokens, target_tokens, **options)
     tag = {

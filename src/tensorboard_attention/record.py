@@ -8,10 +8,13 @@
 Version 1 is of one matrix. Version 2 has several of layers and heads, one after the other, and in
 its header the key maps, [number of layers, number of heads in each]. Version 3 has in its header the
 keys maps, which may be null, and reference, a text. Version 4 has in its header also layers, a name for
-each layer; reference may be null. On a side without labels every token is empty.
+each layer; reference may be null. Version 5 has in its header also effect, the maximum absolute effect or null, and
+marks, a list of texts; maps, reference and layers may be null. If effect is no null, a matrix of effects follows the weights,
+stored as they are. On a side without labels every token is empty.
 
 A weight w is stored as the integer nearest to 65535 w, so that it is off by 1 / 131070 at most
-(7.7e-6). High and low bytes lie apart because the high ones compress well. Reading checks
+(7.7e-6). An effect e is stored as 32768 and the integer nearest to 32767 e / effect. High and low bytes lie apart because
+the high ones compress well. Reading checks
 everything and runs nothing: a hostile record is a `RecordError`. Needs no torch.
 """
 
@@ -29,7 +32,7 @@ import numpy.typing as npt
 from msgspec import Meta, Struct
 
 MAGIC = b"ATTN"
-VERSIONS = (1, 2, 3, 4)
+VERSIONS = (1, 2, 3, 4, 5)
 PLUGIN_NAME = "attention"
 
 MAX_TOKENS = 2048
@@ -44,11 +47,15 @@ MAX_MAPS = 1024
 """Heads of all layers."""
 MAX_WEIGHTS = MAX_TOKENS**2
 """Of all of them together."""
+MAX_MARKS = 16
+"""Of a record."""
 
 _SCALE = 65535
+_MIDDLE = 32768
+"""Stands for the effect 0."""
 _LENGTH = struct.Struct("<I")
 _MAX_HEADER = 2 * MAX_TOKENS * (6 * MAX_TOKEN_LENGTH + 24)
-_MAX_CONTENT = _LENGTH.size + _MAX_HEADER + 2 * MAX_WEIGHTS
+_MAX_CONTENT = _LENGTH.size + _MAX_HEADER + 4 * MAX_WEIGHTS
 
 _Tokens = Annotated[
     list[Annotated[str, Meta(max_length=MAX_TOKEN_LENGTH)]], Meta(min_length=1, max_length=MAX_TOKENS)
@@ -88,11 +95,23 @@ class _LayersHeader(_Header):
     layers: Annotated[list[Annotated[str, Meta(max_length=MAX_TOKEN_LENGTH)]], Meta(max_length=MAX_MAPS)]
 
 
+_Text = Annotated[str, Meta(max_length=MAX_TOKEN_LENGTH)]
+
+
+class _EffectHeader(_Header):
+    maps: tuple[_Count, _Count] | None
+    reference: Annotated[str, Meta(max_length=MAX_REFERENCE_LENGTH)] | None
+    layers: Annotated[list[_Text], Meta(max_length=MAX_MAPS)] | None
+    effect: Annotated[float, Meta(gt=0, le=1e300)] | None
+    marks: Annotated[list[_Text], Meta(max_length=MAX_MARKS)]
+
+
 _HEADERS: dict[bytes, type[_Header]] = {
     b"\x01": _Header,
     b"\x02": _MapsHeader,
     b"\x03": _ReferenceHeader,
     b"\x04": _LayersHeader,
+    b"\x05": _EffectHeader,
 }
 
 
@@ -110,6 +129,9 @@ class AttentionRecord:
         alignment: gold links (source place, target place) in tokens; None where there is no gold.
         reference: the text that the target should have been.
         layers: a name for each layer; None where they have numbers.
+        effect: `quantized_effect` (target, source); None where it was not computed.
+        effect_most: maximum absolute effect.
+        marks: what is said of this step, such as alarms.
     """
 
     source: tuple[str, ...]
@@ -120,6 +142,15 @@ class AttentionRecord:
     alignment: Links | None = None
     reference: str | None = None
     layers: tuple[str, ...] | None = None
+    effect: Weights | None = None
+    effect_most: float | None = None
+    marks: tuple[str, ...] = ()
+
+    def effects(self) -> npt.NDArray[np.float64] | None:
+        """By how much the log-probability of each target token falls without each source token (target, source)."""
+        if self.effect is None or self.effect_most is None:
+            return None
+        return (self.effect.astype(np.float64) - _MIDDLE) / (_MIDDLE - 1) * self.effect_most
 
     @property
     def maps(self) -> tuple[int, ...]:
@@ -132,7 +163,9 @@ class AttentionRecord:
 
     @property
     def version(self) -> int:
-        """The first version of the format that can store it."""
+        """The first version that can hold it."""
+        if self.effect is not None or self.marks:
+            return 5
         if self.layers is not None:
             return 4
         return 3 if self.reference is not None else 2 if self.maps else 1
@@ -141,6 +174,13 @@ class AttentionRecord:
 def quantized(weights: npt.ArrayLike) -> Weights:
     """Return weights in 0..1 as integers 0..65535."""
     return (np.asarray(weights, dtype=np.float64) * _SCALE).round().astype(np.uint16)
+
+
+def quantized_effect(effects: npt.ArrayLike) -> tuple[Weights, float]:
+    """Integers 1..65535 of effects, of which 32768 is 0, and the maximum absolute effect."""
+    array = np.asarray(effects, dtype=np.float64)
+    most = float(np.abs(array).max()) or 1.0
+    return (array / most * (_MIDDLE - 1) + _MIDDLE).round().astype(np.uint16), most
 
 
 def encode_record(record: AttentionRecord) -> bytes:
@@ -155,14 +195,15 @@ def encode_record(record: AttentionRecord) -> bytes:
             **({"maps": record.maps or None} if record.version > 1 else {}),
             **({"reference": record.reference} if record.version > 2 else {}),
             **({"layers": record.layers} if record.version > 3 else {}),
+            **({"effect": record.effect_most, "marks": record.marks} if record.version > 4 else {}),
         },
         ensure_ascii=False,
         allow_nan=False,
         separators=(",", ":"),
     ).encode()
-    high, low = np.divmod(record.weights, 256)
-    planes = np.stack([high, low]).astype(np.uint8).tobytes()
-    content = _LENGTH.pack(len(header)) + header + planes
+    matrices = [record.weights] if record.effect is None else [record.weights, record.effect]
+    planes = [np.stack(np.divmod(each, 256)).astype(np.uint8).tobytes() for each in matrices]
+    content = b"".join([_LENGTH.pack(len(header)), header, *planes])
     return MAGIC + bytes([record.version]) + zlib.compress(content, 9)
 
 
@@ -182,22 +223,34 @@ def decode_record(content: bytes) -> AttentionRecord:
     source, target = tuple(described.source), tuple(described.target)
     maps = getattr(described, "maps", None) or ()
     shape = checked_maps((*maps, len(target), len(source)))
-    if len(planes) != 2 * math.prod(shape):
+    sizes, effect_most = [math.prod(shape)], getattr(described, "effect", None)
+    if effect_most is not None:
+        sizes.append(math.prod(shape[-2:]))
+    if len(planes) != 2 * sum(sizes):
         raise RecordError(f"{len(planes)} bytes of weights for the shape {shape}")
     layers = getattr(described, "layers", None)
     if layers is not None and len(layers) != shape[0]:
         raise RecordError(f"{len(layers)} names for {shape[0]} layers")
-    high, low = np.frombuffer(planes, np.uint8).reshape(2, *shape)
+    weights, *others = (_joined(part) for part in (planes[: 2 * sizes[0]], planes[2 * sizes[0] :]) if part)
     return AttentionRecord(
         source=source,
         target=target,
-        weights=high.astype(np.uint16) * 256 + low,
+        weights=weights.reshape(shape),
         score=described.score,
         bleu=described.bleu,
         alignment=checked_links(described.alignment, len(source), len(target)),
         reference=getattr(described, "reference", None),
         layers=None if layers is None else tuple(layers),
+        effect=others[0].reshape(shape[-2:]) if others else None,
+        effect_most=effect_most,
+        marks=tuple(getattr(described, "marks", ())),
     )
+
+
+def _joined(planes: bytes) -> Weights:
+    """The integers whose high bytes come first, then their low bytes."""
+    high, low = np.frombuffer(planes, np.uint8).reshape(2, -1)
+    return high.astype(np.uint16) * 256 + low
 
 
 def checked_maps(shape: tuple[int, ...]) -> tuple[int, ...]:

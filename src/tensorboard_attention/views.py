@@ -23,7 +23,14 @@ from tensorboard.context import RequestContext
 from tensorboard.data.provider import DataProvider, RunTagFilter, TensorDatum
 
 from tensorboard_attention.colours import difference_colors, weight_colors
-from tensorboard_attention.record import PLUGIN_NAME, VERSIONS, AttentionRecord, RecordError, decode_record
+from tensorboard_attention.record import (
+    PLUGIN_NAME,
+    VERSIONS,
+    AttentionRecord,
+    RecordError,
+    Weights,
+    decode_record,
+)
 
 ALL_STEPS = 1_000_000
 """More than a run has: providers want a bound."""
@@ -47,7 +54,7 @@ class _Described(Struct):
     kind: str
     rank: Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
     text: str
-    version: Literal[1, 2, 3, 4]
+    version: Literal[1, 2, 3, 4, 5]
 
 
 def index(provider: DataProvider, context: RequestContext, experiment_id: str = "") -> Json:
@@ -226,8 +233,11 @@ def decoded(
             if len(problems) == MAX_PROBLEMS:
                 break
             continue
-        text = json.dumps([record.source, record.target, record.alignment, record.reference, record.layers])
-        most_bytes -= len(text) + record.weights.nbytes * 4 // 3 + FRAME_BYTES
+        text = json.dumps(
+            [record.source, record.target, record.alignment, record.reference, record.layers, record.marks]
+        )
+        num_bytes = record.weights.nbytes + (0 if record.effect is None else record.effect.nbytes)
+        most_bytes -= len(text) + num_bytes * 4 // 3 + FRAME_BYTES
         if most_bytes < 0 and chosen:
             break
         chosen[step] = record
@@ -244,6 +254,10 @@ def _order(described: Json) -> tuple[Any, ...]:
     kind = described["kind"]
     place = KINDS.index(kind) if kind in KINDS else len(KINDS)
     return natural(described["sentence"]), place, natural(kind), described["rank"]
+
+
+def _base64(weights: Weights) -> str:
+    return base64.b64encode(weights.astype("<u2").tobytes()).decode("ascii")
 
 
 def _frames(records: Mapping[int, AttentionRecord]) -> Json:
@@ -265,7 +279,13 @@ def _frames(records: Mapping[int, AttentionRecord]) -> Json:
             "score": record.score,
             "bleu": record.bleu,
             "maps": record.maps,
-            "weights": base64.b64encode(record.weights.astype("<u2").tobytes()).decode("ascii"),
+            "weights": _base64(record.weights),
+            **(
+                {}
+                if record.effect is None
+                else {"effect": _base64(record.effect), "effect_most": record.effect_most}
+            ),
+            **({"marks": record.marks} if record.marks else {}),
         }
         for step, record in sorted(records.items())
     ]

@@ -8,7 +8,7 @@ import atexit
 import json
 import os
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -22,17 +22,23 @@ from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
 from tensorboard_attention.colours import Floats
 from tensorboard_attention.record import (
+    MAX_MARKS,
     MAX_REFERENCE_LENGTH,
     MAX_TOKEN_LENGTH,
     MAX_TOKENS,
     PLUGIN_NAME,
     AttentionRecord,
+    Weights,
     checked_links,
     checked_maps,
     encode_record,
     printable,
     quantized,
+    quantized_effect,
 )
+
+Effect = Callable[[np.ndarray], Any]
+"""Log-probabilities of the target for parts of the source, see `leave_one_out`."""
 
 MAX_NAME_LENGTH = 200
 ROUNDING = 0.005
@@ -57,6 +63,8 @@ def add_attention(
     rank: int = 0,
     bleu: float | None = None,
     alignment: Iterable[Sequence[int]] | None = None,
+    effect: Any | Effect | None = None,
+    marks: Sequence[str] = (),
 ) -> None:
     """Write the attention of one sentence at one step for the Attention tab.
 
@@ -85,6 +93,9 @@ def add_attention(
         rank: Place of a hypothesis in an n-best list, 0 the best.
         bleu: Of this translation, 0 to 100.
         alignment: Gold links (source place, target place), counted from 0 in tokens.
+        effect: By how much the log-probability of each target token falls without each source token (target, source);
+            or a function with which `leave_one_out` computes it.
+        marks: What is said of this step, at most 16 short texts: the tab marks it on its slider.
 
     Raises:
         ValueError: Weights and tokens disagree in number, a weight is no number or outside 0..1,
@@ -99,6 +110,7 @@ def add_attention(
     record = attention_record(
         weights, source_tokens, target_tokens,
         heads=heads, layer_names=layer_names, reference=reference, score=score, bleu=bleu, alignment=alignment,
+        effect=effect, marks=marks,
     )  # fmt: skip
     text = " ".join(record.source).strip()
     description = {  # what the index of the tab knows of a tag without reading its records
@@ -133,6 +145,8 @@ def attention_record(
     score: float | None = None,
     bleu: float | None = None,
     alignment: Iterable[Sequence[int]] | None = None,
+    effect: Any | Effect | None = None,
+    marks: Sequence[str] = (),
 ) -> AttentionRecord:
     """Return what `add_attention` writes of a sentence; arguments and errors are its own."""
     links = None if alignment is None else [(int(source), int(target)) for source, target in alignment]
@@ -142,6 +156,10 @@ def attention_record(
     source = _tokens("source", [""] * columns if source_tokens is None else source_tokens)
     target = _tokens("target", [""] * rows if target_tokens is None else target_tokens)
     maps = _maps(found, len(target), len(source), heads=heads)
+    moved = leave_one_out(effect, len(source)) if callable(effect) else effect
+    stored, effect_most = (None, None) if moved is None else _effect(moved, len(target), len(source))
+    if isinstance(marks, str) or len(marks) > MAX_MARKS:
+        raise ValueError(f"marks must be at most {MAX_MARKS} texts")
     return AttentionRecord(
         source=source,
         target=target,
@@ -152,7 +170,43 @@ def attention_record(
         bleu=None if bleu is None else min(100.0, _finite("bleu", bleu, 0, 100 + ROUNDING)),
         alignment=checked_links(links, len(source), len(target)),
         reference=None if reference is None else _shortened(printable(reference), MAX_REFERENCE_LENGTH),
+        effect=stored,
+        effect_most=effect_most,
+        marks=tuple(_shortened(printable(mark), MAX_TOKEN_LENGTH) for mark in marks),
     )
+
+
+def leave_one_out(log_probabilities: Effect, num_source: int) -> Floats:
+    """Return by how much the log-probability of each target token falls without each source token (T, S).
+
+    >>> counts = lambda is_kept: np.stack([is_kept.sum(1), 2 * is_kept[:, 0]], axis=1)  # of two target tokens
+    >>> leave_one_out(counts, 3)
+    array([[1., 1., 1.],
+           [2., 0., 0.]])
+
+    Args:
+        log_probabilities: Is given what is kept of the source (S + 1, S), booleans: in the first row all tokens, in row n all but
+            the n-th; and returns the natural log-probability of each target token given the target before it, for each
+            row (S + 1, T).
+        num_source: Number of source tokens S.
+
+    Raises:
+        ValueError: It returns another shape.
+    """
+    is_kept = np.concatenate([np.ones((1, num_source), bool), ~np.eye(num_source, dtype=bool)])
+    found = np.asarray(_array(log_probabilities(is_kept)), dtype=np.float64)
+    if found.ndim != 2 or len(found) != num_source + 1:
+        raise ValueError(f"effect= returned the shape {found.shape}, not ({num_source + 1}, target tokens)")
+    return (found[0] - found[1:]).T
+
+
+def _effect(effect: Any, num_target: int, num_source: int) -> tuple[Weights, float]:
+    found = np.asarray(_array(effect), dtype=np.float64)
+    if found.shape != (num_target, num_source) or not (np.abs(found) <= 1e300).all():
+        raise ValueError(
+            f"effect must be numbers (target, source) = ({num_target}, {num_source}), got the shape {found.shape}"
+        )
+    return quantized_effect(found)
 
 
 def cross_attention(attentions: Any, sequence: int = 0, beam_indices: Any = None) -> Floats:

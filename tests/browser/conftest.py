@@ -45,6 +45,7 @@ LAYERS = {
     "two layers": [heads_like(HEADS_TARGET, HEADS_SOURCE, heads=3, layer=n) for n in (1, 2)],
 }
 TWELVE = [heads_like(HEADS_TARGET, HEADS_SOURCE, heads=12, layer=n) for n in range(12)]
+EFFECTS = np.random.default_rng(0).normal(1, 2, size=(len(HEADS_TARGET), len(HEADS_SOURCE)))
 LASTING = 1500
 """Steps of a run."""
 
@@ -98,6 +99,9 @@ def log_folder(trained, tmp_path_factory):
     with SummaryWriter(str(folder / "heads")) as writer:
         for name, maps in LAYERS.items():
             add_attention(writer, name, maps, HEADS_SOURCE, HEADS_TARGET, 1)
+    for step, marks in ((1, []), (2, ["it has not formed"]), (3, [])):
+        own = {"effect": EFFECTS * step, "marks": marks}
+        add_attention(folder / "tested", "s", LAYERS["one layer"], HEADS_SOURCE, HEADS_TARGET, step, **own)
     add_attention(folder / "layers", "s", TWELVE, HEADS_SOURCE, HEADS_TARGET, 1, kind="cross-attention")
     add_attention(folder / "frames", "sound", np.full((4, 150), 1 / 150), None, list("abcd"), 1)
     with SummaryWriter(str(folder / "lasting")) as writer:

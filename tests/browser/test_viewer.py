@@ -11,6 +11,7 @@ from torch.utils.tensorboard import SummaryWriter
 
 from tensorboard_attention import add_attention, export_html, show
 from tests.browser.conftest import (
+    EFFECTS,
     HEADS_SOURCE,
     HEADS_TARGET,
     HOSTILE,
@@ -55,6 +56,11 @@ def weights_of(view, place):
 
 def shown_weights(tab):
     return [float(text) for text in tab.locator(".weights .number").all_text_contents()]
+
+
+def shown_numbers(tab):
+    texts = tab.locator(".weights .number").all_text_contents()
+    return [float(text.replace("−", "-")) for text in texts]
 
 
 def point_at(tab, side, number, figure=0):
@@ -470,6 +476,38 @@ def test_kinds_and_heads_stand_beside_each_other(open_tab):
     numbers = np.reshape(shown_weights(tab), (-1, 2))
     heads = LAYERS["one layer"]
     np.testing.assert_allclose(numbers, np.stack([heads[0, 3], heads[2, 3]], axis=1), atol=6e-5)
+
+
+def test_a_switch_shows_the_effect_and_the_address_keeps_it(open_tab, open_page, tmp_path):
+    page, tab = open_tab(run="tested", compare="off")
+    before = tab.locator(".cells").inner_html()
+    tab.get_by_role("radio", name="effect").click()
+    expect(tab.locator("figure svg")).to_contain_text("fall of log-probability")
+    assert tab.locator(".cells").inner_html() != before
+    for each in (tab, tab_of(open_page(page.url))):
+        point_at(each, "row", 3)
+        np.testing.assert_allclose(shown_numbers(each), 3 * EFFECTS[3], atol=1e-3)
+    exported = json.loads(downloaded(page, tab, "JSON", tmp_path).read_text("utf-8"))
+    np.testing.assert_allclose(exported["views"][0]["effect"], 3 * EFFECTS, atol=1e-3)
+    tab.get_by_role("button", name="compare").click()
+    expect(tab.locator("figure")).to_have_count(3)
+    expect(tab.locator("figure").nth(2)).to_contain_text("difference of effects")
+    tab.get_by_role("radio", name="head 2").click()
+    expect(tab.locator("figcaption").first).to_contain_text("head 2")
+    tab.get_by_label("run", exact=True).select_option("seed_1")
+    expect(tab.get_by_role("radio", name="ribbons")).to_be_visible()
+
+
+def test_an_alarm_lies_on_the_slider(open_tab):
+    _, tab = open_tab(run="tested", step="1")
+    alarm = tab.locator(".alarm")
+    expect(alarm).to_have_count(1)
+    expect(alarm).to_have_attribute("title", "step 2: it has not formed")
+    track, dot = tab.locator(".above").bounding_box(), alarm.bounding_box()
+    assert dot["x"] + dot["width"] / 2 == pytest.approx(track["x"] + track["width"] / 2, abs=2)
+    expect(tab.locator(".message")).to_be_hidden()
+    tab.locator(".time:not(.beside) input[type=range]").press("ArrowRight")
+    expect(tab.locator(".message")).to_have_text("it has not formed")
 
 
 def test_the_statistics_of_heads_are_sorted_and_choose_one(open_tab):

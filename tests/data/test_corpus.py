@@ -255,3 +255,20 @@ def test_blank_pairs_are_dropped_from_training_alone_and_never_held_out():
         assert len(rest) + len(held) == 11
     splits = in_file_order([*pairs[:2], *blank, *pairs[2:]], [2, 2, 2])
     assert [pair.is_blank for split in splits for pair in split] == [False] * 6
+
+
+def test_a_corpus_is_read_once_with_the_tokenizers_that_are_given():
+    class Counted(PairsCorpus):
+        reads = 0
+
+        def read(self):
+            self.reads += 1
+            return super().read()
+
+    fitted = Counted(train=[("a b", "B A")], validation=[("a", "A")]).tokenizers
+    data = Counted(train=[("c d", "D C")], validation=[("c", "C")])
+    data.tokenizers = fitted
+    data.setup("fit")
+    assert data.prepared.source_tokenizer is fitted[0]
+    assert data.prepared.held_out is data.prepared.validation
+    assert (data.num_pairs, data.reads) == (1, 1)

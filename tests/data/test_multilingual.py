@@ -91,7 +91,7 @@ def test_a_model_of_three_pairs_trains_scores_each_and_translates_into_each(file
     assert "(de-en " in done.text
     for code in ("de", "fr"):
         found = program(
-            run, "--to", code, "--input", "all.en", "--output", f"out.{code}", script="scripts/translate.py",
+            run, "--to", code, "--input", "all.en", "--output", f"out.{code}", command="translate",
             cwd=files, check=0,
         )  # fmt: skip
         assert (files / f"out.{code}").read_text().count("\n") == len(EN), found.text
@@ -104,17 +104,15 @@ def test_a_model_of_three_pairs_trains_scores_each_and_translates_into_each(file
         "all.en",
         "--reference",
         "all.fr",
-        script="scripts/evaluate.py",
+        command="evaluate",
         cwd=files,
         check=0,
     )
-    refused = program(
-        run, "--to", "it", "--input", "all.en", script="scripts/translate.py", cwd=files, check=2
-    )
+    refused = program(run, "--to", "it", "--input", "all.en", command="translate", cwd=files, check=2)
     assert "does not translate into 'it'" in refused.text
     for script, files_of in (
         ("translate", []),
         ("evaluate", ["--source", "all.en", "--reference", "all.fr"]),
     ):
-        refused = program(run, *files_of, script=f"scripts/{script}.py", cwd=files, check=2)
+        refused = program(run, *files_of, command=script, cwd=files, check=2)
         assert "choose one with --to" in refused.text

@@ -5,7 +5,9 @@ import pytest
 import torch
 
 from seq2seq.data.batch import SourceBatch
-from seq2seq.decoding.interventions import changed_weights, tokens_that_stay
+from seq2seq.data.batching import BatchSize
+from seq2seq.decoding import interventions
+from seq2seq.decoding.interventions import changed_weights, leave_one_out, tokens_that_stay
 from seq2seq.decoding.probing import importance
 from seq2seq.errors import InputError
 from seq2seq.evaluation.faithfulness import CHANGES
@@ -174,3 +176,32 @@ def test_a_single_word_can_be_left_out():
     gradient, left_out = importance(lively(), pair)
     assert gradient.shape == left_out.shape == (2, 1)
     assert (left_out > 0).all()
+
+
+@pytest.mark.parametrize("tokens", [2048, 20])
+@pytest.mark.parametrize("name", MODELS)
+@torch.no_grad()
+def test_the_effect_of_a_source_token_is_what_a_loop_without_it_finds(name, tokens, monkeypatch):
+    monkeypatch.setattr(interventions, "BATCH_SIZE", BatchSize(sentences=None, tokens=tokens))
+    model = lively(**MODELS[name])
+
+    def scores(ids, target):
+        memory = model.encode(SourceBatch(torch.tensor([ids]), torch.tensor([len(ids)])))
+        state, found = model.decoder.initial_state(memory), []
+        for token, chosen in zip([2, *target], [*target, 3], strict=True):
+            features, state, _ = model.decoder.step(torch.tensor([token]), state, memory)
+            found.append(model.decoder.output(features).softmax(dim=1)[0, chosen].log())
+        return np.array(found)
+
+    effects = leave_one_out(model, batch_of(SOURCES, TARGETS))
+    assert max(np.abs(each).max() for each in effects) > 0.01
+    for source, target, found in zip(SOURCES, TARGETS, effects, strict=True):
+        ids = [*source, 3]
+        whole = scores(ids, target)
+        expected = [whole - scores(ids[:place] + ids[place + 1 :], target) for place in range(len(ids))]
+        np.testing.assert_allclose(found, np.transpose(expected), rtol=0, atol=1e-6)
+
+
+def test_nothing_can_be_left_out_of_an_empty_source():
+    with pytest.raises(InputError, match="empty"):
+        leave_one_out(model_of(), batch_of([[]], [[5]]))

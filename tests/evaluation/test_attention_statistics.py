@@ -27,6 +27,9 @@ def test_the_identity_is_sharp_covers_all_and_is_monotonic():
         "padding_mass": 0,
         "eos_mass": 0,
         "peak": 1,
+        "diagonality": 1,
+        "column_mass": 0,
+        "row_overlap": 0,
         "unattended": 0,
         "monotonicity": 1,
     }
@@ -77,6 +80,20 @@ def test_mass_on_the_end_and_on_padding_is_found():
     found = measured(weights, source_length=2)
     assert found["padding_mass"] == 0.125
     assert found["eos_mass"] == 0.625
+
+
+def test_a_copied_row_a_stripe_and_the_other_diagonal_are_told_apart():
+    row = [0.1, 0.2, 0.7, 0.0, 0.0]
+    copied = measured([row] * 4)
+    assert copied["row_overlap"] == pytest.approx(1)
+    assert copied["column_mass"] == pytest.approx((3 * 0.7 - 1) / 2)
+    assert measured(np.eye(5)[[1, 1, 1, 0]])["column_mass"] == 1
+    # the last of three words and <eos> of the target: 0, 1 1/3, 2 2/3 are the diagonal
+    backwards = measured(np.eye(5)[[4, 3, 1, 0]])
+    assert backwards["row_overlap"] == 0
+    distances = [4 / 4, (3 - 4 / 3) / (8 / 3), (8 / 3 - 1) / (8 / 3)]
+    assert backwards["diagonality"] == pytest.approx(1 - np.mean(distances))
+    assert measured(np.eye(5)[[4, 4, 4, 4]])["column_mass"] == 0  # <eos> is no word
 
 
 def test_padding_changes_nothing():

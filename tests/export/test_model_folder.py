@@ -56,6 +56,19 @@ def test_a_folder_that_computes_something_else_is_not_written(tmp_path, monkeypa
     assert not [*tmp_path.iterdir()]
 
 
+def test_weights_that_are_rounded_too_far_are_not_written(tmp_path, monkeypatch):
+    real = model_folder.int8_rows
+
+    def doubled(rows):
+        numbers, scales = real(rows)
+        return numbers, 2 * scales
+
+    monkeypatch.setattr(model_folder, "int8_rows", doubled)
+    with pytest.raises(InputError, match="do not fit into int8"):
+        save_model_folder(tmp_path / "model", saved_model(), precision="int8")
+    assert not [*tmp_path.iterdir()]
+
+
 @pytest.mark.parametrize("value", [1e-44, 0.0, 1e30])
 def test_rows_of_very_small_and_large_numbers_have_scales(value, tmp_path):
     saved = saved_model()
@@ -75,6 +88,8 @@ def change(folder, kind):
         name = "decoder.output.weight"
         weights[name] = torch.full_like(weights[name], 100, dtype=torch.int8)
         weights[f"{name}.int8_scale"] = torch.full((len(weights[name]),), 3e38)
+    elif kind == "a token that the first step does not read":
+        weights["source_embedding.weight"][5] = torch.inf
     elif kind == "products":
         weights = {name: torch.full_like(tensor, 3e38) for name, tensor in weights.items()}
     elif kind == "a token":
@@ -83,8 +98,10 @@ def change(folder, kind):
     save_file(weights, path)
 
 
-@pytest.mark.parametrize("kind", ["after conversion", "scales", "products"])
-def test_finite_weights_that_overflow_are_refused_when_they_are_loaded(kind, tmp_path):
+@pytest.mark.parametrize(
+    "kind", ["after conversion", "scales", "products", "a token that the first step does not read"]
+)
+def test_weights_that_are_too_large_are_refused_when_they_are_loaded(kind, tmp_path):
     save_model_folder(tmp_path / "model", saved_model())
     change(tmp_path / "model", kind)
     with pytest.raises(InputError, match="too large"):

@@ -4,13 +4,18 @@ import json
 import re
 import shutil
 import signal
+import sys
 
+import numpy as np
 import pytest
 from safetensors.torch import load_file, save_file
 
+from seq2seq.cli.main import COMMANDS, main
+from seq2seq.cli.terminal import matrix_lines
 from seq2seq.cli.translate import keep_whole_lines
 from seq2seq.data.vocabulary import END_ID
 from seq2seq.errors import InputError
+from tensorboard_attention.event_files import read_steps
 from tests.conftest import TINY
 
 SENTENCES = "I see it.\n\nThe cat doesn't like the red cars.\n"
@@ -25,27 +30,68 @@ def sentences(tmp_path):
 
 def test_a_model_translates_a_line_for_a_line(tiny_run, sentences, tmp_path, program):
     done = program(tiny_run, "--input", sentences, "--output", "out.txt",
-                   script="scripts/translate.py", cwd=tmp_path, check=0)  # fmt: skip
+                   command="translate", cwd=tmp_path, check=0)  # fmt: skip
     lines = (tmp_path / "out.txt").read_text().split("\n")
     assert len(lines) == 4, done.text
     assert lines[1] == lines[3] == ""
     whole = (tmp_path / "out.txt").read_text()
     (tmp_path / "out.txt").write_text(f"{lines[0]}\n")
     program(tiny_run, "--input", sentences, "--output", "out.txt", "--resume",
-            script="scripts/translate.py", cwd=tmp_path, check=0)  # fmt: skip
+            command="translate", cwd=tmp_path, check=0)  # fmt: skip
     assert (tmp_path / "out.txt").read_text() == whole
+
+
+def test_sentences_of_the_command_line_are_translated_as_those_of_a_file(
+    wordy_run, sentences, tmp_path, program
+):
+    of_file = program(
+        wordy_run, "--input", sentences, "--beam-size", "2", command="translate", cwd=tmp_path, check=0
+    )
+    given = SENTENCES.rstrip().split("\n")
+    of_line = program(
+        wordy_run, given[0], "--beam-size", "2", *given[1:], command="translate", cwd=tmp_path, check=0
+    )
+    assert of_line.text == of_file.text
+
+
+def test_a_terminal_shows_log_probability_unknown_words_and_attention(wordy_run, tmp_path, program):
+    (tmp_path / "typed").write_text("I see the xylophone.\n\n")
+
+    def on_terminal():
+        sys.stdin.isatty = lambda: True
+
+    done = program(wordy_run, stdin=tmp_path / "typed", prepare=on_terminal,
+                   command="translate", cwd=tmp_path, check=0)  # fmt: skip
+    assert done.text.count("log-probability -") == 1
+    assert "[unknown to the model: " in done.text
+    assert "xylophone" in done.text
+    assert re.search("[░▒▓█]{2}", done.text.partition("log-probability")[2])
+
+
+@pytest.mark.parametrize("width", [30, 80, 300])
+def test_a_matrix_in_a_terminal_shades_large_weights_and_keeps_to_its_width(width):
+    source, target = ["▁Die", "Bundesrepublik", "本", "<eos>"] * 3, ["a", "longer", "one"]
+    weights = np.zeros((3, 12))
+    weights[0, 11], weights[1, 0], weights[2] = 1, 0.4, 0.05
+    lines = matrix_lines(weights.tolist(), source, target, width)
+    rows = lines[-3:]
+    assert max(map(len, lines)) <= width
+    assert [row.strip().partition(" ")[0] for row in rows[:1]] == ["a"]
+    assert rows[0].endswith("█") and rows[0].count("█") == rows[1].count("▒") > 0  # noqa: PT018
+    assert rows[2].strip() == "one"
+    assert rows[0].index("█") > rows[1].index("▒")
 
 
 def test_a_moved_model_folder_translates_alone(tiny_run, sentences, tmp_path, program):
     shutil.copytree(tiny_run / "model", tmp_path / "elsewhere")
-    from_run = program(tiny_run, "--input", sentences, script="scripts/translate.py", cwd=tmp_path, check=0)
-    alone = program("elsewhere", "--input", sentences, script="scripts/translate.py", cwd=tmp_path, check=0)
+    from_run = program(tiny_run, "--input", sentences, command="translate", cwd=tmp_path, check=0)
+    alone = program("elsewhere", "--input", sentences, command="translate", cwd=tmp_path, check=0)
     assert alone.text == from_run.text
 
 
 def test_a_translation_as_json_has_tokens_and_attention(tiny_run, sentences, tmp_path, program):
     done = program(tiny_run, "--input", sentences, "--json", "--n-best", "2",
-                   script="scripts/translate.py", cwd=tmp_path, check=0)  # fmt: skip
+                   command="translate", cwd=tmp_path, check=0)  # fmt: skip
     first = json.loads(next(line for line in done.text.splitlines() if line.startswith("{")))
     assert {"source_tokens", "alignment", "attention", "rank"} <= first.keys(), first.keys()
 
@@ -53,7 +99,7 @@ def test_a_translation_as_json_has_tokens_and_attention(tiny_run, sentences, tmp
 @pytest.mark.parametrize("flags", [["--sample", "--seed", "3"], ["--replace-unk"], ["--beam-size", "1"]])
 def test_translations_are_the_same_again(flags, tiny_run, sentences, tmp_path, program):
     first, second = (
-        program(tiny_run, "--input", sentences, *flags, script="scripts/translate.py", cwd=tmp_path, check=0)
+        program(tiny_run, "--input", sentences, *flags, command="translate", cwd=tmp_path, check=0)
         for _ in range(2)
     )
     assert first.text == second.text
@@ -62,7 +108,7 @@ def test_translations_are_the_same_again(flags, tiny_run, sentences, tmp_path, p
 def test_evaluate_gives_the_scores_of_the_run(tiny_run, tmp_path, program):
     source, reference = (tiny_run / "predictions" / f"test.{name}.txt" for name in ("source", "reference"))
     done = program(tiny_run, "--source", source, "--reference", reference, "--beam-size", "2", "--json",
-                   script="scripts/evaluate.py", cwd=tmp_path, check=0)  # fmt: skip
+                   command="evaluate", cwd=tmp_path, check=0)  # fmt: skip
     told = json.loads(done.text[done.text.index("{") :])
     kept = json.loads((tiny_run / "metrics.json").read_text())["test"]
     found = next(value for key, value in told.items() if key.startswith("greedy"))
@@ -70,21 +116,23 @@ def test_evaluate_gives_the_scores_of_the_run(tiny_run, tmp_path, program):
 
 
 def test_evaluate_without_files_scores_the_test_split_of_the_run(tiny_run, tmp_path, program):
-    done = program(
-        tiny_run, "--beam-size", "3", "--json", script="scripts/evaluate.py", cwd=tmp_path, check=0
-    )
+    done = program(tiny_run, "--beam-size", "3", "--json", command="evaluate", cwd=tmp_path, check=0)
     found = json.loads(done.text[done.text.index("{") :])
     kept = json.loads((tiny_run / "metrics.json").read_text())["test"]
     assert found["greedy"]["bleu"] == pytest.approx(kept["greedy"]["bleu"], abs=1e-9)
     assert found["beam"]["num_sentences"] == kept["beam"]["num_sentences"]
-    for wrong in ([tiny_run / "model"], [tiny_run, "--source", "a"], [tiny_run, "--to", "fr"]):
-        assert "--reference" in program(*wrong, script="scripts/evaluate.py", cwd=tmp_path, check=2).text
+    for wrong in (
+        [tiny_run / "model"],
+        [tiny_run, "--source", tiny_run / "metrics.json"],
+        [tiny_run, "--to", "fr"],
+    ):
+        assert "--reference" in program(*wrong, command="evaluate", cwd=tmp_path, check=2).text
 
 
 def test_align_prints_links_and_their_error_rate(tiny_run, sentences, tmp_path, program):
     (tmp_path / "gold").write_text("0-0 1-1\n\n0-0\n")
     done = program(tiny_run, "--source", sentences, "--target", sentences, "--gold", "gold",
-                   script="scripts/align.py", cwd=tmp_path, check=0)  # fmt: skip
+                   command="align", cwd=tmp_path, check=0)  # fmt: skip
     assert "AER" in done.text
     links = [line for line in done.text.splitlines() if re.fullmatch(r"(\d+-\d+ ?)+", line)]
     assert links
@@ -93,18 +141,20 @@ def test_align_prints_links_and_their_error_rate(tiny_run, sentences, tmp_path, 
 @pytest.mark.parametrize(("ending", "begin"), [("png", b"\x89PNG"), ("pdf", b"%PDF"), ("svg", b"<?xml")])
 def test_the_ending_decides_the_format_of_a_picture(ending, begin, tiny_run, tmp_path, program):
     program(tiny_run, "--sentence", "I see it.", "-o", f"a picture.{ending}",
-            script="scripts/plot_attention.py", cwd=tmp_path, check=0)  # fmt: skip
+            command="plot", cwd=tmp_path, check=0)  # fmt: skip
     assert (tmp_path / f"a picture.{ending}").read_bytes().startswith(begin)
 
 
 def test_what_training_recorded_becomes_an_animation(tiny_run, tmp_path, program):
     program(tiny_run, "--steps", "attention/0/forced", "-o", "forming.gif",
-            script="scripts/plot_attention.py", cwd=tmp_path, check=0)  # fmt: skip
+            command="plot", cwd=tmp_path, check=0)  # fmt: skip
     assert (tmp_path / "forming.gif").read_bytes().startswith(b"GIF8")
+    records = read_steps(tiny_run, "attention/0/forced", most=200, most_bytes=1 << 19)
+    assert list(records) == [0, 4, 8]  # before training, and at the validations of two epochs
 
 
 def test_the_probe_counts_predictions_that_stay(wordy_run, tmp_path, program):
-    done = program(wordy_run, "--sentences", "5", script="scripts/probe_attention.py", cwd=tmp_path, check=0)
+    done = program(wordy_run, "--sentences", "5", command="probe", cwd=tmp_path, check=0)
     assert "no context" in done.text
     assert "5 sentences" in done.text
 
@@ -119,24 +169,24 @@ def test_a_model_that_translates_into_nothing_is_not_probed(wordy_run, tmp_path,
     config["limits"]["min_ratio"] = 0.0
     (tmp_path / "model/config.json").write_text(json.dumps(config))
     (tmp_path / "text").write_text("I see it.\n")
-    done = program("model", "--source", "text", script="scripts/probe_attention.py", cwd=tmp_path, check=2)
+    done = program("model", "--source", "text", command="probe", cwd=tmp_path, check=2)
     assert "train it longer" in done.text
 
 
 def test_attention_is_recorded_for_tensorboard_and_exported(tiny_run, sentences, tmp_path, program):
     program(tiny_run, "--input", sentences, "--logdir", "log", "--beam-size", "2",
-            script="scripts/record_attention.py", cwd=tmp_path, check=0)  # fmt: skip
+            command="record-attention", cwd=tmp_path, check=0)  # fmt: skip
     assert list((tmp_path / "log").glob("events.out.tfevents*"))
-    program(tiny_run, "-o", "page.html", script="scripts/export_attention.py", cwd=tmp_path, check=0)
+    program(tiny_run, "-o", "page.html", command="export attention", cwd=tmp_path, check=0)
     program(tiny_run, "-o", "own.html", "--input", sentences,
-            script="scripts/export_attention.py", cwd=tmp_path, check=0)  # fmt: skip
-    program(tiny_run, "-o", "translating.html", script="scripts/export_page.py", cwd=tmp_path, check=0)
+            command="export attention", cwd=tmp_path, check=0)  # fmt: skip
+    program(tiny_run, "-o", "translating.html", command="export page", cwd=tmp_path, check=0)
     for name in ("page", "own", "translating"):
         assert "<script" in (tmp_path / f"{name}.html").read_text(encoding="utf-8")
 
 
 def test_the_data_report_counts_pairs_and_overlap(tmp_path, program):
-    done = program("data.max_examples=100", script="scripts/data_report.py", cwd=tmp_path, check=0)
+    done = program("data.max_examples=100", command="data-report", cwd=tmp_path, check=0)
     assert re.search(r"train +100 +0 ", done.text)
     assert "padding" in done.text
 
@@ -177,3 +227,11 @@ def test_resume_keeps_the_bytes_that_are_done(tmp_path):
         assert path.stat().st_ino == before
     with pytest.raises(InputError, match="--resume"):
         keep_whole_lines(tmp_path)
+
+
+def test_a_command_says_on_a_terminal_that_it_loads(monkeypatch, capsys):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    for command in COMMANDS.keys() - {"train", "completion"}:
+        with pytest.raises(SystemExit):
+            main([command, "--no-such-option"])
+        assert capsys.readouterr().err.splitlines()[0].endswith("…"), command

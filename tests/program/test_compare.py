@@ -45,10 +45,11 @@ def make_three(folder, **options):
 
 def test_settings_are_compared_over_seeds_and_sentences(tmp_path, program):
     make_three(tmp_path / "runs")
+    (tmp_path / "here").mkdir()
     make_run(tmp_path / "runs" / "again", 1, 0.97, kind="good")  # the same setting and seed
     (tmp_path / "runs" / "begun").mkdir()
     (tmp_path / "runs" / "begun" / "config.yaml").write_text("seed: 1\n")
-    done = program("runs", "--output", "here", cwd=tmp_path, script="scripts/compare.py", check=0)
+    done = program("runs", "-o", "here/table.svg", cwd=tmp_path, command="compare", check=0)
     lines = {line.split()[0]: line for line in done.text.splitlines() if line.startswith("kind=")}
     assert list(lines) == ["kind=good", "kind=same", "kind=bad"]
     assert "not significant" in lines["kind=same"]
@@ -56,8 +57,8 @@ def test_settings_are_compared_over_seeds_and_sentences(tmp_path, program):
     assert "significant" in lines["kind=bad"]
     assert "begun is not finished" in done.text
     assert done.text.count("left out") == 2
-    assert (tmp_path / "here" / "comparison.png").stat().st_size > 5000
-    with (tmp_path / "here" / "comparison.csv").open() as file:
+    assert (tmp_path / "here/table.svg").read_text().startswith("<?xml")
+    with (tmp_path / "here/table.csv").open() as file:
         rows = {row["setting"]: row for row in csv.DictReader(file)}
     for kind in ("good", "bad"):
         scores = [json.loads((tmp_path / "runs" / f"{kind}-{n}" / "metrics.json").read_text())["test"]["greedy"]["bleu"]
@@ -84,9 +85,20 @@ def test_scores_of_runs_alone_are_compared_by_welchs_test(tmp_path):
 def test_one_seed_is_said(tmp_path, program):
     make_run(tmp_path / "a", 1, 0.95, kind="a")
     make_run(tmp_path / "b", 1, 0.6, kind="b")
-    done = program("a", "b", cwd=tmp_path, script="scripts/compare.py", check=0)
+    done = program("a", "b", cwd=tmp_path, command="compare", check=0)
     assert "significant, one seed" in done.text
+    assert "one seed: the difference is of these models" in done.text
     assert (tmp_path / "a" / "comparison.csv").is_file()
+    assert (tmp_path / "a" / "comparison.png").is_file()
+
+
+def test_several_seeds_of_one_setting_are_not_said_to_be_compared(tmp_path, program):
+    for seed in (1, 2):
+        make_run(tmp_path / "runs" / str(seed), seed, 0.95, kind="a")
+    done = program("runs", "-o", "one.pdf", cwd=tmp_path, command="compare", check=0)
+    assert "one seed" not in done.text
+    assert "nothing is compared" in done.text
+    assert (tmp_path / "one.pdf").read_bytes().startswith(b"%PDF")
 
 
 def test_settings_are_named_by_their_values_where_nothing_was_typed(tmp_path):
@@ -95,13 +107,13 @@ def test_settings_are_named_by_their_values_where_nothing_was_typed(tmp_path):
     assert [s.label for s in settings_of(find_runs([tmp_path])[0])] == ["hidden_size=16", "hidden_size=8"]
 
 
-@pytest.mark.parametrize("arguments", [["nowhere"], ["empty"], ["runs", "--metric", "test/blue"], ["runs", "--baseline", "x"],
+@pytest.mark.parametrize("arguments", [["nowhere"], ["empty"], ["runs", "--metric", "test/blue"], ["runs", "--baseline", "x"], ["runs", "-o", "a.jpg"],
                                        ["runs", "other"]])  # fmt: skip
 def test_mistakes_are_a_line(arguments, tmp_path, program):
     (tmp_path / "empty").mkdir()
     make_run(tmp_path / "runs" / "a", 1, 0.9, kind="a")
     make_run(tmp_path / "other" / "b", 1, 0.9, kind="b", references=["another text ."])
-    done = program(*arguments, cwd=tmp_path, script="scripts/compare.py", check=2)
+    done = program(*arguments, cwd=tmp_path, command="compare", check=2)
     assert len(done.text.splitlines()) == 1
     assert done.text.startswith("error: ")
 

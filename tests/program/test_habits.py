@@ -87,15 +87,13 @@ def test_a_part_of_the_users_trains_is_seen_searches_and_is_exported(here, progr
     assert "val/shorter" in events.Tags()["scalars"]
     (here / "text.en").write_text("I see it.\n")
     command = [str(run), "--input", "text.en", "--beam-size", "3"]
-    refused = program(*command, script="scripts/translate.py", cwd=here)
+    refused = program(*command, command="translate", cwd=here)
     assert refused.status == 2
     assert "trust" in refused.text
-    found = program(*command, "--trust-custom-code", script="scripts/translate.py", cwd=here, check=0)
+    found = program(*command, "--trust-custom-code", command="translate", cwd=here, check=0)
     assert found.text.strip()
     pytest.importorskip("onnx")
-    program(
-        str(run), "--trust-custom-code", "-o", "graphs", script="scripts/export_onnx.py", cwd=here, check=0
-    )
+    program(str(run), "--trust-custom-code", "-o", "graphs", command="export onnx", cwd=here, check=0)
     assert len(list((here / "graphs").glob("*.onnx"))) == 2
 
 

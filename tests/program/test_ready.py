@@ -13,7 +13,6 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 import yaml
@@ -66,7 +65,7 @@ def test_the_scores_of_a_card_are_those_that_evaluate_finds(name, tmp_path, prog
             lines = (getattr(pair, side) for pair in built_in_pairs(10**6, "test"))
             file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     done = program(name, "--source", files[0], "--reference", files[1], "--json",
-                   script="scripts/evaluate.py", cwd=tmp_path, check=0)  # fmt: skip
+                   command="evaluate", cwd=tmp_path, check=0)  # fmt: skip
     found = json.loads(done.text[done.text.index("{") :])
     metadata, _ = card(MODELS / name)
     metrics = metadata["model-index"][0]["results"][0]["metrics"]
@@ -106,7 +105,7 @@ def test_a_notebook_shows_the_page_that_translates():
 
 
 def test_a_wrong_name_of_a_model_lists_those_that_come_along(tmp_path, program):
-    done = program("gramar-en-fr", "--input", COMMAND, script="scripts/translate.py", cwd=tmp_path, check=2)
+    done = program("gramar-en-fr", "--input", COMMAND, command="translate", cwd=tmp_path, check=2)
     assert "grammar-en-fr" in done.text
     assert done.text.count("\n") == 1
 
@@ -408,8 +407,18 @@ def test_a_server_refuses_wrong_options(tmp_path, program):
 
 def test_the_dockerfile_has_what_it_copies():
     lines = (ROOT / "Dockerfile").read_text(encoding="utf-8").splitlines()
-    assert len([line for line in lines if line]) <= 12
-    for line in lines:
-        if line.startswith("COPY"):
-            for name in line.split()[1:-1]:
-                assert (ROOT / Path(name)).exists() or "*" in name
+    copied = [name for line in lines if line.startswith("COPY") for name in line.split()[1:-1]]
+    sent = (ROOT / ".dockerignore").read_text(encoding="utf-8").split()
+    assert sorted(copied) == sorted(line[1:] for line in sent if line.startswith("!"))
+    assert all((ROOT / name).exists() for name in copied)
+
+
+def test_the_container_serves_a_model_that_is_named_or_mounted(tmp_path, program):
+    text = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    started, usual = (
+        json.loads(re.search(rf"^{key} (.*)", text, re.MULTILINE)[1]) for key in ("ENTRYPOINT", "CMD")
+    )
+    assert started[0] == "seq2seq"
+    assert usual[0] in SHIPPED
+    done = program(*started[1:], "/no/model", script=COMMAND, cwd=tmp_path, check=2)
+    assert done.text.startswith("error: /no/model")

@@ -111,6 +111,40 @@ def _swapped(attention, *tensors, **options):
     return output.transpose(0, 1), weights
 
 
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor is True")
+def test_the_effect_of_leaving_out_stands_beside_cross_attention(tmp_path):
+    model = nn.Transformer(D, H, 1, 1, 32, dropout=0.5, batch_first=True)
+    output, source, target = nn.Linear(D, 9), torch.randn(B, S, D), torch.randn(B, T, D)
+
+    def effect(sentence, is_kept):
+        kept = torch.from_numpy(is_kept)
+        features = model(
+            source[[sentence] * len(kept)],
+            target[[sentence] * len(kept)],
+            src_key_padding_mask=~kept,
+            memory_key_padding_mask=~kept,
+        )
+        return output(features).log_softmax(dim=-1)[..., 4]
+
+    with capture(model, tmp_path, 3, effect=effect):
+        model(source, target)
+    assert model.training
+    model.eval()
+    for sentence in range(B):
+        tag = f"probe {sentence + 1}/cross-attention"
+        (record,) = read_steps(tmp_path, tag, most=1, most_bytes=1 << 20).values()
+
+        def said(places, sentence=sentence):
+            features = model(source[sentence, places][None], target[sentence][None])
+            return array(output(features).log_softmax(dim=-1)[0, :, 4])
+
+        whole = said(list(range(S)))
+        expected = [whole - said([j for j in range(S) if j != left_out]) for left_out in range(S)]
+        np.testing.assert_allclose(record.effects(), np.transpose(expected), atol=1e-5)
+    (other,) = read_steps(tmp_path, "probe 1/encoder self-attention", most=1, most_bytes=1 << 20).values()
+    assert other.effects() is None
+
+
 def test_an_encoder_in_evaluation_mode_whose_fast_path_hides_all():
     model = nn.TransformerEncoder(nn.TransformerEncoderLayer(D, H, 32, batch_first=True), 2).eval()
     states, padding = torch.randn(B, S, D), source_padding()

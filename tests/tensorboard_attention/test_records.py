@@ -141,6 +141,43 @@ def test_a_reference_makes_a_record_of_the_third_version(tmp_path, weights, maps
     assert len(record.reference) == 100_000
 
 
+EFFECT = np.random.default_rng(3).normal(size=(14, 12)) * 4
+
+
+@pytest.mark.parametrize("weights", [HEADS[0, 0], HEADS], ids=["one", "heads"])
+def test_an_effect_and_marks_make_a_record_of_the_fifth_version(tmp_path, weights):
+    _, value = logged(
+        tmp_path, "s", weights, SOURCE, TARGET, 1, effect=EFFECT.tolist(), marks=["late \ud800"]
+    )
+    record = record_in(value)
+    assert value.tensor.string_val[0][:5] == b"ATTN\x05"
+    assert record.marks == ("late \ufffd",)
+    np.testing.assert_allclose(record.effects(), EFFECT, rtol=0, atol=np.abs(EFFECT).max() / 65534 + 1e-12)
+    np.testing.assert_allclose(record.weights / 65535, weights, atol=1 / 131070 + 1e-7)
+
+
+def test_marks_alone_and_an_effect_of_nothing(tmp_path):
+    _, value = logged(tmp_path / "a", "s", [[1.0]], ["a"], ["b"], 1, marks=["m"])
+    assert (record_in(value).effects(), record_in(value).marks) == (None, ("m",))
+    _, value = logged(tmp_path / "b", "s", [[1.0]], ["a"], ["b"], 1, effect=[[0.0]])
+    assert record_in(value).effects().tolist() == [[0]]
+
+
+def test_a_function_computes_the_effect(tmp_path):
+    contributions = torch.randn(14, 12, generator=torch.Generator().manual_seed(1))
+    asked = []
+
+    def log_probabilities(is_kept):
+        asked.append(is_kept)
+        return torch.from_numpy(is_kept).float() @ contributions.T
+
+    _, value = logged(tmp_path, "s", HEADS, SOURCE, TARGET, 1, effect=log_probabilities)
+    np.testing.assert_allclose(record_in(value).effects(), contributions, atol=2e-4)
+    (is_kept,) = asked
+    assert is_kept[0].all()
+    assert (~is_kept[1:]).tolist() == np.eye(12, dtype=bool).tolist()
+
+
 def test_a_log_folder_is_written_without_a_writer_in_one_event_file(tmp_path):
     for step in (1, 2):
         for name in ("a", "b"):
@@ -227,6 +264,11 @@ WRONG = {
     "kind": ({"kind": "a/b"}, "kind must hold no slash"),
     "rank": ({"rank": -1}, "rank be at least 0"),
     "tag": ({"tag": " "}, "tag must be text"),
+    "effect": ({"effect": [[1.0, 2.0]]}, r"effect must be numbers \(target, source\) = \(1, 1\)"),
+    "infinite effect": ({"effect": [[np.inf]]}, "effect must be numbers"),
+    "effect of a function": ({"effect": lambda is_kept: np.zeros(2)}, r"effect= returned the shape \(2,\)"),
+    "text for marks": ({"marks": "late"}, "marks must be at most 16 texts"),
+    "many marks": ({"marks": ["m"] * 17}, "marks must be at most 16 texts"),
 }
 
 
@@ -264,10 +306,15 @@ def test_the_format_is_as_documented():
     assert decode_record(two).weights.tolist() == [[[[0x4000, 0xBFFF]]], [[[0x103, 0x204]]]]
     referred = decode_record(packed(version=b"\x03", maps=None, reference="r"))
     assert (referred.reference, referred.weights.shape) == ("r", (1, 2))
+    tested = decode_record(
+        packed(version=b"\x05", **FIFTH | {"marks": ["m"]}, planes=high_then_low + bytes([128, 0, 0, 1]))
+    )
+    assert (tested.effects().tolist(), tested.marks) == ([[0, -2]], ("m",))
     assert encode_record(RECORD)[:5] == b"ATTN\x01"
     assert decode_record(encode_record(RECORD)).weights.tolist() == RECORD.weights.tolist()
 
 
+FIFTH = {"maps": None, "reference": None, "layers": None, "effect": 2.0, "marks": []}
 HOSTILE = {
     "nothing": b"",
     "text": b"hello",
@@ -284,6 +331,10 @@ HOSTILE = {
     "long reference": packed(version=b"\x03", maps=None, reference="a" * 100_001),
     "reference of the first version": packed(reference="a"),
     "a fourth version": packed(version=b"\x04", maps=None, reference="a"),
+    "an effect of nothing": packed(version=b"\x05", **FIFTH | {"effect": 0.0}, planes=bytes(8)),
+    "an effect without numbers": packed(version=b"\x05", **FIFTH),
+    "numbers without an effect": packed(version=b"\x05", **FIFTH | {"effect": None}, planes=bytes(8)),
+    "many marks": packed(version=b"\x05", **FIFTH | {"marks": ["m"] * 17}, planes=bytes(8)),
     "no compression": b"ATTN\x01abc",
     "cut": packed()[:-3],
     "something behind": packed() + b"x",

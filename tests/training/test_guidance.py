@@ -1,6 +1,7 @@
 """The loss of guided attention, held to sums over loops in float64, and words that are left out."""
 
 import math
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -8,9 +9,10 @@ import torch
 from seq2seq.data import PairsCorpus, SentencePair
 from seq2seq.data.batch import Batch, EncodedSplit, Sentences
 from seq2seq.data.vocabulary import UNKNOWN_ID
+from seq2seq.errors import InputError
 from seq2seq.training.gold_pairs import GoldPairs
 from seq2seq.training.objectives.guided_alignment import GuidedAlignment
-from seq2seq.training.objectives.objective import drop_words
+from seq2seq.training.objectives.objective import drop_words, objective_of
 
 PAIRS = [
     SentencePair("a dog sees cats", "un chien voit", ((0, 0), (1, 1), (2, 1), (3, 1)), ((2, 1),)),
@@ -88,3 +90,14 @@ def test_dropped_words_are_unknown_in_their_share_and_all_else_stays():
     assert torch.equal(before.target_output, after.target_output)
     assert torch.equal(before.source.lengths, after.source.lengths)
     assert not torch.equal(after.source.ids[:, :99] == 0, after.target_input[:, 1:100] == 0)
+
+
+def test_an_objective_without_weights_cannot_be_guided():
+    guided = SimpleNamespace(
+        rdrop_alpha=0,
+        word_dropout=0,
+        objective=lambda *_: (None, None),
+        guided_alignment=guidance_of(PAIRS)[0],
+    )
+    with pytest.raises(InputError, match="guided_alignment_weight"):
+        objective_of(guided, None)

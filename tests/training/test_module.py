@@ -1,11 +1,14 @@
 """The Lightning module against a plain loop, and the mean of epochs against the weights themselves."""
 
 import copy
+import io
+import re
 from functools import partial
 
 import lightning.pytorch as pl
 import pytest
 import torch
+from lightning.pytorch.callbacks import RichProgressBar
 from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader
 
@@ -19,6 +22,7 @@ from seq2seq.errors import InputError
 from seq2seq.export.model_folder import SavedModel
 from seq2seq.models.limits import LengthLimits
 from seq2seq.training import EpochMean, TranslationModule, warmup_constant
+from seq2seq.training.callbacks import EpochLines
 from tests.small import model_of
 
 pytestmark = pytest.mark.filterwarnings(
@@ -184,3 +188,12 @@ def test_blank_lines_are_scored_as_evaluate_scores_them():
     assert [scored.texts[1], scored.texts[3]] == ["", ""]
     for name in ("bleu", "chrf", "exact_match", "wer"):
         assert logged[f"val/{name}"] == pytest.approx(scored.card.scores[name], rel=1e-5)
+
+
+def test_the_line_of_an_epoch_is_not_broken_by_a_narrow_bar():
+    screen = io.StringIO()
+    bar = RichProgressBar(console_kwargs={"file": screen, "width": 40, "force_terminal": True})
+    options = TRAINER | {"enable_progress_bar": True, "max_epochs": 1, "log_every_n_steps": 1}
+    trainer = pl.Trainer(**options, callbacks=[bar, EpochLines()])
+    trainer.fit(TranslationModule(model_of().train()), DataLoader(BATCHES, batch_size=None))
+    assert re.search(r"epoch .*tokens/s.* left", screen.getvalue())

@@ -1,13 +1,23 @@
-"""Heatmaps: colors that fit, labels of every script, and every logger that takes pictures."""
+"""What training logs of attention: heatmaps, every logger that takes pictures, effects, alarms."""
 
+from functools import partial
 from types import SimpleNamespace
 
+import lightning.pytorch as pl
 import numpy as np
 import pytest
+from lightning.pytorch.loggers import TensorBoardLogger
+from scipy.stats import kendalltau
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
+from seq2seq.attention import AdditiveScore, Attention, UniformScore
+from seq2seq.data import PairsCorpus
+from seq2seq.models import BahdanauDecoder, GRUEncoder, build_model
+from seq2seq.training import AttentionLogger, TranslationModule
 from seq2seq.training.attention_logger import log_picture
-from seq2seq.visualization import AttentionFigure
+from seq2seq.visualization import AttentionFigure, save_heatmap
 from tensorboard_attention.colours import weight_colors
+from tensorboard_attention.event_files import read_steps
 
 PIXELS = np.zeros((2, 3, 3), np.uint8)
 
@@ -51,3 +61,73 @@ def test_a_heatmap_has_the_width_of_a_card_and_colors_up_to_its_maximum(largest,
     pixels = figure.pixels()
     assert pixels.shape[1] == 350
     assert (pixels.reshape(-1, 3) == weight_colors()[-1]).all(axis=1).sum() > 20 * count
+
+
+@pytest.fixture
+def train(tmp_path):
+    """Returns records and scalars of a short training with a score."""
+
+    def run(score, **options):
+        pairs = [(f"a {n} b {n % 3}", f"b {n} a") for n in range(24)]
+        data = PairsCorpus(train=pairs, validation=pairs[:6], batch_size=8)
+        sizes = {
+            f"{side}_vocab_size": getattr(data.prepared, f"{side}_tokenizer").vocab_size
+            for side in ("source", "target")
+        }
+        decoder = partial(BahdanauDecoder, hidden_size=8, attention=partial(Attention, score=score))
+        model = build_model(
+            encoder=partial(GRUEncoder, hidden_size=8), decoder=decoder, embedding_size=8, **sizes
+        )
+        trainer = pl.Trainer(
+            max_epochs=2, accelerator="cpu", logger=TensorBoardLogger(str(tmp_path), name="", version=""),
+            callbacks=[AttentionLogger(sentences=4, heatmaps=0, **options)], enable_checkpointing=False,
+            enable_progress_bar=False, enable_model_summary=False, num_sanity_val_steps=0, log_every_n_steps=1,
+        )  # fmt: skip
+        trainer.fit(TranslationModule(model), datamodule=data)
+        for logger in trainer.loggers:
+            logger.experiment.close()
+        events = EventAccumulator(str(tmp_path), size_guidance={"tensors": 0})
+        events.Reload()
+        records = [
+            read_steps(tmp_path, f"attention/{n}/forced", most=9, most_bytes=1 << 20) for n in range(4)
+        ]
+        name = "val_attention/effect_tau"
+        return records, events.Scalars(name) if name in events.Tags()["scalars"] else []
+
+    return run
+
+
+def test_validations_log_how_weights_and_effects_agree_and_no_early_alarm(train, capsys):
+    records, curve = train(partial(AdditiveScore, hidden_size=8))
+    assert [each.step for each in curve] == [3, 6]
+    for event in curve:
+        taus = [
+            kendalltau(*rows).statistic
+            for record in (each[event.step] for each in records)
+            for rows in zip(record.weights[:-1, :-1], record.effects()[:-1, :-1], strict=True)
+        ]
+        assert event.value == pytest.approx(np.nanmean(taus), abs=0.02)  # records are rounded
+        assert np.isfinite(taus).any()
+    assert not any(record.marks for each in records for record in each.values())
+    assert "attention at step" not in capsys.readouterr().err
+
+
+def test_an_alarm_is_told_once_and_marks_every_step(train, capsys):
+    records, curve = train(UniformScore, formed_by=3)
+    assert curve == []  # equal weights have no order
+    for each in records:
+        assert all("not formed" in mark for record in each.values() for mark in record.marks)
+        assert [len(record.marks) for record in each.values()] == [1, 1]
+    assert capsys.readouterr().err.count("not formed") == 1
+
+
+def test_a_heatmap_keeps_to_the_style_of_figures_and_leaves_that_of_the_caller(tmp_path):
+    import matplotlib as mpl
+
+    before = dict(mpl.rcParams)
+    path = tmp_path / "a.svg"
+    save_heatmap(path, [("title", np.eye(2), ["a", "b"], ["c", "d"])])
+    assert {label for label in ("source", "target", "weight", "title") if f">{label}<" in path.read_text()} == {
+        "source", "target", "weight", "title",
+    }  # fmt: skip
+    assert dict(mpl.rcParams) == before

@@ -12,6 +12,7 @@ import lightning.pytorch as pl
 import pytest
 import torch
 from lightning.pytorch.callbacks import GradientAccumulationScheduler
+from lightning.pytorch.plugins import MixedPrecision
 from torch.nn.functional import cross_entropy, kl_div
 from torch.utils.data import DataLoader
 
@@ -206,6 +207,39 @@ def test_the_gradient_of_unequal_batches_is_that_of_their_union(trained, kind, k
     assert_equal_steps(found, expected_gradients(kind, module.model, data, in_steps(k)))
 
 
+class OnlyScaled(MixedPrecision):
+    """The gradient scaler of float16, without float16."""
+
+    def autocast_context_manager(self):
+        return torch.autocast("cpu", enabled=False)
+
+
+def scaled(scale, plugin=OnlyScaled):
+    """Options of a trainer with a gradient scaler, which doubles its scale after two finite steps."""
+    scaler = torch.amp.GradScaler("cpu", init_scale=scale, growth_interval=2)
+    return {"plugins": [plugin("16-mixed", "cpu", scaler)]}
+
+
+def test_a_gradient_scaler_changes_no_gradient(trained):
+    module, data = module_for("plain")
+    found, trainer = trained(module, data, accumulate_grad_batches=2, **scaled(2.0**10))
+    assert_equal_steps(found, expected_gradients("plain", module.model, data, in_steps(2)))
+    assert (
+        trainer.precision_plugin.scaler.get_scale() == 2.0**12
+    )  # in float64, which autocast leaves as it is
+
+
+def test_a_gradient_scaler_leaves_out_steps_that_overflow(trained):
+    module, data = module_for("plain")
+    module.model.float()
+    module.optimizer_factory = partial(torch.optim.SGD, lr=0.1)
+    before = [p.detach().clone() for p in module.parameters()]
+    found, trainer = trained(module, data, limit_train_batches=2, **scaled(2.0**127, MixedPrecision))
+    assert not any(all(p.isfinite().all() for p in step) for step in found)
+    assert trainer.precision_plugin.scaler.get_scale() == 2.0**125
+    assert all(torch.equal(p, old) for p, old in zip(module.parameters(), before, strict=True))
+
+
 def test_accumulation_may_change_by_the_epoch(trained):
     module, data = module_for("plain")
     schedule = GradientAccumulationScheduler({0: 1, 1: 3})
@@ -286,7 +320,8 @@ def test_training_fails_at_too_many_steps_that_are_not_finite(trained):
         trained(module, data, accumulate_grad_batches=2)
 
 
-def test_a_run_that_stops_between_the_batches_of_a_step_continues_with_the_same_weights(trained, tmp_path):
+@pytest.mark.parametrize("precision", [dict, partial(scaled, 2.0**10)], ids=["float64", "scaled"])
+def test_a_run_that_stops_between_the_batches_of_a_step_continues_with_the_same_weights(precision, tmp_path):
     pairs = list(linked_pairs(20))
     path = tmp_path / "between.ckpt"
 
@@ -295,7 +330,7 @@ def test_a_run_that_stops_between_the_batches_of_a_step_continues_with_the_same_
         sizes = {"source_vocab_size": data.prepared.source_tokenizer.vocab_size,
                  "target_vocab_size": data.prepared.target_tokenizer.vocab_size}  # fmt: skip
         module = TranslationModule(model_of(**sizes).train(), partial(torch.optim.Adam, lr=0.01))
-        trainer = pl.Trainer(**TRAINER, max_epochs=2, accumulate_grad_batches=4, **options)
+        trainer = pl.Trainer(**TRAINER, max_epochs=2, accumulate_grad_batches=4, **options, **precision())
         trainer.fit(module, data, ckpt_path=None if options else path)
         return [p.detach() for p in module.parameters()]
 

@@ -76,12 +76,14 @@ def test_a_race_with_pruning_that_is_killed_ends_as_an_undisturbed_one(tmp_path)
     assert start(whole, said).wait() == 0, said.read_text()
     seconds, end_of_whole = time.monotonic() - began, said.read_text().splitlines()[-2:]
     runs = len(found_in(whole)[1])
-    longest = 1.5 * seconds / runs
+    longest = seconds / runs
     draw, kills, starts, status = random.Random(1), {"search": 0, "job": 0}, 0, None
     while status != 0:
         starts += 1
         assert starts < 10 * KILLS, (kills, said.read_text())
         search, end = start(killed, said), None
+        if draw.random() < 0.25:  # before a job begins
+            end = time.monotonic() + draw.uniform(0, longest)
         while sum(kills.values()) < KILLS and search.poll() is None:
             time.sleep(0.005)
             if end is None and "job 1/" in said.read_text():

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from seq2seq.cli.main import MODEL_HELP, parser_of
+from seq2seq.cli.main import MODEL_HELP, count, device, input_file, model, parser_of
 from seq2seq.data.text import SentencePair, read_parallel
 from seq2seq.errors import InputError
 from seq2seq.evaluation.agreement import agreed_weights
@@ -31,8 +31,8 @@ from seq2seq.evaluation.alignment import (
     symmetrized,
     threshold_links,
 )
+from seq2seq.progress import announce
 from seq2seq.run.messages import exit_on_error
-from seq2seq.shipped import model_path
 
 if TYPE_CHECKING:
     from seq2seq.decoding.aligner import WordAttention
@@ -44,11 +44,11 @@ def main(arguments: Sequence[str]) -> None:
     """Print the alignment of two files."""
     parser = parser_of("align", __doc__)
     add = parser.add_argument
-    add("model", type=model_path, help=MODEL_HELP)
-    add("--source", type=Path, required=True, help="text, plain or compressed")
-    add("--target", type=Path, required=True, help="its translation")
-    add("--gold", type=Path, help="links in Pharaoh format; possible ones as i?j")
-    add("--reverse", type=model_path, metavar="MODEL", help="a model of the other direction")
+    add("model", type=model, help=MODEL_HELP)
+    add("--source", type=input_file, required=True, help="text, plain or compressed")
+    add("--target", type=input_file, required=True, help="its translation")
+    add("--gold", type=input_file, help="links in Pharaoh format; possible ones as i?j")
+    add("--reverse", type=model, metavar="MODEL", help="a model of the other direction")
     add(
         "--method",
         choices=METHODS,
@@ -58,8 +58,8 @@ def main(arguments: Sequence[str]) -> None:
         "models (default: agreement)",
     )
     add("--threshold", type=float, default=0.4, help="minimum weight of a link (default: 0.4)")
-    add("--device", default="cpu", help="cpu, cuda or mps (default: cpu)")
-    add("--max-tokens", type=int, default=4096, metavar="N", help="maximum padded tokens in a batch")
+    add("--device", type=device, default="cpu", help="cpu, cuda or mps (default: cpu)")
+    add("--max-tokens", type=count, default=4096, metavar="N", help="maximum padded tokens in a batch")
     options = parser.parse_args(list(arguments))
     with exit_on_error():
         _align(options)
@@ -76,6 +76,7 @@ def _align(arguments: argparse.Namespace) -> None:
 
     pairs = read_parallel(arguments.source, arguments.target)
     gold = None if arguments.gold is None else _gold(arguments.gold, pairs)
+    announce(f"aligning {len(pairs):,} sentence pairs")
     found = _attention(arguments, pairs)
     if method == "agreement":
         links = _agreed(pairs, found)
@@ -104,6 +105,7 @@ def _gold(path: Path, pairs: list[SentencePair]) -> list[GoldAlignment]:
 
 def _attention(arguments: argparse.Namespace, pairs: list[SentencePair]) -> "list[tuple[WordAttention, ...]]":
     """Return the attention of each pair by the model and, if given, by --reverse."""
+    announce("loading PyTorch and the model")
     from seq2seq.decoding.aligner import word_attention
 
     options = {"device": arguments.device, "max_tokens": arguments.max_tokens}

@@ -4,7 +4,7 @@ Groups runs that differ only in the seed into settings, and compares each settin
 ``--baseline``. For BLEU and exact match, p and the interval include the variation of seeds and of test sentences
 (`seq2seq.evaluation.significance`); for other scores Welch's t-test over seeds is used. p is corrected for the number
 of comparisons by Holm's method; against the best setting, which was selected by the scores, this is the number of all
-pairs. Writes comparison.csv and comparison.png.
+pairs. Writes a table and a figure.
 """
 
 import csv
@@ -20,13 +20,17 @@ import numpy as np
 from numpy.typing import NDArray
 from omegaconf import OmegaConf
 
-from seq2seq.cli.main import parser_of
+from seq2seq.cli.main import check_output, parser_of
 from seq2seq.errors import InputError
+from seq2seq.progress import announce
 from seq2seq.run.config import flat
 from seq2seq.run.messages import exit_on_error
 from seq2seq.run.summary import metric_of
 
 LEVEL = 0.05
+FORMATS = ".png", ".pdf", ".svg"
+NAMES = {"bleu": "BLEU", "chrf": "chrF", "ter": "TER", "wer": "WER", "exact_match": "exact matches [%]"}
+"""Titles of scores in figures; others have their own names."""
 NOT_COMPARED = (
     "seed", "data.seed", "name", "experiment_name", "paths.", "hydra.", "threads", "metric", "overwrite", "ckpt_path",
     "logger.", "callbacks.attention.", "callbacks.samples.", "callbacks.epoch_lines.", "callbacks.report.", "callbacks.periodic.",
@@ -281,25 +285,29 @@ def compared(settings: Sequence[Setting], metric: str, baseline: str | None = No
 
 
 def draw_comparison(rows: Sequence[dict[str, Any]], metric: str, path: Path) -> None:
-    """Draw the scores of all runs, and the differences with their intervals."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
+    """Draw the scores of all runs, and beside them the differences with their intervals, if there are any."""
+    from seq2seq.visualization.style import BLUE, GRAY, new_figure, styled
 
-    figure = Figure(figsize=(9, 1.4 + 0.35 * len(rows)), dpi=120, layout="constrained")
-    FigureCanvasAgg(figure)
-    left, right = figure.subplots(1, 2, sharey=True)
-    for place, row in enumerate(rows):
-        left.plot(row["scores"], [place] * row["runs"], "o", color="tab:blue", alpha=0.5)
-        left.plot(row["mean"], place, "|", color="black", markersize=18)
-        if "difference" in row:
-            right.plot([row["low"], row["high"]], [place, place], color="tab:blue", linewidth=2)
-            right.plot(row["difference"], place, "o", color="tab:blue")
-    left.set_yticks(range(len(rows)), [row["setting"].replace("$", r"\$")[:60] for row in rows])
-    left.invert_yaxis()
-    left.set_xlabel(f"{metric}, each run and the mean")
-    right.axvline(0, color="gray", linestyle="dashed")
-    right.set_xlabel("difference, with its interval")
-    figure.savefig(path)
+    compares = any("difference" in row for row in rows)
+    split, *search, name = metric.split("/")
+    score = f"{NAMES.get(name, name)} ({', '.join([split, *(f'{each} search' for each in search)])})"
+    with styled():
+        figure = new_figure(9 if compares else 6, 1 + 0.35 * len(rows))
+        left, *right = figure.subplots(1, 1 + compares, sharey=True, squeeze=False)[0]
+        for place, row in enumerate(rows):
+            left.plot(row["scores"], [place] * row["runs"], "o", color=BLUE, alpha=0.5)
+            left.plot(row["mean"], place, "|", color="black", markersize=14)
+            for axes in right if "difference" in row else ():
+                axes.plot([row["low"], row["high"]], [place, place], color=BLUE, linewidth=2)
+                axes.plot(row["difference"], place, "o", color=BLUE)
+        left.set_yticks(range(len(rows)), [row["setting"].replace("$", r"\$")[:60] for row in rows])
+        left.set_ylim(len(rows) - 0.4, -0.6)
+        left.set_xlabel(f"{score}: each run, and the mean as a line")
+        for axes in right:
+            axes.axvline(0, color=GRAY, linestyle="dashed", linewidth=1)
+            best = next(row["setting"] for row in rows if "difference" not in row)
+            axes.set_xlabel(f"difference from {best[:30]} [{NAMES.get(name, name)}]")
+        figure.savefig(path)
 
 
 def comparison_table(rows: Sequence[dict[str, Any]]) -> str:
@@ -329,22 +337,33 @@ def main(arguments: Sequence[str]) -> None:
     add("runs", type=Path, nargs="+", help="run folders, or folders that contain them")
     add("--metric", default="test/bleu", help="test/bleu (the default), val/chrf, test/beam/bleu, …")
     add("--baseline", metavar="SETTING", help="compare with this setting, as the table names it")
-    add("--output", type=Path, metavar="DIR", help="folder to write to (default: the first of the folders)")
+    add("-o", "--output", type=Path, metavar="FILE",
+        help="picture to write, .png, .pdf or .svg; the table is beside it (default: comparison.png in the first folder)")  # fmt: skip
     options = parser.parse_args(list(arguments))
     with exit_on_error():
+        picture = options.output or options.runs[0] / "comparison.png"
+        if picture.suffix.lower() not in FORMATS:
+            raise InputError(f"-o {picture}: the ending decides the format: choose {', '.join(FORMATS)}")
         runs, left_out = find_runs(options.runs)
+        check_output(picture)
         settings = settings_of(runs)
+        announce(f"comparing {len(settings)} settings")
         rows = compared(settings, options.metric, options.baseline)
-        print(f"{options.metric} of {len(runs)} runs\n\n{comparison_table(rows)}\n")
-        print("intervals hold jointly at 95 %; one seed: about these models, not about the setting")
+        print(
+            f"{options.metric} of {len(runs)} run{'s' if len(runs) > 1 else ''}\n\n{comparison_table(rows)}\n"
+        )
+        if len(rows) > 1:
+            print("intervals hold jointly at 95 %")
+        else:
+            print("there is one setting, so nothing is compared: train another one, or give more folders")
+        if any(row.get("basis") == "sentences" for row in rows):
+            print("one seed: the difference is of these models, not of the settings")
         for reason in left_out:
             print(f"left out: {reason}")
-        folder = options.output or options.runs[0]
-        folder.mkdir(parents=True, exist_ok=True)
-        with (folder / "comparison.csv").open("w", encoding="utf-8", newline="") as file:
+        with picture.with_suffix(".csv").open("w", encoding="utf-8", newline="") as file:
             writer = csv.DictWriter(file, dict.fromkeys(key for row in rows for key in row), restval="")
             writer.writeheader()
             writer.writerows({k: " ".join(map(str, v)) if isinstance(v, list) else v for k, v in row.items()}
                              for row in rows)  # fmt: skip
-        draw_comparison(rows, options.metric, folder / "comparison.png")
-        print(f"written     {folder / 'comparison.csv'}, {folder / 'comparison.png'}")
+        draw_comparison(rows, options.metric, picture)
+        print(f"written     {picture.with_suffix('.csv')}, {picture}")

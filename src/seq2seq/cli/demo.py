@@ -9,10 +9,11 @@ from pathlib import Path
 
 import yaml
 
-from seq2seq.cli.main import MODEL_HELP, check_output, parser_of
+from seq2seq.cli.main import MODEL_HELP, check_output, model, parser_of
 from seq2seq.cli.show import open_page
+from seq2seq.progress import announce
 from seq2seq.run.messages import exit_on_error
-from seq2seq.shipped import SHIPPED, model_path
+from seq2seq.shipped import SHIPPED
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -20,7 +21,7 @@ def main(arguments: Sequence[str]) -> None:
     parser = parser_of("demo", __doc__)
     add = parser.add_argument
     default = "multi30k-en-de" if "multi30k-en-de" in SHIPPED else None
-    add("model", type=model_path, nargs="?" if default else None, default=default,
+    add("model", type=model, nargs="?" if default else None, default=default,
         help=f"{MODEL_HELP} (default: {default})")  # fmt: skip
     add("--sentence", action="append",
         help="a source sentence; may be given several times (default: the model card's)")  # fmt: skip
@@ -31,6 +32,7 @@ def main(arguments: Sequence[str]) -> None:
     with exit_on_error():
         check_output(options.output)
 
+        announce("loading PyTorch and the model")
         from seq2seq.decoding.translator import Translator
         from seq2seq.export.translating_page import export_page
         from seq2seq.visualization.heatmap import save_heatmap
@@ -44,6 +46,7 @@ def main(arguments: Sequence[str]) -> None:
             weights = first.weights.float().numpy()
             save_heatmap(picture, [(first.text, weights, first.source_tokens, first.target_tokens)])
             print(picture)
+        announce("writing the page")
         options.output.write_text(export_page(options.model, sentences[0]), encoding="utf-8")
         open_page(options.output, wanted=not options.no_open)
 

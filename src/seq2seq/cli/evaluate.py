@@ -11,25 +11,38 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from seq2seq.cli.main import MODEL_HELP, parser_of
+from seq2seq.cli.main import (
+    LENGTH_PENALTIES,
+    MODEL_HELP,
+    PRECISIONS,
+    count,
+    device,
+    input_file,
+    model,
+    parser_of,
+)
 from seq2seq.data.text import read_parallel
 from seq2seq.errors import InputError
 from seq2seq.progress import announce
 from seq2seq.run.messages import exit_on_error
-from seq2seq.shipped import model_path
 
 
 def main(arguments: Sequence[str]) -> None:
     """Translate the source file and score the translations."""
     parser = parser_of("evaluate", __doc__)
     add = parser.add_argument
-    add("model", type=model_path, nargs="+", help=MODEL_HELP)
-    add("--source", type=Path, metavar="FILE", help="source text, plain or compressed (default: the run's)")
-    add("--reference", type=Path, metavar="FILE", help="its translation")
-    add("--device", default="cpu", help="cpu, cuda or mps (default: cpu)")
-    add("--precision", default="fp32", help="fp32, bf16 or int8 (default: fp32)")
-    add("--beam-size", type=int, default=5, metavar="K", help="hypotheses; 1: greedy alone (default: 5)")
-    add("--length-penalty", default="average", help="none, average or gnmt (default: average)")
+    add("model", type=model, nargs="+", help=MODEL_HELP)
+    add(
+        "--source",
+        type=input_file,
+        metavar="FILE",
+        help="source text, plain or compressed (default: the run's)",
+    )
+    add("--reference", type=input_file, metavar="FILE", help="its translation")
+    add("--device", type=device, default="cpu", help="cpu, cuda or mps (default: cpu)")
+    add("--precision", default="fp32", choices=PRECISIONS, help="of the computation (default: fp32)")
+    add("--beam-size", type=count, default=5, metavar="K", help="hypotheses; 1: greedy alone (default: 5)")
+    add("--length-penalty", default="average", choices=LENGTH_PENALTIES, help="default: average")
     add(
         "--length-penalty-alpha", type=float, default=0.6, metavar="A", help="exponent of gnmt (default: 0.6)"
     )
@@ -73,7 +86,6 @@ def _evaluate(options: argparse.Namespace) -> None:
     source, reference = _files(options)
     pairs = read_parallel(source, reference)
 
-    announce("loading PyTorch and the model")
     from seq2seq.decoding.scoring import as_metrics, score_searches
     from seq2seq.decoding.search import search_from_options
     from seq2seq.decoding.translator import Translator

@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from seq2seq.cli.main import MODEL_HELP, check_output, parser_of
+from seq2seq.cli.main import MODEL_HELP, check_output, count, input_file, parser_of
 from seq2seq.errors import InputError
+from seq2seq.progress import announce
 from seq2seq.run.messages import exit_on_error
-from seq2seq.shipped import model_path
+from seq2seq.shipped import config_of, model_path
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -24,9 +25,9 @@ def main(arguments: Sequence[str]) -> None:
     add("what", choices=("onnx", "attention", "page", "model"))
     add("model", type=model_path, help=MODEL_HELP)
     add("-o", "--output", type=Path, required=True, metavar="FILE", help="file or folder to write")
-    add("--input", type=Path, metavar="FILE", help="attention: translate the lines of a file")
-    add("--target", type=Path, metavar="FILE", help="attention: translations of --input, to be forced")
-    add("--beam-size", type=int, default=5, metavar="K", help="attention: hypotheses (default: 5)")
+    add("--input", type=input_file, metavar="FILE", help="attention: translate the lines of a file")
+    add("--target", type=input_file, metavar="FILE", help="attention: translations of --input, to be forced")
+    add("--beam-size", type=count, default=5, metavar="K", help="attention: hypotheses (default: 5)")
     add("--sentence", default="", help="page: what it translates when it is opened")
     add("--trust-custom-code", action="store_true", help="onnx: import classes that the model folder names")
     add("--precision", default="bf16", help="model: of the weights: fp32, bf16 or int8 (default: bf16)")
@@ -38,6 +39,9 @@ def main(arguments: Sequence[str]) -> None:
 
 def _export(options: argparse.Namespace) -> None:
     check_output(options.output)
+    if options.what != "attention" or options.input is not None:
+        config_of(options.model)
+    announce(f"exporting: {options.what}")
     if options.what == "onnx":
         from seq2seq.export.onnx import export_onnx
 

@@ -3,10 +3,17 @@
 import argparse
 import difflib
 import importlib
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
+
+from seq2seq.devices import device_name
+from seq2seq.errors import InputError
+from seq2seq.interrupts import end_imports_on_interrupt
+from seq2seq.progress import announce
+from seq2seq.shipped import config_of, model_path
 
 COMMANDS = {
     "train": ("seq2seq.cli.train", "train a model: keys and groups of the configuration"),
@@ -27,11 +34,14 @@ COMMANDS = {
 """Name -> module with a function `main`, and a line of help."""
 
 
-MODEL_HELP = "a run folder, a model folder, or the name of a bundled model"
+PRECISIONS = "fp32", "bf16", "int8"
+LENGTH_PENALTIES = "none", "average", "gnmt"
+MODEL_HELP = "a run folder, a model folder, or the name of a model that comes along"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command."""
+    end_imports_on_interrupt()
     given = list(sys.argv[1:] if arguments is None else arguments)
     if given[:1] == ["--version"]:
         from seq2seq import __version__
@@ -50,19 +60,76 @@ def main(arguments: Sequence[str] | None = None) -> int:
             file=sys.stderr,
         )
         return 2
-    module = importlib.import_module(COMMANDS[given[0]][0])
-    return module.main(given[1:]) or 0
+    if given[0] not in ("train", "completion") and not {"-h", "--help"} & {*given}:
+        announce(f"loading seq2seq {given[0]}")
+    try:
+        module = importlib.import_module(COMMANDS[given[0]][0])
+        return module.main(given[1:]) or 0
+    except KeyboardInterrupt:
+        return 130
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that names what replaces an option of an earlier version."""
+    """A parser that says in one line what is wrong, and names what replaces an option of an earlier version."""
 
     def error(self, message: str) -> NoReturn:
-        """Print the usage and the message, and exit with status 2."""
+        """Print the message, and exit with status 2."""
         from seq2seq.old_names import old_keys
 
         old = [word for word in message.split() if word in old_keys()]
-        super().error(f"{message}; {old[0]} is now {old_keys()[old[0]]}" if old else message)
+        words, options = re.findall(r"--[\w-]+", message), re.findall(r"--[\w-]+", self.format_help())
+        nearest = [each for word in words for each in difflib.get_close_matches(word, options, n=1)]
+        hint = f"did you mean {nearest[0]}? " if nearest and "unrecognized" in message else ""
+        hint += f"{old[0]} is now {old_keys()[old[0]]}" if old else f"{self.prog} --help lists what it takes"
+        self.exit(2, f"error: {message}; {hint}\n")
+
+
+def checked(check: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Return a type of an argument: it returns what `check` returns, or ends the program with what `check` refuses."""
+
+    def convert(text: str) -> Any:
+        try:
+            return check(text)
+        except InputError as error:
+            print(f"error: {error}", file=sys.stderr)
+            sys.exit(2)
+
+    return convert
+
+
+@checked
+def model(text: str) -> Path:
+    """Return the folder of a model, which exists."""
+    config_of(text)
+    return model_path(text)
+
+
+device = checked(device_name)
+
+
+@checked
+def input_file(text: str) -> Path:
+    """Return the path of a file, which exists."""
+    if not Path(text).exists():
+        raise InputError(f"{text}: there is no such file")
+    if Path(text).is_dir():
+        raise InputError(f"{text} is a folder: give a file")
+    return Path(text)
+
+
+def count(text: str) -> int:
+    """Return a whole number above 0."""
+    if not (text.isdecimal() and int(text) > 0):
+        raise argparse.ArgumentTypeError(f"{text}: a whole number above 0 is needed")
+    return int(text)
+
+
+@checked
+def port(text: str) -> int:
+    """Return a port that a user may take."""
+    if not (text.isdecimal() and 1024 <= int(text) <= 65535):
+        raise InputError(f"--port {text}: choose one from 1024 to 65535")
+    return int(text)
 
 
 def parser_of(name: str, description: str) -> argparse.ArgumentParser:
@@ -78,8 +145,6 @@ def check_output(output: Path | None, *inputs: Path | None) -> None:
     Raises:
         InputError: Naming the file.
     """
-    from seq2seq.errors import InputError
-
     if output is None:
         return
     if not output.parent.is_dir():

@@ -1,7 +1,8 @@
 """Draw attention: ``seq2seq plot MODEL --sentence "…" -o picture.png``
 
 Draws the attention of the translation, or with --target that of forced decoding of a given target. The suffix of
--o chooses the format: .png, .pdf or .svg. With --steps NAME, such as attention/0/forced, it draws the recorded
+-o chooses the format: .png, .pdf or .svg. --effect adds by how much the log-probability of each word falls without each
+source token. With --steps NAME, such as attention/0/forced, it draws the recorded
 steps of a training as a .gif.
 """
 
@@ -11,8 +12,9 @@ from pathlib import Path
 
 from seq2seq.cli.main import MODEL_HELP, check_output, parser_of
 from seq2seq.errors import InputError
+from seq2seq.progress import announce
 from seq2seq.run.messages import exit_on_error
-from seq2seq.shipped import model_path
+from seq2seq.shipped import config_of, model_path
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -25,6 +27,7 @@ def main(arguments: Sequence[str]) -> None:
         "--steps", metavar="NAME", help="name of a record of a run, such as attention/0/forced"
     )
     parser.add_argument("--target", help="the target for forced decoding")
+    parser.add_argument("--effect", action="store_true", help="draw the effect of leaving tokens out, too")
     parser.add_argument("-o", "--output", type=Path, default=Path("attention.png"), help="file to write")
     options = parser.parse_args(list(arguments))
     with exit_on_error():
@@ -50,6 +53,7 @@ def _plot(options: argparse.Namespace) -> None:
         write_gif(options.output, records)
         print(options.output)
         return
+    config_of(options.model)
     from seq2seq.data.words import clean
 
     if not all(map(clean, options.sentence)):
@@ -57,26 +61,28 @@ def _plot(options: argparse.Namespace) -> None:
     if options.target is not None and (len(options.sentence) > 1 or not clean(options.target)):
         raise InputError("--target is the translation of one --sentence")
 
+    announce("loading PyTorch and the model")
     from seq2seq.data.text import SentencePair
     from seq2seq.decoding.forced import force_pairs
+    from seq2seq.decoding.probing import effect_of
     from seq2seq.decoding.translator import Translator
     from seq2seq.export.model_folder import load_attending
-    from seq2seq.visualization.heatmap import save_heatmap
+    from seq2seq.visualization.heatmap import Panel, save_heatmap
 
+    saved = load_attending(options.model)
     if options.target is None:
-        load_attending(options.model)
         found = Translator.load(options.model).translate(options.sentence)
     else:
         found = force_pairs(options.model, [SentencePair(options.sentence[0], options.target)])
     name = options.model.resolve().name
-    save_heatmap(
-        options.output,
-        [
-            (f"{name}, log p = {each.score:.2f}", each.weights.float().numpy(), each.source_tokens,
-             each.target_tokens)
-            for each in found
-        ],
-    )  # fmt: skip
+    panels = list[Panel]()
+    for sentence, each in zip(options.sentence, found, strict=True):
+        sides = each.source_tokens, each.target_tokens
+        panels.append(Panel(f"{name}, log p = {each.score:.2f}", each.weights.float().numpy(), *sides))
+        if options.effect:
+            effect = effect_of(saved, sentence, each)
+            panels.append(Panel("fall of log p without the token", effect, *sides, is_effect=True))
+    save_heatmap(options.output, panels)
     for each in found:
         print(f"{each.text}   score {each.score:.2f}   {options.output}")
         if note := each.unknown_note():

@@ -8,37 +8,39 @@ a source word. The steps are those of greedy translations of the model's test sp
 
 import json
 from collections.abc import Sequence
-from pathlib import Path
 
-from seq2seq.cli.main import MODEL_HELP, parser_of
+from seq2seq.cli.main import MODEL_HELP, count, input_file, model, parser_of
 from seq2seq.data.text import read_lines
 from seq2seq.errors import InputError
+from seq2seq.progress import announce
 from seq2seq.run.messages import exit_on_error
-from seq2seq.shipped import model_path
 
 
 def main(arguments: Sequence[str]) -> None:
     """Print a table."""
     parser = parser_of("probe", __doc__)
     add = parser.add_argument
-    add("model", type=model_path, help=MODEL_HELP)
-    add("--source", type=Path, metavar="FILE", help="text (default: the run's test split)")
+    add("model", type=model, help=MODEL_HELP)
+    add("--source", type=input_file, metavar="FILE", help="text (default: the run's test split)")
     add(
         "--sentences",
-        type=int,
+        type=count,
         default=500,
         metavar="N",
         help="number of sentences, from the start (default: 500)",
     )
     add(
-        "--function-words", type=Path, metavar="FILE", help="function words, one per line, counted separately"
+        "--function-words",
+        type=input_file,
+        metavar="FILE",
+        help="function words, one per line, counted separately",
     )
     add("--seed", type=int, default=1, help="seed of random choices (default: 1)")
     add("--json", action="store_true", help="print the numbers as JSON")
     options = parser.parse_args(list(arguments))
     with exit_on_error():
-        if options.seed < 0 or options.sentences < 1:
-            raise InputError("--seed is 0 or more, --sentences 1 or more")
+        if options.seed < 0:
+            raise InputError("--seed is 0 or more")
         source = options.source or options.model / "predictions" / "test.source.txt"
         if options.source is None and not source.is_file():
             raise InputError(f"{options.model} has no translated test split: give --source FILE")
@@ -49,6 +51,7 @@ def main(arguments: Sequence[str]) -> None:
             def is_function(word: str) -> bool:
                 return not any(map(str.isalnum, word)) or word.lower() in listed
 
+        announce("loading PyTorch and the model")
         import torch
 
         from seq2seq.decoding.probing import probe
@@ -56,6 +59,7 @@ def main(arguments: Sequence[str]) -> None:
         from seq2seq.export.model_folder import load_attending
 
         saved, cpu = load_attending(options.model), torch.device("cpu")
+        announce(f"probing {len(sentences[: options.sentences]):,} sentences")
         probed = probe(saved, sentences[: options.sentences], seed=options.seed, device=cpu)
         found = faithfulness(probed, is_function)
         if options.json:

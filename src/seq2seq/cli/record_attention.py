@@ -7,24 +7,24 @@ decoding of the lines of --target.
 from collections.abc import Sequence
 from pathlib import Path
 
-from seq2seq.cli.main import MODEL_HELP, parser_of
+from seq2seq.cli.main import MODEL_HELP, count, input_file, model, parser_of
 from seq2seq.data.text import SentencePair, read_lines, read_parallel
 from seq2seq.data.words import clean
 from seq2seq.errors import InputError
+from seq2seq.progress import announce
 from seq2seq.run.messages import exit_on_error
-from seq2seq.shipped import model_path
 
 
 def main(arguments: Sequence[str]) -> None:
     """Write event files."""
     parser = parser_of("record-attention", __doc__)
     add = parser.add_argument
-    add("model", type=model_path, help=MODEL_HELP)
-    add("--input", type=Path, required=True, metavar="FILE", help="sentences, one a line")
-    add("--target", type=Path, metavar="FILE", help="their translations")
+    add("model", type=model, help=MODEL_HELP)
+    add("--input", type=input_file, required=True, metavar="FILE", help="sentences, one a line")
+    add("--target", type=input_file, metavar="FILE", help="their translations")
     add("--logdir", type=Path, required=True, metavar="DIR", help="folder of the event file")
     add("--step", type=int, default=0, help="the step of the records (default: 0)")
-    add("--beam-size", type=int, default=5, metavar="K", help="hypotheses; 1: greedy alone (default: 5)")
+    add("--beam-size", type=count, default=5, metavar="K", help="hypotheses; 1: greedy alone (default: 5)")
     options = parser.parse_args(list(arguments))
     with exit_on_error():
         pairs = read_pairs(options.input, options.target)
@@ -45,11 +45,10 @@ def record(logdir: Path, model: Path, pairs: Sequence[SentencePair], *, step: in
     Raises:
         InputError: There is no model with attention, or no sentence with text.
     """
-    if beam_size < 1:
-        raise InputError(f"--beam-size {beam_size}: 1 or more")
     if not any(clean(pair.source) for pair in pairs):
         raise InputError("every line of the input is blank: give one sentence a line")
 
+    announce("loading PyTorch and the model")
     from torch.utils.tensorboard import SummaryWriter
 
     from seq2seq.decoding.forced import force_pairs
@@ -60,6 +59,7 @@ def record(logdir: Path, model: Path, pairs: Sequence[SentencePair], *, step: in
     from seq2seq.training.attention_logger import weights_of
     from tensorboard_attention import add_attention
 
+    announce(f"translating {len(pairs):,} sentences")
     load_attending(model)
     translator = Translator.load(model)
     sources = [pair.source for pair in pairs]

@@ -15,10 +15,11 @@ import socket
 from collections.abc import Sequence
 from typing import Any
 
-from seq2seq.cli.main import MODEL_HELP, parser_of
+from seq2seq.cli.demo import examples
+from seq2seq.cli.main import MODEL_HELP, device, model, parser_of, port
 from seq2seq.errors import InputError
+from seq2seq.progress import announce
 from seq2seq.run.messages import exit_on_error
-from seq2seq.shipped import model_path
 
 FAMILIES = {"127.0.0.1": socket.AF_INET, "0.0.0.0": socket.AF_INET, "::": socket.AF_INET6}
 """Addresses: this machine only, all of IPv4, all of IPv6."""
@@ -30,10 +31,10 @@ def main(arguments: Sequence[str]) -> None:
     """Serve until SIGTERM or Ctrl-C."""
     parser = parser_of("serve", __doc__)
     add = parser.add_argument
-    add("model", type=model_path, help=MODEL_HELP)
+    add("model", type=model, help=MODEL_HELP)
     add("--host", default="127.0.0.1", choices=tuple(FAMILIES), help="default: 127.0.0.1, this machine only")
-    add("--port", type=int, default=8000, help="1024 to 65535 (default: 8000)")
-    add("--device", default="cpu", help="cpu, cuda or mps (default: cpu)")
+    add("--port", type=port, default=8000, help="1024 to 65535 (default: 8000)")
+    add("--device", type=device, default="cpu", help="cpu, cuda or mps (default: cpu)")
     for name, default, text in (
         ("batch-size", 32, "maximum sentences that are translated together"),
         ("timeout", 30.0, "seconds after which a request is refused"),
@@ -51,13 +52,12 @@ def main(arguments: Sequence[str]) -> None:
                 raise InputError(
                     f"--{name.replace('_', '-')} {getattr(options, name):g}: a number above 0 is needed"
                 )
-        if not 1024 <= options.port <= 65535:
-            raise InputError(f"--port {options.port}: choose one from 1024 to 65535")
         try:
             socket.create_server((options.host, options.port), family=FAMILIES[options.host]).close()
         except OSError as error:
             reason = os.strerror(error.errno or 0)
             raise InputError(f"--port {options.port}: {reason}; choose another one") from error
+        announce("loading PyTorch and the model")
         run(application(options), options)
 
 
@@ -84,7 +84,7 @@ def application(options: Any) -> Any:
     saved = load_model_folder(options.model)
     translator = Translator(saved, device=device, batch_size=BatchSize(sentences=None, tokens=4096))
     try:
-        page = export_page(options.model, "")
+        page = export_page(options.model, next(iter(examples(options.model)), ""))
     except InputError as error:
         page = f"<!doctype html><title>seq2seq</title><p>POST /translate. There is no page: {error}.</p>"
     limits = Limits(options.max_texts, options.max_characters, options.max_requests, options.timeout)

@@ -1,7 +1,8 @@
 """Show the attention of a translation: ``seq2seq show MODEL "The red cat sees it."``
 
 Writes an HTML page with the translation and the attention weights of each word, and opens it if there is a display.
-With --target, the model is forced to produce that translation (teacher forcing).
+With --target, the model is forced to produce that translation (teacher forcing). The page also has the effect of each source
+token: by how much the log-probability of a word falls without it.
 """
 
 import os
@@ -10,37 +11,39 @@ import webbrowser
 from collections.abc import Sequence
 from pathlib import Path
 
-from seq2seq.cli.main import MODEL_HELP, check_output, parser_of
+from seq2seq.cli.main import MODEL_HELP, check_output, count, model, parser_of
 from seq2seq.errors import InputError
+from seq2seq.progress import announce
 from seq2seq.run.messages import exit_on_error
-from seq2seq.shipped import model_path
 
 
 def main(arguments: Sequence[str]) -> None:
     """Write the page, and open it."""
     parser = parser_of("show", __doc__)
     add = parser.add_argument
-    add("model", type=model_path, help=MODEL_HELP)
+    add("model", type=model, help=MODEL_HELP)
     add("sentence", help="a source sentence")
     add("--target", help="show the attention for this translation")
-    add("--beam-size", type=int, default=5, metavar="K", help="hypotheses; 1: greedy (default: 5)")
+    add("--beam-size", type=count, default=5, metavar="K", help="hypotheses; 1: greedy (default: 5)")
     page = Path("attention.html")
     add("-o", "--output", type=Path, default=page, metavar="FILE", help=f"page to write (default: {page})")
     add("--no-open", action="store_true", help="write the page and do not open it")
     options = parser.parse_args(list(arguments))
     with exit_on_error():
         check_output(options.output)
+        announce("loading PyTorch and the model")
         from seq2seq.data.text import SentencePair
         from seq2seq.data.words import clean
         from seq2seq.decoding.forced import force_pairs
+        from seq2seq.decoding.probing import effect_of
         from seq2seq.decoding.translator import Translator
         from seq2seq.export.model_folder import load_attending
         from tensorboard_attention import show
 
         if not clean(options.sentence):
             raise InputError("the sentence is blank: give a sentence")
+        saved = load_attending(options.model)
         if options.target is None:
-            load_attending(options.model)
             (found,) = Translator.load(options.model).translate(
                 [options.sentence], beam_size=options.beam_size
             )
@@ -50,7 +53,7 @@ def main(arguments: Sequence[str]) -> None:
         shown = show(
             weights, found.source_tokens, found.target_tokens, score=found.score,
             kind="beam" if options.target is None else "forced",
-            title=f"{found.text}, {options.model.resolve().name}",
+            title=f"{found.text}, {options.model.resolve().name}", effect=effect_of(saved, options.sentence, found),
         )  # fmt: skip
         options.output.write_text(shown.page, encoding="utf-8")
         print(found.text)

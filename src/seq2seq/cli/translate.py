@@ -1,23 +1,34 @@
-"""Translate lines: ``seq2seq translate MODEL < source.txt > translation.txt``
+"""Translate lines: ``seq2seq translate MODEL < source.txt > translation.txt``, or ``seq2seq translate MODEL "A sentence."``
 
-Writes one line for each line read, in the same order; a blank line stays blank. On a terminal it asks for sentences.
+Writes one line for each line read, in the same order; a blank line stays blank. Without text, a terminal is asked for
+sentences; below each translation stand its log-probability, its unknown words and its attention.
 """
 
 import argparse
 import contextlib
 import json
+import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from seq2seq.cli.main import MODEL_HELP, check_output, parser_of
+from seq2seq.cli.main import (
+    LENGTH_PENALTIES,
+    MODEL_HELP,
+    PRECISIONS,
+    check_output,
+    count,
+    device,
+    input_file,
+    model,
+    parser_of,
+)
+from seq2seq.cli.terminal import LEGEND, matrix_lines
 from seq2seq.data.text import read_lines, stream_lines
 from seq2seq.errors import InputError
-from seq2seq.progress import announce
 from seq2seq.run.messages import exit_on_error
-from seq2seq.shipped import model_path
 
 if TYPE_CHECKING:
     from seq2seq.decoding.search import Search
@@ -28,24 +39,18 @@ def main(arguments: Sequence[str]) -> None:
     """Translate standard input or a file."""
     parser = parser_of("translate", __doc__)
     add = parser.add_argument
-    add("model", type=model_path, help=MODEL_HELP)
-    add(
-        "--ensemble",
-        type=model_path,
-        nargs="+",
-        default=[],
-        metavar="MODEL",
-        help="average with these models",
-    )
-    add("--beam-size", type=int, default=5, metavar="K", help="hypotheses; 1: greedy (default: 5)")
+    add("model", type=model, help=MODEL_HELP)
+    add("sentences", nargs="*", metavar="SENTENCE", help="translate these in place of standard input")
+    add("--ensemble", type=model, nargs="+", default=[], metavar="MODEL", help="average with these models")
+    add("--beam-size", type=count, default=5, metavar="K", help="hypotheses; 1: greedy (default: 5)")
     add(
         "--n-best",
-        type=int,
+        type=count,
         default=1,
         metavar="N",
         help="print N translations of each line, at most the beam size",
     )
-    add("--length-penalty", default="average", help="none, average or gnmt (default: average)")
+    add("--length-penalty", default="average", choices=LENGTH_PENALTIES, help="default: average")
     add(
         "--length-penalty-alpha", type=float, default=0.6, metavar="A", help="exponent of gnmt (default: 0.6)"
     )
@@ -59,23 +64,27 @@ def main(arguments: Sequence[str]) -> None:
     )
     add("--sample", action="store_true", help="sample every token instead of searching")
     add("--temperature", type=float, default=1.0, help="temperature of sampling (default: 1.0)")
-    add("--top-k", type=int, metavar="K", help="sample from the K most probable tokens")
+    add("--top-k", type=count, metavar="K", help="sample from the K most probable tokens")
     add("--seed", type=int, default=1, help="seed of sampling (default: 1)")
-    add("--prefix", type=Path, metavar="FILE", help="a prefix for each translation, one per line")
+    add("--prefix", type=input_file, metavar="FILE", help="a prefix for each translation, one per line")
     add("--replace-unk", action="store_true", help="replace <unk> by the most attended source word")
     add("--json", action="store_true", help="print one JSON object per line: tokens, score, attention, …")
-    add("--device", default="cpu", help="cpu, cuda or mps (default: cpu)")
-    add("--precision", default="fp32", help="fp32, bf16 or int8 (default: fp32)")
-    add("--max-tokens", type=int, default=4096, metavar="N", help="maximum padded tokens in a batch")
+    add("--device", type=device, default="cpu", help="cpu, cuda or mps (default: cpu)")
+    add("--precision", default="fp32", choices=PRECISIONS, help="of the computation (default: fp32)")
+    add("--max-tokens", type=count, default=4096, metavar="N", help="maximum padded tokens in a batch")
     add(
-        "--buffer-size", type=int, default=2048, metavar="N", help="lines read and sorted by length at a time"
+        "--buffer-size",
+        type=count,
+        default=2048,
+        metavar="N",
+        help="lines read and sorted by length at a time",
     )
-    add("--input", type=Path, metavar="FILE", help="translate this file instead of standard input")
+    add("--input", type=input_file, metavar="FILE", help="translate this file instead of standard input")
     add("-o", "--output", type=Path, metavar="FILE", help="write to this file instead of standard output")
     add("--resume", action="store_true", help="continue after the lines that --output has")
     add("--to", metavar="LANGUAGE", help="target language, for a model of several languages")
     add("--trust-custom-code", action="store_true", help="import classes that the model folder names")
-    options = parser.parse_args(list(arguments))
+    options = parser.parse_intermixed_args(list(arguments))
     with exit_on_error():
         _translate(options)
 
@@ -83,13 +92,10 @@ def main(arguments: Sequence[str]) -> None:
 def _translate(options: argparse.Namespace) -> None:
     if options.resume and (options.output is None or options.n_best > 1):
         raise InputError("--resume needs --output FILE and a line for each sentence")
-    if options.buffer_size < 1:
-        raise InputError(f"--buffer-size {options.buffer_size}: at least 1 line")
+    if options.sentences and options.input is not None:
+        raise InputError(f"give sentences or --input {options.input}, not both")
     check_output(options.output, options.input)
-    if options.input is not None and options.input.is_dir():
-        raise InputError(f"{options.input} is a folder: give a file")
 
-    announce("loading PyTorch and the model")
     from seq2seq.decoding.translation import UnknownCount
     from seq2seq.decoding.translator import Translator
 
@@ -106,14 +112,14 @@ def _translate(options: argparse.Namespace) -> None:
     if translator.target_language == "mul":
         raise InputError("this model translates into several languages: choose one with --to")
     done = keep_whole_lines(options.output) if options.resume and options.output.exists() else 0
-    asks = options.input is None and sys.stdin.isatty()
-    lines = _asked() if asks else stream_lines(options.input)
+    asks = options.input is None and not options.sentences and sys.stdin.isatty()
+    lines = _asked() if asks else _lines(options)
     if len(list(islice(lines, done))) < done:
         raise InputError(
             f"--resume: {options.output} has {done:,} lines, more than the input: is it of another text?"
         )
     common: dict[str, Any] = {"search": search, "replace_unk": options.replace_unk, "first_number": done,
-                              "return_attention": options.json}  # fmt: skip
+                              "return_attention": options.json or asks}  # fmt: skip
     if options.prefix is None:
         windows = translator.stream(lines, window=1 if asks else options.buffer_size, **common)
     else:
@@ -131,8 +137,10 @@ def _translate(options: argparse.Namespace) -> None:
                 number += 1
                 output.writelines(f"{line}\n" for line in _written(options, number, translations))
             output.flush()
+            for translations in found if asks else ():
+                print("\n".join(_facts(translations[0])), file=sys.stderr)
             unknown.add(translations[0] for translations in found)
-    warnings = unknown.warnings()
+    warnings = [] if asks else unknown.warnings()
     if options.replace_unk and warnings and not translator.num_replaced:
         warnings.append(
             "WARNING: --replace-unk replaced nothing, because the model wrote no <unk>. A model learns to write it from "
@@ -179,6 +187,18 @@ def _written(
             yield translation.text
 
 
+def _facts(translation: "Translation") -> Iterator[str]:
+    """Yield what is shown below a translation on a terminal; nothing below a blank one."""
+    if translation.target_tokens:
+        yield f"log-probability {translation.score:.2f}, {translation.score / len(translation.target_tokens):.2f} a token"
+        if note := translation.unknown_note():
+            yield note
+        if translation.weights.numel():
+            width = shutil.get_terminal_size().columns
+            weights = translation.weights.float().tolist()
+            yield from matrix_lines(weights, translation.marked_source(), translation.target_tokens, width)
+
+
 def keep_whole_lines(path: Path) -> int:
     """Cut what follows the last line end of a file; return the number of its lines. What is kept is not written again.
 
@@ -198,9 +218,14 @@ def keep_whole_lines(path: Path) -> int:
     return count
 
 
+def _lines(options: argparse.Namespace) -> Iterator[str]:
+    """Return the sentences of the command line, or the lines of a file or standard input."""
+    return iter(options.sentences) if options.sentences else stream_lines(options.input)
+
+
 def _asked() -> Iterator[str]:
     """Ask for sentences until the input ends."""
-    print("A sentence, or Ctrl-D to leave.", file=sys.stderr)
+    print(f"A sentence, or Ctrl-D to leave.\n{LEGEND}", file=sys.stderr)
     while True:
         try:
             yield input("> ")

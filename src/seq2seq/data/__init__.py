@@ -1,23 +1,15 @@
 """Reading sentence pairs, tokenizers, and batches with masks.
 
-Corpora are Lightning data modules: they are imported when they are used, so that translating loads without Lightning.
+Each is imported when it is used: text is read without PyTorch, and translating loads without Lightning.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from seq2seq.data.batch import Batch, EncodedSplit, SourceBatch
 from seq2seq.data.text import SentencePair, Splits
-from seq2seq.data.tokenizers import (
-    CharacterTokenizer,
-    HuggingFaceTokenizer,
-    SentencePieceTokenizer,
-    Tokenizer,
-    WhitespaceTokenizer,
-    WordTokenizer,
-)
 
 if TYPE_CHECKING:
+    from seq2seq.data.batch import Batch, EncodedSplit, SourceBatch
     from seq2seq.data.corpora import (
         GrammarCorpus,
         HuggingFaceCorpus,
@@ -30,6 +22,14 @@ if TYPE_CHECKING:
     from seq2seq.data.datamodule import TranslationDataModule
     from seq2seq.data.large import LargeText
     from seq2seq.data.libreoffice import LibreOfficeHelp
+    from seq2seq.data.tokenizers import (
+        CharacterTokenizer,
+        HuggingFaceTokenizer,
+        SentencePieceTokenizer,
+        Tokenizer,
+        WhitespaceTokenizer,
+        WordTokenizer,
+    )
     from seq2seq.data.torchtext_corpus import TorchtextCorpus
 
 __all__ = [
@@ -44,7 +44,8 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     modules = {
-        "TranslationDataModule": "datamodule", "LargeText": "large", "LibreOfficeHelp": "libreoffice",
-        "TorchtextCorpus": "torchtext_corpus",
+        "Batch": "batch", "EncodedSplit": "batch", "SourceBatch": "batch", "TranslationDataModule": "datamodule",
+        "LargeText": "large", "LibreOfficeHelp": "libreoffice", "TorchtextCorpus": "torchtext_corpus",
     }  # fmt: skip
-    return getattr(import_module(f"{__name__}.{modules.get(name, 'corpora')}"), name)
+    usual = "tokenizers" if name.endswith("Tokenizer") else "corpora"
+    return getattr(import_module(f"{__name__}.{modules.get(name, usual)}"), name)

@@ -7,7 +7,7 @@ from typing import Any
 
 from seq2seq.data.datamodule import TranslationDataModule
 from seq2seq.data.formats.columns import Column, Columns, cell_text
-from seq2seq.data.formats.pairs import holds_pairs, read_pairs
+from seq2seq.data.formats.pairs import read_pairs, read_split, two_files
 from seq2seq.data.tasks import task_pairs
 from seq2seq.data.text import (
     SentencePair,
@@ -100,35 +100,11 @@ class ParallelText(TranslationDataModule):
         return Splits(train, validation, test)
 
     def _pairs(self, split: str) -> list[SentencePair]:
-        source, target = map(self.files[split].get, ("source", "target"))
-        if source is None and target is None:
-            return []
-        if source is not None and target in (None, source) and holds_pairs(source):
-            print(f"{source} has both languages")
-            return read_pairs(source, self.columns)
-        return read_parallel(*self.checked_files(split))
+        return read_split(f"data.{split}", self.files[split], self.columns)
 
     def checked_files(self, split: str) -> tuple[str, str]:
-        """Return the source and target files, or patterns, of a split.
-
-        Raises:
-            InputError: One is missing, both are the same, or the source file has both languages.
-        """
-        key, source, target = f"data.{split}", *map(self.files[split].get, ("source", "target"))
-        for side, path in (("source", source), ("target", target)):
-            if not (path is None or isinstance(path, str | Path)):
-                raise InputError(f"{key}.{side}={path}: give one file, or a pattern such as 'corpus/*.en'")
-        if source is not None and holds_pairs(source):
-            raise InputError(
-                f"{key}.source={source} has both languages (every line has a tab, or it is no plain text): give "
-                f"data=tsv data.file={source}, or a file of one language"
-            )
-        if source is None or target is None:
-            missing = "source" if source is None else "target"
-            raise InputError(f"{key}.{missing} is needed: give both files or neither")
-        if source == target:
-            raise InputError(f"{key}.source and {key}.target are both {source}: give two files")
-        return source, target
+        """Return the source and target files, or patterns, of a split, see `two_files`."""
+        return two_files(f"data.{split}", self.files[split])
 
 
 class TabSeparatedText(TranslationDataModule):

@@ -134,6 +134,8 @@ def stream_lines(path: str | Path | None) -> Iterator[str]:
                 line = content.removeprefix(b"\xef\xbb\xbf") if number == 1 else content
                 yield line.decode("utf-8").removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError as error:
+        if re.search(rb"[\x00-\x08\x0e-\x1a]", error.object):
+            raise InputError(f"{name}, line {number}: this is no text: give a text file in UTF-8") from error
         raise InputError(
             f"{name}, line {number}: byte 0x{error.object[error.start]:02x} is not UTF-8: convert the file, for "
             "example with iconv -f LATIN1 -t UTF-8"

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import torch
+from torch import Tensor
 
 from seq2seq.attention import MultiHeadAttention
 from seq2seq.attention.masking import at_least_float32
@@ -20,18 +21,28 @@ from seq2seq.models.seq2seq import Seq2Seq
 
 
 @torch.no_grad()
+def token_scores(model: Seq2Seq, batch: Batch) -> tuple[Tensor, Tensor | None]:
+    """Return the natural log-probability of each target token given the tokens before it, by one teacher-forced pass.
+
+    Returns:
+        Log-probabilities (B, T), 0 at padding, and attention weights (B, T, h, S); None without attention.
+    """
+    is_token = batch.target_is_token
+    features, weights = model(batch)
+    logits = at_least_float32(model.decoder.output(features[is_token]))
+    chosen = logits.log_softmax(dim=-1).gather(1, batch.target_output[is_token].unsqueeze(1)).squeeze(1)
+    return chosen.new_zeros(is_token.shape).masked_scatter(is_token, chosen), weights
+
+
 def force_decode(model: Seq2Seq, batch: Batch) -> list[Hypothesis]:
     """Return the targets of a batch as hypotheses, by one teacher-forced pass.
 
     A hypothesis has the target tokens and ``<eos>``, their natural log-probability given the source, and the
     attention at each of them: the result of a search that finds this translation.
     """
-    is_token = batch.target_is_token
-    features, weights = model(batch)
-    logits = at_least_float32(model.decoder.output(features[is_token]))
-    chosen = logits.log_softmax(dim=-1).gather(1, batch.target_output[is_token].unsqueeze(1)).squeeze(1)
-    scores = chosen.new_zeros(is_token.shape).masked_scatter(is_token, chosen).sum(dim=1)
-    weights = chosen.new_zeros(*is_token.shape, 1, 0) if weights is None else weights
+    chosen, weights = token_scores(model, batch)
+    scores = chosen.sum(dim=1)
+    weights = chosen.new_zeros(*chosen.shape, 1, 0) if weights is None else weights
     sides = batch.target_output, batch.target_lengths, batch.source.lengths, scores
     hypotheses = []
     for ids, height, width, score, maps in zip(

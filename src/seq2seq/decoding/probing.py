@@ -3,16 +3,19 @@
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.func import functional_call
 
 from seq2seq.data.batch import Batch, EncodedSplit, Sentences, SourceBatch
 from seq2seq.data.batching import BatchSize, sorted_order
 from seq2seq.data.tokenizers import Tokenizer
-from seq2seq.data.vocabulary import END
+from seq2seq.data.vocabulary import END, END_ID
 from seq2seq.data.words import split_words
-from seq2seq.decoding.interventions import tokens_that_stay
+from seq2seq.decoding.interventions import leave_one_out, tokens_that_stay
+from seq2seq.decoding.translation import Translation
 from seq2seq.decoding.translator import Translator
 from seq2seq.errors import InputError
 from seq2seq.evaluation.alignment import word_indices
@@ -59,6 +62,15 @@ def probe(exported: SavedModel, sentences: Sequence[str], *, seed: int, device: 
             correlations = rank_correlations(*(each.numpy(force=True) for each in (looked, *measures)))
             found.append(Probed(words, stays[row, :, : len(words)].numpy(force=True), correlations))
     return found
+
+
+def effect_of(saved: SavedModel, sentence: str, found: Translation) -> NDArray[np.float64]:
+    """Return by how much each token of a translation depends on each source token (T, S), see `leave_one_out`."""
+    ids = [i for i in saved.target_tokenizer.ids(found.target_tokens) if i != END_ID]
+    source, target = saved.source_tokenizer.encode(sentence), ids
+    split = EncodedSplit([], Sentences.from_lists([source]), Sentences.from_lists([target]))
+    (effects,) = leave_one_out(saved.model.eval(), Batch.from_split(split, [0]))
+    return effects[: len(found.target_tokens)]  # without <eos> where the translation was cut
 
 
 def _words(tokenizer: Tokenizer, ids: Sequence[int]) -> list[str]:

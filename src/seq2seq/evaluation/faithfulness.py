@@ -51,17 +51,36 @@ class Probed:
 
 
 def kendall_tau(first: NDArray[np.floating], second: NDArray[np.floating]) -> float:
-    """Return Kendall's tau-b, a rank correlation.
-
-        sum of s_ij t_ij / sqrt(sum of s_ij^2 sum of t_ij^2),  s_ij = sign(x_i - x_j), t_ij = sign(y_i - y_j)
-
-    NaN if all values of one side are equal.
+    """Return Kendall's tau-b, a rank correlation; NaN if all values of one side are equal.
 
     Kendall, "The treatment of ties in ranking problems", 1945.
     """
-    one, other = (np.sign(np.subtract.outer(each, each)) for each in (first, second))
-    norm = np.sqrt((one**2).sum() * (other**2).sum())
-    return float((one * other).sum() / norm) if norm else np.nan
+    from scipy.stats import kendalltau  # takes a second
+
+    return np.nan if len(first) < 2 else float(kendalltau(first, second).statistic)
+
+
+def effect_agreement(
+    weights: Sequence[NDArray[np.floating]], effects: Sequence[NDArray[np.floating]]
+) -> float | None:
+    """Return the mean of Kendall's tau of weight and effect over the source tokens, of the target tokens of sentences.
+
+    Without the row of the target's ``<eos>`` and the column of the source's; target tokens whose tau is not defined, as
+    with one source token, are left out; None if none is left.
+
+    Args:
+        weights: Attention weights of each sentence (T, S).
+        effects: Of `seq2seq.decoding.interventions.leave_one_out` (T, S).
+    """
+    pairs = zip(weights, effects, strict=True)
+    taus = [
+        kendall_tau(*rows)
+        for one, other in pairs
+        if one.shape[1] > 2
+        for rows in zip(one[:-1, :-1], other[:-1, :-1], strict=True)
+    ]
+    known = [tau for tau in taus if np.isfinite(tau)]
+    return float(np.mean(known)) if known else None
 
 
 def rank_correlations(*measures: NDArray[np.floating]) -> NDArray[np.float64]:

@@ -9,7 +9,6 @@ NAME.int8_scale, a scale s for each row, W = s q; vectors are in float32. A mode
 A folder that was written is read again, and what it computes is compared with the model in memory, see `prove`.
 """
 
-import difflib
 import json
 import os
 import shutil
@@ -35,7 +34,7 @@ from seq2seq.export.proof import prove, steps_of
 from seq2seq.models.build import STORED, build_model
 from seq2seq.models.limits import DEFAULT_LIMITS, LengthLimits
 from seq2seq.models.seq2seq import Seq2Seq
-from seq2seq.shipped import SHIPPED, model_path
+from seq2seq.shipped import config_of
 
 FORMAT_VERSION = 1
 MAX_CONFIG = 2**20
@@ -166,69 +165,82 @@ def load_model_folder(path: str | Path, *, trust_custom_code: bool = False) -> S
     Raises:
         InputError: The folder is missing, damaged, or of another program or version.
     """
-    path = model_path(path)
-    folder = path / "model" if (path / "model" / "config.json").is_file() else path
-    config_path, weights_path = folder / "config.json", folder / "model.safetensors"
-    if not config_path.is_file():
-        if (folder / "model.json").exists() or (path / "model" / "model.json").exists():
-            raise InputError(
-                f"{path} was written by version 0.2, which this version cannot read: train again"
-            )
-        if not path.exists():
-            known = [*SHIPPED, *(str(each) for each in path.parent.glob("*/"))]
-            nearest = difflib.get_close_matches(str(path), known, n=1)
-            raise InputError(
-                f"{path}: there is no such folder; {f'did you mean {nearest[0]}? ' if nearest else ''}give a run folder, "
-                f"a model folder, or the name of a shipped model: {', '.join(SHIPPED)}"
-            )
-        raise InputError(f"{path} holds no config.json: give a run folder or its model/ folder")
-    try:
-        config = read_json(config_path, MAX_CONFIG)
-        if not isinstance(config, dict) or config.get("format_version") != FORMAT_VERSION:
-            raise InputError(f"its format_version is not {FORMAT_VERSION}")
-        limits = LengthLimits(**without_unknown(LengthLimits, config["limits"], f"{config_path}"))
-        arguments = without_unknown(build_model, config["model"], f"{config_path}")
-        if unknown := arguments.keys() - STORED:
-            raise InputError(f"a model folder holds no {min(map(str, unknown))} of a model: remove it")
-    except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
-        reason = f"{error}" if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
-        raise InputError(f"{config_path} does not describe a model: {reason:.200}") from error
+    config_path = config_of(path)
+    folder = config_path.parent
+    arguments, limits = _description(config_path)
     source, target = load_tokenizers(folder, trust_custom_code=trust_custom_code)
     for side, tokenizer in (("source", source), ("target", target)):
         size = arguments.get(f"{side}_vocab_size")
         if tokenizer.vocab_size != size:
             raise InputError(f"{folder}/{side}.json has {tokenizer.vocab_size:,} tokens, the model {size}")
+    weights_path = folder / "model.safetensors"
     try:
         with torch.device("meta"), _Uninitialized():  # the sizes are compared before memory is taken
             expected = build_model(**arguments, trust_custom_code=trust_custom_code)
-        tied = tied_names(expected)
-        shapes = {n: list(t.shape) for n, t in expected.state_dict().items() if n not in tied}
-        if not weights_path.is_file():
-            raise InputError(f"{weights_path.name} is missing or no regular file")
-        with safe_open(weights_path, framework="pt") as file:
-            found = {name: file.get_slice(name).get_shape() for name in file.keys()}  # noqa: SIM118
-        scales = {name: found.pop(name) for name in [*found] if name.endswith(SCALE)}
-        for name, shape in scales.items():
-            if shape != found.get(name.removesuffix(SCALE), [])[:1]:
-                raise InputError(f"{name} is {shape}, which are no scales of the rows of a matrix")
-        for name in sorted(shapes.keys() | found.keys()):
-            if shapes.get(name) != found.get(name):
-                raise InputError(f"{name} is {found.get(name, 'absent')}, not {shapes.get(name, 'there')}")
+        _check_file(weights_path, expected)
         model = build_model(**arguments, trust_custom_code=trust_custom_code)
         weights = restored(load_file(weights_path))
         model.load_state_dict(weights | {n: weights[owner] for n, owner in tied_names(model).items()})
-        with (
-            torch.no_grad()
-        ):  # one step, where arguments of a wrong type fail, and weights that are too large
-            memory = model.eval().encode(SourceBatch(torch.tensor([[0]]), torch.tensor([1])))
-            features, _ = model.decoder(torch.tensor([[0]]), memory)
-            if not model.decoder.output(features).isfinite().all():
-                raise InputError("the first step computes NaN or infinity: weights are damaged or too large")
+        _check_step(model.eval())
     except Exception as error:  # a wrong description can fail anywhere
         reason = " ".join(f"{error}".split()) or type(error).__name__
         where = folder if isinstance(error, InputError) else f"{weights_path} does not hold its weights"
         raise InputError(f"{where}: {reason:.300}") from error
     return SavedModel(model, source, target, limits)
+
+
+def _description(path: Path) -> tuple[dict[str, Any], LengthLimits]:
+    """Return the arguments of `build_model` in a config.json, and the length limits.
+
+    Raises:
+        InputError: The file describes no model.
+    """
+    try:
+        config = read_json(path, MAX_CONFIG)
+        if not isinstance(config, dict) or config.get("format_version") != FORMAT_VERSION:
+            raise InputError(f"its format_version is not {FORMAT_VERSION}")
+        limits = LengthLimits(**without_unknown(LengthLimits, config["limits"], f"{path}"))
+        arguments = without_unknown(build_model, config["model"], f"{path}")
+        if unknown := arguments.keys() - STORED:
+            raise InputError(f"a model folder holds no {min(map(str, unknown))} of a model: remove it")
+    except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
+        reason = f"{error}" if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
+        raise InputError(f"{path} does not describe a model: {reason:.200}") from error
+    return arguments, limits
+
+
+def _check_file(path: Path, model: Seq2Seq) -> None:
+    """Compare names and sizes of the weights in a file with those of a model.
+
+    Raises:
+        InputError: They differ, or there is no file.
+    """
+    tied = tied_names(model)
+    shapes = {n: list(t.shape) for n, t in model.state_dict().items() if n not in tied}
+    if not path.is_file():
+        raise InputError(f"{path.name} is missing or no regular file")
+    with safe_open(path, framework="pt") as file:
+        found = {name: file.get_slice(name).get_shape() for name in file.keys()}  # noqa: SIM118
+    scales = {name: found.pop(name) for name in [*found] if name.endswith(SCALE)}
+    for name, shape in scales.items():
+        if shape != found.get(name.removesuffix(SCALE), [])[:1]:
+            raise InputError(f"{name} is {shape}, which are no scales of the rows of a matrix")
+    for name in sorted(shapes.keys() | found.keys()):
+        if shapes.get(name) != found.get(name):
+            raise InputError(f"{name} is {found.get(name, 'absent')}, not {shapes.get(name, 'there')}")
+
+
+@torch.no_grad()
+def _check_step(model: Seq2Seq) -> None:
+    """Compute a step, where arguments of a wrong type fail, and weights that are too large.
+
+    Raises:
+        InputError: The step is not finite.
+    """
+    memory = model.encode(SourceBatch(torch.tensor([[0]]), torch.tensor([1])))
+    features, _ = model.decoder(torch.tensor([[0]]), memory)
+    if not model.decoder.output(features).isfinite().all():
+        raise InputError("the first step computes NaN or infinity: weights are damaged or too large")
 
 
 class _Uninitialized(TorchFunctionMode):

@@ -15,9 +15,9 @@ from typing import Unpack
 
 from torch import Tensor, nn
 
-from seq2seq.attention.memory import Memory
+from seq2seq.attention.memory import Memory, State
 from seq2seq.models.decoder import RecurrentDecoder, RecurrentOptions
-from seq2seq.models.layers import DeepOutput, State
+from seq2seq.models.layers import DeepOutput
 
 
 class ConditionalDecoder(RecurrentDecoder):

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor, nn
 
 from seq2seq.attention.masking import length_mask
-from seq2seq.attention.memory import Memory
-from seq2seq.models.layers import Bridge, RecurrentStack, State, dropouts, output_layer
+from seq2seq.attention.memory import Memory, State
+from seq2seq.models.layers import Bridge, RecurrentStack, dropouts, output_layer
 
 
 class Decoder(nn.Module, ABC):

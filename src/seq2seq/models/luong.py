@@ -16,9 +16,8 @@ from typing import Unpack
 import torch
 from torch import Tensor, nn
 
-from seq2seq.attention.memory import Memory
+from seq2seq.attention.memory import Memory, State
 from seq2seq.models.decoder import RecurrentDecoder, RecurrentOptions
-from seq2seq.models.layers import State
 
 
 class LuongDecoder(RecurrentDecoder):

@@ -145,18 +145,19 @@ def is_terminal() -> bool:
 
 UNSET = "_unset_"
 
-HAS_WHITELIST = hasattr(hydra.utils, "execution_whitelist")
+_UTILS: Any = hydra.utils  # whose names depend on the version
+HAS_WHITELIST = hasattr(_UTILS, "execution_whitelist")
 """Whether this is Hydra 1.4 or later."""
 
-HYDRA_BASE: Mapping[str, Any] = {} if HAS_WHITELIST else {"version_base": "1.3"}
+HYDRA_BASE: dict[str, Any] = {} if HAS_WHITELIST else {"version_base": "1.3"}
 """Arguments of ``hydra.initialize``: the behavior of Hydra 1.3, which later versions have without them."""
 
-HYDRA_MAIN: Mapping[str, Any] = HYDRA_BASE | (
-    {"execution_whitelist": hydra.utils.UNSAFE_DISABLE_EXECUTION_CHECKS} if HAS_WHITELIST else {}
+HYDRA_MAIN: dict[str, Any] = HYDRA_BASE | (
+    {"execution_whitelist": _UTILS.UNSAFE_DISABLE_EXECUTION_CHECKS} if HAS_WHITELIST else {}
 )
 """Arguments of ``hydra.main``: loggers and callbacks of the node `hydra` are what the user's configuration names."""
 
-_register = OmegaConf.register_resolver if HAS_WHITELIST else OmegaConf.register_new_resolver
+_register: Any = OmegaConf.register_resolver if HAS_WHITELIST else OmegaConf.register_new_resolver
 _register("run_name", run_name, replace=True)
 _register("folder_name", folder_name, replace=True)
 _register("is_terminal", is_terminal, replace=True)
@@ -286,7 +287,7 @@ def build(node: Any, **options: Any) -> Any:
     """Build the object of a node, whose lists and mappings become those of Python."""
     if HAS_WHITELIST:
         packages = packages_of(OmegaConf.to_container(node) if OmegaConf.is_config(node) else node)
-        options["_execution_whitelist_"] = hydra.utils.execution_whitelist(packages, reset=True)
+        options["_execution_whitelist_"] = _UTILS.execution_whitelist(packages, reset=True)
     return instantiate(node, _convert_="all", **options)
 
 
@@ -312,12 +313,9 @@ def complete(settings: Settings) -> Settings:
     Raises:
         InputError: See `check`; or something that a run needs was deleted.
     """
-    for key in (*NEEDED, "decoding", "metric", "seed", "paths"):
-        _require(settings.config, key)
-    seed, values = settings.config.seed, OmegaConf.to_container(settings.config)
+    require_parts(settings.config)
+    values = OmegaConf.to_container(settings.config)
     assert isinstance(values, dict)
-    if not isinstance(seed, int) or not 0 <= seed < 2**32:
-        raise InputError(f"seed={seed}: a whole number from 0 to 2^32 - 1 is needed")
     for group in ("callbacks", "logger"):
         if group in values["trainer"]:
             raise InputError(f"trainer.{group}: give +{group}.NAME._target_=…")
@@ -333,6 +331,18 @@ def complete(settings: Settings) -> Settings:
             if name not in taken:
                 del node[name]
     return Settings(frozen(values), settings.given, settings.notes)
+
+
+def require_parts(config: DictConfig) -> None:
+    """Refuse a configuration without something that a run needs, or with a seed that is none.
+
+    Raises:
+        InputError: Naming the key.
+    """
+    for key in (*NEEDED, "decoding", "metric", "seed", "paths"):
+        _require(config, key)
+    if not isinstance(config.seed, int) or not 0 <= config.seed < 2**32:
+        raise InputError(f"seed={config.seed}: a whole number from 0 to 2^32 - 1 is needed")
 
 
 def _require(config: DictConfig, key: str) -> None:

@@ -4,7 +4,8 @@ import filecmp
 import json
 import os
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
@@ -59,6 +60,26 @@ def lock(run_dir: Path) -> filelock.BaseFileLock:
     except OSError as error:
         raise InputError(f"{run_dir} cannot be written to ({error.strerror})") from error
     return file_lock
+
+
+@contextmanager
+def no_empty_folder(run_dir: Path) -> Iterator[None]:
+    """Remove at the end the folder of a run that wrote nothing into it, such as one that was refused."""
+    try:
+        yield
+    finally:
+        if is_empty(run_dir):
+            with suppress(InputError), lock(run_dir):  # another process may have begun
+                if is_empty(run_dir):
+                    shutil.rmtree(run_dir, ignore_errors=True)
+            for parent in run_dir.parents[:2]:  # those of the experiment and of all runs
+                with suppress(OSError):
+                    parent.rmdir()
+
+
+def is_empty(run_dir: Path) -> bool:
+    """Return whether a folder holds nothing but what is written before a run begins."""
+    return run_dir.is_dir() and {path.name for path in run_dir.iterdir()} <= {".hydra", ".lock", "train.log"}
 
 
 def clear(run_dir: Path) -> None:

@@ -33,7 +33,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from seq2seq.arguments import arguments_of
 from seq2seq.errors import InputError, TrainingFailed, TrainingInterrupted
-from seq2seq.old_names import old_keys
+from seq2seq.old_names import OTHER_CHOICES, OTHER_KEYS, old_keys
 from seq2seq.run.config import CONF, OBJECTS, default_config, deletable, known_keys, target_of
 
 OWN_PARTS = {
@@ -101,9 +101,10 @@ def start(main: Callable[[], Any]) -> None:
             error, full = end.__context__, os.environ.get("HYDRA_FULL_ERROR") == "1"
             if end.code == 1 and isinstance(error, Exception) and not full:
                 exit_with(error)
-            print(held.getvalue(), end="", file=sys.stderr)
-            if end.code == 2 and (hint := hint_for_option(sys.argv[1:])):
-                print(f"error: unrecognized arguments: {hint}", file=sys.stderr)
+            said = held.getvalue()
+            if end.code == 2 and "error: " in said:  # of argparse, after the usage
+                said = f"error: {said.rpartition('error: ')[2].strip()}; {hint_for_option(sys.argv[1:])}\n"
+            print(said, end="", file=sys.stderr)
             raise
         print(held.getvalue(), end="", file=sys.stderr)
 
@@ -144,17 +145,9 @@ def message_of(error: BaseException, overrides: Sequence[str] | None = None) -> 
             return say(error)
     if isinstance(error, ValueError) and (wrong := _wrong_group(given)):
         return wrong
-    if type(error).__name__ == "MisconfigurationException":  # Lightning's, imported only when needed
-        return _misconfiguration(error)
-    stopping = re.search(
-        r"Early stopping conditioned on metric `([^`]+)`.*following: (.*)", str(error), re.DOTALL
-    )
-    if stopping:
-        return _no_metric(stopping[1], stopping[2])
     if type(error).__name__ == "OutOfMemoryError" or "can't allocate memory" in str(error):
-        size = re.search(r"allocate (\d+) bytes|allocate ([\d.]+ \wiB)", str(error))
-        wanted = "" if size is None else f" for {size[2] or f'{int(size[1]) / 1e9:,.1f} GB'}"
-        return f"there is not enough memory{wanted}: lower data.batch_size, data.max_tokens or the sizes of the model"
+        advice = "lower data.batch_size, data.max_tokens or the sizes of the model"
+        return single_line(f"there is not enough memory: {advice} ({error!s:.200})")
     return None
 
 
@@ -165,19 +158,24 @@ def _instantiation(error: InstantiationException) -> str | None:
             return message
         if user_frames(cause):
             return None
-    key = re.search(r"full_key: (\S+)", str(error))
-    said = re.sub(r"full_key: \S+", "", str(error)) if cause is None else str(cause)
-    return single_line(f"{key[1]}: {said}" if key else said)
+    said, _, key = str(error).partition("full_key: ")
+    return single_line(f"{key or 'configuration'}: {cause or said}")
 
 
 def _missing_choice(error: MissingConfigException) -> str:
     group, _, choice = str(error.missing_cfg_file).rpartition("/")
+    parent, _, rest = str(error.missing_cfg_file).partition("/")
+    if (CONF / parent).is_dir() and ("/" in rest or "." in rest):
+        hint = ": your text is given by data=parallel data.train.source=FILE …, or data=tsv data.file=FILE"
+        return f"{parent}={rest}: there is no such choice{hint if parent == 'data' else ''}"
     if not group:
         found = [f"{each.parent.name}={each.stem}" for each in sorted(CONF.glob(f"*/{choice}.yaml"))]
         hint = f"did you mean {found[0]}?" if found else "give the folder of the file by --config-path"
         return f"--config-name {choice}: there is no such file in {CONF}; {hint}"
     options = list(error.options or ())
     nearest = difflib.get_close_matches(choice, options, n=1)
+    if other := OTHER_CHOICES.get((group, choice.lower())):
+        nearest = [other]
     hint = f"did you mean {nearest[0]}? " if nearest else ""
     own = f"; your own class: {OWN_PARTS[group]}._target_=…" if group in OWN_PARTS else ""
     return f"{group}={choice}: there is no such choice; {hint}choose one of {', '.join(options)}{own}"
@@ -222,7 +220,7 @@ def _unknown_key(key: str) -> str:
     with suppress(InputError):  # what cannot be imported has no arguments to name
         if target and name not in OBJECTS and name in arguments_of(target_of(parent, target))[0]:
             return f"{key}: an argument of {target} that the configuration does not list: write +{key}=…"
-    nearest = nearest_name(key, known_keys())
+    nearest = OTHER_KEYS.get(key.lower()) or nearest_name(key, known_keys())
     hint = f"did you mean {nearest}? " if nearest else ""
     return f"{key}: no such key; {hint}To add a new key, write +{key}=…"
 
@@ -248,21 +246,6 @@ def _wrong_group(overrides: Sequence[str]) -> str | None:
     return None
 
 
-def _no_metric(name: str, known: str) -> str:
-    return f"monitor={name}: there is no such metric; choose one of {', '.join(re.findall('val/[a-zA-Z0-9_-]+', known))}"
-
-
-def _misconfiguration(error: BaseException) -> str:
-    if metric := re.search(r"monitor='([^']+)'.*metrics: (\[.*?\])", str(error)):
-        return _no_metric(metric[1], metric[2])
-    if device := re.search(r"No supported (\w+) backend", str(error)):
-        return (
-            f"device={device[1]}: PyTorch finds no such device on this machine (torch.cuda.is_available() is "
-            "False); choose device=cpu or device=auto"
-        )
-    return single_line(str(error))
-
-
 def _operating_system(error: OSError) -> str | None:
     name = f"{error.filename}: " if error.filename else ""
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG):
@@ -272,15 +255,18 @@ def _operating_system(error: OSError) -> str | None:
     return None
 
 
-def hint_for_option(arguments: list[str]) -> str | None:
-    """Return the key that an unknown option such as ``--max_epochs 3`` was meant for; None if there is none."""
-    for option in arguments:
-        name = option.lstrip("-").partition("=")[0].replace("-", "_")
+def hint_for_option(arguments: Sequence[str]) -> str:
+    """Return the keys that options such as ``--epochs 3`` were meant for, and how keys are set."""
+    meant = []
+    for option, following in zip(arguments, [*arguments[1:], "-"], strict=True):
+        name, _, value = option.lstrip("-").replace("-", "_").partition("=")
         if option.startswith("--") and name not in ("", "config_dir", "config_name", "config_path"):
-            meant = [key for key in known_keys() if key.rpartition(".")[2] == name]
-            if meant:
-                return f"{option}; did you mean {meant[0]}=…? Values are set by key=value, without dashes"
-    return None
+            keys = [key for key in known_keys() if key.rpartition(".")[2] == name]
+            if found := OTHER_KEYS.get(name, keys[0] if keys else None):
+                value = value or ("…" if following.startswith("-") else following)
+                meant.append(found if "=" in found else f"{found}={value}")
+    hint = f"did you mean {' '.join(meant)}? " if meant else ""
+    return f"{hint}values are set by key=value, without dashes; --help lists the options"
 
 
 def single_line(text: str) -> str:

@@ -23,13 +23,15 @@ from omegaconf import DictConfig, OmegaConf
 from seq2seq.errors import InputError, TrainingFailed, TrainingInterrupted
 from seq2seq.progress import announce, warn
 from seq2seq.publish import commit_of_program
-from seq2seq.run.config import Settings, build, complete, objects, settings_of
+from seq2seq.run.config import Settings, build, complete, objects, require_parts, settings_of
 from seq2seq.run.directions import check_callbacks, directions
+from seq2seq.run.early import check_early
 from seq2seq.run.folder import (
     Earlier,
     clear,
     earlier_start,
     lock,
+    no_empty_folder,
     relative_to_cwd,
     save_config,
     write_json,
@@ -61,7 +63,8 @@ RANKS = "RANK", "LOCAL_RANK", "SLURM_PROCID", "JSM_NAMESPACE_RANK"
 def task(config: DictConfig) -> float | None:
     """Run a configuration that Hydra composed, in the folder that Hydra made."""
     hydra = HydraConfig.get()
-    return run(settings_of(config, hydra.overrides.task, hydra.runtime.output_dir))
+    with no_empty_folder(Path(hydra.runtime.output_dir)):
+        return run(settings_of(config, hydra.overrides.task, hydra.runtime.output_dir))
 
 
 def run(settings: Settings) -> float | None:
@@ -83,7 +86,7 @@ def run(settings: Settings) -> float | None:
     if not first:
         end_with_parent()
     writes = first and not settings.dry  # with fast_dev_run, Lightning writes nothing either
-    with lock(folder) if writes else nullcontext():
+    with no_empty_folder(folder), lock(folder) if writes else nullcontext():
         earlier = None if settings.config.overwrite or settings.dry else earlier_start(folder)
         if earlier and (metrics := finished(earlier, settings)):  # nothing heavy is imported
             if first:
@@ -93,10 +96,12 @@ def run(settings: Settings) -> float | None:
                 print(summary(metrics, folder))
             return metric_of(metrics, settings.config.metric)
 
+        require_parts(settings.config)
+        check_metric(settings.config.metric, settings.config.module.get("metrics") or ())
+        check_early(settings.config)
         announce("loading PyTorch and Lightning")
         settings = complete(settings)
         settings = settings.updated(directions(settings.config))
-        check_metric(settings.config.metric, settings.config.module.get("metrics") or ())
         if earlier:
             earlier.require_same(settings.config)
         if writes and settings.config.overwrite:
@@ -123,7 +128,7 @@ def run(settings: Settings) -> float | None:
             metrics = score(exported, module, prepared, settings, folder) | facts(module, trainer, started)
             log_scores(metrics, trainer, settings)
         write_json(folder / "metrics.json", metrics)
-        print(summary(metrics, folder, [pair.source for pair in prepared.held_out.pairs[:3]]))
+        print(summary(metrics, folder, prepared.held_out.pairs[0].source))
         return metric_of(metrics, settings.config.metric)
 
 
@@ -180,18 +185,12 @@ def check_metric(name: str, own: Collection[str] = ()) -> None:
 
 
 def checkpoint_of(settings: Settings, folder: Path) -> str | None:
-    """Return the checkpoint to continue from: the one that is given, or the last one of the folder.
-
-    Raises:
-        InputError: There is no such file.
-    """
+    """Return the checkpoint to continue from: the one that is given, or the last one of the folder."""
     from seq2seq.training.checkpoint import previous
 
     given = settings.config.ckpt_path
     last = folder / "checkpoints" / "last.ckpt"
     if given not in (None, "last"):
-        if not Path(given).is_file():
-            raise InputError(f"ckpt_path={given}: there is no such file")
         return str(given)
     has_last = not settings.dry and (last.exists() or previous(last).exists())
     return str(last) if has_last else None
@@ -320,6 +319,7 @@ def build_trainer(settings: Settings, checkpoint: str | None) -> "pl.Trainer":
     Raises:
         InputError: `lightning.Trainer` refuses an argument.
     """
+    from lightning.fabric.utilities.exceptions import MisconfigurationException
     from lightning.pytorch.callbacks import Checkpoint, ProgressBar
 
     from seq2seq.training.callbacks import BorderCallback
@@ -352,7 +352,7 @@ def build_trainer(settings: Settings, checkpoint: str | None) -> "pl.Trainer":
     callbacks.sort(key=lambda each: isinstance(each, BorderCallback))  # they save the states of the others
     try:
         return build(config.trainer, _partial_=True)(callbacks=callbacks, logger=loggers)
-    except (ValueError, TypeError, RuntimeError) as error:
+    except (MisconfigurationException, ValueError, TypeError, RuntimeError) as error:
         raise InputError(f"trainer: {error!s:.300}") from error
 
 
@@ -373,20 +373,27 @@ def fit(
     Raises:
         InputError: The checkpoint is of another model or program, or Lightning refuses a value before the first step.
     """
+    from lightning.fabric.utilities.exceptions import MisconfigurationException
+
     from seq2seq.training.callbacks import fit as fit_or_stop
 
     announce("training" if checkpoint is None else f"training from {checkpoint}")
     try:
         fit_or_stop(trainer, module, datamodule=data, ckpt_path=checkpoint, weights_only=True)
-    except (AttributeError, KeyError, RuntimeError, TypeError, ValueError) as error:
+    except Exception as error:
         frames = traceback.extract_tb(error.__traceback__)
+        *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+        monitor, metrics = getattr(frame.f_locals.get("self"), "monitor", None), trainer.callback_metrics
+        if isinstance(monitor, str) and monitor not in metrics:
+            known = ", ".join(name for name in metrics if name.startswith("val"))
+            raise InputError(f"monitor={monitor}: there is no such metric; choose one of {known}") from error
         if message_of(error) is not None or user_frames(error):
             raise
         if any("checkpoint_connector" in frame.filename for frame in frames):
             raise InputError(f"{checkpoint} does not fit this configuration: {error!s:.150}") from error
-        if "lightning" in Path(frames[-1].filename).parts and all(
-            frame.name != "advance" for frame in frames
-        ):
+        of_lightning = "lightning" in Path(frames[-1].filename).parts
+        has_begun = any(frame.name == "advance" for frame in frames)
+        if isinstance(error, MisconfigurationException) or (of_lightning and not has_begun):
             raise InputError(f"trainer: {error!s:.300}") from error
         raise
     if not settings.dry:

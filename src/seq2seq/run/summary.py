@@ -5,9 +5,10 @@ import os
 import platform
 import re
 import shlex
+import shutil
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -89,21 +90,22 @@ def log_start(settings: Settings, commit: str | None) -> None:
         LOG.info("%-11s %s", key, OmegaConf.to_container(config[key]) if config[key] else None)
 
 
-def summary(metrics: dict[str, Any], run_dir: Path, examples: Sequence[str] = ()) -> str:
+def summary(metrics: dict[str, Any], run_dir: Path, example: str = "A sentence.") -> str:
     """Return the scores of a run, where its results are, and what to do next."""
     signatures = {s["bleu_signature"] for c in metrics.values() if isinstance(c, dict) for s in c.values()}
     minutes, seconds = divmod(round(metrics["seconds"]), 60)
     has_log, run_dir = any(run_dir.glob("events.out.*")), relative_to_cwd(run_dir)
-    logdir = [f"look        tensorboard --logdir {shlex.quote(str(run_dir.parent))}"] if has_log else []
+    look = f"{_program('tensorboard')} --logdir {shlex.quote(str(run_dir.parent))}"
+    if Path("Makefile").is_file() and Path(sys.argv[0]).absolute() == Path("train.py").absolute():
+        look = "make tensorboard" if run_dir.parts[:1] == ("runs",) else look
     lines = [
         *_scores(metrics),
         *(f"BLEU is     {signature}" for signature in sorted(signatures)),
         f"time        {minutes}:{seconds:02d}",
         f"results     {run_dir}",
-        *logdir,
-        f"translate   {_command()} {shlex.quote(str(run_dir))} < sentences.txt",
+        *([f"look        {look}"] if has_log else []),
+        f"translate   {_program('seq2seq')} translate {shlex.quote(str(run_dir))} {shlex.quote(example)}",
     ]
-    lines += [f"{'' if place else 'examples':<11} {text}" for place, text in enumerate(examples)]
     return "\n".join(lines)
 
 
@@ -123,8 +125,8 @@ def _scores(metrics: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _command() -> str:
-    """Return how to translate: by the script of a clone where train.py of the working folder was called."""
-    started = Path(sys.argv[0]).absolute()
-    in_clone = started.name == "train.py" and started.parent == Path.cwd()
-    return "python scripts/translate.py" if in_clone else "seq2seq translate"
+def _program(name: str) -> str:
+    """Return how a shell calls a program of this environment: its name where it is found, or its file."""
+    found, file = shutil.which(name), Path(sys.executable).with_name(name)
+    same = found is not None and file.exists() and Path(found).samefile(file)
+    return name if same or not file.exists() else shlex.quote(str(relative_to_cwd(file)))

@@ -15,11 +15,14 @@ from seq2seq.data.vocabulary import END, END_ID, UNKNOWN
 from seq2seq.data.words import split_words
 from seq2seq.decoding.forced import force_decode, with_heads
 from seq2seq.decoding.greedy import greedy_search
-from seq2seq.decoding.interventions import attentions_of, tokens_that_stay
+from seq2seq.decoding.interventions import attentions_of, leave_one_out, tokens_that_stay
 from seq2seq.decoding.stepper import Hypothesis
 from seq2seq.errors import InputError
 from seq2seq.evaluation.alignment import word_indices
+from seq2seq.evaluation.attention_statistics import alarms
 from seq2seq.evaluation.bleu import sentence_bleu_score
+from seq2seq.evaluation.faithfulness import effect_agreement
+from seq2seq.progress import warn
 from seq2seq.training.callbacks import is_dry
 from seq2seq.training.module import TranslationModule
 from tensorboard_attention import add_attention
@@ -46,9 +49,12 @@ class AttentionLogger(Callback):
     Args:
         sentences: Number of validation sentences to record, from the start of the split.
         heatmaps: Number of these sentences to draw as heatmaps.
-        every_n_steps: Number of optimizer steps between records; None: at validations only.
+        every_n_steps: Number of optimizer steps between records; None: at validations, and at `steps`.
+        steps: Further steps to record, such as the first ones, when attention forms; 0 is before training.
         indices: Indices of further validation sentences to record, from 0.
         texts: Further sentences to record, as ``source`` or ``source ||| target``.
+        formed_by: Optimizer step from which on attention that has not formed, has collapsed, is on ``<eos>`` or copies a
+            row is reported, see `seq2seq.evaluation.attention_statistics.alarms`.
 
     Raises:
         InputError: An index or a text is invalid.
@@ -59,11 +65,15 @@ class AttentionLogger(Callback):
         sentences: int = 16,
         heatmaps: int = 4,
         every_n_steps: int | None = None,
+        steps: Sequence[int] = (),
         indices: Sequence[int] = (),
         texts: Sequence[str] = (),
+        formed_by: int = 1000,
     ) -> None:
         self.sentences, self.heatmaps, self.every_n_steps = sentences, heatmaps, every_n_steps
+        self.steps, self.formed_by = frozenset(steps), formed_by
         self.indices, self.texts = list(indices), list(texts)
+        self._alarmed: list[str] = []
         self._panel: EncodedSplit | None = None
         self._tags: list[str] = []
         self._figure: Any = None
@@ -111,6 +121,11 @@ class AttentionLogger(Callback):
         )
         self._latest_step = trainer.global_step
 
+    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Log what an untrained model attends to."""
+        if trainer.global_step == 0 and 0 in self.steps:
+            self._log_between(trainer, pl_module)
+
     def on_validation_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Log heatmaps, forced decoding and greedy translations."""
         if not trainer.sanity_checking and trainer.is_global_zero:
@@ -119,11 +134,16 @@ class AttentionLogger(Callback):
     def on_train_batch_end(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        """Log heatmaps and forced decoding between validations; searches are slow early in training."""
+        """Log heatmaps and forced decoding between validations."""
         step, latest = trainer.global_step, self._latest_step
         self._latest_step = step
-        due = self.every_n_steps is not None and step != latest and step % self.every_n_steps == 0
-        if not due or trainer.is_last_batch or not trainer.is_global_zero:
+        is_due = step in self.steps or (self.every_n_steps is not None and step % self.every_n_steps == 0)
+        if is_due and step != latest and not trainer.is_last_batch:
+            self._log_between(trainer, pl_module)
+
+    def _log_between(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Log between validations, without searches, which are slow early in training."""
+        if not trainer.is_global_zero:
             return
         pl_module.eval()
         with torch.no_grad():
@@ -142,6 +162,11 @@ class AttentionLogger(Callback):
         sources = [[*data.source_tokenizer.words(ids), END] for ids in self._panel.source]
         references = [[*data.target_tokenizer.words(ids), END] for ids in self._panel.target]
         self._draw(trainer, forced, sources, references, step)
+        can_be_left_out = searches and int(batch.source.lengths.min()) > 1
+        effects = leave_one_out(model, batch) if can_be_left_out else None
+        marks = self._alarms(trainer, pl_module) if searches else ()
+        if searches:
+            self._log_causes(trainer, model, batch, forced, effects)
         writer = self._writer(trainer)
         if writer is None:
             return
@@ -172,15 +197,44 @@ class AttentionLogger(Callback):
                     kind=kind,
                     bleu=bleu,
                     alignment=gold_links(pair, sources[place][:-1], references[place][:-1]) if same else None,
+                    effect=effects[place] if effects and kind == "forced" else None,
+                    marks=marks,
                 )
-        if searches and attentions_of(model.decoder):
+
+    def _alarms(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> list[str]:
+        """Return what is wrong with the attention on the validation split; print what was not wrong before."""
+        statistics = getattr(pl_module, "attention_statistics", None)
+        if statistics is None or not statistics.num_tokens:
+            return []
+        found = alarms(statistics.metrics(), is_late=trainer.global_step >= self.formed_by)
+        for name, text in found.items():
+            if name not in self._alarmed:
+                warn(f"attention at step {trainer.global_step:,}: {text}")
+        self._alarmed = list(found)
+        return list(found.values())
+
+    @staticmethod
+    def _log_causes(
+        trainer: pl.Trainer,
+        model: Any,
+        batch: Batch,
+        forced: Sequence[Hypothesis],
+        effects: Sequence[np.ndarray] | None,
+    ) -> None:
+        """Log how predictions depend on the attention, and the agreement of weights and effects."""
+        values = dict[str, float]()
+        if effects is not None:
+            weights = [each.weights.double().numpy() for each in forced]
+            agreement = effect_agreement(weights, effects)
+            values |= {} if agreement is None else {"effect_tau": agreement}
+        if attentions_of(model.decoder):
             stays, _ = tokens_that_stay(model, batch, seed=0, changes=[*CAUSES.values()])
             of_words = stays.transpose(1, 2)[batch.target_is_token & (batch.target_output != END_ID)]
             if len(of_words):
-                shares = (1 - of_words.float().mean(dim=0)).tolist()
-                for logger in trainer.loggers:
-                    values = zip(CAUSES, shares, strict=True)
-                    logger.log_metrics({f"val_attention/{name}": share for name, share in values}, step)
+                values |= dict(zip(CAUSES, (1 - of_words.float().mean(dim=0)).tolist(), strict=True))
+        for logger in trainer.loggers:
+            for name, value in values.items():
+                logger.log_metrics({f"val_attention/{name}": value}, trainer.global_step)
 
     def _draw(
         self,

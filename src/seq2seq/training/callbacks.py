@@ -15,7 +15,13 @@ from typing import Any
 import lightning.pytorch as pl
 import numpy as np
 import torch
-from lightning.pytorch.callbacks import Callback, Checkpoint, ModelCheckpoint, WeightAveraging
+from lightning.pytorch.callbacks import (
+    Callback,
+    Checkpoint,
+    ModelCheckpoint,
+    RichProgressBar,
+    WeightAveraging,
+)
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 
 from hydra_plugins.hydra_subprocess_launcher import report
@@ -69,7 +75,9 @@ class EpochLines(Callback):
         seconds = round((time.monotonic() - self._started) / done * left)
         parts.append(f"{seconds // 60}:{seconds % 60:02d} left")
         bar, line = trainer.progress_bar_callback, "  ".join(parts)
-        if bar is not None and getattr(bar, "is_enabled", False):
+        if isinstance(bar, RichProgressBar) and bar.progress is not None:
+            bar.progress.console.out(line, highlight=False)  # does not break it, unlike `print`
+        elif bar is not None and getattr(bar, "is_enabled", False):
             bar.print(line)
         else:
             print(line, flush=True)

@@ -13,6 +13,7 @@ from seq2seq.data.batch import Batch
 from seq2seq.data.datamodule import prepared_of
 from seq2seq.decoding.greedy import greedy_search
 from seq2seq.errors import InputError
+from seq2seq.evaluation.attention_statistics import AttentionStatistics
 from seq2seq.models.build import build_model
 from seq2seq.models.limits import DEFAULT_LIMITS, LengthLimits
 from seq2seq.models.seq2seq import Seq2Seq
@@ -134,13 +135,9 @@ class TranslationModule(pl.LightningModule):
     def cross_entropy(self, batch: Batch, features: Tensor) -> LossSums:
         """Return the training loss of a batch, with label smoothing and R-Drop as configured."""
         return token_cross_entropy(
-            features,
-            self.model.decoder.output,
-            batch.target_output,
-            batch.target_is_token,
-            label_smoothing=self.label_smoothing,
-            rdrop_alpha=self.rdrop_alpha,
-        )
+            features, self.model.decoder.output, batch.target_output, batch.target_is_token,
+            label_smoothing=self.label_smoothing, rdrop_alpha=self.rdrop_alpha,
+        )  # fmt: skip
 
     def setup(self, stage: str) -> None:
         """Read length limits and gold alignments from the data module."""
@@ -225,6 +222,11 @@ class TranslationModule(pl.LightningModule):
         """Start with sums of zero."""
         self._of_split = SplitSums()
         self.translations = self._of_split.translations  # read by callbacks before `on_validation_epoch_end`
+
+    @property
+    def attention_statistics(self) -> AttentionStatistics:
+        """Sums of the current validation, of this process."""
+        return self._of_split.attention
 
     def validation_step(self, batch: Batch, batch_idx: int) -> None:
         """Add loss, attention and greedy translations of a batch."""

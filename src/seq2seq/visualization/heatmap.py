@@ -2,24 +2,23 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 
 from seq2seq.visualization.fonts import shown
-from tensorboard_attention.colours import weight_colors
+from seq2seq.visualization.style import VERMILION, WEIGHTS, new_figure, styled
 
 FORMATS = ".png", ".pdf", ".svg"
 CELL = 0.22
 """Minimum size of a cell in inches, so that labels of 7 points fit."""
 CARD = 3.5
 """Width in inches of a heatmap that is read in a small card, such as TensorBoard's, which is about 350 pixels wide."""
-SCALE = ListedColormap(weight_colors() / 255)
-"""The colors of the Attention tab."""
+RISES = 0.02
+"""Share of the maximum effect; a word that becomes more probable by more is gray."""
 WHOLE = 0.5
 """A maximum weight below which the colors end there, not at 1."""
 
@@ -39,19 +38,22 @@ def draw_matrix(
     title: str = "",
     links: Sequence[tuple[int, int]] = (),
     points: float = 7,
+    is_effect: bool = False,
 ) -> Any:
-    """Draw one matrix of weights into axes.
+    """Draw one matrix of weights, or of effects, into axes.
 
-    The colors run from 0 to 1, or to the maximum if it is below `WHOLE`, which the title then names.
+    The colors run from 0 to 1, or to the maximum if it is below `WHOLE`, which the title then names; those of effects to
+    their maximum, and effects below 0 are gray.
 
     Args:
         axes: Axes of matplotlib; they are cleared first.
-        weights: Weights in 0..1 (target, source).
+        weights: Weights in 0..1 (target, source), or effects.
         source_tokens: Labels of the columns.
         target_tokens: Labels of the rows.
         title: Title above the matrix.
         links: Gold links (source index, target index), drawn as circles.
         points: Size of the labels.
+        is_effect: They are of `seq2seq.decoding.interventions.leave_one_out`, in nats.
 
     Returns:
         The image, for a color bar.
@@ -65,12 +67,13 @@ def draw_matrix(
             f"weights of shape {matrix.shape} do not fit {len(target_tokens)} target and "
             f"{len(source_tokens)} source tokens; neither may be empty"
         )
-    if not ((matrix >= -0.005) & (matrix <= 1.005)).all():
+    if not is_effect and not ((matrix >= -0.005) & (matrix <= 1.005)).all():
         raise ValueError(f"weights must lie in 0..1, got {matrix.min()} to {matrix.max()}")
     axes.clear()
     top = float(matrix.max())
-    most = 1.0 if not 0 < top < WHOLE else top
-    image = axes.imshow(matrix, cmap=SCALE, vmin=0, vmax=most, aspect="auto", interpolation="nearest")
+    most = 1.0 if top <= 0 else top if is_effect or top < WHOLE else 1.0
+    drawn = np.where((matrix < 0) & (matrix > -RISES * top), 0, matrix)
+    image = axes.imshow(drawn, cmap=WEIGHTS, vmin=0, vmax=most, aspect="auto", interpolation="nearest")
     axes.xaxis.tick_top()
     for axis, tokens, turned in ((axes.xaxis, source_tokens, 90), (axes.yaxis, target_tokens, 0)):
         labels = [shown(short(token)) for token in tokens]
@@ -78,12 +81,12 @@ def draw_matrix(
         axis.set_ticks(range(len(tokens)), [text for text, _ in labels], rotation=turned, fontsize=points)
         axis.set_tick_params(labelfontfamily=families)
     axes.tick_params(length=0, pad=2)
-    axes.spines[:].set_linewidth(0.3)
+    axes.spines[:].set(visible=True, linewidth=0.3)
     if links:
         columns, rows = zip(*links, strict=True)
         size = min(30, (140 / max(len(source_tokens), 1)) ** 2)
-        axes.scatter(columns, rows, s=size, facecolors="none", edgecolors="#e8830c", linewidths=1)
-    named = f"colors to {top:.2g}" if most < 1 else ""
+        axes.scatter(columns, rows, s=size, facecolors="none", edgecolors=VERMILION, linewidths=1)
+    named = "gray: it rises" if is_effect else f"colors to {top:.2g}" if most < 1 else ""
     if title or named:
         text, families = shown(", ".join(filter(None, [title, named])))
         axes.set_title(text, fontsize=8, family=families)
@@ -100,9 +103,10 @@ class AttentionFigure:
     """
 
     def __init__(self, dpi: int = 200) -> None:
-        self.figure = Figure(dpi=dpi, layout="constrained")
-        self._canvas = FigureCanvasAgg(self.figure)
-        self.axes = self.figure.add_subplot()
+        with styled():
+            self.figure = Figure(figsize=(CARD, CARD), dpi=dpi)
+            self._canvas = FigureCanvasAgg(self.figure)
+            self.axes = self.figure.add_subplot()
 
     def draw(
         self,
@@ -115,7 +119,8 @@ class AttentionFigure:
         pitch = min(0.3, 2.7 / max(len(source_tokens), len(target_tokens), 1))  # of the labels, in inches
         points = min(8.5, max(4, 72 * pitch))
         self.figure.set_size_inches(CARD, 0.95 + max(pitch, points / 72) * len(target_tokens))
-        draw_matrix(self.axes, weights, source_tokens, target_tokens, points=points, **options)
+        with styled():
+            draw_matrix(self.axes, weights, source_tokens, target_tokens, points=points, **options)
         return self.figure
 
     def pixels(self) -> npt.NDArray[np.uint8]:
@@ -124,17 +129,22 @@ class AttentionFigure:
         return np.asarray(self._canvas.buffer_rgba())[..., :3].copy()
 
 
-def save_heatmap(
-    path: str | Path,
-    panels: Sequence[tuple[str, npt.ArrayLike, Sequence[str], Sequence[str]]],
-    *,
-    dpi: int = 150,
-) -> None:
+class Panel(NamedTuple):
+    """What is drawn of a sentence; see `draw`."""
+
+    title: str
+    matrix: npt.ArrayLike
+    source: Sequence[str]
+    target: Sequence[str]
+    is_effect: bool = False
+
+
+def save_heatmap(path: str | Path, panels: Sequence[tuple[Any, ...]], *, dpi: int = 150) -> None:
     """Write heatmaps, one above the other, to a file; the suffix chooses the format.
 
     Args:
         path: Ends in .png, .pdf or .svg.
-        panels: Title, weights, source tokens and target tokens of each.
+        panels: Each a `Panel`, or a tuple of its parts.
         dpi: Pixels per inch of a PNG.
 
     Raises:
@@ -143,11 +153,19 @@ def save_heatmap(
     path = Path(path)
     if path.suffix.lower() not in FORMATS:
         raise ValueError(f"{path}: the ending decides the format: choose one of {', '.join(FORMATS)}")
-    heights = [1.4 + CELL * len(target) for _, _, _, target in panels]
-    width = max(1.6 + CELL * len(source) for _, _, source, _ in panels)
-    figure = Figure(figsize=(max(width, 3), sum(heights)), dpi=dpi, layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = figure.subplots(len(panels), 1, squeeze=False, gridspec_kw={"height_ratios": heights})[:, 0]
-    for each, (title, weights, source, target) in zip(axes, panels, strict=True):
-        figure.colorbar(draw_matrix(each, weights, source, target, title=title), ax=each, shrink=0.6)
-    figure.savefig(path, format=path.suffix[1:].lower())
+    drawn = [Panel(*panel) for panel in panels]
+    heights = [1.4 + CELL * len(panel.target) for panel in drawn]
+    width = max(1.6 + CELL * len(panel.source) for panel in drawn)
+    with styled():
+        figure = new_figure(max(width, 3), sum(heights))
+        axes = figure.subplots(len(panels), 1, squeeze=False, gridspec_kw={"height_ratios": heights})[:, 0]
+        for each, (title, matrix, source, target, is_effect) in zip(axes, drawn, strict=True):
+            image = draw_matrix(each, matrix, source, target, title=title, is_effect=is_effect)
+            each.set_xlabel("source", fontsize=7)
+            each.set_ylabel("target", fontsize=7)
+            each.xaxis.set_label_position("top")
+            bar = figure.colorbar(image, ax=each, shrink=0.6, aspect=15)
+            bar.set_label("effect in nats" if is_effect else "weight", fontsize=7)
+            bar.ax.tick_params(labelsize=6, length=2)
+            bar.outline.set_linewidth(0.3)
+        figure.savefig(path, format=path.suffix[1:].lower(), dpi=dpi)

@@ -155,15 +155,24 @@ export function fittingKind(kind, matrices) {
   return matrices.every(({ values, columns }) => columns > 2 && topOf([{ values }]) * columns < EVEN) ? "uniform" : "max";
 }
 
+const RISES = 0.02; // share of the maximum effect; a word that becomes more probable by more is gray
+
+// Of effects, of which the maximum has the color of a weight of 1; matrices = [{values, columns}, …], which share the scale.
+export function effectScale(matrices) {
+  const top = matrices.reduce((most, { values }) => values.reduce((found, value) => Math.max(found, value), most), 0) || 1;
+  const shares = (values) => values.map((value) => (value < -RISES * top ? -1 : Math.max(0, value / top)));
+  return { name: "fall of log-probability", note: "gray: it rises", isTwoSided: false, ticks: [[0, "0"], [1, brief(top)]], shares, top };
+}
+
 // kind: of SCALES; matrices = [{values, columns}, …], which share the scale. The result has `shares(values, columns)`, a share of the
 // colors for each value, −1 for nothing.
-export function scaleOf(kind, matrices, signed = false) {
+export function scaleOf(kind, matrices, signed = false, what = "weights") {
   const top = topOf(matrices);
-  const isWhole = kind === "unit" || (kind === "fit" && top > SMALL) || top === 0;
-  const most = isWhole ? 1 : top;
+  const isWhole = what === "weights" && (kind === "unit" || (kind === "fit" && top > SMALL) || top === 0);
+  const most = isWhole ? 1 : top || 1;
   if (signed) {
     const ticks = [[0, `−${brief(most)}`], [0.5, "0"], [1, `+${brief(most)}`]];
-    return { name: "difference of weights", isTwoSided: true, ticks, shares: (values) => values.map((value) => (value / most + 1) / 2) };
+    return { name: `difference of ${what}`, isTwoSided: true, ticks, shares: (values) => values.map((value) => (value / most + 1) / 2), top: what === "weights" ? 1 : most };
   }
   if (fittingKind(kind, matrices) === "uniform") return uniformScale(matrices);
   if (kind === "log") {
@@ -236,7 +245,7 @@ function legend(x, y, scale, theme, size = 11) {
   const text = (at, anchor, words, below) =>
     draw("text", { x: at, y: y + below + size, "text-anchor": anchor, "font-size": size, fill: theme.gray }, words);
   const labels = scale.ticks.map(([share, words]) => text(x + share * width, ["start", "middle", "end"][Math.round(2 * share)], words, 10));
-  return draw("g", { "shape-rendering": "crispEdges" }, ...stripes, ...labels, text(x, "start", scale.name, 24));
+  return draw("g", { "shape-rendering": "crispEdges" }, ...stripes, ...labels, text(x, "start", scale.name, 24), scale.note ? text(x, "start", scale.note, 38) : null);
 }
 
 // ---- The matrix: source tokens across, target tokens down, whole-pixel cells, which may be wider than high
@@ -250,6 +259,7 @@ const SMALLEST_CELL = 13;
 const TILT = Math.PI / 3;
 const GAP = 9;
 const LEGEND_HEIGHT = 56;
+const NOTE_HEIGHT = 14; // of a second line below it
 const MOST_SQUARES = 50_000; // more cells are drawn as one image
 const TICK_DISTANCE = 30;
 
@@ -316,7 +326,8 @@ function matrixLayout(chart, extent) {
     return Math.max(reach, end + (tilt ? font : 2));
   }, 4);
   const width = Math.max(left + columns * across + Math.ceil(overhang), left + 190);
-  return { across, down, plain, font, tilt, left, top, width, height: top + rows * down + LEGEND_HEIGHT };
+  const below = LEGEND_HEIGHT + (chart.scale.note ? NOTE_HEIGHT : 0);
+  return { across, down, plain, font, tilt, left, top, width, height: top + rows * down + below };
 }
 
 // One path for each color: few elements, however many cells; one image of very many.
@@ -508,7 +519,8 @@ function ribbonPaths(chart, { line, left, right, sourceY, targetY }) {
   const full = line - 4;
   const middle = (left + right) / 2;
   return chart.target.flatMap((_, row) => {
-    const weights = Array.from({ length: columns }, (_, column) => chart.values[row * columns + column]);
+    const whole = chart.scale.top ?? 1; // of effects, the maximum is as wide as a weight of 1
+    const weights = Array.from({ length: columns }, (_, column) => chart.values[row * columns + column] / whole);
     const total = weights.reduce((sum, weight) => sum + Math.abs(weight), 0);
     let y = targetY(row) - (Math.min(total, 1) * full) / 2;
     return weights.flatMap((weight, column) => {

@@ -4,6 +4,7 @@
 // ---- Records and their figures
 
 const SCALE = 65535;
+const MIDDLE = 32768;
 
 // From a server: TensorBoard's routes, addressed relative to the page.
 export function servedSource(base) {
@@ -45,6 +46,8 @@ function decodeView(view) {
       ...sidesOf(view.sources[frame.source], view.targets[frame.target]),
       links: view.alignments[frame.alignment],
       reference: view.references?.[frame.reference] ?? null,
+      marks: frame.marks ?? [],
+      effect: frame.effect ? decodeEffect(frame.effect, frame.effect_most) : null,
       ...mapsOf(decodeWeights(frame.weights), frame.maps, view.layers?.[frame.layers]),
     })),
   };
@@ -89,23 +92,38 @@ function meanOf(matrices) {
   return mean;
 }
 
+// A frame with what is shown of it: the weights of one of its maps, or of their mean; or the effects.
+export function frameOfShown(frame, { map, show }) {
+  return show === "effect" && frame.effect ? frameOfEffect(frame) : frameOfMap(frame, map);
+}
+
+function frameOfEffect(frame) {
+  frame.asEffect ??= { ...frame, map: null, weights: frame.effect, isEffect: true, figures: figuresOf(frame) };
+  return frame.asEffect;
+}
+
 // A frame as one of its maps has it; the mean where it has no such map.
-export function frameOfMap(frame, name) {
+function frameOfMap(frame, name) {
   const map = frame.maps?.find((each) => each.name === name);
   if (!map || map.weights === frame.weights) return frame;
   map.frame ??= { ...frame, map: name, weights: map.weights, figures: null };
   return map.frame;
 }
 
-// Base64 of little-endian 16-bit integers -> weights in 0..1.
-function decodeWeights(text) {
+// Base64 of little-endian 16-bit integers.
+function decodeIntegers(text) {
   const bytes = atob(text);
-  const weights = new Float64Array(bytes.length / 2);
-  for (let place = 0; place < weights.length; place += 1) {
-    const low = bytes.charCodeAt(2 * place);
-    weights[place] = (low + 256 * bytes.charCodeAt(2 * place + 1)) / SCALE;
-  }
-  return weights;
+  return Float64Array.from({ length: bytes.length / 2 }, (_, place) => bytes.charCodeAt(2 * place) + 256 * bytes.charCodeAt(2 * place + 1));
+}
+
+// Weights in 0..1.
+function decodeWeights(text) {
+  return decodeIntegers(text).map((integer) => integer / SCALE);
+}
+
+// Effects, of which the integer 32768 is 0.
+function decodeEffect(text, most) {
+  return decodeIntegers(text).map((integer) => ((integer - MIDDLE) / (MIDDLE - 1)) * most);
 }
 
 export function rowOf(frame, row) {
@@ -209,7 +227,7 @@ export class Series {
     for (const [step, frame] of this.known) {
       if (total <= MOST_WEIGHTS || latest.includes(frame)) return;
       total -= sizeOf(frame);
-      this.known.set(step, { step, figures: figuresOf(frame) });
+      this.known.set(step, { step, marks: frame.marks, figures: figuresOf(frame) });
     }
   }
 
@@ -233,7 +251,7 @@ export class Series {
 }
 
 function sizeOf({ weights, maps = [] }) {
-  return (weights?.length ?? 0) * Math.max(1, maps.length);
+  return (weights?.length ?? 0) * Math.max(1, maps.length); // effects are as few as one map
 }
 
 // ---- One view or two, each at a step, requested when it is shown
@@ -271,18 +289,18 @@ export class Recorded {
 
   // One or two views: {name, run, series, frames, problems, frame, place}.
   async shownFrames(index, state, selection) {
-    const first = await this.shownOf(index, state.map, "A", selection, state.step, (frames) => placeOf(frames, state.step));
+    const first = await this.shownOf(index, state, "A", selection, state.step, (frames) => placeOf(frames, state.step));
     if (state.compare !== "on" || !first.frames.length) return [first];
     const other = otherTag(index, state, selection);
     const find = (frames) => otherPlace(frames, state, selection, first.frame.step);
-    return [first, await this.shownOf(index, state.withMap ?? state.map, "B", other, state.withStep ?? first.frame.step, find)];
+    return [first, await this.shownOf(index, { ...state, map: state.withMap ?? state.map }, "B", other, state.withStep ?? first.frame.step, find)];
   }
 
-  async shownOf(index, map, name, { run, tag, kind }, step, find) {
+  async shownOf(index, state, name, { run, tag, kind }, step, find) {
     const series = tag === null ? new Series() : await this.seriesOf(index, run, tag, step);
     const place = await series.placeOf(find);
     const { frames, problems } = series;
-    return { name, run, kind, series, frames, problems, place, frame: frames[place] && frameOfMap(frames[place], map) };
+    return { name, run, kind, series, frames, problems, place, frame: frames[place] && frameOfShown(frames[place], state) };
   }
 
   // Tags that have grown since are requested again.
@@ -370,6 +388,7 @@ const DEFAULTS = {
   rank: null,
   step: null, // null: the latest
   map: null, // of several heads; null: their mean
+  show: "weight", // or the effect of leaving a source token out
   view: "matrix",
   scale: "fit", // of charts.js
   at: null, // the token or cell that is selected, "row,column"; either may be empty
@@ -385,6 +404,7 @@ export function initialState(parameters) {
   const state = { ...DEFAULTS };
   for (const key of Object.keys(DEFAULTS)) state[key] = parameters.get(key) ?? DEFAULTS[key];
   if (!["matrix", "ribbons"].includes(state.view)) state.view = DEFAULTS.view;
+  if (state.show !== "effect") state.show = DEFAULTS.show;
   return state;
 }
 

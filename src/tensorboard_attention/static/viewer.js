@@ -1,4 +1,4 @@
-import { FONT, SCALES, UNKNOWN, draw, imageOf, labelOf, make, matrixChart, ribbonChart, fittingKind, scaleOf, sentenceOf, themeOf, tokenText, wordOf } from "./charts.js";
+import { FONT, SCALES, UNKNOWN, draw, effectScale, imageOf, labelOf, make, matrixChart, ribbonChart, fittingKind, scaleOf, sentenceOf, themeOf, tokenText, wordOf } from "./charts.js";
 import { Recorded, addressOf, columnOf, differenceOf, entropyOf, figuresOf, initialState, kindName, rowOf, sameTokens, selectionOf, statisticsOf } from "./data.js";
 
 // The viewer of the tab, the page and the notebook: controls, heads, charts, figures, files and keys.
@@ -79,15 +79,19 @@ function weightsPart(shown, focus, theme) {
     isRow ? rowOf(each.frame, focus.row) : columnOf(each.frame, focus.column),
   );
   const marked = isRow ? focus.column : null;
-  const lines = others.map((other, place) => weightLine(other, series, place, place === marked, theme));
+  const { isEffect } = frame;
+  const most = isEffect ? Math.max(...series.flatMap((each) => [...each]), 1e-9) : 1;
+  const lines = others.map((other, place) => weightLine(other, series, place, place === marked, theme, most));
   const total = series[0].reduce((sum, weight) => sum + weight, 0);
-  const note = isRow
+  const note = isEffect
+    ? "by how much the log-probability falls without the source token"
+    : isRow
     ? `entropy ${formatNumber(entropyOf(series[0]), 3)}, sum ${formatNumber(total, 3)}`
     : `total weight ${formatNumber(total, 3)}`;
   return make(
     "div",
     { class: "weights" },
-    make("h3", {}, tokenText(token), partOf(isRow ? frame.target : frame.source, focus.row ?? focus.column), make("small", {}, isRow ? "attends to" : "is attended to by")),
+    make("h3", {}, tokenText(token), partOf(isRow ? frame.target : frame.source, focus.row ?? focus.column), make("small", {}, isEffect ? (isRow ? "depends on" : "matters to") : isRow ? "attends to" : "is attended to by")),
     make("ol", {}, ...lines),
     make("p", { class: "hint" }, note),
   );
@@ -99,11 +103,11 @@ function partOf(tokens, place) {
   return word && make("small", {}, "in ", make("bdi", {}, word));
 }
 
-function weightLine(token, series, place, marked, theme) {
+function weightLine(token, series, place, marked, theme, most) {
   const bars = series.map((weights, number) => {
     const color = number ? theme.gray : theme.ribbon;
     const bar = make("i", { class: "bar" });
-    bar.style.width = `${100 * (weights[place] ?? 0)}%`;
+    bar.style.width = `${Math.max(0, (100 * (weights[place] ?? 0)) / most)}%`;
     bar.style.background = color;
     return bar;
   });
@@ -220,13 +224,21 @@ function stepSlider(label, onStep) {
       const share = frames.length > 1 ? place / (frames.length - 1) : 0;
       const needle = make("i", { class: "needle" });
       needle.style.left = `${100 * share}%`;
-      above.replaceChildren(...(frames.length > 1 ? [history, needle] : []));
+      const marks = frames.flatMap((frame, at) => (frame.marks?.length ? [markAt(frame, at / Math.max(1, frames.length - 1))] : []));
+      above.replaceChildren(...(frames.length > 1 ? [history, ...marks, needle] : []));
       said.replaceChildren(
         make("b", {}, `step ${frames[place].step.toLocaleString("en")}`),
         make("small", {}, `${place + 1} of ${frames.length}`),
       );
     },
   };
+}
+
+// What is said of a step that is loaded, such as an alarm.
+function markAt({ step, marks }, share) {
+  const mark = make("i", { class: "alarm", title: `step ${step.toLocaleString("en")}: ${marks.join("; ")}` });
+  mark.style.left = `${100 * share}%`;
+  return mark;
 }
 
 // ---- Several heads as small maps, a row for each layer, means first; the chosen one is the matrix
@@ -332,16 +344,17 @@ class MapGrid {
 
 function drawings({ shown, state, selection }, theme, extent) {
   const matrixOf = ({ frame }) => ({ values: frame.weights, columns: frame.source.length });
-  const areAlike = shown.length < 2 || sameTokens(shown[0].frame, shown[1].frame); // then they share a scale
+  const areAlike = shown.length < 2 || (sameTokens(shown[0].frame, shown[1].frame) && shown[0].frame.isEffect === shown[1].frame.isEffect); // then they share a scale
+  const scaled = (frame, matrices) => (frame.isEffect ? effectScale(matrices) : scaleOf(state.scale, matrices));
   const drawn = shown.map(({ name, run, kind, frame }) => ({
     title: shown.length > 1 ? `${name}  ${run}` : run,
     note: noteOf(frame, shown.length > 1 && !state.withKind, { ...selection, kind: kind ?? selection.kind }),
-    data: { ...frame, values: frame.weights, scale: scaleOf(state.scale, (areAlike ? shown : [{ frame }]).map(matrixOf)) },
+    data: { ...frame, values: frame.weights, scale: scaled(frame, (areAlike ? shown : [{ frame }]).map(matrixOf)) },
   }));
   if (shown.length > 1 && areAlike) {
     const [first, second] = shown.map(({ frame }) => frame);
     const values = differenceOf(first, second);
-    const scale = scaleOf(state.scale, [{ values, columns: first.source.length }], true);
+    const scale = scaleOf(state.scale, [{ values, columns: first.source.length }], true, first.isEffect ? "effects" : "weights");
     drawn.push({ title: "A − B", note: "blue: more in A, orange: more in B", data: { ...first, values, scale, signed: true } });
   }
   const makeChart = state.view === "matrix" ? matrixChart : ribbonChart;
@@ -357,7 +370,7 @@ function noteOf(frame, isOneOfTwo, { sentence, kind, rank, ranks }) {
   const hypothesis = ranks.length > 1 ? ` ${rank + 1}` : "";
   const score = frame.score === null ? null : `log-probability ${formatNumber(frame.score, 2)}`;
   const which = isOneOfTwo ? [] : [sentence, `${kindName(kind)}${hypothesis}`];
-  return [...which, frame.map, step, score].filter(Boolean).join(", ");
+  return [...which, frame.isEffect ? "effect of leaving a source token out" : frame.map, step, score].filter(Boolean).join(", ");
 }
 
 // A chart with its caption, that reacts to the pointer.
@@ -403,7 +416,8 @@ function spokenFocus({ row, column }, frame) {
   if (column === null) return `target ${frame.target[row]}`;
   if (row === null) return `source ${frame.source[column]}`;
   const weight = frame.weights[row * frame.source.length + column];
-  return `${frame.target[row]} attends to ${frame.source[column]}: ${formatNumber(weight, 4)}`;
+  const does = frame.isEffect ? "depends on" : "attends to";
+  return `${frame.target[row]} ${does} ${frame.source[column]}: ${formatNumber(weight, 4)}`;
 }
 
 // ---- The view as a file: PNG, SVG or JSON
@@ -424,7 +438,7 @@ function filesMenu(viewer) {
 
 function nameOf({ selection: { sentence, kind }, shown }) {
   const steps = shown.map(({ frame }) => frame.step).join("-");
-  return [sentence, kind, shown[0].frame.map, steps && `step-${steps}`].filter(Boolean).join("-");
+  return [sentence, kind, shown[0].frame.isEffect ? "effect" : shown[0].frame.map, steps && `step-${steps}`].filter(Boolean).join("-");
 }
 
 // Files have light colors; a selected token or cell is marked in them, too.
@@ -491,7 +505,7 @@ function jsonText(selection, shown) {
       map: frame.map ?? null,
       source: frame.source,
       target: frame.target,
-      weights: frame.target.map(row),
+      [frame.isEffect ? "effect" : "weights"]: frame.target.map(row),
       alignment: frame.links ?? null,
       ...figuresOf(frame),
     };
@@ -518,6 +532,7 @@ const KEYS = [
   ["n p", "next, previous sentence"],
   ["k", "next kind"],
   ["v", "matrix or ribbons"],
+  ["e", "weight or effect"],
   ["s", "next scale of the colors"],
   ["g", "gold alignment"],
   ["h", "next head of several"],
@@ -567,6 +582,7 @@ function shortcuts(viewer, { key, target }) {
     p: () => viewer.change({ sentence: next(selection.sentences, selection.sentence, -1), rank: null }),
     k: () => viewer.change({ kind: next(selection.kinds, selection.kind), rank: null }),
     v: () => viewer.change({ view: state.view === "matrix" ? "ribbons" : "matrix" }),
+    e: () => viewer.change({ show: state.show === "effect" ? "weight" : "effect" }),
     s: () => viewer.change({ scale: next(SCALES.map(([name]) => name), state.scale) }),
     g: () => viewer.toggle("gold"),
     c: () => viewer.toggle("compare"),
@@ -617,6 +633,7 @@ class Viewer {
     this.kind = switcher("kind", (kind) => set({ kind, rank: null }));
     this.rank = picker("hypothesis", (rank) => set({ rank }));
     this.look = switcher("view", (view) => set({ view }));
+    this.matter = switcher("show", (show) => set({ show }));
     this.scale = picker("colors", (scale) => set({ scale }));
     this.gold = toggle("gold", "Show the gold alignment (g)", () => this.toggle("gold"));
     this.compare = toggle("compare", "Compare with another run or step (c)", () => this.toggle("compare"));
@@ -633,9 +650,9 @@ class Viewer {
     this.facts = make("aside", { "aria-label": "figures" });
     this.message = make("p", { class: "message", role: "status" });
     this.voice = make("p", { class: "voice", "aria-live": "polite" });
-    this.grid = new MapGrid((map) => set({ map: map === "mean" ? null : map }));
+    this.grid = new MapGrid((map) => set({ map: map === "mean" ? null : map, show: "weight" }));
     this.body = make("main", {}, this.grid.node, this.stage, this.facts);
-    const bar = make("header", {}, this.run.node, this.sentence.node, this.kind.node, this.rank.node, make("span", { class: "space" }), this.look.node, this.scale.node, this.gold.node, this.compare.node, this.files.node, keyHelp());
+    const bar = make("header", {}, this.run.node, this.sentence.node, this.kind.node, this.rank.node, make("span", { class: "space" }), this.matter.node, this.look.node, this.scale.node, this.gold.node, this.compare.node, this.files.node, keyHelp());
     this.time = make("div", { class: "time" }, this.play, this.steps.node);
     this.tools = make("div", { class: "tools" }, bar, this.time, this.beside);
     this.node = make("div", { class: "attention" }, this.tools, this.message, this.body, this.voice);
@@ -803,7 +820,10 @@ class Viewer {
     this.kind.node.hidden = selection.kinds.length < 2;
     this.rank.set(String(selection.rank), selection.ranks.length > 1 ? selection.ranks.map((rank) => [String(rank), String(rank + 1)]) : []);
     this.look.set(state.view, [["matrix", "matrix"], ["ribbons", "ribbons"]]);
-    this.scale.set(state.scale, SCALES);
+    const isEffect = shown.some(({ frame }) => frame.isEffect);
+    this.matter.set(isEffect ? "effect" : "weight", [["weight", "weight"], ["effect", "effect"]]);
+    this.matter.node.hidden = !shown.some(({ frame }) => frame.effect);
+    this.scale.set(state.scale, isEffect ? [] : SCALES);
     this.gold.node.hidden = !shown.some(({ frame }) => frame.links);
     this.gold.set(state.gold === "on");
     this.compare.set(state.compare === "on");
@@ -814,7 +834,7 @@ class Viewer {
     const comparing = state.compare === "on";
     this.beside.hidden = !comparing;
     if (comparing) this.paintBeside();
-    this.say([this.complaint(), ...shown.flatMap(({ problems }) => problems), ...index.problems].filter(Boolean).join(" · "));
+    this.say([this.complaint(), ...(shown[0].frame.marks ?? []), ...shown.flatMap(({ problems }) => problems), ...index.problems].filter(Boolean).join(" · "));
   }
 
   paintBeside() {
@@ -835,6 +855,7 @@ class Viewer {
     if (this.lacking) return "The compared run has no record of this sentence and kind.";
     const [first, second] = this.shown;
     if (second && !sameTokens(first.frame, second.frame)) return "No difference map: the tokens differ.";
+    if (second && first.frame.isEffect !== second.frame.isEffect) return "No difference map: one of both has no effects.";
     return "";
   }
 

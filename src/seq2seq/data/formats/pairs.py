@@ -2,14 +2,16 @@
 
 import zipfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from seq2seq.data.formats import kinds, table
 from seq2seq.data.formats.columns import Columns, language_names
-from seq2seq.data.text import SentencePair, open_text, refusing
+from seq2seq.data.text import SentencePair, open_text, read_parallel, refusing
 from seq2seq.errors import InputError
+from seq2seq.progress import announce
 
 READERS = {
     "text": "table.read", "json": "records.read_json", "parquet": "records.read_parquet", "tmx": "tmx.read",
@@ -61,6 +63,54 @@ def read_pairs(path: str, columns: Columns) -> list[SentencePair]:
         import_module(f"{__package__}.{module}"), name
     )
     return reader(path, columns)
+
+
+def read_split(key: str, files: Mapping[str, Any], columns: Columns) -> list[SentencePair]:
+    """Read a split of two files, one sentence a line, or of one file that holds both languages; none without files.
+
+    Args:
+        key: That of the files in the configuration, for messages.
+        files: ``source`` and ``target``, names or patterns.
+        columns: Of a file that holds both.
+
+    Raises:
+        InputError: See `two_files`, `read_parallel` and `read_pairs`.
+    """
+    source, target = files.get("source"), files.get("target")
+    if source is None and target is None:
+        return []
+    if is_path(source) and target in (None, source) and holds_pairs(str(source)):
+        announce(f"{source} has both languages")
+        return read_pairs(str(source), columns)
+    return read_parallel(*two_files(key, files))
+
+
+def is_path(value: Any) -> bool:
+    """Return whether a value names a file."""
+    return isinstance(value, str | Path)
+
+
+def two_files(key: str, files: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the source and target files, or patterns, of a split.
+
+    Raises:
+        InputError: One is missing, both are the same, or the source file has both languages.
+    """
+    source, target = files.get("source"), files.get("target")
+    for side, path in (("source", source), ("target", target)):
+        if path is not None and not is_path(path):
+            raise InputError(f"{key}.{side}={path}: give one file, or a pattern such as 'corpus/*.en'")
+    if source is not None and holds_pairs(source):
+        raise InputError(
+            f"{key}.source={source} has both languages (every line has a tab, or it is no plain text): give "
+            f"data=tsv data.file={source}, or a file of one language"
+        )
+    if source is None or target is None:
+        missing = "source" if source is None else "target"
+        raise InputError(f"{key}.{missing} is needed: give both files or neither")
+    if source == target:
+        raise InputError(f"{key}.source and {key}.target are both {source}: give two files")
+    return source, target
 
 
 def opus_members(path: str, columns: Columns) -> list[str]:

@@ -1,4 +1,4 @@
-import { FONT, draw, labelOf, make } from "tensorboard_attention/static/charts.js";
+import { FONT, draw, labelOf, make, tokenText } from "tensorboard_attention/static/charts.js";
 import { pageHost } from "tensorboard_attention/static/data.js";
 import { BEGIN_ID, PADDING_ID, Translator, UNKNOWN_ID, likeliest } from "./model.js";
 import { formatNumber, mount, picker } from "tensorboard_attention/static/viewer.js";
@@ -71,7 +71,7 @@ class AskPanel {
     const isOther = JSON.stringify(question.translation.source) !== this.sources;
     this.question = question;
     const { row, translation, isTouched } = question;
-    this.title.replaceChildren(`Word ${row + 1}: `, make("bdi", {}, labelOf(translation.target[row])));
+    this.title.replaceChildren(`Word ${row + 1}: `, tokenText(translation.target[row]));
     this.back.disabled = !isTouched;
     this.showLikely();
     if (isOther) this.makePlaces();
@@ -84,7 +84,7 @@ class AskPanel {
     const lines = likeliest(made.logProbabilities, NUM_LIKELY, isWord).map(([id, log]) => {
       const before = plain === made ? null : make("small", {}, `was ${formatNumber(Math.exp(plain.logProbabilities[id]), 4)}`);
       const said = id === translation.ids[row];
-      return make("li", {}, make("button", { type: "button", "data-token": id, "aria-pressed": String(said), onclick: () => this.act.words([id]) }, make("bdi", {}, labelOf(tokens[id]))), barOf(Math.exp(log)), make("span", { class: "number" }, formatNumber(Math.exp(log), 4)), before);
+      return make("li", {}, make("button", { type: "button", "data-token": id, "aria-pressed": String(said), onclick: () => this.act.words([id]) }, tokenText(tokens[id])), barOf(Math.exp(log)), make("span", { class: "number" }, formatNumber(Math.exp(log), 4)), before);
     });
     this.likely.replaceChildren(...lines);
   }
@@ -193,7 +193,7 @@ function weightTable({ scores, weights }, source, chosen, choose, formula) {
   const heads = ["token j", formula, "eᵃʲ⁻ᵐᵃˣ", "softmax", isGiven ? "wⱼ, as set" : "wⱼ", ""];
   const rows = source.map((token, place) => {
     const numbers = [scores[place], powers[place], powers[place] / total, weights[place]].map((number) => make("td", {}, formatNumber(number, DIGITS)));
-    const button = make("button", { type: "button", "aria-pressed": String(place === chosen), onclick: () => choose(place) }, make("bdi", {}, labelOf(token)));
+    const button = make("button", { type: "button", "aria-pressed": String(place === chosen), onclick: () => choose(place) }, tokenText(token));
     return make("tr", {}, make("th", { scope: "row" }, button), ...numbers, make("td", { class: "wide" }, barOf(weights[place])));
   });
   return make("div", { class: "scrolled" }, make("table", { class: "steps-of" }, make("tr", {}, ...heads.map((head) => make("th", { scope: "col" }, head))), ...rows));
@@ -413,7 +413,7 @@ export class TranslatingPage {
     const words = path.map(({ score, parent }, place) => {
       const probability = Math.exp(score - parent.score);
       const attributes = { class: isSet(place) ? "word set" : "word", "aria-pressed": String(place === row), title: `probability ${formatNumber(probability, 4)}: click to change` };
-      return make("button", { type: "button", ...attributes, onclick: () => this.choose(place === row ? null : place) }, make("bdi", {}, labelOf(target[place])), make("small", {}, `${Math.round(100 * probability)} %`));
+      return make("button", { type: "button", ...attributes, onclick: () => this.choose(place === row ? null : place) }, tokenText(target[place]), make("small", {}, `${Math.round(100 * probability)} %`));
     });
     const held = [...this.words.children].indexOf(document.activeElement);
     const hint = row === null ? make("span", { class: "hint" }, "Click a word to change it or its attention.") : null;

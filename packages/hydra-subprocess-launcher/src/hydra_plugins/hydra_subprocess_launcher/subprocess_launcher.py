@@ -80,7 +80,7 @@ class SubprocessLauncher(Launcher):
         self.gpus: Queue[int | None] = Queue()  # those that no job has
         for place in range(self.n_jobs):
             self.gpus.put(gpus[place % len(gpus)] if gpus else None)
-        self.processes: set[subprocess.Popen] = set()
+        self.processes: set[subprocess.Popen[bytes]] = set()
         self.logs: dict[int, IO[str]] = {}
         """By the id of a job, its open log, if it is locked before the job's turn."""
         self.interrupted: int | None = None
@@ -175,9 +175,10 @@ class SubprocessLauncher(Launcher):
                 self.logs[id(job)] = log
                 begin.append(job)
             rows.append(row_of(job, status))
-        write_results(sweep, [row for row in rows if row["status"] == "completed"])
         if len(begin) < len(jobs):
             print_table(rows)
+        if done := [row for row in rows if row["status"] == "completed"]:
+            write_results(sweep, done)
             print(f"results     {sweep / 'results.csv'}", flush=True)
         if begin:
             process = self.in_background(begin, sweep)
@@ -216,9 +217,9 @@ class SubprocessLauncher(Launcher):
         """Return the command line of a job."""
         main, hydra = sys.modules["__main__"], self.config.hydra
         module = getattr(main, "__spec__", None)
-        as_module = module is not None and getattr(main, "__file__", None) == sys.argv[0]  # python -m package
-        program = ["-m", module.name.removesuffix(".__main__")] if as_module else sys.argv[:1]
-        command = [sys.executable, *program]
+        command = [sys.executable, *sys.argv[:1]]
+        if module is not None and getattr(main, "__file__", None) == sys.argv[0]:  # python -m package
+            command = [sys.executable, "-m", module.name.removesuffix(".__main__")]
         command += ["--config-name", hydra.job.config_name] if hydra.job.config_name else []
         for source in hydra.runtime.config_sources:
             if source.schema == "file" and source.provider in ("main", "command-line"):
@@ -236,7 +237,7 @@ class SubprocessLauncher(Launcher):
                 if not self.interrupted:
                     self.run_on(job, gpu, log)
         except (OSError, ValueError) as error:  # its folder, its process or its result
-            job.return_value = HydraException(f"{' '.join(job.overrides)} failed: {error}")
+            job.return_value = HydraException(f"{' '.join(job.overrides or ())} failed: {error}")
             print(f"{job.task_name}  failed: {error}", flush=True)
         finally:
             self.gpus.put(gpu)
@@ -287,7 +288,7 @@ class SubprocessLauncher(Launcher):
             print(f"{title}  {message}", flush=True)
             job.return_value = HydraException(f"{words} {message}")
 
-    def wait(self, process: subprocess.Popen, place: int, folder: Path) -> tuple[bool, int]:
+    def wait(self, process: subprocess.Popen[bytes], place: int, folder: Path) -> tuple[bool, int]:
         """Wait for the end of a job; return whether it was to end early by its reports, and its status."""
         signalled = False
         while True:
@@ -343,11 +344,12 @@ def refuse_shared_folders(jobs: Sequence[JobReturn]) -> None:
 def refuse_other_job(job: JobReturn) -> None:
     """Raise CompactHydraException if the folder of a job has another job, whose result is not its own."""
     path = Path(str(job.working_dir)) / "job.json"
-    known = json.loads(path.read_text(encoding="utf-8"))["overrides"] if path.is_file() else job.overrides
-    if sorted(known) != sorted(job.overrides or ()):
+    given = job.overrides or ()
+    known = json.loads(path.read_text(encoding="utf-8"))["overrides"] if path.is_file() else given
+    if sorted(known) != sorted(given):
         raise CompactHydraException(
-            f"{' '.join(job.overrides or ())}: {path.parent} has the job {' '.join(known) or 'without overrides'}; "
-            "hydra.sweep.subdir must depend on what differs, such as ${hydra.job.override_dirname}"
+            f"{' '.join(given)}: {path.parent} has the job {' '.join(known) or 'without overrides'}; "
+            "hydra.sweep.subdir must depend on what differs"
         )
 
 
@@ -370,13 +372,17 @@ def last_line(folder: Path) -> str:
 
 
 def allow_open_files(num_files: int) -> None:
-    """Raise this process's limit of open files, as far as the system allows."""
+    """Raise this process's limit of open files; raise CompactHydraException if the system does not allow it."""
     import resource
 
     limit, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = num_files if most == resource.RLIM_INFINITY else min(num_files, most)
-    if limit != resource.RLIM_INFINITY and limit < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
+    if most != resource.RLIM_INFINITY and most < num_files:
+        raise CompactHydraException(
+            f"hydra.launcher.wait=false: a file is open for each job, and the system allows {most} (ulimit -Hn); "
+            "give fewer jobs"
+        )
+    if limit != resource.RLIM_INFINITY and limit < num_files:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (num_files, most))
 
 
 def row_of(job: JobReturn, status: str) -> dict[str, Any]:

@@ -1,0 +1,290 @@
+"""How often the alarms of attention are right: python -m benchmarks.alarms CORPUS
+
+Trains small models by a plain loop, half of which are broken by their making, and prints the statistics of the attention and the
+alarms from the step on by which it should have formed. Thresholds were fixed on `grammar` and `reverse`, and judged once
+on `tatoeba` (--file fra.txt).
+"""
+
+import argparse
+import random
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F  # noqa: N812 (its usual name)
+
+from seq2seq.attention import (
+    AdditiveScore,
+    Attention,
+    BilinearScore,
+    CoverageScore,
+    DotScore,
+    GaussianScore,
+    LocalAlignment,
+    MonotonicAlignment,
+    MultiHeadAttention,
+    ScaledDotScore,
+    UniformScore,
+)
+from seq2seq.attention.masking import masked_softmax
+from seq2seq.attention.memory import Memory
+from seq2seq.data import GrammarCorpus, PairsCorpus, TaskCorpus
+from seq2seq.data.batch import Batch, EncodedSplit
+from seq2seq.data.batching import BatchSize, shuffled_order, sorted_order
+from seq2seq.data.vocabulary import END
+from seq2seq.decoding.forced import force_decode
+from seq2seq.evaluation.attention_statistics import AttentionStatistics, alarms, attention_statistics
+from seq2seq.models import (
+    BahdanauDecoder,
+    ConditionalDecoder,
+    GRUEncoder,
+    LSTMEncoder,
+    LuongDecoder,
+    Seq2Seq,
+    build_model,
+)
+from seq2seq.visualization.heatmap import save_heatmap
+
+STEPS, VALIDATIONS = 150, (50, 100, 150)
+BATCH_SIZE = BatchSize(sentences=96, tokens=None)
+TRAIN, HELD_OUT = 6000, 200
+MOST_CHARACTERS = {"grammar": 24, "reverse": 11, "tatoeba": 24}
+"""Of a side of a pair: short sentences are learned quickly."""
+
+
+class Unmasked(Attention):
+    """Attends to padding, too."""
+
+    def forward(self, query: Tensor, memory: Memory, state: Any) -> Any:
+        """As of `Attention`."""
+        everything = torch.ones_like(memory.source_is_token)
+        return super().forward(query, replace(memory, source_is_token=everything), state)
+
+
+class Blind(Attention):
+    """Does not know what it looks for, so that all target tokens attend alike."""
+
+    def forward(self, query: Tensor, memory: Memory, state: Any) -> Any:
+        """As of `Attention`."""
+        return super().forward(torch.zeros_like(query), memory, state)
+
+
+class Drawn(Attention):
+    """Has most of its weight on one source token, whatever the query.
+
+    Args:
+        to_end: To ``<eos>``, or to the first token.
+        **options: Of `Attention`.
+    """
+
+    def __init__(self, *, to_end: bool, **options: Any) -> None:
+        super().__init__(**options)
+        self.to_end = to_end
+
+    def forward(self, query: Tensor, memory: Memory, state: Any) -> Any:
+        """As of `Attention`."""
+        is_token = memory.source_is_token
+        place = is_token.sum(dim=1) - 1 if self.to_end else torch.zeros(len(is_token), dtype=torch.long)
+        queries = query.view(len(is_token), -1, query.shape[-1])
+        scores = self.score(queries, memory.keys, memory.keys).tanh()  # in -1..1
+        drawn = F.one_hot(place, scores.shape[-1]).unsqueeze(1)
+        weights = masked_softmax(scores + 5 * drawn, mask=is_token.unsqueeze(1))
+        context = weights @ memory.states
+        return context.flatten(0, 1), weights.flatten(0, 1).unsqueeze(1), state
+
+
+ADDITIVE = partial(AdditiveScore, hidden_size=64)
+
+
+@dataclass
+class Recipe:
+    """How a model is made and trained.
+
+    Attributes:
+        right: Alarms of which one is right; none: the attention is healthy.
+        readout_size: Of the decoder; None: none.
+        score: Of the attention.
+        attention: Its class.
+        decoder: Its class.
+        encoder: Its class.
+        rate: Learning rate.
+        seed: Of the parameters and the batches.
+        is_shuffled: Targets belong to other sources.
+    """
+
+    right: tuple[str, ...] = ()
+    readout_size: int | None = 64
+    score: Callable[..., Any] = ADDITIVE
+    attention: Callable[..., Any] = Attention
+    decoder: Callable[..., Any] = BahdanauDecoder
+    encoder: Callable[..., Any] = GRUEncoder
+    rate: float = 0.01
+    seed: int = 1
+    is_shuffled: bool = False
+
+
+ANY = "not_formed", "eos", "column", "copied_row"
+HEADS = partial(MultiHeadAttention, heads=2)
+RUNS = {
+    "additive": Recipe(),
+    "additive, seed 2, half the rate": Recipe(seed=2, rate=0.005),
+    "scaled dot": Recipe(score=ScaledDotScore),
+    "bilinear": Recipe(score=BilinearScore),
+    "gaussian": Recipe(score=partial(GaussianScore, learnable=True)),
+    "coverage": Recipe(score=partial(CoverageScore, hidden_size=64)),
+    "local-p": Recipe(
+        attention=partial(Attention, alignment=partial(LocalAlignment, window=2, predictive=True))
+    ),
+    "2 heads": Recipe(
+        attention=lambda score, **sizes: HEADS(attention=partial(Attention, score=score), **sizes)
+    ),
+    "luong, dot": Recipe(decoder=LuongDecoder, score=DotScore),
+    "luong, additive": Recipe(decoder=LuongDecoder),
+    "conditional": Recipe(decoder=ConditionalDecoder),
+    "LSTM": Recipe(encoder=LSTMEncoder, decoder=partial(BahdanauDecoder, cell="lstm")),
+    "no readout": Recipe(readout_size=None),
+    "monotonic": Recipe(attention=partial(Attention, alignment=MonotonicAlignment)),
+    "no mask": Recipe(("padding",), attention=Unmasked),
+    "no mask, scaled dot": Recipe(("padding",), attention=Unmasked, score=ScaledDotScore),
+    "shuffled targets": Recipe(ANY, is_shuffled=True),
+    "shuffled targets, scaled dot": Recipe(ANY, is_shuffled=True, score=ScaledDotScore),
+    "shuffled targets, luong": Recipe(ANY, is_shuffled=True, decoder=LuongDecoder),
+    "rate 0.3": Recipe(ANY, rate=0.3),
+    "rate 0.3, conditional": Recipe(ANY, rate=0.3, decoder=ConditionalDecoder),
+    "rate 1, scaled dot": Recipe(ANY, rate=1, score=ScaledDotScore),
+    "uniform": Recipe(("not_formed",), score=UniformScore),
+    "blind query": Recipe(ANY, attention=Blind),
+    "drawn to <eos>": Recipe(("eos",), attention=partial(Drawn, to_end=True)),
+    "drawn to the first word": Recipe(("column",), attention=partial(Drawn, to_end=False)),
+}
+
+
+def pairs_of(corpus: str, file: str | None) -> list[tuple[str, str]]:
+    """Return pairs of a corpus, in random order."""
+    if corpus == "tatoeba":
+        lines = (line.split("\t") for line in Path(str(file)).read_text(encoding="utf-8").splitlines())
+        pairs = [(parts[0], parts[1]) for parts in lines if len(parts) > 1]
+        random.Random(1).shuffle(pairs)
+    else:
+        data = GrammarCorpus() if corpus == "grammar" else TaskCorpus(task=corpus, train_pairs=20_000)
+        pairs = [(pair.source, pair.target) for pair in data.read().train]
+    short = [pair for pair in pairs if max(map(len, pair)) <= MOST_CHARACTERS[corpus]]
+    return short[: TRAIN + HELD_OUT]
+
+
+@cache
+def data_of(pairs: tuple[tuple[str, str], ...], is_shuffled: bool) -> PairsCorpus:
+    """Return the encoded pairs; shuffled, a training pair has the target of another one."""
+    train, held_out = list(pairs[:-HELD_OUT]), list(pairs[-HELD_OUT:])
+    if is_shuffled:
+        targets = [target for _, target in train]
+        random.Random(2).shuffle(targets)
+        train = [(source, target) for (source, _), target in zip(train, targets, strict=True)]
+    data = PairsCorpus(train=train, validation=held_out)
+    data.setup()
+    return data
+
+
+def trained(
+    recipe: Recipe, pairs: Sequence[tuple[str, str]], steps: int = STEPS, picture: Path | None = None
+) -> dict[int, dict[str, float]]:
+    """Train a model, and return the statistics of its attention by step; fewer if the loss is no number."""
+    torch.manual_seed(recipe.seed)
+    data = data_of(tuple(pairs), recipe.is_shuffled)
+    attention = partial(recipe.attention, score=recipe.score)
+    model = build_model(
+        encoder=partial(recipe.encoder, hidden_size=64),
+        decoder=partial(
+            recipe.decoder, hidden_size=128, readout_size=recipe.readout_size, attention=attention
+        ),
+        source_vocab_size=data.source_tokenizer.vocab_size,
+        target_vocab_size=data.target_tokenizer.vocab_size,
+        embedding_size=64,
+    )
+    optimizer = torch.optim.Adam(model.parameters(), lr=recipe.rate)
+    found, step = dict[int, dict[str, float]](), 0
+    for epoch in range(steps):
+        lengths = data.train.source.lengths, data.train.target.lengths
+        for indices in shuffled_order(*lengths, BATCH_SIZE, seed=recipe.seed, epoch=epoch):
+            batch = Batch.from_split(data.train, indices.tolist())
+            is_token = batch.target_is_token
+            features, _ = model(batch)
+            loss = F.cross_entropy(model.decoder.output(features[is_token]), batch.target_output[is_token])
+            if not loss.isfinite():
+                return found
+            optimizer.zero_grad()
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+            step += 1
+            if step in (*VALIDATIONS, steps):
+                found[step] = {"loss": loss.item()} | statistics_of(model, data.validation)
+            if step == steps:
+                if picture is not None:
+                    draw(model, data, picture)
+                return found
+    return found
+
+
+@torch.no_grad()
+def draw(model: Seq2Seq, data: PairsCorpus, path: Path) -> None:
+    """Draw the attention of the held-out pair with most target tokens, of every head."""
+    split = data.validation
+    place = max(range(len(split)), key=lambda each: (len(split.target[each]), len(split.source[each])))
+    (found,) = force_decode(model.eval(), Batch.from_split(split, [place]))
+    source = [*data.source_tokenizer.words(split.source[place]), END]
+    heads = found.weights[None] if found.heads is None else found.heads
+    target = data.target_tokenizer.words(found.ids)
+    titles = [""] if len(heads) == 1 else [f"head {number}" for number in range(1, len(heads) + 1)]
+    save_heatmap(path, [(*each, source, target) for each in zip(titles, heads.numpy(), strict=True)], dpi=90)
+
+
+@torch.no_grad()
+def statistics_of(model: Seq2Seq, split: EncodedSplit) -> dict[str, float]:
+    """Return the statistics of the attention on a split."""
+    sums = AttentionStatistics()
+    for indices in sorted_order(split.source.lengths, split.target.lengths, BATCH_SIZE):
+        batch = Batch.from_split(split, indices.tolist())
+        _, weights = model.eval()(batch)
+        sums += attention_statistics(weights.mean(dim=2), batch.source.lengths, batch.target_lengths)
+    model.train()
+    return sums.metrics()
+
+
+SHOWN = "loss", "entropy", "peak", "diagonality", "padding_mass", "eos_mass", "column_mass", "row_overlap"
+
+
+def main() -> None:
+    """Train all, and print a line for each."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("corpus", choices=["grammar", "reverse", "tatoeba"])
+    parser.add_argument("--file", help="the file of tatoeba")
+    parser.add_argument("--only", nargs="*", default=list(RUNS), help="names of runs")
+    parser.add_argument("--steps", type=int, default=STEPS, help="of each training")
+    parser.add_argument("--pictures", type=Path, metavar="DIR", help="draw a sentence of each run")
+    options = parser.parse_args()
+    right = 0
+    pairs = pairs_of(options.corpus, options.file)
+    print(" " * 39, *(f"{name:>12}" for name in SHOWN))
+    for name, recipe in RUNS.items():
+        if name not in options.only:
+            continue
+        slug = re.sub(r"\W+", "_", name).strip("_")
+        picture = None if options.pictures is None else options.pictures / f"reading_{slug}.png"
+        for step, values in trained(recipe, pairs, options.steps, picture).items():
+            found = alarms(values, is_late=step == options.steps)
+            right += (
+                not (found or recipe.right) or bool(set(recipe.right) & set(found))
+            ) and step == options.steps
+            cells = (f"{values[each]:12.3f}" for each in SHOWN)
+            print(f"{name:<32} {step:6}", *cells, "", ", ".join(found), flush=True)
+    print(f"{right} of {len(options.only)} runs are judged right")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,160 @@
+"""Mistakes are refused before PyTorch is loaded and leave no folder; Ctrl-C while modules load ends silently."""
+
+import json
+import os
+import shlex
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+
+PARALLEL = ["train", "data=parallel", "data.source_language=en", "data.target_language=fr",
+            "data.validation.fraction=0.2", "data.train.source=a.en"]  # fmt: skip
+
+REFUSED = {
+    "model": ["translate", "nowhere"],
+    "device": ["translate", "grammar-en-fr", "--device", "mps"],
+    "kind of device": ["translate", "grammar-en-fr", "--device", "tpu"],
+    "input": ["translate", "grammar-en-fr", "--input", "nowhere"],
+    "beam size": ["translate", "grammar-en-fr", "--beam-size", "0"],
+    "sentence and file": ["translate", "grammar-en-fr", "A cat.", "--input", "a.en"],
+    "option": ["translate", "grammar-en-fr", "--bem-size", "3"],
+    "port": ["serve", "grammar-en-fr", "--port", "80"],
+    "no sentence": ["show", "grammar-en-fr"],
+    "picture of nothing": ["plot", "nowhere", "--sentence", "A cat."],
+    "lines of a score": ["evaluate", "grammar-en-fr", "--source", "a.en", "--reference", "short.fr"],
+    "links": ["align", "grammar-en-fr", "--source", "a.en", "--target", "short.fr"],
+    "no graph": ["export", "onnx", "nowhere", "-o", "graph"],
+    "report": ["data-report", *PARALLEL[1:], "data.train.target=short.fr"],
+    "missing file": [*PARALLEL, "data.train.target=nowhere"],
+    "lines": [*PARALLEL, "data.train.target=short.fr"],
+    "encoding": [*PARALLEL, "data.train.target=latin.fr"],
+    "binary": [*PARALLEL, "data.train.target=binary.fr"],
+    "batch": ["train", "data.batch_size=0"],
+    "rate": ["train", "optimizer.lr=-1"],
+    "epochs": ["train", "trainer.max_epochs=-3"],
+    "size": ["train", "model.encoder.hidden_size=0"],
+    "dropout": ["train", "model.decoder.dropout=1"],
+    "seed": ["train", "seed=a"],
+    "metric": ["train", "metric=val/blue"],
+    "start": ["train", "init_from=nowhere"],
+    "checkpoint": ["train", "ckpt_path=nowhere"],
+    "accelerator": ["train", "device=mps"],
+    "missing value": ["train", "data=tsv"],
+}  # fmt: skip
+
+CALLER = """
+import contextlib, io, json, sys
+from seq2seq.cli.main import main
+
+found = {}
+for name, arguments in json.load(sys.stdin).items():
+    said = io.StringIO()
+    sys.__stderr__ = said
+    with contextlib.redirect_stderr(said):
+        try:
+            status = main(arguments)
+        except SystemExit as end:
+            status = end.code
+    found[name] = [status, said.getvalue(), "torch" in sys.modules]
+print(json.dumps(found))
+"""
+
+
+@pytest.fixture(scope="module")
+def refused(tmp_path_factory):
+    """The folder where all mistakes were made by one process; and status, text and whether torch was loaded, of each."""
+    folder = tmp_path_factory.mktemp("early")
+    (folder / "a.en").write_text("A cat .\n" * 30)
+    (folder / "short.fr").write_text("Un chat .\n" * 29)
+    (folder / "latin.fr").write_bytes("D\u00e9j\u00e0 .\n".encode("latin-1") * 30)
+    (folder / "binary.fr").write_bytes(bytes(range(256)) * 9)
+    done = subprocess.run([sys.executable, "-c", CALLER], input=json.dumps(REFUSED), cwd=folder, text=True,
+                          capture_output=True, check=True)  # fmt: skip
+    return folder, json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_mistake_is_one_line_before_pytorch_is_loaded(name, refused):
+    status, said, loaded = refused[1][name]
+    assert (status, said.count("\n"), loaded) == (2, 1, False), said
+    assert said.startswith("error: ")
+
+
+def test_runs_that_were_refused_leave_no_folder(refused):
+    assert not (refused[0] / "runs").exists()
+
+
+def test_a_folder_that_holds_a_file_of_the_users_stays(program, tmp_path):
+    notes = tmp_path / "runs/baseline/mine/notes.txt"
+    notes.parent.mkdir(parents=True)
+    notes.write_text("mine")
+    program("data.batch_size=0", "name=mine", cwd=tmp_path, check=2)
+    program("data.batch_size=0", "name=yours", cwd=tmp_path, check=2)
+    assert notes.is_file()
+    assert [path.name for path in notes.parents[1].iterdir()] == ["mine"]
+
+
+@pytest.mark.parametrize(
+    ("line", "module"),
+    [
+        (["train.py"], "hydra"),
+        (["train.py"], "lightning"),
+        (["-m", "seq2seq", "translate", "grammar-en-fr", "A cat."], "torch"),
+        (["-m", "seq2seq", "serve", "grammar-en-fr", "--port", "18765"], "torch"),
+        (["-m", "seq2seq", "compare", "runs"], "numpy"),
+    ],
+)
+def test_ctrl_c_while_a_module_is_loaded_ends_silently(line, module, tmp_path):
+    source = "import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(60)\n"
+    (tmp_path / f"{module}.py").write_text(source)
+    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+    runs = [f"paths.runs_dir={tmp_path}/runs"] if line == ["train.py"] else []
+    done = subprocess.run(
+        [sys.executable, *line, *runs], check=False, cwd=ROOT, env=environment, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+def test_train_without_the_environment_is_one_line():
+    done = subprocess.run(
+        [sys.executable, "-S", "-I", ROOT / "train.py"], check=False, capture_output=True, text=True
+    )
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "make install" in done.stderr
+
+
+def make(*arguments, cwd):
+    return subprocess.run(["make", *arguments], check=False, cwd=cwd, capture_output=True, text=True)
+
+
+def test_make_tensorboard_checks_runs_and_port_before_it_installs(tmp_path):
+    (tmp_path / "Makefile").write_text((ROOT / "Makefile").read_text())
+    done = make("tensorboard", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: there is no folder runs")
+    (tmp_path / "runs").mkdir()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        for words in ([f"PORT={port}"], [f"ARGS=--port {port}"], [f"ARGS=--port={port}"]):
+            done = make("tensorboard", *words, cwd=tmp_path)
+            assert done.stderr.startswith(f"error: port {port} ")
+    assert not (tmp_path / ".venv").exists()
+
+
+def test_the_next_commands_are_those_of_the_environment(tmp_path, monkeypatch):
+    from seq2seq.run.summary import summary
+
+    metrics = {"seconds": 1.0, "test": {"greedy": {"bleu_signature": "x", "num_sentences": 1}}}
+    bin_folder = str(Path(sys.executable).parent)
+    for path, first in ((bin_folder, "seq2seq"), ("/usr/bin", f"{bin_folder}/seq2seq")):
+        monkeypatch.setenv("PATH", path)
+        line = next(
+            each for each in summary(metrics, tmp_path, "It's me.").splitlines() if "translate" in each
+        )
+        assert shlex.split(line) == ["translate", first, "translate", str(tmp_path), "It's me."]
