@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from torch.optim import Adam, Optimizer
 
+from seq2seq.arguments import without_unknown
 from seq2seq.data.batch import Batch
 from seq2seq.data.datamodule import prepared_of
 from seq2seq.decoding.greedy import greedy_search
@@ -105,7 +106,8 @@ class TranslationModule(pl.LightningModule):
             raise InputError("optimizer: give a class or functools.partial(SGD, lr=0.1), not an optimizer")
         super().__init__()
         if not isinstance(model, Seq2Seq):
-            model = build_model(**model, trust_custom_code=trust_custom_code)
+            arguments = without_unknown(build_model, model, "the checkpoint")
+            model = build_model(**arguments, trust_custom_code=trust_custom_code)
         self.model = model
         self.optimizer_factory, self.scheduler_factory = optimizer or Adam, scheduler
         self.objective = objective
@@ -197,7 +199,8 @@ class TranslationModule(pl.LightningModule):
         checkpoint["total_steps"] = self._total_steps
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Restore the sums, and of schedules where they stand."""
+        """Restore the sums, and of schedules where they stand; Lightning leaves out unknown arguments without a line."""
+        without_unknown(type(self), checkpoint.get("hyper_parameters", {}), "the checkpoint")
         if "sums" in checkpoint:
             self._sums.load_state_dict(checkpoint["sums"])
         self._total_steps = checkpoint.get("total_steps")
