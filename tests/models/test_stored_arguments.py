@@ -2,10 +2,11 @@
 
 import json
 import shutil
+from copy import deepcopy
 
+import lightning
 import pytest
 import torch
-from lightning.pytorch import Trainer
 
 from seq2seq.arguments import arguments_of
 from seq2seq.data import Tokenizer
@@ -52,15 +53,12 @@ def test_tokenizer_files_with_an_unknown_argument_load_with_a_line(tmp_path, cap
 @pytest.mark.parametrize("place", [[], ["model"], ["model", "decoder"]])
 def test_a_checkpoint_with_an_unknown_argument_loads_with_a_line(place, tmp_path, capsys):
     module = TranslationModule(load_model_folder(SHIPPED).model, label_smoothing=0.1)
-    trainer = Trainer(logger=False, enable_progress_bar=False, enable_model_summary=False, accelerator="cpu")
-    trainer.strategy.connect(module)
-    trainer.save_checkpoint(tmp_path / "a.ckpt")
-    checkpoint = torch.load(tmp_path / "a.ckpt", weights_only=True)
-    node = checkpoint["hyper_parameters"]
+    arguments = node = deepcopy(dict(module.hparams))
     for key in place:
         node = node[key]
     node["_".join([*place, "velocity"])] = True
-    torch.save(checkpoint, tmp_path / "a.ckpt")
+    checkpoint = {"state_dict": module.state_dict(), "hyper_parameters": arguments}
+    torch.save(checkpoint | {"pytorch-lightning_version": lightning.__version__}, tmp_path / "a.ckpt")
     loaded = TranslationModule.load_from_checkpoint(tmp_path / "a.ckpt", weights_only=True)
     assert loaded.label_smoothing == 0.1
     assert capsys.readouterr().err.count("velocity") == 1

@@ -110,9 +110,8 @@ class TranslationModule(pl.LightningModule):
             model = build_model(**arguments, trust_custom_code=trust_custom_code)
         self.model = model
         self.optimizer_factory, self.scheduler_factory = optimizer or Adam, scheduler
-        self.objective = objective
         self.label_smoothing, self.word_dropout, self.rdrop_alpha = label_smoothing, word_dropout, rdrop_alpha
-        self.guided_alignment_weight = guided_alignment_weight
+        self.objective, self.guided_alignment_weight = objective, guided_alignment_weight
         self.metrics = metrics or {}
         # the arguments of `load_from_checkpoint`
         self.save_hyperparameters(
@@ -181,8 +180,7 @@ class TranslationModule(pl.LightningModule):
         norm = torch.nn.utils.clip_grad_norm_(parameters_of(optimizer), bound)
         if not by_norm:
             self.clip_gradients(optimizer, gradient_clip_val, gradient_clip_algorithm)
-        values = self._sums.end_step(norm, optimizer, self.trainer)
-        if values:
+        if values := self._sums.end_step(norm, optimizer, self.trainer):
             self.log_dict(values)
 
     def on_train_epoch_start(self) -> None:
