@@ -241,7 +241,7 @@ def test_an_error_in_cleaning_up_after_ctrl_c_is_no_mistake_of_the_configuration
     with pytest.raises(SystemExit, match="130"), exit_with_one_line():
         clean_up_after(KeyboardInterrupt())
     assert "rror" not in capsys.readouterr().err
-    with pytest.raises(SystemExit, match="[12]"), exit_with_one_line():
+    with pytest.raises(SystemExit, match=r"[12]"), exit_with_one_line():
         clean_up_after(ValueError())
 
 
