@@ -5,8 +5,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, get_args, get_origin, get_type_hints
 
-from torch import Tensor
-
 from seq2seq.arguments import parameters_of
 from seq2seq.errors import InputError
 
@@ -75,7 +73,7 @@ def takes_several_references(metric: Any) -> bool:
 
 def _number(value: Any, num_sentences: int, key: str) -> float:
     """Return a score as a number: the mean if there is one for each sentence."""
-    if isinstance(value, list | tuple) or (isinstance(value, Tensor) and value.dim() == 1):
+    if isinstance(value, list | tuple) or getattr(value, "ndim", 0) == 1:  # a tensor, too
         if len(value) == num_sentences:
             return sum(float(each) for each in value) / num_sentences
     try:
