@@ -138,7 +138,7 @@ MUTANTS = {
         ("self._sums.restore_gradients([*self.parameters()])", "pass"),
     ],
     "training/metrics.py": [
-        ("texts = self.translations | blank", "texts = self.translations"),
+        ("found = self.translations | blank", "found = self.translations"),
     ],
     "training/schedules.py": [
         ("math.ceil(batches / trainer.accumulate_grad_batches)", "batches"),
@@ -170,12 +170,12 @@ MUTANTS = {
         ("-(-np.arange(1, window.shape[1] + 1) // num_shares)", "np.arange(1, window.shape[1] + 1) // num_shares"),
         ("starts.append(start + max(num_shares, min(", "starts.append(start + max(1, min("),
         ('np.searchsorted(padded, size.tokens, "right")', 'np.searchsorted(padded, size.tokens, "left")'),
-        ("self._num_yielded, self._resume = self._resume[1] if", "self._num_yielded, self._resume = 0 if"),
+        ("self._num_yielded, self._resume = num_yielded if resumes else 0, None", "self._num_yielded, self._resume = 0, None"),
     ],
     "data/words.py": [
         ('" ".join(INVISIBLE.sub("", text).split())', '" ".join(text.split())'),
         ('" ".join(INVISIBLE.sub("", text).split())', 'INVISIBLE.sub("", text).strip()'),
-        (r"[\p{L}\p{N}\p{M}_\u200c\u200d]", r"[\p{L}\p{N}_\u200c\u200d]"),
+        (r"[\p{{L}}\p{{N}}\p{{M}}_\u200c\u200d]", r"[\p{{L}}\p{{N}}_\u200c\u200d]"),
         ('text.replace("I", "ı") if has_dotless_i(language) else text', "text"),
         ('return text.replace("İ", "i").lower()', "return text.lower()"),
     ],

@@ -15,7 +15,7 @@ BRITISH = re.compile(
     "colour|behaviour|favour|flavour|honour|neighbour|licence|centre|judgement|catalogue|dialogue|artefact|spelt$|^grey"
     "|(normal|token|initial|optim|organ|recogn|serial|summar|minim|maxim|util|vector|real|general|regular|visual|quant"
     "|symmetr|emphas|standard|random|local|memor|synchron|custom|categor|penal)is(e|ing|ation)"
-    "|(label|model|travel|signal|cancel)l(ed|ing)|analys(e|ed|es|ing)$"
+    "|(label|model|travel|signal)l(ed|ing)|analys(e|ed|es|ing)$"
 )
 ALLOWED = {"cancellederror", "colours", "licence"}
 """A class of asyncio, a module, and a file name in foreign archives."""

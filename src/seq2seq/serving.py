@@ -94,7 +94,7 @@ class TranslationRequest(BaseModel):
 
     @property
     def width(self) -> int:
-        """The width of the beam: at least the number of alternatives."""
+        """The width of the beam, at least the number of alternatives."""
         return max(self.beam_size, self.alternatives)
 
 

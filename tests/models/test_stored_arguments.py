@@ -2,15 +2,20 @@
 
 import json
 import shutil
+from copy import deepcopy
 
+import lightning
 import pytest
+import torch
 
 from seq2seq.arguments import arguments_of
+from seq2seq.data import Tokenizer
 from seq2seq.errors import InputError
 from seq2seq.export.model_folder import load_model_folder
 from seq2seq.models import BahdanauDecoder
 from seq2seq.run.config import check, frozen
 from seq2seq.run.folder import earlier_start
+from seq2seq.training import TranslationModule
 from tests.conftest import ROOT
 from tests.small import DECODERS
 
@@ -33,6 +38,30 @@ def test_a_model_folder_with_an_unknown_argument_loads_with_a_line(place, tmp_pa
     assert len(lines) == 1
     expected = load_model_folder(SHIPPED).model.state_dict()
     assert saved.model.state_dict().keys() == expected.keys()
+
+
+def test_tokenizer_files_with_an_unknown_argument_load_with_a_line(tmp_path, capsys):
+    folder = shutil.copytree(SHIPPED, tmp_path / "model")
+    description = json.loads((folder / "source.json").read_text())
+    description["arguments"]["velocity"] = 3
+    (folder / "source.json").write_text(json.dumps(description))
+    loaded = Tokenizer.load(folder, "source")
+    assert loaded.encode("I see the dog.") == Tokenizer.load(SHIPPED, "source").encode("I see the dog.")
+    assert capsys.readouterr().err.count("velocity") == 1
+
+
+@pytest.mark.parametrize("place", [[], ["model"], ["model", "decoder"]])
+def test_a_checkpoint_with_an_unknown_argument_loads_with_a_line(place, tmp_path, capsys):
+    module = TranslationModule(load_model_folder(SHIPPED).model, label_smoothing=0.1)
+    arguments = node = deepcopy(dict(module.hparams))
+    for key in place:
+        node = node[key]
+    node["_".join([*place, "velocity"])] = True
+    checkpoint = {"state_dict": module.state_dict(), "hyper_parameters": arguments}
+    torch.save(checkpoint | {"pytorch-lightning_version": lightning.__version__}, tmp_path / "a.ckpt")
+    loaded = TranslationModule.load_from_checkpoint(tmp_path / "a.ckpt", weights_only=True)
+    assert loaded.label_smoothing == 0.1
+    assert capsys.readouterr().err.count("velocity") == 1
 
 
 def test_a_run_with_a_key_that_its_class_no_longer_has_goes_on(tmp_path, capsys):

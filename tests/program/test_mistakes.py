@@ -277,7 +277,7 @@ PYTHON = {
     "model.decoder=x": r"model\.decoder=x",
     "module=0.5": "module=0.5",
     "scheduler._partial_=[a,b]": r"scheduler\._partial_",
-    "model.decoder.attention.dropout=nan": r"dropout=nan.*NaN",
+    "model.decoder.attention.dropout=nan": r"model\.decoder\.attention\.dropout=nan",
     "++model.encoder.output_dropout={}": r"model\.encoder\.output_dropout",
     "++trainer.accumulate_grad_batches={a:1}": r"trainer\.accumulate_grad_batches",
     "optimizer._target_=3": r"optimizer\._target_=3",

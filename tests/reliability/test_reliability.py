@@ -13,9 +13,11 @@ from pathlib import Path
 
 import pytest
 import torch
+from omegaconf import OmegaConf
 from safetensors.torch import load_file
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
+from seq2seq.run.messages import exit_with_one_line
 from tests.conftest import TINY
 
 RUN = (
@@ -222,6 +224,25 @@ def test_a_signal_before_the_first_and_after_the_last_step_ends_with_its_status(
     if moment == "on_train_end 24":
         program(*run, cwd=tmp_path, check=0)
         assert_same_result(whole[0], tmp_path / "runs/baseline/run")
+
+
+def raises():
+    raise RuntimeError from ValueError("another")
+
+
+@pytest.mark.parametrize("cleanup", [lambda: None.nothing, lambda: OmegaConf.create({"a": 1}).b, raises])
+def test_an_error_in_cleaning_up_after_ctrl_c_is_no_mistake_of_the_configuration(cleanup, capsys):
+    def clean_up_after(error):
+        try:
+            raise error
+        finally:  # as in OmegaConf, whose nodes are incomplete at some moments
+            cleanup()
+
+    with pytest.raises(SystemExit, match="130"), exit_with_one_line():
+        clean_up_after(KeyboardInterrupt())
+    assert "rror" not in capsys.readouterr().err
+    with pytest.raises(SystemExit, match=r"[12]"), exit_with_one_line():
+        clean_up_after(ValueError())
 
 
 @pytest.mark.parametrize("name", ["source.json", "config.yaml"])

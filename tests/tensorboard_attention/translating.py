@@ -91,11 +91,7 @@ def steps_of(translator, sentence, prefix=(), weights=None, count=8):
         looked = score.softmax(-1) if given is None else torch.tensor(given)[None]
         context = looked @ memory.states[0]
         new, parts = _advanced(decoder, embedded, context, states)
-        features = (
-            new[-1]
-            if decoder.readout is None
-            else decoder.readout(new[-1], decoder.readout.context(context), embedded)
-        )
+        features = new[-1] if decoder.readout is None else decoder.readout(new[-1], context, embedded)
         logs = decoder.output(features).log_softmax(-1)[0]
         allowed = logs.index_fill(0, torch.tensor([PADDING_ID, BEGIN_ID]), -torch.inf)
         token = prefix[len(steps)] if len(steps) < len(prefix) else int(allowed.argmax())

@@ -7,6 +7,7 @@ import lightning.pytorch as pl
 import numpy as np
 import pytest
 from lightning.pytorch.loggers import TensorBoardLogger
+from PIL import Image
 from scipy.stats import kendalltau
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
@@ -16,6 +17,7 @@ from seq2seq.models import BahdanauDecoder, GRUEncoder, build_model
 from seq2seq.training import AttentionLogger, TranslationModule
 from seq2seq.training.attention_logger import log_picture
 from seq2seq.visualization import AttentionFigure, save_heatmap
+from seq2seq.visualization.animation import write_gif
 from tensorboard_attention.colours import weight_colors
 from tensorboard_attention.event_files import read_steps
 
@@ -131,3 +133,17 @@ def test_a_heatmap_keeps_to_the_style_of_figures_and_leaves_that_of_the_caller(t
         "source", "target", "weight", "title",
     }  # fmt: skip
     assert dict(mpl.rcParams) == before
+
+
+def test_the_pictures_of_an_animation_have_one_scale(tmp_path):
+    records = {
+        step: SimpleNamespace(source=["a", "b"], target=["c", "d"], mean=lambda weights=weights: weights)
+        for step, weights in ((0, np.full((2, 2), 0.1)), (1, np.eye(2)))
+    }
+    write_gif(tmp_path / "a.gif", records)
+    with Image.open(tmp_path / "a.gif") as pictures:
+        shares = []
+        for place in range(pictures.n_frames):
+            pictures.seek(place)
+            shares.append((np.asarray(pictures.convert("L")) < 60).mean())
+    assert shares[0] < 0.1 < shares[1]

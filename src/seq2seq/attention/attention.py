@@ -153,6 +153,7 @@ class Attention(nn.Module):
         is_token = memory.source_is_token.unsqueeze(1)  # (B, 1, S)
         history = None if self.history_class is None else self.history_class.from_state(state, num_sentences)
         options = {"history": history} if hasattr(self.score, "history_class") else {}
+        # the memory has projected keys only, in place of both arguments
         scores = at_least_float32(self.score(queries, memory.keys, memory.keys, **options))  # (B, Q, S)
         if self.alignment is None:
             weights = NORMALIZERS[self.normalizer](scores, mask=is_token)

@@ -23,6 +23,7 @@ from typing import Any
 
 import sentencepiece
 
+from seq2seq.arguments import without_unknown
 from seq2seq.data.languages import UNSPACED, base_language
 from seq2seq.data.vocabulary import (
     BEGIN_ID,
@@ -237,7 +238,7 @@ class Tokenizer(ABC):
                 raise InputError(f"{path} names {description['class']!s:.80}, which is no tokenizer")
             if module == __name__ and "file" in description["arguments"]:
                 raise InputError("it names a file to read: remove the argument file")
-            tokenizer = made_by(**description["arguments"])
+            tokenizer = made_by(**without_unknown(made_by, description["arguments"], str(path)))
             if not all(isinstance(token, str) for token in description["tokens"]):
                 raise InputError("a token is no text")
             tokenizer.set_vocabulary(description["tokens"])

@@ -48,6 +48,7 @@ def decode_stepwise(
     The limits of a sentence depend on its length only, so its translation does not depend on the other sentences
     of the batch.
     """
+    # the stepper computes the logits of some sentences at a time, and calls `_choose_tokens` for each of these parts
     stepper, num_sentences = Stepper(models, source), len(source.lengths)
     minimum, maximum = limits.minimum(source.lengths), limits.maximum(source.lengths)
     # the stepper has a row for each sentence; when enough translations have ended, their rows are removed

@@ -25,10 +25,13 @@ ALARMS: dict[str, tuple[str, float, str]] = {
     "padding": ("padding_mass", 0.001, "it is on padding: use the mask of the batch, source_is_token"),
     "not_formed": ("entropy", 0.9, "it has not formed: train longer, lower optimizer.lr, look at the pairs"),
     "eos": ("eos_mass", 0.5, "it sits on <eos>: do the targets belong to the sources?"),
-    "column": ("column_mass", 0.6, "it has collapsed on one column: lower optimizer.lr"),
+    "column": ("column_mass", 0.6, "it has collapsed on one column: lower optimizer.lr, scale the scores"),
     "copied_row": ("row_overlap", 0.9, "all target tokens attend to the same: look at the query"),
 }
-"""Alarms: a scalar of `AttentionStatistics.metrics`, the value from which on it is wrong, and what is said."""
+"""Alarms: a scalar of `AttentionStatistics.metrics`, the value from which on it is wrong, and what is said.
+
+The bounds are ours, between healthy and broken runs of `benchmarks/alarms.py`, see docs/concepts/alignment.md.
+"""
 
 
 def alarms(metrics: Mapping[str, float], *, is_late: bool = True) -> dict[str, str]:

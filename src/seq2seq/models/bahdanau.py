@@ -82,7 +82,7 @@ class BahdanauDecoder(RecurrentDecoder):
     def features(self, output: Tensor, context: Tensor, embedded: Tensor, memory: Memory) -> Tensor:
         """Return o_t (N, R) of a step from s_t, c_t and e(y_{t-1}), or (B, T, R) of all steps."""
         if self.readout is not None:
-            output = self.readout(output, self.readout.context(context), embedded)
+            output = self.readout(output, context, embedded)
         return self.output_dropout(output, memory.masks[-1])
 
     def step(self, tokens: Tensor, state: State, memory: Memory) -> tuple[Tensor, State, Tensor]:

@@ -53,5 +53,5 @@ class ConditionalDecoder(RecurrentDecoder):
         states = self.stack(self.stack.input_gates(context), (first, *higher), memory.masks[1:-1])
         features = self.stack.top(states)
         if self.readout is not None:
-            features = self.readout(features, self.readout.context(context), embedded)
+            features = self.readout(features, context, embedded)
         return self.output_dropout(features, memory.masks[-1]), (*states, *attention_state), weights

@@ -55,5 +55,5 @@ class ContextDecoder(RecurrentDecoder):
         features = self.stack.top(states)
         if self.readout is not None:
             features, embedded = (x.view(num_sentences, -1, x.shape[-1]) for x in (features, embedded))
-            features = self.readout(features, self.readout.context(memory.states), embedded).flatten(0, 1)
+            features = self.readout(features, memory.states, embedded).flatten(0, 1)
         return self.output_dropout(features, memory.masks[-1]), states, None

@@ -145,7 +145,7 @@ class RecurrentDecoder(Decoder):
         super().__init__()
         self.embedding = embedding
         self.embedding_dropout, layer_dropout, self.output_dropout = dropouts(
-            (embedding_dropout, None, output_dropout), dropout, variational=variational_dropout
+            (embedding_dropout, dropout, output_dropout), dropout, variational=variational_dropout
         )
         self.stack = RecurrentStack(cell, input_size, hidden_size, num_layers, layer_dropout)
         self.bridge = Bridge(initial_state, summary_size, self.stack.state_size, num_layers)

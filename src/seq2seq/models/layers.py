@@ -221,9 +221,9 @@ class DeepOutput(nn.Module):
         self.context = nn.Linear(memory_size, size, bias=False)
         self.embedded = nn.Linear(embedding_size, size, bias=False)
 
-    def forward(self, state: Tensor, projected_context: Tensor, embedded: Tensor) -> Tensor:
-        """Return features (…, R) from state (…, H), ``context(c)`` = W_c c (…, R) and embedded token (…, E)."""
-        return torch.tanh(self.state(state) + projected_context + self.embedded(embedded))
+    def forward(self, state: Tensor, context: Tensor, embedded: Tensor) -> Tensor:
+        """Return features (…, R) from state (…, H), context (…, M) and embedded token (…, E)."""
+        return torch.tanh(self.state(state) + self.context(context) + self.embedded(embedded))
 
 
 def output_layer(features: int, embedding: nn.Embedding, *, tied: bool) -> nn.Linear:

@@ -81,7 +81,8 @@ class Seq2Seq(nn.Module):
     def forward(self, batch: Batch) -> tuple[Tensor, Tensor | None]:
         """Return features (B, T, R) and attention weights (B, T, h, S) of all target positions (teacher forcing).
 
-        ``decoder.output`` maps features to logits (B, T, V). Features and weights are zero on padding.
+        ``decoder.output`` maps features to logits (B, T, V); the loss does it in parts, which takes less memory.
+        Features and weights are zero on padding.
         """
         return self.decoder(batch.target_input, self.encode(batch.source), batch.target_lengths)
 
@@ -153,9 +154,10 @@ class GRUEncoder(Encoder):
         states_of_layer = 2 if self.recurrent_class is nn.LSTM else 1  # [h; c] or h
         self.summary_size = num_layers * states_of_layer * self.output_size
         self.embedding_dropout, self.dropout, self.output_dropout = dropouts(
-            (embedding_dropout, None, output_dropout), dropout, variational=variational_dropout
+            (embedding_dropout, dropout, output_dropout), dropout, variational=variational_dropout
         )
         sizes = [input_size] + [self.output_size] * (num_layers - 1)
+        # a module for each layer, because its own dropout between layers has no variational form
         self.layers = nn.ModuleList(
             self.recurrent_class(size, hidden_size, batch_first=True, bidirectional=bidirectional)
             for size in sizes
@@ -166,7 +168,7 @@ class GRUEncoder(Encoder):
         outputs, final_states = embedded, []
         dropouts = [self.embedding_dropout] + [self.dropout] * (len(self.layers) - 1)
         for layer, dropout in zip(self.layers, dropouts, strict=True):
-            inputs = dropout(outputs, dropout.mask_like(outputs[:, 0]))
+            inputs = dropout(outputs, dropout.mask_like(outputs[:, 0]))  # a mask if variational
             packed = pack_padded_sequence(inputs, lengths.cpu(), batch_first=True, enforce_sorted=False)
             packed, final = layer(packed)
             outputs, _ = pad_packed_sequence(packed, batch_first=True, total_length=embedded.shape[1])

@@ -69,6 +69,8 @@ def exit_on_error() -> Iterator[None]:
 
 def exit_with(error: BaseException) -> NoReturn:
     """Print what is wrong, and exit."""
+    if is_interrupted(error):
+        sys.exit(130)
     message = message_of(error)
     if isinstance(error, TrainingInterrupted):
         print(error, file=sys.stderr)
@@ -79,6 +81,12 @@ def exit_with(error: BaseException) -> NoReturn:
     if not show_frames_of_user(error):
         traceback.print_exception(error)
     sys.exit(1)
+
+
+def is_interrupted(error: BaseException) -> bool:
+    """Return whether Ctrl-C is behind an exception, such as one that cleaning up after it has raised."""
+    behind = filter(None, (error.__cause__, error.__context__))
+    return isinstance(error, KeyboardInterrupt) or any(map(is_interrupted, behind))
 
 
 def start(main: Callable[[], Any]) -> None:

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from torch.optim import Adam, Optimizer
 
+from seq2seq.arguments import without_unknown
 from seq2seq.data.batch import Batch
 from seq2seq.data.datamodule import prepared_of
 from seq2seq.decoding.greedy import greedy_search
@@ -105,12 +106,12 @@ class TranslationModule(pl.LightningModule):
             raise InputError("optimizer: give a class or functools.partial(SGD, lr=0.1), not an optimizer")
         super().__init__()
         if not isinstance(model, Seq2Seq):
-            model = build_model(**model, trust_custom_code=trust_custom_code)
+            arguments = without_unknown(build_model, model, "the checkpoint")
+            model = build_model(**arguments, trust_custom_code=trust_custom_code)
         self.model = model
         self.optimizer_factory, self.scheduler_factory = optimizer or Adam, scheduler
-        self.objective = objective
         self.label_smoothing, self.word_dropout, self.rdrop_alpha = label_smoothing, word_dropout, rdrop_alpha
-        self.guided_alignment_weight = guided_alignment_weight
+        self.objective, self.guided_alignment_weight = objective, guided_alignment_weight
         self.metrics = metrics or {}
         # the arguments of `load_from_checkpoint`
         self.save_hyperparameters(
@@ -179,8 +180,7 @@ class TranslationModule(pl.LightningModule):
         norm = torch.nn.utils.clip_grad_norm_(parameters_of(optimizer), bound)
         if not by_norm:
             self.clip_gradients(optimizer, gradient_clip_val, gradient_clip_algorithm)
-        values = self._sums.end_step(norm, optimizer, self.trainer)
-        if values:
+        if values := self._sums.end_step(norm, optimizer, self.trainer):
             self.log_dict(values)
 
     def on_train_epoch_start(self) -> None:
@@ -197,7 +197,8 @@ class TranslationModule(pl.LightningModule):
         checkpoint["total_steps"] = self._total_steps
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Restore the sums, and of schedules where they stand."""
+        """Restore the sums, and of schedules where they stand; Lightning leaves out unknown arguments without a line."""
+        without_unknown(type(self), checkpoint.get("hyper_parameters", {}), "the checkpoint")
         if "sums" in checkpoint:
             self._sums.load_state_dict(checkpoint["sums"])
         self._total_steps = checkpoint.get("total_steps")

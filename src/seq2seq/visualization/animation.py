@@ -21,7 +21,7 @@ def write_gif(path: str | Path, records: Mapping[int, Any], *, seconds: float = 
     most = max(records.values(), key=lambda record: len(record.target))
     pictures = []
     for step, record in records.items():
-        figure.draw(record.mean(), record.source, record.target, title=f"step {step:,}")
+        figure.draw(record.mean(), record.source, record.target, title=f"step {step:,}", whole=True)
         figure.figure.set_size_inches(1.2 + 0.22 * len(most.source), 1.4 + 0.22 * len(most.target))
         pictures.append(Image.fromarray(figure.pixels()).quantize(64))
     times = [round(1000 * seconds)] * (len(pictures) - 1) + [2000]

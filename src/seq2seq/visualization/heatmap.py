@@ -39,6 +39,7 @@ def draw_matrix(
     links: Sequence[tuple[int, int]] = (),
     points: float = 7,
     is_effect: bool = False,
+    whole: bool = False,
 ) -> Any:
     """Draw one matrix of weights, or of effects, into axes.
 
@@ -54,6 +55,7 @@ def draw_matrix(
         links: Gold links (source index, target index), drawn as circles.
         points: Size of the labels.
         is_effect: They are of `seq2seq.decoding.interventions.leave_one_out`, in nats.
+        whole: Whether the colors of weights run to 1 in any case, as in the pictures of an animation.
 
     Returns:
         The image, for a color bar.
@@ -71,7 +73,7 @@ def draw_matrix(
         raise ValueError(f"weights must lie in 0..1, got {matrix.min()} to {matrix.max()}")
     axes.clear()
     top = float(matrix.max())
-    most = 1.0 if top <= 0 else top if is_effect or top < WHOLE else 1.0
+    most = 1.0 if top <= 0 or whole else top if is_effect or top < WHOLE else 1.0
     drawn = np.where((matrix < 0) & (matrix > -RISES * top), 0, matrix)
     image = axes.imshow(drawn, cmap=WEIGHTS, vmin=0, vmax=most, aspect="auto", interpolation="nearest")
     axes.xaxis.tick_top()

@@ -162,7 +162,8 @@ class OptunaRacingSweeper(Sweeper):
             best = [{"trial": t.number, "params": t.params, "values": t.values} for t in study.best_trials]
             write_results(folder, rows, "trial")
             print_table(rows)
-            print(f"results     {folder / 'results.csv'}", flush=True)
+            if rows:
+                print(f"results     {folder / 'results.csv'}", flush=True)
             OmegaConf.save({"name": "optuna", "solutions": best}, folder / "optimization_results.yaml")
         print(search.sentence(), flush=True)
 
