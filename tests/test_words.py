@@ -17,8 +17,8 @@ BRITISH = re.compile(
     "|symmetr|emphas|standard|random|local|memor|synchron|custom|categor|penal)is(e|ing|ation)"
     "|(label|model|travel|signal)l(ed|ing)|analys(e|ed|es|ing)$"
 )
-ALLOWED = {"colours", "licence"}
-"""A module, and a file name in foreign archives."""
+ALLOWED = {"cancellederror", "colours", "licence"}
+"""A class of asyncio, a module, and a file name in foreign archives."""
 
 
 def texts(path):
