@@ -482,7 +482,7 @@ def facts(module: "TranslationModule", trainer: "pl.Trainer", started: float) ->
     return {
         "seconds": round(time.perf_counter() - started, 1),
         "parameters": sum(parameter.numel() for parameter in module.model.parameters()),
-        "epochs": trainer.fit_loop.epoch_progress.total.started,  # type: ignore[attr-defined]
+        "epochs": trainer.fit_loop.epoch_progress.total.started,  # type: ignore[attr-defined]  # typed as its base
         "steps": trainer.global_step,
         "commit": commit_of_program(),
         "finished": True,

@@ -27,7 +27,7 @@ def kind_of_file(path: str) -> str:
         InputError: It is missing, damaged, or a folder.
     """
     with refusing(path), open_text(path) as file:
-        return kinds.kind_of(file.peek(kinds.HEAD)[: kinds.HEAD])  # type: ignore[attr-defined]
+        return kinds.kind_of(file.peek(kinds.HEAD)[: kinds.HEAD])  # type: ignore[attr-defined]  # files are buffered
 
 
 def holds_pairs(path: str) -> bool:
