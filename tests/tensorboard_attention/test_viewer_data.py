@@ -40,7 +40,7 @@ def answer_of(script, steps=6, size=1, around=0, broken=(), *, promised=False):
     facts = {"steps": steps, "size": size, "around": around, "broken": list(broken)}
     server = SERVER % (facts | {"promised": str(promised).lower()})
     return told_by(
-        "import { Series, frameOfMap, kindName, nearestFrame, selectionOf, servedSource } "
+        "import { Series, frameOfShown, kindName, nearestFrame, selectionOf, servedSource } "
         f"from '{STATIC}/data.js';",
         server,
         script,
@@ -129,7 +129,7 @@ def map_of(shape, name):
     script = f"""
     globalThis.fetch = async () => ({{ ok: true, json: async () => ({json.dumps(view)}) }});
     const {{ frames: [frame] }} = await servedSource("http://here/").view("r", "t", null);
-    const {{ map, weights }} = frameOfMap(frame, {json.dumps(name)});
+    const {{ map, weights }} = frameOfShown(frame, {{ map: {json.dumps(name)} }});
     tell([frame.maps.map(({{ name, layer }}) => [name, layer]), map, [...weights]]);
     """
     maps, chosen, found = answer_of(script)
