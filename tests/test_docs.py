@@ -25,7 +25,7 @@ PAGES = [
 ]
 GENERATED = [  # by scripts/write_pages.py, when the website is built
     *(ROOT / "docs/reference" / f"{name}.md" for name in ("keys", "commands", "old_keys")),
-    *(ROOT / "docs/tutorials" / f"{name}.md" for name in ("attention", "training", "score")),
+    *(ROOT / "docs/tutorials" / f"{name}.md" for name in ("attention", "attention.zh", "training", "score")),
     ROOT / "docs/live.html",
 ]
 HISTORICAL = {"claims.md", "cpu.md", "cuda.md"}  # of an earlier version, and say so

@@ -21,6 +21,9 @@ from tests.conftest import ROOT
 ATTENTIONS = "oracles/test_attentions.py::test_every_attention_is_its_formula_with_every_gradient"
 DECODERS = "oracles/test_models.py::test_every_decoder_cell_and_score_is_its_formula_with_every_gradient"
 COMPUTED = {
+    "faithfulness.md: During training": (
+        "decoding/test_probing.py::test_the_effect_of_a_source_token_is_what_a_loop_without_it_finds"
+    ),
     "alignment.md: Attention statistics": "test_formulas.py::test_attention_statistics",
     "alignment.md: Word alignments": "test_formulas.py::test_precision_recall_and_aer",
     "alignment.md: Agreement": "evaluation/test_agreement.py::test_agreement_is_its_formula",
@@ -73,7 +76,7 @@ def test_attention_statistics():
     for matrix, length in zip(weights, sources, strict=True):
         matrix[:, length:] = 0
     weights /= weights.sum(axis=2, keepdims=True)
-    rows, unattended, forward = [], [], []
+    rows, unattended, forward, diagonality, overlaps, column = [], [], [], [], [], 0
     for matrix, source, target in zip(weights.tolist(), sources, targets, strict=True):
         words = matrix[: target - 1]
         for row in words:
@@ -82,6 +85,13 @@ def test_attention_statistics():
         unattended += [sum(row[j] for row in words) < 0.1 for j in range(source - 1)]
         most = [row.index(max(row)) for row in words]
         forward += [after >= before for before, after in pairwise(most)]
+        for place, row in enumerate(words):
+            middle = place * (source - 1) / (target - 1)
+            most_far = max(middle, source - 1 - middle)
+            far = sum(w * abs(j - middle) for j, w in enumerate(row[:source])) / most_far
+            diagonality.append(sum(row[:source]) - far)
+        overlaps += [sum(map(min, one, two)) for one, two in pairwise(words)]
+        column += max(0, max(sum(row[j] for row in words) for j in range(source - 1)) - 1)
     entropy, peak, eos_mass, padding_mass = np.mean(rows, axis=0)
     assert any(unattended)
     assert not all(forward)
@@ -89,6 +99,7 @@ def test_attention_statistics():
         {
             "entropy": entropy, "peak": peak, "eos_mass": eos_mass, "padding_mass": padding_mass,
             "unattended": np.mean(unattended), "monotonicity": np.mean(forward),
+            "diagonality": np.mean(diagonality), "row_overlap": np.mean(overlaps), "column_mass": column / len(overlaps),
         }, rel=1e-12,
     )  # fmt: skip
 

@@ -40,7 +40,7 @@ import numpy as np
 import yaml
 from numpy.typing import NDArray
 
-from seq2seq.cli.compare import LEVEL, Run, counts_of, find_runs
+from seq2seq.cli.compare import LEVEL, FinishedRun, counts_of, find_runs
 from seq2seq.errors import InputError
 from seq2seq.evaluation.bleu import NUM_STATISTICS, bleu_of
 from seq2seq.evaluation.significance import compare, statistics_of
@@ -58,13 +58,13 @@ def written(value: Any) -> str:
 
 
 @cache
-def runs_in(name: str) -> list[Run]:
+def runs_in(name: str) -> list[FinishedRun]:
     """Return the finished runs of a claim."""
     folder = ROOT / "runs" / f"claims-{name}"
     return find_runs([folder])[0] if any(folder.glob("*/metrics.json")) else []
 
 
-def finished(claim: dict[str, Any], wanted: dict[str, Any]) -> Run | None:
+def finished(claim: dict[str, Any], wanted: dict[str, Any]) -> FinishedRun | None:
     """Return the finished run whose overrides hold those that are wanted; Hydra writes true as True."""
     items = {(key, written(value).lower()) for key, value in wanted.items()}
     for run in runs_in(claim["name"]):
@@ -109,7 +109,7 @@ def run_all(claim: dict[str, Any], given: Sequence[str]) -> None:
     return None
 
 
-def logged(run: Run, tag: str) -> float:
+def logged(run: FinishedRun, tag: str) -> float:
     """Return what TensorBoard has of a tag at the validation of the least loss, whose model was exported."""
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
@@ -129,7 +129,7 @@ def tuned(claim: dict[str, Any], setting: dict[str, Any]) -> str:
     return min(found, key=lambda value: logged(found[value], "val/loss"))
 
 
-def runs_of(claim: dict[str, Any], setting: dict[str, Any]) -> list[Run]:
+def runs_of(claim: dict[str, Any], setting: dict[str, Any]) -> list[FinishedRun]:
     """Return the runs of a setting, one for each seed."""
     wanted = {k: v for k, v in setting.items() if not k.startswith(("search.", "weights"))}
     if "tuned" in claim:
@@ -174,7 +174,7 @@ def measured(claim: dict[str, Any], name: str, setting: dict[str, Any]) -> tuple
     return np.array(numbers, dtype=float)[:, None, None], lambda sums: sums[..., 0]
 
 
-def searched(run: Run, options: dict[str, Any]) -> list[str]:
+def searched(run: FinishedRun, options: dict[str, Any]) -> list[str]:
     """Return the test translations of a run by another search, which are kept beside the others."""
     from seq2seq.decoding.search import search_from_options
     from seq2seq.decoding.translator import Translator
@@ -189,7 +189,7 @@ def searched(run: Run, options: dict[str, Any]) -> list[str]:
     return run.lines(name)
 
 
-def probed(run: Run) -> dict[str, float]:
+def probed(run: FinishedRun) -> dict[str, float]:
     """Return the share of a model's own words that stay, by what replaces the weights; kept in probed.json."""
     path = run.folder / "probed.json"
     if not path.is_file():
@@ -289,7 +289,7 @@ def page() -> str:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Run and judge the claim that is named, if one is; write the page."""
+    """FinishedRun and judge the claim that is named, if one is; write the page."""
     if arguments:
         name, *given = arguments
         path = HERE / f"{name}.yaml"

@@ -126,9 +126,8 @@ class Job:
 
     def __init__(self, request: TranslationRequest) -> None:
         self.search = request.width, request.alternatives, request.weights
-        self.waiting = sorted(
-            enumerate(request.sentences), key=lambda item: -len(item[1])
-        )  # the last is next
+        shortest = sorted(enumerate(request.sentences), key=lambda item: len(item[1]))
+        self.waiting = shortest[::-1]  # the last is next
         self.answers: list[Any] = [None] * len(self.waiting)
         self.done: asyncio.Future[list[Answer]] = asyncio.get_running_loop().create_future()
 

@@ -97,7 +97,7 @@ TRAIN = {
     "general attention": (["attention=luong"], r"did you mean bilinear\?"),
     "device of another toolkit": (["device=cuda"], r"did you mean gpu\?"),
     "key of another toolkit": (["epochs=5"], r"did you mean trainer\.max_epochs\?"),
-    "option of another toolkit": (["--epochs", "5"], r"--epochs 5; did you mean trainer\.max_epochs=5\?"),
+    "option of another toolkit": (["--epochs", "5"], r"--epochs.*did you mean trainer\.max_epochs=5\?"),
     "option with a value": (["--learning-rate=0.1"], r"did you mean optimizer\.lr=0\.1\?"),
     "text as a corpus": (["data=my/pairs.tsv"], r"data=my/pairs\.tsv.*data=tsv data\.file=FILE"),
     "guided without alignments": ([*PARALLEL, "module.guided_alignment_weight=1"], r"alignments"),
@@ -150,7 +150,7 @@ def assert_is_one_line(done, expected):
     assert len(errors) == 1, said
     assert said.endswith(errors[0]), said
     assert re.search(expected, errors[0]), errors[0]
-    assert len(errors[0]) < 450, errors[0]
+    assert len(errors[0]) < 500, errors[0]
     assert "Traceback" not in said
 
 

@@ -17,7 +17,7 @@ from omegaconf import OmegaConf
 from safetensors.torch import load_file
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from seq2seq.run.messages import exit_with_one_line
+from seq2seq.run.messages import exit_on_error
 from tests.conftest import TINY
 
 RUN = (
@@ -238,10 +238,10 @@ def test_an_error_in_cleaning_up_after_ctrl_c_is_no_mistake_of_the_configuration
         finally:  # as in OmegaConf, whose nodes are incomplete at some moments
             cleanup()
 
-    with pytest.raises(SystemExit, match="130"), exit_with_one_line():
+    with pytest.raises(SystemExit, match="130"), exit_on_error():
         clean_up_after(KeyboardInterrupt())
     assert "rror" not in capsys.readouterr().err
-    with pytest.raises(SystemExit, match=r"[12]"), exit_with_one_line():
+    with pytest.raises(SystemExit, match=r"[12]"), exit_on_error():
         clean_up_after(ValueError())
 
 

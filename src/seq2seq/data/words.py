@@ -54,7 +54,8 @@ _KINDS = (
     # -5, #1, est-ce, and/or, R&D, 10:30, 3.50, 20°C, 5€, l', Obst-
     rf"(?:{_START}(?:[-+−](?=\p{{N}})|[#@](?={LETTER})))?"
     rf"{LETTER}+(?:(?:[-/&]|(?<=\p{{N}})[.,:’'](?=\p{{N}})){LETTER}+)*(?:(?<=\p{{N}})[°\p{{Sc}}]{LETTER}*)?(?:['’]|-(?!\S))?",
-    # one other character, a letter of `UNSPACED` among them, a flag, or joined emoji
+    rf"{UNSPACED}[\p{{M}}\u200c\u200d]*",  # 漢
+    # one other character, a flag, or joined emoji
     "(?:[\U0001f1e6-\U0001f1ff]{2}|\\S)"
     rf"{_MODIFIERS}(?:\u200d(?:(?!{LETTER})\S){_MODIFIERS})*",
 )

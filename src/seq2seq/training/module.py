@@ -77,9 +77,6 @@ class TranslationModule(pl.LightningModule):
         >>> trainer.fit(module, data)
         >>> trainer.global_step, "val/bleu" in trainer.callback_metrics
         (2, True)
-        >>> features, weights = module(next(iter(data.train_dataloader())))
-        >>> weights.shape  # (B, T, h, S): two pairs, <eos> after each sentence, one head
-        torch.Size([2, 3, 1, 3])
 
     Attributes:
         limits: Length limits of translations.

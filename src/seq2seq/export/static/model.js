@@ -325,6 +325,7 @@ const KINDS = [
   String.raw`(?<!${LETTER})\p{L}\p{M}*(?:\.\p{L}\p{M}*)+\.?${NO_LETTER})`,
   String.raw`%(?:\(${LETTER}+\)|[0-9]+\$)?[sdif]${NO_LETTER}`,
   String.raw`(?:${START}(?:[\-+−](?=\p{N})|[#@](?=${LETTER})))?${LETTER}+(?:(?:[\-\/&]|(?<=\p{N})[.,:’'](?=\p{N}))${LETTER}+)*(?:(?<=\p{N})[°\p{Sc}]${LETTER}*)?(?:['’]|-(?!\S))?`,
+  String.raw`${UNSPACED}[\p{M}\u200c\u200d]*`,
   String.raw`(?:[\u{1f1e6}-\u{1f1ff}]{2}|\S)${MODIFIERS}(?:\u200d${NO_LETTER}\S${MODIFIERS})*`,
 ];
 const WORD = new RegExp(KINDS.join("|"), "gu");
