@@ -24,7 +24,7 @@ from latex2mathml.converter import convert
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = ("attention", "attention.zh", "training", "score")
-LIVE_MODELS = ("multi30k-en-de", "grammar-en-fr")
+LIVE_MODELS = ("help-en-de", "grammar-en-fr")
 """The first that is in data/models translates on the home page."""
 
 

@@ -20,7 +20,7 @@ def main(arguments: Sequence[str]) -> None:
     """Translate, draw and write the page."""
     parser = parser_of("demo", __doc__)
     add = parser.add_argument
-    default = "multi30k-en-de" if "multi30k-en-de" in SHIPPED else None
+    default = "help-en-de" if "help-en-de" in SHIPPED else None
     add("model", type=model, nargs="?" if default else None, default=default,
         help=f"{MODEL_HELP} (default: {default})")  # fmt: skip
     add("--sentence", action="append",

@@ -258,9 +258,8 @@ class TranslationModule(pl.LightningModule):
         data = prepared_of(self.trainer)
         return "test" if self.trainer.testing and data is not None and data.test else "validation"
 
-    on_test_epoch_start, test_step, on_test_epoch_end = (
-        on_validation_epoch_start, validation_step, on_validation_epoch_end,
-    )  # fmt: skip
+    on_test_epoch_start, test_step = on_validation_epoch_start, validation_step
+    on_test_epoch_end = on_validation_epoch_end
 
 
 def parameters_of(optimizer: Optimizer) -> list[torch.nn.Parameter]:
