@@ -2,19 +2,13 @@
 
 import gc
 import json
-import os
-import runpy
 import shutil
-import signal
-import sys
 import tempfile
-import time
-import traceback
-from dataclasses import dataclass
 from pathlib import Path
 
-import hydra.utils
 import pytest
+
+from packages.programs import MAIN, Program, fork  # noqa: F401 - tests take two of them from here
 
 ROOT = Path(__file__).parents[1]
 
@@ -25,13 +19,6 @@ TINY = (
     "threads=1",
 )  # fmt: skip
 """Overrides that make a run of a second."""
-
-MAIN = (
-    "execution_whitelist=['hydra_plugins.*']"
-    if hasattr(hydra.utils, "execution_whitelist")
-    else "version_base='1.3'"
-)
-"""What a Hydra application that is not ours gives to ``hydra.main``; from Hydra 1.4 on, the objects that it allows."""
 
 
 def pytest_addoption(parser):
@@ -62,39 +49,6 @@ def real_data(request):
     return folder.absolute()
 
 
-@dataclass
-class Program:
-    """A program of the repository that was started as a fork of this process, which has torch loaded."""
-
-    pid: int
-    output: Path
-    status: int | None = None
-
-    def wait(self, timeout=120):
-        """Return the exit status; a signal n gives -n, as `subprocess` has it."""
-        end = time.monotonic() + timeout
-        while self.status is None:
-            done, status = os.waitpid(self.pid, os.WNOHANG)
-            if done:
-                self.status = os.waitstatus_to_exitcode(status)
-            elif time.monotonic() > end:
-                os.kill(self.pid, signal.SIGKILL)
-                pytest.fail(f"no end after {timeout} s: {self.text}")
-            else:
-                time.sleep(0.005)
-        return self.status
-
-    def send(self, number):
-        """Send a signal unless the program has ended."""
-        if self.status is None:
-            os.kill(self.pid, number)
-
-    @property
-    def text(self):
-        """What the program has printed so far, on both streams."""
-        return self.output.read_text(errors="replace")
-
-
 def import_what_programs_import():
     """Load the libraries of a training into this process, which its forks then have."""
     import torch.utils.tensorboard  # noqa: F401
@@ -123,45 +77,9 @@ def launch():
     def start(*arguments, cwd, script="train.py", command=None, stdin=None, prepare=None, **environment):
         if command is not None:
             script, arguments = "src/seq2seq/__main__.py", (*command.split(), *arguments)
-        output = folder / f"{next(numbers)}.txt"
-        pid = os.fork()
-        if pid:
-            return Program(pid, output)
-        status = 1
-        try:
-            gc.freeze()  # else it copies the pages of this process: a third of the time of a short run
-            os.chdir(cwd)
-            target = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-            os.dup2(target, 1)
-            os.dup2(target, 2)
-            os.dup2(os.open(os.devnull if stdin is None else stdin, os.O_RDONLY), 0)
-            sys.stdin, sys.stdout, sys.stderr = (
-                os.fdopen(0, "r"), os.fdopen(1, "w", buffering=1), os.fdopen(2, "w", buffering=1)
-            )  # fmt: skip
-            for number in (signal.SIGINT, signal.SIGTERM):
-                signal.signal(
-                    number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
-                )
-            os.environ |= {"OMP_NUM_THREADS": "1"} | environment
-            from hydra.core.global_hydra import GlobalHydra
-
-            GlobalHydra.instance().clear()
-            path = Path(script) if Path(script).is_absolute() else ROOT / script
-            sys.argv = [str(path), *map(str, arguments)]
-            if prepare is not None:
-                prepare()
-            runpy.run_path(str(path), run_name="__main__")
-            status = 0
-        except SystemExit as end:
-            status = end.code if isinstance(end.code, int) else int(end.code is not None)
-        except KeyboardInterrupt:
-            status = 130
-        except BaseException:
-            traceback.print_exc()
-        finally:
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(status)
+        path = Path(script) if Path(script).is_absolute() else ROOT / script
+        options = {"cwd": cwd, "stdin": stdin, "prepare": prepare, "OMP_NUM_THREADS": "1"} | environment
+        return fork(path, arguments, folder / f"{next(numbers)}.txt", **options)
 
     return start
 

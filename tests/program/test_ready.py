@@ -174,7 +174,9 @@ def test_show_writes_the_page_of_a_sentence(target, tmp_path, program):
 
 
 def test_the_demo_translates_draws_and_writes_the_page(tmp_path, program):
-    done = program("demo", "--sentence", "Click the button to close the dialog.", script=COMMAND, cwd=tmp_path, check=0)
+    done = program(
+        "demo", "--sentence", "Click the button to close the dialog.", script=COMMAND, cwd=tmp_path, check=0
+    )
     assert "Klicken Sie auf die Schaltfläche, um den Dialog zu schließen." in done.text
     assert (tmp_path / "demo.png").read_bytes().startswith(b"\x89PNG")
     assert "Click the button to close the dialog." in (tmp_path / "demo.html").read_text(encoding="utf-8")

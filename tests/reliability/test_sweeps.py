@@ -8,11 +8,11 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 import yaml
 
+from packages.programs import jobs_of
 from tests.conftest import MAIN, ROOT
 
 OURS = (
@@ -72,19 +72,6 @@ def results(folder):
             said.count(" is finished; name=") if "\ntranslate " in said else 0
         )
     return found, ends
-
-
-def jobs_of(folder):
-    """Ids of the processes of the jobs that work in a folder."""
-    found = []
-    for name in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            line = Path(f"/proc/{name}/cmdline").read_text()
-        except OSError:
-            continue
-        if f"hydra.run.dir='{folder}" in line:
-            found.append(int(name))
-    return found
 
 
 @pytest.mark.long

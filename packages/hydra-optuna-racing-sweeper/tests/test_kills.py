@@ -1,16 +1,16 @@
 """A search that races and prunes, killed at random moments, ends as an undisturbed one: pytest -m long."""
 
-import csv
 import os
 import random
 import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import optuna
 import pytest
+
+from packages.programs import jobs_of, rows
 
 APP = """
 import hydra, json, os, pathlib, random
@@ -40,19 +40,6 @@ SEARCH = ("app.py", "-m", "hydra/sweeper=optuna", "hydra/launcher=subprocess", "
 KILLS = 20
 
 
-def jobs_of(folder):
-    """Ids of the processes of the jobs that work in a folder."""
-    found = []
-    for name in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            line = Path(f"/proc/{name}/cmdline").read_text()
-        except OSError:
-            continue
-        if f"hydra.run.dir='{folder}/" in line:
-            found.append(int(name))
-    return found
-
-
 def start(folder, said):
     with said.open("w") as file:
         return subprocess.Popen([sys.executable, *SEARCH], cwd=folder, stdout=file, stderr=subprocess.STDOUT)
@@ -60,8 +47,7 @@ def start(folder, said):
 
 def found_in(folder):
     """The table and the runs of the search in a folder."""
-    with (folder / "out" / "results.csv").open(newline="") as file:
-        table = [*csv.DictReader(file)]
+    table = rows(folder / "out" / "results.csv")
     study = optuna.load_study(study_name="app", storage=f"sqlite:///{folder}/out/optuna.db")
     return table, {name: run for name, run in study.user_attrs.items() if name.startswith("run ")}
 

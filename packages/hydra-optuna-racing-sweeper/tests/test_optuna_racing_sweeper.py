@@ -1,11 +1,12 @@
 """Searches of an application that is not ours: totals, kills, kinds of parameters, failures."""
 
-import csv
 import signal
 
 import optuna
 import pytest
 import yaml
+
+from packages.programs import rows
 
 APP = """
 import hydra, os, pathlib, time
@@ -28,18 +29,6 @@ if pathlib.Path(config.log).read_text().count(chr(10)) in (2, 4) and not mark.ex
     mark.touch(); os.kill(os.getppid(), 9); os.kill(os.getpid(), 9)
 """
 """Kill the sweep and this job, in the second and third trial."""
-
-
-@pytest.fixture
-def app(app):
-    (app.folder / "conf").mkdir()
-    (app.folder / "conf" / "config.yaml").write_text(yaml.safe_dump(CONFIG))
-    return app
-
-
-def rows(path):
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def begun(app):
@@ -83,7 +72,7 @@ def test_commands_share_the_trials_of_a_study(app):
         "hydra.sweeper.sampler._target_=optuna.samplers.RandomSampler",
     ]
     commands = [app.launch(*search) for _ in range(2)]
-    assert [each.wait() for each in commands] == [0, 0], [each.text for each in commands]
+    assert [each.wait(300) for each in commands] == [0, 0], [each.text for each in commands]
     study = optuna.load_study(study_name="app", storage=f"sqlite:///{app.folder}/out/optuna.db")
     assert [trial.state.name for trial in study.trials] == ["COMPLETE"] * 5
     assert len(begun(app)) == len(set(begun(app))) == 5

@@ -1,6 +1,5 @@
 """Grids of an application that is not ours, whose jobs are commands of their own."""
 
-import csv
 import fcntl
 import json
 import os
@@ -11,6 +10,8 @@ from collections import Counter
 
 import pytest
 import yaml
+
+from packages.programs import rows
 
 APP = """
 import hydra, os, pathlib, time
@@ -25,18 +26,6 @@ def main(config):
 main()
 """
 CONFIG = {"x": 0, "kind": "a", "log": "${hydra:runtime.cwd}/log.txt", "then": "pass"}
-
-
-@pytest.fixture
-def app(app):
-    (app.folder / "conf").mkdir()
-    (app.folder / "conf" / "config.yaml").write_text(yaml.safe_dump(CONFIG))
-    return app
-
-
-def rows(path):
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def begun(app):
@@ -84,13 +73,13 @@ def test_a_job_that_outlives_its_sweep_is_waited_for(app):
     while not (app.folder / "log.txt").exists() and time.monotonic() < end:
         time.sleep(0.01)
     os.kill(first.pid, signal.SIGKILL)
-    first.wait()
+    first.wait(300)
     second = app.launch(*line)
     while not (second.output.exists() and "waits" in second.text) and time.monotonic() < end:
         time.sleep(0.01)
     assert len(begun(app)) == 1
     (app.folder / "log.txtgo").touch()
-    assert second.wait() == 0, second.text
+    assert second.wait(300) == 0, second.text
     assert len(begun(app)) == 2
 
 
