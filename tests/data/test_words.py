@@ -47,7 +47,7 @@ WRITTEN = [
     ("en", "See https://example.org/a?b=1, www.example.com or example.org."), ("en", "Mail me@example.org!"),
     ("en", "The U.S. and/or AT&T, #1 of @all, at 5 p.m. on 10/12/2020."), ("zh_Hant", "他说：“好。”"), ("ja", "「はい」、3人です。"),
     ("sv", "Han sade: ”Ja” och gick."), ("fr", "Il dit : « oui » ; à 10:30, https://example.org !"),
-    ("en", "%s of {name}, 'so' they say"), ("tr", "İstanbul'a 5'te."), ("cmn", "在5月3日打开1,000个文件。"), ("ja", "データは 東京で。".replace(" ", "")),
+    ("en", "%s of {name}, 'so' they say"), ("tr", "İstanbul'a 5'te."), ("cmn", "在5月3日打开1,000个文件。"), ("zho", "卡尔·马克思增长3.5%的"), ("ja", "ﾃﾞｰﾀ・ベース"), ("ja", "データは 東京で。".replace(" ", "")),
 ]  # fmt: skip
 
 
@@ -98,6 +98,7 @@ def test_capitals_with_and_without_a_dot_come_back(language):
 @pytest.mark.parametrize(("language", "text", "words"), [
     ("zh", "在5月3日打开Writer。", "在 5 月 3 日 打 开 Writer 。"), ("ja", "東京タワーは、333人", "東 京 タ ワ ー は 、 333 人"),
     ("en", "the sign 漢字 is old", "the sign 漢 字 is old"), ("yue", "佢哋〇八年嚟", "佢 哋 〇 八 年 嚟"),
+    ("ja", "ﾃﾞｰﾀ・ﾍﾞｰｽ", "ﾃﾞ ｰ ﾀ ・ ﾍﾞ ｰ ｽ"), ("zh", "卡尔·马增长3.5%的", "卡 尔 · 马 增 长 3.5 % 的"),
 ])  # fmt: skip
 def test_letters_of_chinese_and_japanese_are_words(language, text, words):
     assert split_words(text) == words.split()

@@ -37,9 +37,9 @@ def raised(character: str, language: str) -> str:
 
 # --- words -------------------------------------------------------------------------------------------------
 
-UNSPACED = r"(?=[\p{L}\p{Nl}])[\p{Han}\p{Hiragana}\p{Katakana}ー]"
+UNSPACED_LETTER = r"(?=[\p{L}\p{Nl}])[\p{Han}\p{Hiragana}\p{Katakana}ー\uff70]"
 """A letter of Chinese or Japanese, which have no spaces: each is a word of its own, with its marks."""
-LETTER = rf"(?:(?!{UNSPACED})[\p{{L}}\p{{N}}\p{{M}}_\u200c\u200d])"
+LETTER = rf"(?:(?!{UNSPACED_LETTER})[\p{{L}}\p{{N}}\p{{M}}_\u200c\u200d])"
 """Another letter, a digit or combining mark, or a joiner, which stands inside of words."""
 _END = r"[^\s<>\"«»“”„\u3000-\u303f\uff00-\uffef.,;:!?…)\]}'’]"
 _PATH = rf"[^\s<>\"«»“”„\u3000-\u303f\uff00-\uffef]*{_END}"
@@ -54,7 +54,7 @@ _KINDS = (
     # -5, #1, est-ce, and/or, R&D, 10:30, 3.50, 20°C, 5€, l', Obst-
     rf"(?:{_START}(?:[-+−](?=\p{{N}})|[#@](?={LETTER})))?"
     rf"{LETTER}+(?:(?:[-/&]|(?<=\p{{N}})[.,:’'](?=\p{{N}})){LETTER}+)*(?:(?<=\p{{N}})[°\p{{Sc}}]{LETTER}*)?(?:['’]|-(?!\S))?",
-    rf"{UNSPACED}[\p{{M}}\u200c\u200d]*",  # 漢
+    rf"{UNSPACED_LETTER}[\p{{M}}\u200c\u200d\uff9e\uff9f]*",  # 漢
     # one other character, a flag, or joined emoji
     "(?:[\U0001f1e6-\U0001f1ff]{2}|\\S)"
     rf"{_MODIFIERS}(?:\u200d(?:(?!{LETTER})\S){_MODIFIERS})*",
@@ -82,13 +82,16 @@ OPENING = regex.compile(r"(?<=^| )([(\[{«‹¿¡'‘‚]) ")
 FRENCH_OPENING = regex.compile(r"(?<=^| )([(\[{‹'‘‚]) ")
 CURRENCY = regex.compile(r"(?<!\p{N} )(?<=^| |\()(\p{Sc}) (?=\p{N})")
 WIDE = regex.compile(
-    r" ?([\u3001-\u3003\u3008-\u301f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65]) ?"
+    r" ?([\u3001-\u3003\u3008-\u301f\u30fb\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65]) ?"
 )
 """Punctuation of Chinese and Japanese, which has its space within."""
 WIDE_QUOTES = regex.compile(r" ?([“”‘’…—]) ?")
-UNSPACED_GAP = regex.compile(rf"(?<={UNSPACED}\p{{M}}*) (?={UNSPACED})")
-NUMBER_GAP = regex.compile(rf"(?<={UNSPACED}\p{{M}}*) (?=\p{{Nd}})|(?<=\p{{Nd}}) (?={UNSPACED})")
-"""Spaces that Chinese and Japanese do not write at a number: 5月3日."""
+LETTER_GAP = regex.compile(rf"(?<={UNSPACED_LETTER}[\p{{M}}\uff9e\uff9f]*) (?={UNSPACED_LETTER})")
+NUMBER_GAP = regex.compile(
+    rf"(?<={UNSPACED_LETTER}\p{{M}}*) (?=\p{{Nd}})|(?<=[\p{{Nd}}%]) (?={UNSPACED_LETTER})"
+    rf"|(?<={UNSPACED_LETTER}\p{{M}}*) (?=· {UNSPACED_LETTER})|(?<={UNSPACED_LETTER}\p{{M}}* ?·) (?={UNSPACED_LETTER})"
+)
+"""Spaces that Chinese and Japanese do not write at a number and within a foreign name: 5月3日, 3%的, 卡尔·马克思."""
 APOSTROPHE = regex.compile(rf"(?<={LETTER})(['’]) (?![;:!?»](?: |$))")
 ENGLISH_APOSTROPHE = regex.compile(
     rf"(?i)(?:(?<=(?<!{LETTER})o)|(?<={LETTER})(?=['’] (?:s|t|d|m|ll|re|ve)(?!{LETTER})))(['’]) "
@@ -110,13 +113,13 @@ def join_words(words: Sequence[str], language: str) -> str:
 
     French has a space before ``? ! : ;`` and inside ``« »``; English has a space after the apostrophe of
     ``the dogs' house`` but not in ``it's``; Chinese and Japanese have none at punctuation and numbers. There is none between
-    letters of `UNSPACED`.
+    letters of `UNSPACED_LETTER`.
     """
     base = base_language(language)
     text = " ".join(_quoted(words, base)).replace(f" {GLUE}", "").replace(f"{GLUE} ", "").replace(GLUE, "")
     text = (FRENCH_CLOSING if base == "fr" else CLOSING).sub(r"\1", text)
     text = (FRENCH_OPENING if base == "fr" else OPENING).sub(r"\1", text)
-    text = UNSPACED_GAP.sub("", WIDE.sub(r"\1", CURRENCY.sub(r"\1", text)))
+    text = LETTER_GAP.sub("", WIDE.sub(r"\1", CURRENCY.sub(r"\1", text)))
     if base in ("zh", "ja"):
         text = NUMBER_GAP.sub("", WIDE_QUOTES.sub(r"\1", text))
     return (ENGLISH_APOSTROPHE if base == "en" else APOSTROPHE).sub(r"\1", text)

@@ -311,8 +311,8 @@ const clean = (text) => splitSpaces(text.replace(INVISIBLE, "")).join(" ");
 
 const lowered = (text, dotless) => (dotless ? text.replaceAll("I", "ı") : text).replaceAll("İ", "i").toLowerCase();
 
-const UNSPACED = String.raw`(?=[\p{L}\p{Nl}])[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}ー]`;
-const LETTER = String.raw`(?:(?!${UNSPACED})[\p{L}\p{N}\p{M}_\u200c\u200d])`;
+const UNSPACED_LETTER = String.raw`(?=[\p{L}\p{Nl}])[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}ー\uff70]`;
+const LETTER = String.raw`(?:(?!${UNSPACED_LETTER})[\p{L}\p{N}\p{M}_\u200c\u200d])`;
 const NO_LETTER = `(?!${LETTER})`;
 const PATH_END = String.raw`[^\s<>"«»“”„\u3000-\u303f\uff00-\uffef.,;:!?…)\]}'’]`;
 const PATH = String.raw`[^\s<>"«»“”„\u3000-\u303f\uff00-\uffef]*${PATH_END}`;
@@ -325,7 +325,7 @@ const KINDS = [
   String.raw`(?<!${LETTER})\p{L}\p{M}*(?:\.\p{L}\p{M}*)+\.?${NO_LETTER})`,
   String.raw`%(?:\(${LETTER}+\)|[0-9]+\$)?[sdif]${NO_LETTER}`,
   String.raw`(?:${START}(?:[\-+−](?=\p{N})|[#@](?=${LETTER})))?${LETTER}+(?:(?:[\-\/&]|(?<=\p{N})[.,:’'](?=\p{N}))${LETTER}+)*(?:(?<=\p{N})[°\p{Sc}]${LETTER}*)?(?:['’]|-(?!\S))?`,
-  String.raw`${UNSPACED}[\p{M}\u200c\u200d]*`,
+  String.raw`${UNSPACED_LETTER}[\p{M}\u200c\u200d\uff9e\uff9f]*`,
   String.raw`(?:[\u{1f1e6}-\u{1f1ff}]{2}|\S)${MODIFIERS}(?:\u200d${NO_LETTER}\S${MODIFIERS})*`,
 ];
 const WORD = new RegExp(KINDS.join("|"), "gu");
@@ -340,10 +340,14 @@ const FRENCH_CLOSING = new RegExp(String.raw` ([.,…)\]}%›”])${THEN}`, "gu"
 const OPENING = /(?<=^| )([([{«‹¿¡'‘‚]) /gu;
 const FRENCH_OPENING = /(?<=^| )([([{‹'‘‚]) /gu;
 const CURRENCY = /(?<!\p{N} )(?<=^| |\()(\p{Sc}) (?=\p{N})/gu;
-const WIDE = / ?([\u3001-\u3003\u3008-\u301f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65]) ?/gu;
+const WIDE = / ?([\u3001-\u3003\u3008-\u301f\u30fb\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65]) ?/gu;
 const WIDE_QUOTES = / ?([“”‘’…—]) ?/gu;
-const UNSPACED_GAP = new RegExp(String.raw`(?<=${UNSPACED}\p{M}*) (?=${UNSPACED})`, "gu");
-const NUMBER_GAP = new RegExp(String.raw`(?<=${UNSPACED}\p{M}*) (?=\p{Nd})|(?<=\p{Nd}) (?=${UNSPACED})`, "gu");
+const LETTER_GAP = new RegExp(String.raw`(?<=${UNSPACED_LETTER}[\p{M}\uff9e\uff9f]*) (?=${UNSPACED_LETTER})`, "gu");
+const NUMBER_GAP = new RegExp(
+  String.raw`(?<=${UNSPACED_LETTER}\p{M}*) (?=\p{Nd})|(?<=[\p{Nd}%]) (?=${UNSPACED_LETTER})` +
+    String.raw`|(?<=${UNSPACED_LETTER}\p{M}*) (?=· ${UNSPACED_LETTER})|(?<=${UNSPACED_LETTER}\p{M}* ?·) (?=${UNSPACED_LETTER})`,
+  "gu",
+);
 const APOSTROPHE = new RegExp(`(?<=${LETTER})(['’]) (?![;:!?»](?: |$))`, "gu");
 const OCLOCK = `(?<=(?<!${LETTER})o)`;
 const SHORTENED = `(?<=${LETTER})(?=['’] (?:s|t|d|m|ll|re|ve)${NO_LETTER})`;
@@ -354,7 +358,7 @@ function joinWords(words, language) {
   const isFrench = language === "fr";
   const glued = quoted(words, language).join(" ").replaceAll(` ${GLUE}`, "").replaceAll(`${GLUE} `, "").replaceAll(GLUE, "");
   const closed = glued.replace(isFrench ? FRENCH_CLOSING : CLOSING, "$1").replace(isFrench ? FRENCH_OPENING : OPENING, "$1");
-  const wide = closed.replace(CURRENCY, "$1").replace(WIDE, "$1").replace(UNSPACED_GAP, "");
+  const wide = closed.replace(CURRENCY, "$1").replace(WIDE, "$1").replace(LETTER_GAP, "");
   const text = language === "zh" || language === "ja" ? wide.replace(WIDE_QUOTES, "$1").replace(NUMBER_GAP, "") : wide;
   return text.replace(language === "en" ? ENGLISH_APOSTROPHE : APOSTROPHE, "$1");
 }
