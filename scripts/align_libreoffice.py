@@ -14,15 +14,19 @@ of one direction are possible (`i?j`). Its sampling is random: two files differ 
 import argparse
 import sys
 import tempfile
+from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 
-from seq2seq.data.text import read_lines
+from seq2seq.data import LibreOfficeHelp
+from seq2seq.data.languages import UNSPACED, base_language
+from seq2seq.data.text import SentencePair
 from seq2seq.data.words import lowered, split_words
 from seq2seq.errors import InputError
 from seq2seq.evaluation.alignment import Links, read_pharaoh
+from seq2seq.run.messages import exit_on_error
 
 FOLDER = "data/cache/libreoffice"
-SPLITS = "train", "validation", "test"
 
 
 def main() -> None:
@@ -33,24 +37,21 @@ def main() -> None:
     parser.add_argument("language", help="the other language, such as de")
     parser.add_argument("--folder", type=Path, default=Path(FOLDER), help=f"default: {FOLDER}")
     options = parser.parse_args()
-    file = options.folder / f"en-{options.language}.tsv"
-    if not file.is_file():
+    if base_language(options.language) in UNSPACED:
         raise InputError(
-            f"{file}: there is no such file; make it with: python scripts/get_libreoffice.py {options.language}"
+            f"{options.language} is written without spaces, and links in Pharaoh format count words between spaces"
         )
-    rows = [line.split("\t") for line in read_lines(file)]
-    links = [
-        in_text(forward, backward, row[2], row[3])
-        for forward, backward, row in zip(*aligned(rows, options.language), rows, strict=True)
-    ]
-    for split in SPLITS:
-        lines = [line for line, row in zip(links, rows, strict=True) if row[0] == split]
-        target = file.with_suffix(f".{split}.links")
-        target.write_text("".join(f"{line}\n" for line in lines))
-        print(f"{target}: {len(lines):,} pairs")
+    corpus = LibreOfficeHelp(root=str(options.folder), source_language="en", target_language=options.language)
+    splits = corpus.read()
+    pairs = [*splits.train, *splits.validation, *splits.test]
+    lines = (in_text(*each) for each in zip(*aligned(pairs, options.language), pairs, strict=True))
+    for name, split in (("train", splits.train), ("validation", splits.validation), ("test", splits.test)):
+        target = corpus.file.with_suffix(f".{name}.links")
+        target.write_text("".join(f"{line}\n" for line in islice(lines, len(split))))
+        print(f"{target}: {len(split):,} pairs")
 
 
-def aligned(rows: list[list[str]], language: str) -> tuple[list[Links], list[Links]]:
+def aligned(pairs: Sequence[SentencePair], language: str) -> tuple[list[Links], list[Links]]:
     """Return the links between the words of all pairs, found from the target's side and from the source's side.
 
     Raises:
@@ -61,26 +62,25 @@ def aligned(rows: list[list[str]], language: str) -> tuple[list[Links], list[Lin
     except ImportError as error:
         raise InputError("the aligner is missing: pip install eflomal") from error
     sides = [
-        [" ".join(split_words(lowered(row[column], code))) for row in rows]
-        for column, code in ((2, "en"), (3, language))
+        [" ".join(split_words(lowered(text, code))) for text in texts]
+        for code, texts in (
+            ("en", [pair.source for pair in pairs]),
+            (language, [pair.target for pair in pairs]),
+        )
     ]
     with tempfile.TemporaryDirectory() as folder:
         forward, backward = (str(Path(folder) / name) for name in ("forward", "backward"))
-        print(f"Aligning {len(rows):,} pairs (a minute or two)", file=sys.stderr, flush=True)
+        print(f"Aligning {len(pairs):,} pairs (a minute or two)", file=sys.stderr, flush=True)
         Aligner().align(*sides, links_filename_fwd=forward, links_filename_rev=backward)
-        return read_pharaoh_links(forward), read_pharaoh_links(backward)
+        found = [[gold.possible for gold in read_pharaoh(path)] for path in (forward, backward)]
+    return found[0], found[1]
 
 
-def read_pharaoh_links(path: str) -> list[Links]:
-    """Return the links of each line of a file."""
-    return [gold.possible for gold in read_pharaoh(path)]
-
-
-def in_text(forward: Links, backward: Links, source: str, target: str) -> str:
+def in_text(forward: Links, backward: Links, pair: SentencePair) -> str:
     """Return links of words in Pharaoh format, counted by the white space of the text."""
     sides = [
         [place for place, word in enumerate(text.split()) for _ in split_words(word)]
-        for text in (source, target)
+        for text in (pair.source, pair.target)
     ]
     sure, every = (
         frozenset((sides[0][i], sides[1][j]) for i, j in links)
@@ -90,7 +90,5 @@ def in_text(forward: Links, backward: Links, source: str, target: str) -> str:
 
 
 if __name__ == "__main__":
-    try:
+    with exit_on_error():
         main()
-    except InputError as error:
-        sys.exit(f"align_libreoffice.py: {error}")

@@ -26,6 +26,7 @@ from typing import Any
 import regex
 from lxml import etree, html
 
+from seq2seq.data.languages import UNSPACED, base_language
 from seq2seq.errors import InputError
 
 FOLDER = "data/cache/libreoffice"
@@ -36,7 +37,6 @@ WORDS = 3, 60
 """Minimum and maximum number of words of a sentence."""
 CHARACTERS = 2, 180
 """The same in characters, for languages without spaces."""
-WITHOUT_SPACES = "ja", "zh", "km", "th", "lo", "my", "dz", "bo"
 
 PACKAGE = "libreoffice-help-"
 DEBIAN_12 = "4:7.4.7-1+deb12u14"
@@ -162,7 +162,7 @@ LATIN_WORD = regex.compile(r"\p{Latin}+|\p{L}")
 
 def is_prose(text: str, language: str) -> bool:
     """Return whether a text is prose of moderate length, without code, addresses and names of files."""
-    if language.split("-", maxsplit=1)[0] in WITHOUT_SPACES:
+    if base_language(language) in UNSPACED:
         fits, share = CHARACTERS[0] <= len(text) <= CHARACTERS[1], 0.6
     else:
         fits, share = WORDS[0] <= len(text.split()) <= WORDS[1], 0.8

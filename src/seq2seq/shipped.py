@@ -33,7 +33,7 @@ def model_path(name: str | Path) -> Path:
 
 
 def config_of(name: str | Path) -> Path:
-    """Return the ``config.json`` of a model folder, of the model in a run folder, or of a model that comes along.
+    """Return the ``config.json`` of a model folder, of the model in a run folder, or of a bundled model.
 
     Raises:
         InputError: There is no such folder, or it holds no model.
@@ -52,5 +52,5 @@ def config_of(name: str | Path) -> Path:
     nearest = difflib.get_close_matches(str(path), known, n=1)
     raise InputError(
         f"{path}: there is no such folder; {f'did you mean {nearest[0]}? ' if nearest else ''}give a run folder, "
-        f"a model folder, or the name of a shipped model: {', '.join(SHIPPED)}"
+        f"a model folder, or the name of a bundled model: {', '.join(SHIPPED)}"
     )

@@ -197,3 +197,21 @@ def test_corpus_reads_both_directions_and_names_the_command_that_makes_it(tmp_pa
     assert turned.test == [SentencePair("V.", "E.")]
     with pytest.raises(InputError, match=r"get_libreoffice\.py fr"):
         LibreOfficeHelp(root=str(tmp_path), source_language="en", target_language="fr").read()
+
+
+def test_links_of_words_are_written_by_the_white_space_of_the_text():
+    from scripts.align_libreoffice import in_text
+
+    pair = SentencePair("Close it, please.", "Bitte schließen.")  # Close it , please . / Bitte schließen .
+    forward = frozenset({(0, 1), (3, 0), (4, 2), (1, 1)})
+    backward = frozenset({(0, 1), (3, 0), (4, 2)})
+    assert in_text(forward, backward, pair) == "0-1 1?1 2-0 2-1"
+
+
+@pytest.mark.parametrize("language", ["zh", "ja", "th"])
+def test_a_language_without_spaces_has_no_links_in_pharaoh_format(language, monkeypatch, tmp_path):
+    from scripts import align_libreoffice
+
+    monkeypatch.setattr("sys.argv", ["align_libreoffice.py", language, "--folder", str(tmp_path)])
+    with pytest.raises(InputError, match="without spaces"):
+        align_libreoffice.main()

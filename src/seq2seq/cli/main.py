@@ -36,7 +36,7 @@ COMMANDS = {
 
 PRECISIONS = "fp32", "bf16", "int8"
 LENGTH_PENALTIES = "none", "average", "gnmt"
-MODEL_HELP = "a run folder, a model folder, or the name of a model that comes along"
+MODEL_HELP = "a run folder, a model folder, or the name of a bundled model"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -71,7 +71,7 @@ def _plot(options: argparse.Namespace) -> None:
 
     saved = load_attending(options.model)
     if options.target is None:
-        found = Translator.load(options.model).translate(options.sentence)
+        found = Translator(saved).translate(options.sentence)
     else:
         found = force_pairs(options.model, [SentencePair(options.sentence[0], options.target)])
     name = options.model.resolve().name

@@ -60,8 +60,7 @@ def record(logdir: Path, model: Path, pairs: Sequence[SentencePair], *, step: in
     from tensorboard_attention import add_attention
 
     announce(f"translating {len(pairs):,} sentences")
-    load_attending(model)
-    translator = Translator.load(model)
+    translator = Translator(load_attending(model))
     sources = [pair.source for pair in pairs]
     found = {
         "forced": [[each] for each in force_pairs(model, pairs)],

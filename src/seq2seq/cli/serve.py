@@ -75,14 +75,13 @@ def application(options: Any) -> Any:
         ) from error
     from starlette.middleware.trustedhost import TrustedHostMiddleware
 
-    from seq2seq.data.batching import BatchSize
     from seq2seq.decoding.translator import Translator, device_named
     from seq2seq.export.model_folder import load_model_folder
     from seq2seq.export.translating_page import export_page
 
     device = device_named(options.device)
     saved = load_model_folder(options.model)
-    translator = Translator(saved, device=device, batch_size=BatchSize(sentences=None, tokens=4096))
+    translator = Translator(saved, device=device)
     try:
         page = export_page(options.model, next(iter(examples(options.model)), ""))
     except InputError as error:

@@ -44,9 +44,7 @@ def main(arguments: Sequence[str]) -> None:
             raise InputError("the sentence is blank: give a sentence")
         saved = load_attending(options.model)
         if options.target is None:
-            (found,) = Translator.load(options.model).translate(
-                [options.sentence], beam_size=options.beam_size
-            )
+            (found,) = Translator(saved).translate([options.sentence], beam_size=options.beam_size)
         else:
             (found,) = force_pairs(options.model, [SentencePair(options.sentence, options.target)])
         weights = found.weights if found.heads is None else found.heads

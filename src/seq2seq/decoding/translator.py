@@ -26,6 +26,8 @@ from seq2seq.export.model_folder import SavedModel, load_model_folder
 from seq2seq.models.limits import MAX_TOKENS
 from seq2seq.progress import tracked
 
+CPU = torch.device("cpu")
+BATCH_SIZE = BatchSize(sentences=None, tokens=4096)
 WINDOW = 2048
 """Number of sentences that are read and sorted by length before they are divided into batches."""
 
@@ -58,8 +60,8 @@ class Translator:
     def __init__(
         self,
         *exported: SavedModel,
-        device: torch.device,
-        batch_size: BatchSize,
+        device: torch.device = CPU,
+        batch_size: BatchSize = BATCH_SIZE,
         precision: str = "fp32",
         to: str | None = None,
     ) -> None:
@@ -93,7 +95,7 @@ class Translator:
         cls,
         *paths: str | Path,
         device: str = "cpu",
-        max_tokens: int = 4096,
+        max_tokens: int | None = BATCH_SIZE.tokens,
         precision: str = "fp32",
         to: str | None = None,
         trust_custom_code: bool = False,

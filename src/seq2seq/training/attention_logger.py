@@ -162,10 +162,11 @@ class AttentionLogger(Callback):
         sources = [[*data.source_tokenizer.words(ids), END] for ids in self._panel.source]
         references = [[*data.target_tokenizer.words(ids), END] for ids in self._panel.target]
         self._draw(trainer, forced, sources, references, step)
-        can_be_left_out = searches and int(batch.source.lengths.min()) > 1
+        searches_and_logs = searches and bool(trainer.loggers)
+        can_be_left_out = searches_and_logs and int(batch.source.lengths.min()) > 1
         effects = leave_one_out(model, batch) if can_be_left_out else None
         marks = self._alarms(trainer, pl_module) if searches else ()
-        if searches:
+        if searches_and_logs:
             self._log_causes(trainer, model, batch, forced, effects)
         writer = self._writer(trainer)
         if writer is None:
