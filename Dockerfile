@@ -1,4 +1,4 @@
-# docker build -t seq2seq . && docker run --rm -p 8000:8000 seq2seq              a model that comes along, by its name
+# docker build -t seq2seq . && docker run --rm -p 8000:8000 seq2seq              a bundled model, by its name
 # docker run --rm -p 8000:8000 -v "$PWD/runs/baseline/default:/model:ro" seq2seq /model    your own: a run or model folder
 FROM python:3.12-slim
 ARG TORCH_INDEX
@@ -12,7 +12,7 @@ RUN python -c "import tomllib; given = tomllib.load(open('pyproject.toml', 'rb')
     needed = given['dependencies'] + given['optional-dependencies']['serve']; \
     print(*(each for each in needed if not each.startswith(('tensorboard-attention', 'hydra-subprocess', 'hydra-optuna-racing'))), sep='\n')" \
     > needed.txt && pip install --requirement needed.txt
-COPY README.md LICENSE ./
+COPY README.md LICENSE NOTICE ./
 COPY src src
 COPY packages packages
 COPY conf conf
