@@ -77,8 +77,8 @@ class Run:
         return Framed(export_page(self.folder, sentence), height=height)
 
     def save_pretrained(self, folder: str | Path, *, precision: str = "bf16") -> Path:
-        """Write the model of a finished run with a model card, see `seq2seq.publish.save_pretrained`."""
-        from seq2seq.publish import save_pretrained
+        """Write the model of a finished run with a model card, see `seq2seq.export.card.save_pretrained`."""
+        from seq2seq.export.card import save_pretrained
 
         return save_pretrained(self.folder, folder, precision=precision)
 

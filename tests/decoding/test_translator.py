@@ -14,7 +14,7 @@ from seq2seq.decoding.search import GREEDY, Sampling, Search, search_from_option
 from seq2seq.decoding.translation import EMPTY, Translation, UnknownCount
 from seq2seq.decoding.translator import Translator
 from seq2seq.errors import InputError
-from seq2seq.export.model_folder import SavedModel, load_model_folder, save_model_folder
+from seq2seq.models.folder import SavedModel, load_model_folder, save_model_folder
 from seq2seq.models.limits import MAX_TOKENS, LengthLimits
 from tests.small import VARIANTS, model_of, tokenizers_of
 

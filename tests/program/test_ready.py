@@ -348,7 +348,7 @@ class Slow:
 
 def test_the_queue_serves_small_requests_between_the_batches_of_a_large_one():
     pytest.importorskip("fastapi")
-    from seq2seq.serving import TranslationQueue, TranslationRequest
+    from seq2seq.serving.server import TranslationQueue, TranslationRequest
 
     slow = Slow()
 
@@ -393,7 +393,7 @@ def test_requests_that_are_too_many_or_too_late_or_too_large_are_refused():
     pytest.importorskip("fastapi")
     from starlette.testclient import TestClient
 
-    from seq2seq.serving import Limits, make_app
+    from seq2seq.serving.server import Limits, make_app
 
     slow = Slow()
     with TestClient(

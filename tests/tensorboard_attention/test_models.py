@@ -9,9 +9,9 @@ import pytest
 from torch.utils.tensorboard import SummaryWriter
 
 from seq2seq.export import tab
-from seq2seq.export.model_folder import SavedModel, save_model_folder
 from seq2seq.export.tab import MODEL_FILES
 from seq2seq.export.translating_page import export_page, static_file
+from seq2seq.models.folder import SavedModel, save_model_folder
 from tensorboard_attention import plugin
 from tensorboard_attention.page import bundle, viewer_modules
 from tensorboard_attention.writer import add_attention

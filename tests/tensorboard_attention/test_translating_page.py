@@ -13,8 +13,8 @@ from seq2seq.data.vocabulary import END_ID
 from seq2seq.decoding.search import search_from_options
 from seq2seq.errors import InputError
 from seq2seq.export import translating_page
-from seq2seq.export.model_folder import SavedModel, load_model_folder, save_model_folder
 from seq2seq.export.translating_page import export_page
+from seq2seq.models.folder import SavedModel, load_model_folder, save_model_folder
 from seq2seq.models.limits import LengthLimits
 from seq2seq.shipped import MODELS
 from tensorboard_attention.page import bundle

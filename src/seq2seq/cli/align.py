@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from seq2seq.cli.main import MODEL_HELP, count, device, input_file, model, parser_of
+from seq2seq.common.progress import announce
 from seq2seq.data.text import SentencePair, read_parallel
 from seq2seq.errors import InputError
 from seq2seq.evaluation.agreement import agreed_weights
@@ -31,7 +32,6 @@ from seq2seq.evaluation.alignment import (
     symmetrized,
     threshold_links,
 )
-from seq2seq.progress import announce
 from seq2seq.run.messages import exit_on_error
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import yaml
 
 from seq2seq.cli.main import MODEL_HELP, check_output, model, parser_of
 from seq2seq.cli.show import open_page
-from seq2seq.progress import announce
+from seq2seq.common.progress import announce
 from seq2seq.run.messages import exit_on_error
 from seq2seq.shipped import SHIPPED
 

@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from seq2seq.devices import device_name
+from seq2seq.cli.interrupts import end_imports_on_interrupt
+from seq2seq.common.progress import announce
 from seq2seq.errors import InputError
-from seq2seq.interrupts import end_imports_on_interrupt
-from seq2seq.progress import announce
+from seq2seq.run.devices import device_name
 from seq2seq.shipped import config_of, model_path
 
 COMMANDS = {

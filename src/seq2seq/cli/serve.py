@@ -17,8 +17,8 @@ from typing import Any
 
 from seq2seq.cli.demo import examples
 from seq2seq.cli.main import MODEL_HELP, device, model, parser_of, port
+from seq2seq.common.progress import announce
 from seq2seq.errors import InputError
-from seq2seq.progress import announce
 from seq2seq.run.messages import exit_on_error
 
 FAMILIES = {"127.0.0.1": socket.AF_INET, "0.0.0.0": socket.AF_INET, "::": socket.AF_INET6}
@@ -68,7 +68,7 @@ def application(options: Any) -> Any:
         InputError: A package is missing, or there is no such model or device.
     """
     try:
-        from seq2seq.serving import Limits, make_app
+        from seq2seq.serving.server import Limits, make_app
     except ImportError as error:
         raise InputError(
             f"serving needs the package {error.name}: pip install fastapi uvicorn prometheus-client"
@@ -76,8 +76,8 @@ def application(options: Any) -> Any:
     from starlette.middleware.trustedhost import TrustedHostMiddleware
 
     from seq2seq.decoding.translator import Translator, device_named
-    from seq2seq.export.model_folder import load_model_folder
     from seq2seq.export.translating_page import export_page
+    from seq2seq.models.folder import load_model_folder
 
     device = device_named(options.device)
     saved = load_model_folder(options.model)

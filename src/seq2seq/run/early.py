@@ -11,9 +11,9 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from seq2seq.devices import is_missing
 from seq2seq.errors import InputError
 from seq2seq.run.config import flat, objects
+from seq2seq.run.devices import is_missing
 from seq2seq.shipped import config_of
 
 RANGES = {

@@ -31,7 +31,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from seq2seq.arguments import arguments_of
+from seq2seq.common.arguments import arguments_of
 from seq2seq.errors import InputError, TrainingFailed, TrainingInterrupted
 from seq2seq.old_names import OTHER_CHOICES, OTHER_KEYS, old_keys
 from seq2seq.run.config import CONF, OBJECTS, default_config, deletable, known_keys, target_of

@@ -16,8 +16,8 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
+from seq2seq.common.progress import LOG
 from seq2seq.errors import InputError
-from seq2seq.progress import LOG
 from seq2seq.run.config import CONF, Settings
 from seq2seq.run.folder import relative_to_cwd
 

@@ -26,13 +26,13 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from seq2seq.arguments import without_unknown
+from seq2seq.common.arguments import without_unknown
 from seq2seq.data.batch import SourceBatch
 from seq2seq.data.tokenizers import Tokenizer, load_tokenizers, read_json
 from seq2seq.errors import InputError
-from seq2seq.export.proof import prove, steps_of
 from seq2seq.models.build import STORED, build_model
 from seq2seq.models.limits import DEFAULT_LIMITS, LengthLimits
+from seq2seq.models.proof import prove, steps_of
 from seq2seq.models.seq2seq import Seq2Seq
 from seq2seq.shipped import config_of
 

@@ -87,7 +87,7 @@ def save_pretrained(
     from seq2seq.decoding.scoring import as_metrics, score_searches
     from seq2seq.decoding.search import search_from_options
     from seq2seq.decoding.translator import Translator
-    from seq2seq.export.model_folder import load_model_folder, save_model_folder
+    from seq2seq.models.folder import load_model_folder, save_model_folder
 
     run, folder = Path(run), Path(folder)
     if not (run / "metrics.json").is_file() or not (run / "config.yaml").is_file():
@@ -196,7 +196,7 @@ def model_card(
 
 def commit_of_program() -> str | None:
     """Return the commit of the clone that the program runs from, ``-dirty`` with other changes; None elsewhere."""
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     if not (root / ".git").exists():
         return None
     command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--exclude=*"]
