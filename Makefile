@@ -12,7 +12,7 @@ help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 # The distributions beside the program's own. They are on no index, so they are built and installed together with it.
-OTHERS := src/tensorboard_attention packages/hydra-subprocess-launcher packages/hydra-optuna-racing-sweeper
+OTHERS := packages/tensorboard-attention packages/hydra-subprocess-launcher packages/hydra-optuna-racing-sweeper
 EDITABLE := $(patsubst %,--editable %,$(OTHERS))
 
 $(STAMP): pyproject.toml $(OTHERS:%=%/pyproject.toml) constraints.txt

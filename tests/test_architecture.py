@@ -10,6 +10,8 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src"
 PACKAGES = {path.name: path / "src" for path in (SOURCE.parent / "packages").iterdir() if path.is_dir()}
+
+FILES = {path: root for root in (SOURCE, *PACKAGES.values()) for path in root.rglob("*.py")}
 LEVELS = [
     {"errors", "old_names"},
     {"common", "attention", "shipped"},
@@ -33,12 +35,12 @@ def imports(path):
 
 
 def module_name(path):
-    parts = path.relative_to(SOURCE).with_suffix("").parts
+    parts = path.relative_to(FILES[path]).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
 def test_modules_import_without_cycles():
-    names = {module_name(path): path for path in SOURCE.rglob("*.py")}
+    names = {module_name(path): path for path in FILES}
     graph = {}
     for name, path in names.items():
         found = set()
@@ -64,7 +66,7 @@ def test_packages_import_only_from_those_above_them():
 
 
 def test_the_tab_stands_alone():
-    for path in (SOURCE / "tensorboard_attention").rglob("*.py"):
+    for path in PACKAGES["tensorboard-attention"].rglob("*.py"):
         for name in imports(path):
             package = name.split(".")[0]
             assert package != "seq2seq", path
@@ -88,7 +90,7 @@ def test_launcher_and_sweeper_need_what_they_say(package, needed):
 
 
 def test_checkpoints_and_models_are_read_without_pickle():
-    for path in SOURCE.rglob("*.py"):
+    for path in FILES:
         text = path.read_text()
         assert "pickle.load" not in text, path
         for call in ast.walk(ast.parse(text)):
@@ -99,5 +101,5 @@ def test_checkpoints_and_models_are_read_without_pickle():
 
 def test_only_public_modules_of_libraries():
     private = re.compile(r"hydra\._internal|lightning\.[a-z.]*\._|tensorboard\.[a-z.]*\._")
-    for path in [file for folder in (SOURCE, *PACKAGES.values()) for file in folder.rglob("*.py")]:
+    for path in FILES:
         assert not private.search(path.read_text()), path

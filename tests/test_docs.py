@@ -197,7 +197,8 @@ def project(tmp_path_factory):
     folder = tmp_path_factory.mktemp("website")
     write_pages(folder / "build/pages")
     shutil.copy(ROOT / "mkdocs.yml", folder)
-    (folder / "src").symlink_to(ROOT / "src")
+    for part in ("src", "packages"):
+        (folder / part).symlink_to(ROOT / part)
     return folder
 
 

@@ -18,7 +18,7 @@ from torch.utils.tensorboard import SummaryWriter
 
 from tensorboard_attention import event_files, views
 from tensorboard_attention import export_html as export_run
-from tensorboard_attention.colours import difference_colors, oklab
+from tensorboard_attention.colors import difference_colors, oklab
 from tensorboard_attention.event_files import read_log_folder
 from tensorboard_attention.page import MODULES, STATIC_FILES, bundle, page, static_file, viewer_modules
 from tensorboard_attention.plugin import AttentionLoader

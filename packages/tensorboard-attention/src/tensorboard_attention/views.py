@@ -22,7 +22,7 @@ from tensorboard.compat.proto.event_pb2 import SessionLog
 from tensorboard.context import RequestContext
 from tensorboard.data.provider import DataProvider, RunTagFilter, TensorDatum
 
-from tensorboard_attention.colours import difference_colors, weight_colors
+from tensorboard_attention.colors import difference_colors, weight_colors
 from tensorboard_attention.record import (
     PLUGIN_NAME,
     VERSIONS,

@@ -20,7 +20,7 @@ from tensorboard.compat.proto.tensor_pb2 import TensorProto
 from tensorboard.compat.proto.types_pb2 import DT_STRING
 from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
-from tensorboard_attention.colours import Floats
+from tensorboard_attention.colors import Floats
 from tensorboard_attention.record import (
     MAX_MARKS,
     MAX_REFERENCE_LENGTH,
