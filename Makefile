@@ -117,7 +117,7 @@ figures: $(STAMP) ## the figures of the docs, from default trainings (about ten 
 	$(PLOT) runs/reverse/default --sentence "w a n d e r i n g" -o $(IMAGES)/tasks_reverse.png
 	$(BIN)/python train.py experiment=numbers
 	$(PLOT) runs/numbers/default --sentence "457286" -o $(IMAGES)/tasks_numbers.png
-	$(BIN)/python scripts/kernel_regression.py --output runs/kernel_regression
+	$(BIN)/python examples/kernel_regression.py --output runs/kernel_regression
 	cp runs/kernel_regression/estimates.png $(IMAGES)/kernel_regression.png
 	$(BIN)/python benchmarks/claims/judge.py
 
