@@ -2,7 +2,6 @@
 
 import json
 import re
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -194,14 +193,17 @@ def model_card(
     return f"---\n{yaml.safe_dump(metadata, sort_keys=False, allow_unicode=True)}---\n\n{text}"
 
 
-def commit_of_program() -> str | None:
-    """Return the commit of the clone that the program runs from, ``-dirty`` with other changes; None elsewhere."""
-    root = Path(__file__).parents[3]
-    if not (root / ".git").exists():
-        return None
-    command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--exclude=*"]
+def examples(model: Path) -> list[str]:
+    """Return the first example sentences of a model card; none where there is no card, or one that cannot be read."""
+    from seq2seq.data.tokenizers import read_file
+
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=10)
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout.strip() or None
+        text = read_file(model / "README.md", 2**20).decode().replace("\r\n", "\n")
+        metadata = text.split("---\n")[1][: 2**14] if text.startswith("---\n") else ""
+        widget = yaml.load(metadata, yaml.BaseLoader)["widget"]  # makes lists, dictionaries and text only
+        texts = [each.get("text") for each in widget if isinstance(each, dict)]
+    except (OSError, ValueError, TypeError, LookupError, RecursionError, yaml.YAMLError):
+        return []
+    return [text for text in texts if isinstance(text, str) and text.isprintable() and 0 < len(text) < 500][
+        :8
+    ]

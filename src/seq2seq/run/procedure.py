@@ -23,7 +23,6 @@ from omegaconf import DictConfig, OmegaConf
 from seq2seq.common.progress import announce, warn
 from seq2seq.common.trust import is_within
 from seq2seq.errors import InputError, TrainingFailed, TrainingInterrupted
-from seq2seq.export.card import commit_of_program
 from seq2seq.run.config import Settings, build, complete, objects, require_parts, settings_of
 from seq2seq.run.directions import check_callbacks, directions
 from seq2seq.run.early import check_early
@@ -41,7 +40,7 @@ from seq2seq.run.folder import (
 )
 from seq2seq.run.messages import message_of, user_frames
 from seq2seq.run.sizes import sizes
-from seq2seq.run.summary import log_into, log_start, metric_of, quiet_libraries, summary
+from seq2seq.run.summary import commit_of_program, log_into, log_start, metric_of, quiet_libraries, summary
 
 if TYPE_CHECKING:
     import lightning.pytorch as pl
