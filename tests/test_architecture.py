@@ -13,7 +13,7 @@ PACKAGES = {path.name: path / "src" for path in (SOURCE.parent / "packages").ite
 
 FILES = {path: root for root in (SOURCE, *PACKAGES.values()) for path in root.rglob("*.py")}
 LEVELS = [
-    {"errors", "old_names"},
+    {"errors"},
     {"common", "attention", "shipped"},
     {"data"},
     {"models", "evaluation"},

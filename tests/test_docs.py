@@ -24,7 +24,7 @@ PAGES = [
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
 GENERATED = [  # by scripts/write_pages.py, when the website is built
-    *(ROOT / "docs/reference" / f"{name}.md" for name in ("keys", "commands", "old_keys")),
+    *(ROOT / "docs/reference" / f"{name}.md" for name in ("keys", "commands")),
     *(ROOT / "docs/tutorials" / f"{name}.md" for name in ("attention", "attention.zh", "training", "score")),
     ROOT / "docs/live.html",
 ]

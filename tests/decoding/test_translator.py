@@ -60,17 +60,6 @@ def test_a_moved_folder_translates_the_same_and_a_run_folder_does_too(tmp_path, 
     assert [t.text for t in Translator.load(moved.parent).translate(TEXT)] == before
 
 
-def test_a_folder_with_an_earlier_class_name_loads(tmp_path):
-    exported = exported_model(tmp_path, score="average")
-    path = tmp_path / "model" / "config.json"
-    text = path.read_text(encoding="utf-8")
-    assert "UniformScore" in text
-    path.write_text(text.replace("UniformScore", "ConstantScore"), encoding="utf-8")
-    found, expected = load_model_folder(tmp_path / "model").model, exported.model
-    assert type(found.decoder.attention.score) is type(expected.decoder.attention.score)
-    assert torch.equal(found.decoder.output.weight, expected.decoder.output.weight)
-
-
 WRONG = {
     "no source_vectors": ("model source_vectors", "/etc/passwd"), "num_layers=": ("model decoder num_layers", 2**24),
     "embedding_size=0": ("model embedding_size", 0), "hidden_size=0": ("model decoder hidden_size", 0),

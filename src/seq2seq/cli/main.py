@@ -70,18 +70,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that says in one line what is wrong, and names what replaces an option of an earlier version."""
+    """A parser that says in one line what is wrong."""
 
     def error(self, message: str) -> NoReturn:
         """Print the message, and exit with status 2."""
-        from seq2seq.old_names import old_keys
-
-        old = [word for word in message.split() if word in old_keys()]
-        words, options = re.findall(r"--[\w-]+", message), re.findall(r"--[\w-]+", self.format_help())
+        words, options = (re.findall(r"--([\w-]+)", text) for text in (message, self.format_help()))
         nearest = [each for word in words for each in difflib.get_close_matches(word, options, n=1)]
-        hint = f"did you mean {nearest[0]}? " if nearest and "unrecognized" in message else ""
-        hint += f"{old[0]} is now {old_keys()[old[0]]}" if old else f"{self.prog} --help lists what it takes"
-        self.exit(2, f"error: {message}; {hint}\n")
+        nearest += [each for word in words for each in options if word in each.split("-")]
+        hint = f"did you mean --{nearest[0]}? " if nearest and "unrecognized" in message else ""
+        self.exit(2, f"error: {message}; {hint}{self.prog} --help lists what it takes\n")
 
 
 def checked(check: Callable[[str], Any]) -> Callable[[str], Any]:
