@@ -14,7 +14,7 @@ PACKAGES = {path.name: path / "src" for path in (SOURCE.parent / "packages").ite
 FILES = {path: root for root in (SOURCE, *PACKAGES.values()) for path in root.rglob("*.py")}
 LEVELS = [
     {"errors"},
-    {"common", "attention", "shipped"},
+    {"common", "attention"},
     {"data"},
     {"models", "evaluation"},
     {"decoding", "visualization"},

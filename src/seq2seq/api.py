@@ -6,12 +6,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from seq2seq.common.shipped import config_of, model_path
 from seq2seq.errors import InputError, TrainingFailed, TrainingInterrupted
 from seq2seq.run.config import composed, settings_of
 from seq2seq.run.folder import read_json
 from seq2seq.run.messages import message_of
 from seq2seq.run.procedure import run
-from seq2seq.shipped import config_of, model_path
 
 
 class Run:

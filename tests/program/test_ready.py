@@ -18,9 +18,9 @@ import pytest
 import yaml
 
 import seq2seq
+from seq2seq.common.shipped import MODELS, SHIPPED
 from seq2seq.decoding.translation import Translation
 from seq2seq.export.card import examples
-from seq2seq.shipped import MODELS, SHIPPED
 from tests.conftest import ROOT, TINY
 from tests.small import built_in_pairs
 from tests.test_docs import typed

@@ -10,9 +10,9 @@ from pathlib import Path
 from seq2seq.cli.main import MODEL_HELP, check_output, model, parser_of
 from seq2seq.cli.show import open_page
 from seq2seq.common.progress import announce
+from seq2seq.common.shipped import SHIPPED
 from seq2seq.export.card import examples
 from seq2seq.run.messages import exit_on_error
-from seq2seq.shipped import SHIPPED
 
 
 def main(arguments: Sequence[str]) -> None:

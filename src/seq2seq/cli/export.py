@@ -13,9 +13,9 @@ from tempfile import TemporaryDirectory
 
 from seq2seq.cli.main import MODEL_HELP, check_output, count, input_file, parser_of
 from seq2seq.common.progress import announce
+from seq2seq.common.shipped import config_of, model_path
 from seq2seq.errors import InputError
 from seq2seq.run.messages import exit_on_error
-from seq2seq.shipped import config_of, model_path
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -11,9 +11,9 @@ from typing import Any, NoReturn
 
 from seq2seq.cli.interrupts import end_imports_on_interrupt
 from seq2seq.common.progress import announce
+from seq2seq.common.shipped import config_of, model_path
 from seq2seq.errors import InputError
 from seq2seq.run.devices import device_name
-from seq2seq.shipped import config_of, model_path
 
 COMMANDS = {
     "train": ("seq2seq.cli.train", "train a model: keys and groups of the configuration"),

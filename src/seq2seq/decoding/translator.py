@@ -119,6 +119,17 @@ class Translator:
         """Code of the target language."""
         return self._to or self._target_tokenizer.language
 
+    def facts(self) -> dict[str, str | int]:
+        """Return languages, classes and number of parameters of the model, the first one of an ensemble."""
+        model = self._models[0]
+        return {
+            "source_language": self._source_tokenizer.language,
+            "target_language": self.target_language,
+            "encoder": type(model.encoder).__name__,
+            "decoder": type(model.decoder).__name__,
+            "parameters": sum(parameter.numel() for parameter in model.parameters()),
+        }
+
     def translate(
         self,
         sentences: Sequence[str],

@@ -3,17 +3,15 @@
 import logging
 import signal
 from pathlib import Path
-from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
-from seq2seq.decoding.translator import Translator, device_named
+from seq2seq.decoding.translator import Translator
 from seq2seq.errors import InputError
 from seq2seq.export.card import examples
 from seq2seq.export.translating_page import export_page
-from seq2seq.models.folder import SavedModel, load_model_folder
 from seq2seq.serving.server import Limits, make_app
 
 GRACE = 8
@@ -32,26 +30,14 @@ def application(model: Path, device: str, limits: Limits, *, batch_size: int) ->
     Raises:
         InputError: There is no such model or device.
     """
-    on = device_named(device)
-    saved = load_model_folder(model)
-    translator = Translator(saved, device=on)
+    translator = Translator.load(model, device=device)
     try:
         page = export_page(model, next(iter(examples(model)), ""))
     except InputError as error:
         page = f"<!doctype html><title>seq2seq</title><p>POST /translate. There is no page: {error}.</p>"
-    return make_app(translator, description(model.name, saved), page, limits, batch_size=batch_size)
-
-
-def description(name: str, saved: SavedModel) -> dict[str, Any]:
-    """Return what ``/info`` says about a model."""
-    return {
-        "model": name,
-        "source_language": saved.source_tokenizer.language,
-        "target_language": saved.target_tokenizer.language,
-        "encoder": type(saved.model.encoder).__name__,
-        "decoder": type(saved.model.decoder).__name__,
-        "parameters": sum(parameter.numel() for parameter in saved.model.parameters()),
-    }
+    return make_app(
+        translator, {"model": model.name} | translator.facts(), page, limits, batch_size=batch_size
+    )
 
 
 def serve(app: FastAPI, host: str, port: int) -> None:

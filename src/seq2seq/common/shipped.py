@@ -12,8 +12,8 @@ MODELS = next(
     (
         folder
         for folder in (
-            Path(__file__).parent / "data" / "models",
-            Path(__file__).parents[2] / "data" / "models",
+            Path(__file__).parents[1] / "data" / "models",
+            Path(__file__).parents[3] / "data" / "models",
         )
         if folder.is_dir()
     ),
