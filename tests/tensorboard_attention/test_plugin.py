@@ -156,12 +156,12 @@ def test_a_token_that_is_markup_is_served_as_json_text(client):
     assert answer.json["targets"] == [HOSTILE]
 
 
-GOOD = b'{"version":1,"sentence":"s","kind":"k","rank":0,"text":""}'
+GOOD = b'{"version":5,"sentence":"s","kind":"k","rank":0,"text":""}'
 RECORD = encode_record(RECORD_OF_ONE)
 BROKEN = {
     "foreign": (b"\x00foreign", [b"garbage"], 1.0),
     "later": (b'{"version":9}', [b"garbage"], 1.0),
-    "incomplete": (b'{"version":1}', [b"garbage"], 1.0),
+    "incomplete": (b'{"version":5}', [b"garbage"], 1.0),
     "damaged": (GOOD, [b"garbage"], 1.0),
     "none": (GOOD, [], 1.0),
     "two": (GOOD, [RECORD, RECORD], 1.0),

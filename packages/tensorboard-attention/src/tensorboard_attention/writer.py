@@ -27,6 +27,7 @@ from tensorboard_attention.record import (
     MAX_TOKEN_LENGTH,
     MAX_TOKENS,
     PLUGIN_NAME,
+    VERSION,
     AttentionRecord,
     Weights,
     checked_links,
@@ -114,7 +115,7 @@ def add_attention(
     )  # fmt: skip
     text = " ".join(record.source).strip()
     description = {  # what the index of the tab knows of a tag without reading its records
-        "version": record.version,
+        "version": VERSION,
         "sentence": printable(tag),
         "kind": printable(kind),
         "rank": rank,
