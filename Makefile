@@ -53,6 +53,7 @@ demo: $(STAMP) ## translate, draw attention, and write the interactive page demo
 check: $(STAMP) ## format check, lint and types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/oxlint --deny-warnings src packages
 	$(BIN)/mypy
 
 SUITE := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
