@@ -162,7 +162,8 @@ class AttentionLogger(Callback):
         sources = [[*data.source_tokenizer.words(ids), END] for ids in self._panel.source]
         references = [[*data.target_tokenizer.words(ids), END] for ids in self._panel.target]
         self._draw(trainer, forced, sources, references, step)
-        effects, marks = None, list[str]()
+        effects: list[np.ndarray] | None = None
+        marks = list[str]()
         if searches:
             agreement = dict[str, float]()
             if int(batch.source.lengths.min()) > 1:
