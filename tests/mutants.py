@@ -84,7 +84,7 @@ MUTANTS = {
         ("floor(PARTS * ratio + 0.5) * lengths.long() // PARTS", "(ratio * lengths.float()).long()"),
         ("-(-times * num_target // num_source)", "times * num_target // num_source"),
         ("+ int(self.max_extra)).clamp(min=1)", "+ int(self.max_extra))"),
-        ("(target_lengths + 1 > self.maximum", "(target_lengths > self.maximum"),
+        ("max_extra=max(10, tenths)", "max_extra=tenths"),
     ],
     "models/build.py": [
         ("std=embedding_size**-0.5", "std=1.0"),
@@ -228,7 +228,7 @@ MUTANTS = {
         ("(1 + int(as_great)) / (num_draws + 1)", "int(as_great) / num_draws"),
     ],
     "evaluation/faithfulness.py": [
-        ("np.sqrt((one**2).sum() * (other**2).sum())", "(one**2).sum()"),
+        ("float(kendalltau(first, second).statistic)", "-float(kendalltau(first, second).statistic)"),
     ],
 }  # fmt: skip
 """File in src/seq2seq -> texts in it and what is put in their places."""
