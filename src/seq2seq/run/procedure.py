@@ -93,7 +93,7 @@ def run(settings: Settings) -> float | None:
         if earlier and (metrics := earlier.scores(settings.config)):
             if first:
                 print(
-                    f"{relative_to_cwd(folder)} is finished; name=… trains again, a larger trainer.max_epochs goes on"
+                    f"{relative_to_cwd(folder)} is finished; name=… trains again, trainer.max_epochs=… goes on"
                 )
                 print(summary(metrics, folder))
             return metric_of(metrics, settings.config.metric)
@@ -114,12 +114,8 @@ def run(settings: Settings) -> float | None:
             trainer = build_trainer(settings, checkpoint)
             if writes:
                 save_start(settings, prepared, folder)
-            try:
-                fit(trainer, module, data, settings, checkpoint)
-            except (TrainingFailed, TrainingInterrupted):
-                if trainer.is_global_zero:
-                    raise
-            if settings.dry or not trainer.is_global_zero:  # the first process reports what became of all
+            fit(trainer, module, data, settings, checkpoint)
+            if settings.dry or not trainer.is_global_zero:
                 return None
             exported = export(module, trainer, prepared, folder)
             metrics = score(exported, module, prepared, settings, folder) | facts(module, trainer, started)
@@ -336,18 +332,21 @@ def fit(
     announce("training" if checkpoint is None else f"training from {checkpoint}")
     try:
         fit_or_stop(trainer, module, datamodule=data, ckpt_path=checkpoint, weights_only=True)
+    except (TrainingFailed, TrainingInterrupted):
+        if trainer.is_global_zero:  # the first process reports what became of all
+            raise
+        return
     except Exception as error:
         if message_of(error) is not None or frames_of_user(error):
             raise
         frames = traceback.extract_tb(error.__traceback__)
         if any("checkpoint_connector" in frame.filename for frame in frames):
             raise InputError(f"{checkpoint} does not fit this configuration: {error!s:.150}") from error
-        last, has_begun = Path(frames[-1].filename).parts, any(frame.name == "advance" for frame in frames)
-        refused = "lightning" in last and (
-            not has_begun or "callbacks" in last
-        )  # by Lightning, such as a monitor
-        if isinstance(error, MisconfigurationException) or refused:
-            raise InputError(f"trainer: {error!s:.300}") from error
+        where = Path(frames[-1].filename).parts
+        # Lightning refuses values before the first step, but for a monitor, of which a callback knows after an epoch
+        has_begun = any(frame.name == "advance" for frame in frames) and "callbacks" not in where
+        if isinstance(error, MisconfigurationException) or ("lightning" in where and not has_begun):
+            raise InputError(f"trainer: {error!s:.400}") from error
         raise
     if not settings.dry:
         check_trained(trainer, settings, data.prepared, checkpoint)
