@@ -20,6 +20,9 @@ OBJECTS = "data", "model", "model.encoder", "model.decoder", "module", "optimize
 
 RANGES = {
     r"seed": (int, 0, 2**32 - 1, "a whole number from 0 to 2^32 - 1"),
+    r"threads|decoding\.beam_size": (int, 1, inf, "a whole number above 0"),
+    r"decoding\.length_penalty_alpha": (float, 0, inf, "a number from 0"),
+    r"decoding\.max_ratio": (float, 0, 1e6, "a number from 0 to a million"),
     r"data\.(batch_size|max_tokens|max_length|max_examples|train_pairs|tokenizer\.min_frequency)": (int, 1, inf, "a whole number above 0"),
     r"data\.(validation_pairs|test_pairs)": (int, 0, inf, "a whole number from 0"),
     r"model\.(.*\.)?(embedding_size|hidden_size|readout_size)": (int, 1, 2**24, "a whole number from 1 to 16,777,216"),
@@ -32,7 +35,11 @@ RANGES = {
 }  # fmt: skip
 """Kind, minimum and maximum of numbers by their keys, of the classes of this program, of Lightning and of PyTorch."""
 
-PRECISIONS = "32-true", "64-true", "bf16-mixed", "16-mixed", "32", "64", "bf16", "16"
+CHOICES = {
+    "trainer.precision": ("32-true", "64-true", "bf16-mixed", "16-mixed", "32", "64", "bf16", "16"),
+    "decoding.length_penalty": ("none", "average", "gnmt"),
+}
+"""Values by their keys."""
 
 FEW = 16_000_000
 """Bytes of text that are read before PyTorch is loaded; more is read once."""
@@ -49,13 +56,13 @@ def check_early(config: DictConfig) -> None:
         _require(config, key)
     values = OmegaConf.to_container(config)
     assert isinstance(values, dict)
-    _check_numbers(values)
+    _check_values(values)
     _check_metric(str(config.metric), values["module"].get("metrics") or {})
-    kind, precision = values["trainer"].get("accelerator"), values["trainer"].get("precision")
+    if not isinstance(config.overwrite, bool):
+        raise InputError(f"overwrite={config.overwrite}: expected true or false")
+    kind = values["trainer"].get("accelerator")
     if isinstance(kind, str) and is_missing(kind):
         raise InputError(f"device={kind}: this machine has no such device; choose device=cpu or device=auto")
-    if precision is not None and str(precision) not in PRECISIONS:
-        raise InputError(f"trainer.precision={precision}: choose one of {', '.join(PRECISIONS[:4])}")
     if config.init_from is not None:
         try:
             config_of(config.init_from)
@@ -75,17 +82,21 @@ def _require(config: DictConfig, key: str) -> None:
         raise InputError(f"{key}{shown}: a run needs it; {hint}")
 
 
-def _check_numbers(values: Mapping[Any, Any]) -> None:
-    numbers = {"seed": values["seed"]}
+def _check_values(values: Mapping[Any, Any]) -> None:
+    given = {"seed": values["seed"], "threads": values["threads"]} | flat(values["decoding"], "decoding")
     for place, node in objects(values):
         if str(node["_target_"]).startswith(("seq2seq.", "lightning.", "torch.")):
-            numbers |= flat({k: v for k, v in node.items() if not isinstance(v, dict | None)}, place)
-    for key, value in numbers.items():
-        for pattern, (kind, low, high, needed) in RANGES.items():
-            if re.fullmatch(pattern, key):
-                is_number = isinstance(value, (int, kind)) and not isinstance(value, bool)
-                if not (is_number and low <= value <= high):
-                    raise InputError(f"{key}={value}: expected {needed}")
+            given |= flat({key: value for key, value in node.items() if not isinstance(value, dict)}, place)
+    for key, value in given.items():
+        ranges = [each for pattern, each in RANGES.items() if re.fullmatch(pattern, key)]
+        if key.startswith("decoding") and not ranges and key not in CHOICES:
+            raise InputError(f"{key}: no such key; --help lists those of decoding")
+        if key in CHOICES and value is not None and str(value) not in CHOICES[key]:
+            raise InputError(f"{key}={value}: choose one of {', '.join(CHOICES[key])}")
+        for kind, low, high, expected in ranges if value is not None else []:
+            is_number = isinstance(value, (int, kind)) and not isinstance(value, bool)
+            if not (is_number and low <= value <= high):
+                raise InputError(f"{key}={value}: expected {expected}")
 
 
 def _check_metric(name: str, own: Mapping[str, Any]) -> None:

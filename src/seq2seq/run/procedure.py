@@ -269,7 +269,7 @@ def build_module(settings: Settings, data: "Prepared") -> "TranslationModule":
     optimizer = build(config.optimizer)
     scheduler = build(config.scheduler) if config.scheduler else None
     parts = {"model": model, "optimizer": optimizer, "scheduler": scheduler}
-    if config.decoding.max_ratio is not None:
+    if config.decoding.get("max_ratio") is not None:
         parts["limits"] = LengthLimits(max_ratio=config.decoding.max_ratio)
     return build(config.module, _partial_=True)(**parts)
 
@@ -402,11 +402,8 @@ def score(
 
     decoding, metrics = settings.config.decoding, {}
     translator = Translator.load(folder / "model", device=str(module.device), trust_custom_code=True)
-    search = search_from_options(
-        beam_size=decoding.beam_size,
-        length_penalty=decoding.length_penalty,
-        length_penalty_alpha=decoding.length_penalty_alpha,
-    )
+    given = {key: value for key, value in decoding.items() if value is not None and key != "max_ratio"}
+    search = search_from_options(**given)
     (folder / "predictions").mkdir(exist_ok=True)
     for split, encoded in (("val", data.validation), ("test", data.test)):
         if encoded is None:
