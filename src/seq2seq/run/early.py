@@ -30,6 +30,10 @@ RANGES = {
     r"model\.(.*\.)?(embedding_|output_)?dropout": (float, 0, 1 - 1e-9, "a probability from 0 to below 1"),
     r"trainer\.(max_epochs|max_steps)": (int, -1, inf, "a whole number above 0, or -1 for no limit"),
     r"trainer\.accumulate_grad_batches": (int, 1, inf, "a whole number above 0"),
+    r"trainer\.gradient_clip_val": (float, 0, inf, "a number from 0"),
+    r"module\.(label_smoothing|word_dropout)": (float, 0, 1 - 1e-9, "a share from 0 to below 1"),
+    r"module\.(rdrop_alpha|guided_alignment_weight)": (float, 0, inf, "a number from 0"),
+    r"ema_decay|scheduler\.(min_lr_ratio|factor)": (float, 0, 1, "a share from 0 to 1"),
     r"optimizer\.lr": (float, ulp(0.0), inf, "a number above 0, as 0 trains nothing"),
     r"optimizer\.weight_decay": (float, 0, inf, "a number from 0"),
 }  # fmt: skip
@@ -83,7 +87,9 @@ def _require(config: DictConfig, key: str) -> None:
 
 
 def _check_values(values: Mapping[Any, Any]) -> None:
-    given = {"seed": values["seed"], "threads": values["threads"]} | flat(values["decoding"], "decoding")
+    given = {key: values.get(key) for key in ("seed", "threads", "ema_decay")} | flat(
+        values["decoding"], "decoding"
+    )
     for place, node in objects(values):
         if str(node["_target_"]).startswith(("seq2seq.", "lightning.", "torch.")):
             given |= flat({key: value for key, value in node.items() if not isinstance(value, dict)}, place)
