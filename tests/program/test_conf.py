@@ -130,6 +130,12 @@ def test_a_choice_leaves_out_what_a_file_gives_to_another_class_with_a_note(line
         complete(settings_of(config, given, "run"))
 
 
+def test_a_finished_run_whose_choice_left_something_out_is_recognized(tmp_path, program):
+    line = [*tiny([]), "experiment=numbers", "data=grammar", "trainer.max_epochs=1"]
+    assert "left out" in program(*line, cwd=tmp_path, check=0).text
+    assert "is finished" in program(*line, cwd=tmp_path, check=0).text
+
+
 @pytest.fixture(scope="module")
 def beginnings(real_data, tmp_path_factory):
     """A folder with the first lines of the real corpora."""

@@ -15,7 +15,7 @@ from seq2seq.errors import InputError
 from seq2seq.run.config import CONF, flat, objects
 from seq2seq.shipped import config_of
 
-OBJECTS = "data", "model", "model.encoder", "model.decoder", "module", "optimizer", "trainer"
+NEEDED = "data", "model", "model.encoder", "model.decoder", "module", "optimizer", "trainer"
 """Objects that a run cannot do without."""
 
 RANGES = {
@@ -56,7 +56,7 @@ def check_early(config: DictConfig) -> None:
         InputError: A part is missing, a number is outside its range, there is no such metric, device or file, or text
             cannot be read.
     """
-    for key in (*OBJECTS, "decoding", "metric", "seed", "paths"):
+    for key in (*NEEDED, "decoding", "metric", "seed", "paths"):
         _require(config, key)
     values = OmegaConf.to_container(config)
     assert isinstance(values, dict)
@@ -79,7 +79,7 @@ def check_early(config: DictConfig) -> None:
 
 def _require(config: DictConfig, key: str) -> None:
     value, group = OmegaConf.select(config, key), key.rpartition(".")[2]
-    if value is None or (key in OBJECTS and not (isinstance(value, DictConfig) and "_target_" in value)):
+    if value is None or (key in NEEDED and not (isinstance(value, DictConfig) and "_target_" in value)):
         shown = "" if value is None else f"={value!s:.40}"
         choices = ", ".join(sorted(path.stem for path in CONF.glob(f"{group}/*.yaml")))
         hint = f"choose {group}=… of {choices}" if choices else f"give {key}=…"
@@ -87,9 +87,9 @@ def _require(config: DictConfig, key: str) -> None:
 
 
 def _check_values(values: Mapping[Any, Any]) -> None:
-    given = {key: values.get(key) for key in ("seed", "threads", "ema_decay")} | flat(
-        values["decoding"], "decoding"
-    )
+    """Compare with `RANGES` and `CHOICES`; null is left to what decides in its place."""
+    given = {key: values.get(key) for key in ("seed", "threads", "ema_decay")}
+    given |= flat(values["decoding"], "decoding")
     for place, node in objects(values):
         if str(node["_target_"]).startswith(("seq2seq.", "lightning.", "torch.")):
             given |= flat({key: value for key, value in node.items() if not isinstance(value, dict)}, place)
