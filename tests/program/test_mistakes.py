@@ -20,6 +20,8 @@ TRAIN = {
     "wrong type": (["trainer.max_epochs=three"], r"trainer\.max_epochs=three.*number"),
     "no rate": (["optimizer.lr=0"], r"optimizer\.lr=0.*above 0"),
     "metric without a split": (["metric=bleu"], r"metric=bleu.*val/bleu"),
+    "metric of a split that is not there": (["data=tasks", "data.train_pairs=80", "data.validation_pairs=10",
+                                              "data.test_pairs=0", "metric=test/bleu"], r"metric=test/bleu"),
     "wrong type of our own": (["model.decoder.hidden_size=big"], r"model\.decoder\.hidden_size=big"),
     "unknown argument": (["+trainer.max_epoch=3"], r"trainer\.max_epoch.*trainer\.max_epochs"),
     "unknown argument of a part": (["+model.encoder.sise=3"], r"model\.encoder\.sise"),

@@ -227,7 +227,9 @@ def prepare(
     from seq2seq.corpus_report import corpus_summary
 
     data.batch_size = settings.config.data.get("batch_size", data.batch_size)
-    prepared = data.prepared
+    prepared, metric = data.prepared, str(settings.config.metric)
+    if metric.startswith("test/") and prepared.test is None:
+        raise InputError(f"metric={metric}: there is no test split; choose metric=val/{metric[5:]}")
     if first:
         print("".join(f"note        {note}\n" for note in settings.notes), end="")
         chosen = " ".join(f"{key}={value}" for key, value in values.items())
