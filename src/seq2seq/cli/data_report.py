@@ -6,7 +6,7 @@ Takes the same keys as training, such as data=parallel data.train.source=a.en â€
 from collections.abc import Sequence
 
 from seq2seq.cli.main import parser_of
-from seq2seq.progress import announce
+from seq2seq.common.progress import announce
 from seq2seq.run.config import build, complete, composed, settings_of
 from seq2seq.run.early import check_early
 from seq2seq.run.messages import exit_on_error
@@ -22,7 +22,7 @@ def main(arguments: Sequence[str]) -> None:
             settings = settings_of(composition, options.overrides, composition.hydra.run.dir)
         check_early(settings.config)
         announce("loading PyTorch")
-        from seq2seq.corpus_report import corpus_report
+        from seq2seq.data.report import corpus_report
 
         data = build(complete(settings).config.data)
         data.batch_size = data.batch_size or 128

@@ -10,10 +10,10 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from seq2seq.devices import is_missing
+from seq2seq.common.shipped import config_of
 from seq2seq.errors import InputError
 from seq2seq.run.config import CONF, flat, objects
-from seq2seq.shipped import config_of
+from seq2seq.run.devices import is_missing
 
 NEEDED = "data", "model", "model.encoder", "model.decoder", "module", "optimizer", "trainer"
 """Objects that a run cannot do without."""

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.optim import Adam, Optimizer
 
-from seq2seq.arguments import without_unknown
+from seq2seq.common.arguments import without_unknown
 from seq2seq.data.batch import Batch
 from seq2seq.data.datamodule import prepared_of
 from seq2seq.decoding.greedy import greedy_search
