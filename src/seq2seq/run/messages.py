@@ -28,12 +28,11 @@ from hydra.errors import (
     OverrideParseException,
 )
 from hydra.types import RunMode
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
-from seq2seq.common.arguments import arguments_of
 from seq2seq.errors import InputError, TrainingFailed, TrainingInterrupted
-from seq2seq.run.config import CONF, OBJECTS, PLACES, default_config, deletable, known_keys, target_of
+from seq2seq.run.config import CONF, PLACES, deletable, known_keys
 
 OTHER_CHOICES = {
     ("attention", "bahdanau"): "additive", ("attention", "concat"): "additive", ("attention", "mlp"): "additive",
@@ -243,14 +242,9 @@ def _wrong_override(overrides: Sequence[str], several: bool) -> str | None:
 
 
 def _unknown_key(key: str) -> str:
-    parent, _, name = key.rpartition(".")
-    target = OmegaConf.select(default_config(), f"{parent}._target_") if parent else None
-    with suppress(InputError):  # what cannot be imported has no arguments to name
-        if target and name not in OBJECTS and name in arguments_of(target_of(parent, target))[0]:
-            return f"{key}: an argument of {target} that the configuration does not list: write +{key}=…"
     nearest = OTHER_KEYS.get(key.lower()) or nearest_name(key, known_keys())
     hint = f"did you mean {nearest}? " if nearest else ""
-    return f"{key}: no such key; {hint}To add a new key, write +{key}=…"
+    return f"{key}: no such key; {hint}write +{key}=… for an argument that no file lists"
 
 
 def _omegaconf(error: OmegaConfBaseException) -> str | None:
