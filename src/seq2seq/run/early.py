@@ -18,7 +18,7 @@ from seq2seq.run.devices import is_missing
 NEEDED = "data", "model", "model.encoder", "model.decoder", "module", "optimizer", "trainer"
 """Objects that a run cannot do without."""
 
-RANGES = {
+RANGES: dict[str, tuple[type, float, float, str]] = {
     r"seed": (int, 0, 2**32 - 1, "a whole number from 0 to 2^32 - 1"),
     r"threads|decoding\.beam_size": (int, 1, inf, "a whole number above 0"),
     r"decoding\.length_penalty_alpha": (float, 0, inf, "a number from 0"),

@@ -154,7 +154,7 @@ def message_of(error: BaseException, overrides: Sequence[str] | None = None) -> 
     given = [each for each in sys.argv[1:] if each[:1] != "-"] if overrides is None else overrides
     if isinstance(error, InputError | TrainingFailed | TrainingInterrupted):
         return single_line(str(error))
-    messages: tuple[tuple[Any, Callable[[Any], str | None]], ...] = (
+    messages: tuple[tuple[type[BaseException], Callable[[Any], str | None]], ...] = (
         (InstantiationException, _instantiation),
         (MissingConfigException, _missing_choice),
         (OverrideParseException, _unreadable_override),

@@ -50,10 +50,11 @@ def logged(folder: Path | None) -> Iterator[None]:
     folders = [
         Path(each.baseFilename).parent for each in LOG.handlers if isinstance(each, logging.FileHandler)
     ]
-    handler, thread = logging.NullHandler(), threading.get_ident()
+    handler: logging.Handler = logging.NullHandler()
     if folder is not None and folder.resolve() not in folders:
         handler = logging.FileHandler(folder / "train.log", encoding="utf-8")
         handler.setFormatter(logging.Formatter(_job_logging().formatters.dated.format))
+        thread = threading.get_ident()
         handler.addFilter(lambda record: record.thread == thread)
     LOG.addHandler(handler)
     try:
