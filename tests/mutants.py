@@ -99,7 +99,7 @@ MUTANTS = {
         ("grouped.amax(dim=-1).topk(count)", "grouped.mean(dim=-1).topk(count)"),
     ],
     "decoding/greedy.py": [
-        ("(step + 1 < maximum[active])", "(step < maximum[active])"),
+        ("(position + 1 < max_lengths[active])", "(position < max_lengths[active])"),
     ],
     "decoding/translator.py": [
         ("sentences = [clean(sentence) for sentence in sentences]", "sentences = list(sentences)"),
