@@ -122,6 +122,9 @@ MUTANTS = {
     "training/objectives/guided_alignment.py": [
         ("cells += [(row, at, 1 / len(linked))", "cells += [(row, at, 1.0)"),
     ],
+    "training/objectives/objective.py": [
+        ("getattr(sums, field.name) / 2", "getattr(sums, field.name)"),
+    ],
     "training/losses.py": [
         ("token_loss.sum() + rdrop_alpha / 2 * kl", "token_loss.sum() + rdrop_alpha * kl"),
     ],
@@ -132,13 +135,14 @@ MUTANTS = {
         ("trainer.accumulate_grad_batches * trainer.world_size", "trainer.accumulate_grad_batches"),
         ('reduce_op="sum")', 'reduce_op="mean")'),
         ("loss_is_finite = bool(self._step.isfinite().all())", "loss_is_finite = True"),
+        ("parameter.grad = None if gradient is None else gradient.to(parameter.device)", "pass"),
     ],
     "training/module.py": [
-        ("bound = (by_norm and gradient_clip_val) or math.inf", "bound = math.inf"),
-        ("self._sums.restore_gradients([*self.parameters()])", "pass"),
+        ("self.clip_gradients(optimizer, *clipping, **options)", "pass"),
     ],
     "training/metrics.py": [
         ("found = self.translations | blank", "found = self.translations"),
+        ("if data is not self._data:", "if self._data is None:"),
     ],
     "training/schedules.py": [
         ("math.ceil(batches / trainer.accumulate_grad_batches)", "batches"),

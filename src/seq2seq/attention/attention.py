@@ -3,9 +3,9 @@
     a_j = a(q, k_j),   w = masked softmax of a,   c = sum over j of w_j v_j
 
 with query q, keys k, values v, scores a, weights w and context c. In a translation model, the query of a step is the
-state of the decoder, and keys and values are computed from the encoder's states h_j of the source tokens (Bahdanau, Cho
-and Bengio 2015, who write e for the scores and alpha for the weights). The score can be another of `scores`, and the
-softmax sparsemax or an alignment of `kinds`, which depends on the weights of earlier steps.
+state of the decoder, and keys and values are computed from the encoder's states m_j of the source tokens (Bahdanau, Cho
+and Bengio 2015, who write h_j for them, e for the scores and alpha for the weights). The score can be another of
+`scores`, and the softmax sparsemax or an alignment of `kinds`, which depends on the weights of earlier steps.
 
 Shapes: B sentences, Q queries of a sentence (in a search one per hypothesis), N = B Q, S keys of a sentence (the source
 length), M size of an encoder state, A size of a hidden layer, d_q and d_k sizes of a query and a key, h heads.
@@ -145,9 +145,10 @@ class Attention(nn.Module):
         keys, values, num_sentences = memory.keys, memory.states, memory.states.shape[0]
         queries = query.view(num_sentences, -1, query.shape[-1])  # (B, Q, d_q)
         is_token = memory.source_is_token.unsqueeze(1)  # (B, 1, S)
+        # the weights of earlier steps, for coverage, local and monotonic attention; in other kinds None, the state is ()
         history = None if self.history_class is None else self.history_class.from_state(state, num_sentences)
         options = {"history": history} if hasattr(self.score, "history_class") else {}  # coverage
-        # the keys of a memory are projected: the third argument; the second, the keys before, is then not used
+        # these keys are projected, the third argument; a score that has it does not use the second
         scores = at_least_float32(self.score(queries, keys, keys, **options))  # (B, Q, S)
         if self.alignment is None:
             weights = NORMALIZERS[self.normalizer](scores, mask=is_token)

@@ -6,8 +6,8 @@ from typing import NamedTuple
 from torch import Tensor
 
 State = tuple[Tensor, ...]
-"""The state between two steps: tensors whose first dimension is the hypothesis (N). A recurrent decoder has one tensor
-for each layer, and then those of its attention, which most kinds of attention do not need."""
+"""The state between two steps: tensors whose first dimension is the row (N), a sentence or a hypothesis. Recurrent
+decoders have a tensor for each layer, and then the state of the attention, which is () in most kinds of attention."""
 
 
 class DropoutMasks(NamedTuple):
@@ -39,10 +39,10 @@ class Memory:
     """Encoded source sentences, the constant input of all steps of a decoder.
 
     Attributes:
-        states: Encoder outputs, the values of the attention (B, S, M).
-        keys: The keys that `Attention.project_keys` returns, such as W_k h_j, computed once per sentence (B, S, …).
+        states: Encoder outputs m_j, the values of the attention (B, S, M).
+        keys: The keys that `Attention.project_keys` returns, such as W_k m_j, computed once per sentence (B, S, …).
         source_is_token: True on real tokens (B, S).
-        summary: Summary of each sentence by the encoder (B, F), of which the decoder computes its first state.
+        summary: Summary of each sentence by the encoder (B, F), from which the decoder computes its first state.
         masks: Masks of variational dropout; by default none.
     """
 

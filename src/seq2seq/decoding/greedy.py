@@ -49,7 +49,7 @@ def decode_stepwise(
     """
     stepper, num_sentences = Stepper(models, source), len(source.lengths)  # encodes the source
     min_lengths, max_lengths = limits.minimum(source.lengths), limits.maximum(source.lengths)
-    # a step has a row for each sentence; when enough translations have ended, their rows are removed
+    # a step has a row for each sentence, its only hypothesis; when enough translations have ended, rows are removed
     row_sentences = torch.arange(num_sentences, device=source.ids.device)  # index of the sentence of each row
     row_tokens = torch.full_like(row_sentences, BEGIN_ID)  # previous token of each row
     is_active = torch.ones_like(row_sentences, dtype=torch.bool)  # rows whose translation has not ended
@@ -60,10 +60,12 @@ def decode_stepwise(
 
     while len(row_sentences):
         position, active_rows = len(all_tokens), is_active.nonzero().squeeze(1)
-        weights = stepper.step(row_tokens.unsqueeze(1)).squeeze(1)  # `decoder.step` of all rows; (rows, S)
-        for rows, log_probs in stepper.log_probabilities(active_rows):  # some rows at a time: (n,) and (n, V)
+        # calls `decoder.step` for all rows; then the output layer and log_softmax for some active rows at a time
+        weights = stepper.step(row_tokens.unsqueeze(1)).squeeze(1)  # (rows, S)
+        for rows, log_probs in stepper.log_probabilities(active_rows):  # (n,) and (n, V)
             sentences = row_sentences[rows]
-            forbid_specials(log_probs, too_short=position + 1 < min_lengths[sentences])  # sets them to -inf
+            # sets <pad>, <bos> and, if the translation is too short, <eos> to -inf
+            forbid_specials(log_probs, too_short=position + 1 < min_lengths[sentences])
             row_tokens[rows] = choose(log_probs, sentences, position)
             scores[sentences] += log_probs.gather(1, row_tokens[rows].unsqueeze(1)).squeeze(1)
         active, tokens = row_sentences[active_rows], row_tokens[active_rows]

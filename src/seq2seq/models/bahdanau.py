@@ -6,8 +6,8 @@ With e(y) the embedding of a token y and m_j the encoder output for source token
     s_t = GRU([e(y_{t-1}); c_t], s_{t-1}),        o_t = tanh(W_s s_t + b + W_c c_t + W_e e(y_{t-1}))
     p(y_t) = softmax(W_o o_t + b_o)
 
-The gates of a GRU are computed from W [e; c] + b and from the state. This matrix is kept in two parts, W [e; c] = W_1 e +
-W_2 c: without the state, W_1 e + b can be computed of all steps at once.
+The gates of the GRU are computed from W_x [e; c] + b_x and from s_{t-1}. The matrix is kept in two parts, W_x [e; c] =
+W_1 e + W_2 c: since W_1 e + b_x does not depend on the state, `forward` computes it for all steps at once.
 
 Bahdanau, Cho and Bengio, "Neural machine translation by jointly learning to align and translate", 2015.
 """
@@ -51,8 +51,8 @@ class BahdanauDecoder(RecurrentDecoder):
     ) -> None:
         size = embedding.embedding_dim
         sizes = {"hidden_size": hidden_size, "feature_size": readout_size or hidden_size}
-        # makes `stack`: a GRU cell for each layer, the lowest with W_1 and b; `bridge`, which computes s_0 of the encoder's
-        # summary; `output`: W_o and b_o, which the loss and the searches apply; and the dropouts
+        # makes `embedding`; `stack`, a GRU cell for each layer, the lowest with W_1 and b_x; `bridge`, which computes s_0
+        # from the encoder's summary; `output`, W_o and b_o, which the loss and the searches apply; and the dropouts
         super().__init__(embedding, summary_size, input_size=size, **sizes, **options)
         self.context_gates = nn.Linear(memory_size, self.stack.gates_size, bias=False)  # W_2
         query_size = hidden_size + (size if query_with_embedding else 0)
@@ -67,7 +67,7 @@ class BahdanauDecoder(RecurrentDecoder):
 
         Args:
             embedded: e(y_{t-1}) (N, E).
-            gates: W_1 e(y_{t-1}) + b (N, G).
+            gates: W_1 e(y_{t-1}) + b_x (N, G).
             state: State after the previous step: that of each layer (N, H), then that of the attention, if it has one.
             memory: The encoded source sentences.
 
@@ -80,7 +80,7 @@ class BahdanauDecoder(RecurrentDecoder):
         if self.query_with_embedding:
             query = torch.cat([query, embedded], dim=-1)
         context, weights, attention_state = self.attention(query, memory, attention_state)
-        gates = gates + self.context_gates(context)  # W [e(y_{t-1}); c_t] + b
+        gates = gates + self.context_gates(context)  # W_x [e(y_{t-1}); c_t] + b_x
         states = self.stack(gates, states, memory.masks.layers)  # s_t = GRU(…, s_{t-1}), layer by layer
         return self.stack.top(states), context, weights, (*states, *attention_state)
 
@@ -92,7 +92,7 @@ class BahdanauDecoder(RecurrentDecoder):
     def step(self, tokens: Tensor, state: State, memory: Memory) -> tuple[Tensor, State, Tensor]:
         """Compute one step, see `Decoder.step`."""
         embedded = self.embed(tokens, memory)  # (N, E), after dropout
-        gates = self.stack.input_gates(embedded)  # W_1 e + b (N, G)
+        gates = self.stack.input_gates(embedded)  # W_1 e + b_x (N, G)
         top, context, weights, state = self.recur(embedded, gates, state, memory)
         return self.features(top, context, embedded, memory), state, weights
 
@@ -100,9 +100,9 @@ class BahdanauDecoder(RecurrentDecoder):
         self, target_input: Tensor, memory: Memory, target_lengths: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
         """Compute all steps (teacher forcing), see `Decoder.forward`; a loop over `recur` only, which is faster."""
-        embedded = self.embed(target_input, memory)  # (B, T, E)
-        gates = self.stack.input_gates(embedded)  # (B, T, G)
-        state, steps = self.initial_state(memory), []
+        embedded = self.embed(target_input, memory)  # (B, T, E), after dropout
+        gates = self.stack.input_gates(embedded)  # W_1 e + b_x (B, T, G)
+        state, steps = self.initial_state(memory), []  # s_0 of all layers, and the state of the attention
         for step_embedded, step_gates in zip(embedded.unbind(1), gates.unbind(1), strict=True):
             *step, state = self.recur(step_embedded, step_gates, state, memory)
             steps.append(step)

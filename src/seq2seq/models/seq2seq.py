@@ -78,8 +78,9 @@ class Seq2Seq(nn.Module):
         return self.decoder.init_memory(states, source.is_token, summary)
 
     def forward(self, batch: Batch) -> tuple[Tensor, Tensor | None]:
-        """Return features (B, T, R) and attention weights (B, T, h, S) of all target positions (teacher forcing).
+        """Return features (B, T, R) and attention weights (B, T, h, S) of all target positions.
 
+        The decoder reads the reference, ``<bos>`` and the target tokens, not its predictions (teacher forcing).
         ``decoder.output`` maps features to logits (B, T, V); the loss does it in parts, which takes less memory.
         Features and weights are zero on padding.
         """
@@ -171,7 +172,7 @@ class GRUEncoder(Encoder):
             packed = pack_padded_sequence(inputs, lengths.cpu(), batch_first=True, enforce_sorted=False)
             packed, final = layer(packed)
             outputs, _ = pad_packed_sequence(packed, batch_first=True, total_length=embedded.shape[1])
-            for state in final if isinstance(final, tuple) else (final,):  # (directions, B, H)
+            for state in final if isinstance(final, tuple) else (final,):  # h, or h and c (directions, B, H)
                 final_states.append(state.transpose(0, 1).flatten(1))
         return self.output_dropout.over_tokens(outputs), torch.cat(final_states, dim=-1)
 
