@@ -51,8 +51,8 @@ class BahdanauDecoder(RecurrentDecoder):
     ) -> None:
         size = embedding.embedding_dim
         sizes = {"hidden_size": hidden_size, "feature_size": readout_size or hidden_size}
-        # makes `embedding`; `stack`, a GRU cell for each layer, the lowest with W_1 and b_x; `bridge`, which computes s_0
-        # from the encoder's summary; `output`, W_o and b_o, which the loss and the searches apply; and the dropouts
+        # makes `embedding`; `stack`, a GRU cell for each layer, the lowest with W_1 and b_x; `bridge`, which computes
+        # s_0 from the encoder's summary; `output`, W_o and b_o, which loss and searches apply; and the dropouts
         super().__init__(embedding, summary_size, input_size=size, **sizes, **options)
         self.context_gates = nn.Linear(memory_size, self.stack.gates_size, bias=False)  # W_2
         query_size = hidden_size + (size if query_with_embedding else 0)

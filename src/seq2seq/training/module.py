@@ -147,8 +147,8 @@ class TranslationModule(pl.LightningModule):
         self._sums.add(sums, batch.sentence_ids, is_first=is_first)
         return sums.objective / UNIT
 
-    # Lightning calls `optimizer_step`, which calls the closure: `training_step` and the backward pass of the last batch of
-    # the step, then `configure_gradient_clipping`; and then the optimizer changes the parameters
+    # Lightning calls `optimizer_step`, which calls the closure (`training_step` and the backward pass of the last batch
+    # of the step), then `configure_gradient_clipping`; and then the optimizer changes the parameters
     def optimizer_step(  # type: ignore[override]  # Lightning's loop gives these four
         self, epoch: int, batch_idx: int, optimizer: Optimizer, optimizer_closure: Callable[[], Any]
     ) -> None:
