@@ -235,25 +235,6 @@ def commands_page():
     return "\n".join(lines)
 
 
-def old_keys_page():
-    """Return the table of the keys of earlier versions."""
-    from seq2seq.old_names import old_keys
-
-    lines = [
-        "# Old keys",
-        "",
-        "Keys and options of earlier versions and what replaces them. The program prints the same hint.",
-        "",
-    ]
-    lines += ["| before | now |", "| --- | --- |"]
-    lines += [f"| `{old}` | `{new}` |" for old, new in old_keys().items()]
-    lines += [
-        "",
-        "`scripts/rerun.py RUN` is now `python train.py --config-path RUN/.hydra hydra.run.dir=FOLDER`.",
-    ]
-    return "\n".join([*lines, ""])
-
-
 def notebook_page(name):
     """Return a notebook as Markdown, and its images by file name."""
     cells = json.loads((ROOT / "notebooks" / f"{name}.ipynb").read_text(encoding="utf-8"))["cells"]
@@ -285,7 +266,7 @@ def notebook_page(name):
     return "\n\n".join(parts) + "\n", images
 
 
-REFERENCE = {"keys": keys_page, "commands": commands_page, "old_keys": old_keys_page}
+REFERENCE = {"keys": keys_page, "commands": commands_page}
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])

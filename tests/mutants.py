@@ -31,7 +31,6 @@ AREAS = {
     "training": ["tests/training", "tests/reliability"],
     "data": ["tests/data"],
     "evaluation": ["tests/evaluation"],
-    "export": ["tests/export"],
     "run": ["tests/training/test_kept.py", "tests/reliability", "tests/program"],
 }
 """Folder of src/seq2seq -> the tests that guard it most closely."""
@@ -198,11 +197,11 @@ MUTANTS = {
     "data/datamodule.py": [
         ("if keep_blank or not pair.is_blank]", "if not pair.is_blank]"),
     ],
-    "export/model_folder.py": [
+    "models/folder.py": [
         ("if not weights[name].isfinite().all():", "if weights[name].isnan().any():"),
         ("<= ROUNDING[precision] * largest + TINY", "<= torch.inf"),
     ],
-    "export/proof.py": [
+    "models/proof.py": [
         ("LENGTHS = ((1,), (9, 23, 1, 2, 16))", "LENGTHS = ((1,), (1,))"),
         ("if not off <= bound:", "if off > bound:"),
         ("        return np.inf\n", "        return 0.0\n"),

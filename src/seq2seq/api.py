@@ -6,12 +6,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from seq2seq.common.shipped import config_of, model_path
 from seq2seq.errors import InputError, TrainingFailed, TrainingInterrupted
 from seq2seq.run.config import composed, settings_of
 from seq2seq.run.folder import read_json
 from seq2seq.run.messages import message_of
 from seq2seq.run.procedure import run
-from seq2seq.shipped import config_of, model_path
 
 
 class Run:
@@ -77,8 +77,8 @@ class Run:
         return Framed(export_page(self.folder, sentence), height=height)
 
     def save_pretrained(self, folder: str | Path, *, precision: str = "bf16") -> Path:
-        """Write the model of a finished run with a model card, see `seq2seq.publish.save_pretrained`."""
-        from seq2seq.publish import save_pretrained
+        """Write the model of a finished run with a model card, see `seq2seq.export.card.save_pretrained`."""
+        from seq2seq.export.card import save_pretrained
 
         return save_pretrained(self.folder, folder, precision=precision)
 

@@ -14,7 +14,7 @@ from seq2seq.decoding.search import GREEDY, Sampling, Search, search_from_option
 from seq2seq.decoding.translation import EMPTY, Translation, UnknownCount
 from seq2seq.decoding.translator import Translator
 from seq2seq.errors import InputError
-from seq2seq.export.model_folder import SavedModel, load_model_folder, save_model_folder
+from seq2seq.models.folder import SavedModel, load_model_folder, save_model_folder
 from seq2seq.models.limits import MAX_TOKENS, LengthLimits
 from tests.small import VARIANTS, model_of, tokenizers_of
 
@@ -58,17 +58,6 @@ def test_a_moved_folder_translates_the_same_and_a_run_folder_does_too(tmp_path, 
     folder.rename(moved)
     assert [t.text for t in Translator.load(moved).translate(TEXT)] == before
     assert [t.text for t in Translator.load(moved.parent).translate(TEXT)] == before
-
-
-def test_a_folder_with_an_earlier_class_name_loads(tmp_path):
-    exported = exported_model(tmp_path, score="average")
-    path = tmp_path / "model" / "config.json"
-    text = path.read_text(encoding="utf-8")
-    assert "UniformScore" in text
-    path.write_text(text.replace("UniformScore", "ConstantScore"), encoding="utf-8")
-    found, expected = load_model_folder(tmp_path / "model").model, exported.model
-    assert type(found.decoder.attention.score) is type(expected.decoder.attention.score)
-    assert torch.equal(found.decoder.output.weight, expected.decoder.output.weight)
 
 
 WRONG = {

@@ -192,7 +192,7 @@ def test_the_data_report_counts_pairs_and_overlap(tmp_path, program):
 
 
 def test_kernel_regression_is_drawn(tmp_path, program):
-    program("--output", "regression", script="scripts/kernel_regression.py", cwd=tmp_path, check=0)
+    program("--output", "regression", script="examples/kernel_regression.py", cwd=tmp_path, check=0)
     assert (tmp_path / "regression/estimates.png").read_bytes().startswith(b"\x89PNG")
 
 

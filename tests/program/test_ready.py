@@ -18,9 +18,9 @@ import pytest
 import yaml
 
 import seq2seq
-from seq2seq.cli.demo import examples
+from seq2seq.common.shipped import MODELS, SHIPPED
 from seq2seq.decoding.translation import Translation
-from seq2seq.shipped import MODELS, SHIPPED
+from seq2seq.export.card import examples
 from tests.conftest import ROOT, TINY
 from tests.small import built_in_pairs
 from tests.test_docs import typed
@@ -348,7 +348,7 @@ class Slow:
 
 def test_the_queue_serves_small_requests_between_the_batches_of_a_large_one():
     pytest.importorskip("fastapi")
-    from seq2seq.serving import TranslationQueue, TranslationRequest
+    from seq2seq.serving.server import TranslationQueue, TranslationRequest
 
     slow = Slow()
 
@@ -393,7 +393,7 @@ def test_requests_that_are_too_many_or_too_late_or_too_large_are_refused():
     pytest.importorskip("fastapi")
     from starlette.testclient import TestClient
 
-    from seq2seq.serving import Limits, make_app
+    from seq2seq.serving.server import Limits, make_app
 
     slow = Slow()
     with TestClient(

@@ -19,7 +19,7 @@ from seq2seq.decoding.scoring import score_searches
 from seq2seq.decoding.search import GREEDY
 from seq2seq.decoding.translator import Translator
 from seq2seq.errors import InputError
-from seq2seq.export.model_folder import SavedModel
+from seq2seq.models.folder import SavedModel
 from seq2seq.models.limits import LengthLimits
 from seq2seq.training import EpochMean, TranslationModule, warmup_constant
 from seq2seq.training.callbacks import EpochLines

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from seq2seq.cli.main import MODEL_HELP, count, device, input_file, model, parser_of
+from seq2seq.common.progress import announce
 from seq2seq.data.text import SentencePair, read_parallel
 from seq2seq.errors import InputError
 from seq2seq.evaluation.agreement import agreed_weights
@@ -31,7 +32,6 @@ from seq2seq.evaluation.alignment import (
     symmetrized,
     threshold_links,
 )
-from seq2seq.progress import announce
 from seq2seq.run.messages import exit_on_error
 
 if TYPE_CHECKING:
@@ -79,7 +79,9 @@ def _align(arguments: argparse.Namespace) -> None:
     announce(f"aligning {len(pairs):,} sentence pairs")
     found = _attention(arguments, pairs)
     if method == "agreement":
-        links = _agreed(pairs, found)
+        texts = [(pair.source.split(), pair.target.split()) for pair in pairs]
+        models = ([each.weights for each in model] for model in zip(*found, strict=True))
+        links = [argmax_links(each) for each in agreed_weights(texts, *models)]
     else:
         links = [_links(arguments, *each) for each in found]
 
@@ -114,12 +116,6 @@ def _attention(arguments: argparse.Namespace, pairs: list[SentencePair]) -> "lis
         swapped = [SentencePair(pair.target, pair.source) for pair in pairs]
         found.append(word_attention(arguments.reverse, swapped, **options))
     return list(zip(*found, strict=True))
-
-
-def _agreed(pairs: list[SentencePair], found: "list[tuple[WordAttention, ...]]") -> list[Links]:
-    texts = [(pair.source.split(), pair.target.split()) for pair in pairs]
-    models = ([each.weights for each in model] for model in zip(*found, strict=True))
-    return [argmax_links(each) for each in agreed_weights(texts, *models)]
 
 
 def _links(arguments: argparse.Namespace, forward: "WordAttention", *backward: "WordAttention") -> Links:

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from omegaconf import OmegaConf
 
 from seq2seq.cli.main import check_output, parser_of
+from seq2seq.common.progress import announce
 from seq2seq.errors import InputError
-from seq2seq.progress import announce
 from seq2seq.run.config import flat
 from seq2seq.run.messages import exit_on_error
 from seq2seq.run.summary import metric_of

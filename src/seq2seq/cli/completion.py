@@ -7,7 +7,7 @@ Hydra application does. For zsh put ``autoload -U bashcompinit && bashcompinit``
 from collections.abc import Sequence
 
 from seq2seq.cli.main import COMMANDS, parser_of
-from seq2seq.shipped import SHIPPED
+from seq2seq.common.shipped import SHIPPED
 
 SCRIPT = """\
 _seq2seq() {

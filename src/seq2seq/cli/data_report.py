@@ -6,7 +6,7 @@ Takes the same keys as training, such as data=parallel data.train.source=a.en â€
 from collections.abc import Sequence
 
 from seq2seq.cli.main import parser_of
-from seq2seq.progress import announce
+from seq2seq.common.progress import announce
 from seq2seq.run.config import build, check, composed, require_parts, settings_of
 from seq2seq.run.early import check_early
 from seq2seq.run.messages import exit_on_error
@@ -23,7 +23,7 @@ def main(arguments: Sequence[str]) -> None:
         require_parts(config)
         check_early(config)
         announce("loading PyTorch")
-        from seq2seq.corpus_report import corpus_report
+        from seq2seq.data.report import corpus_report
 
         check(config.data, "data")
         data = build(config.data)

@@ -7,13 +7,12 @@ and answers what would have been said with other attention. The page is opened w
 from collections.abc import Sequence
 from pathlib import Path
 
-import yaml
-
 from seq2seq.cli.main import MODEL_HELP, check_output, model, parser_of
 from seq2seq.cli.show import open_page
-from seq2seq.progress import announce
+from seq2seq.common.progress import announce
+from seq2seq.common.shipped import SHIPPED
+from seq2seq.export.card import examples
 from seq2seq.run.messages import exit_on_error
-from seq2seq.shipped import SHIPPED
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -49,19 +48,3 @@ def main(arguments: Sequence[str]) -> None:
         announce("writing the page")
         options.output.write_text(export_page(options.model, sentences[0]), encoding="utf-8")
         open_page(options.output, wanted=not options.no_open)
-
-
-def examples(model: Path) -> list[str]:
-    """Return the first example sentences of a model card; none where there is no card, or one that cannot be read."""
-    from seq2seq.data.tokenizers import read_file
-
-    try:
-        text = read_file(model / "README.md", 2**20).decode().replace("\r\n", "\n")
-        metadata = text.split("---\n")[1][: 2**14] if text.startswith("---\n") else ""
-        widget = yaml.load(metadata, yaml.BaseLoader)["widget"]  # makes lists, dictionaries and text only
-        texts = [each.get("text") for each in widget if isinstance(each, dict)]
-    except (OSError, ValueError, TypeError, LookupError, RecursionError, yaml.YAMLError):
-        return []
-    return [text for text in texts if isinstance(text, str) and text.isprintable() and 0 < len(text) < 500][
-        :8
-    ]

@@ -21,9 +21,9 @@ from seq2seq.cli.main import (
     model,
     parser_of,
 )
+from seq2seq.common.progress import announce
 from seq2seq.data.text import read_parallel
 from seq2seq.errors import InputError
-from seq2seq.progress import announce
 from seq2seq.run.messages import exit_on_error
 
 

@@ -12,10 +12,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from seq2seq.cli.main import MODEL_HELP, check_output, count, input_file, parser_of
+from seq2seq.common.progress import announce
+from seq2seq.common.shipped import config_of, model_path
 from seq2seq.errors import InputError
-from seq2seq.progress import announce
 from seq2seq.run.messages import exit_on_error
-from seq2seq.shipped import config_of, model_path
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -49,7 +49,7 @@ def _export(options: argparse.Namespace) -> None:
             print(path)
         return
     if options.what == "model":
-        from seq2seq.publish import save_pretrained
+        from seq2seq.export.card import save_pretrained
 
         print(
             save_pretrained(options.model, options.output, precision=options.precision, commit=options.commit)

@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from seq2seq.devices import device_name
+from seq2seq.cli.interrupts import end_imports_on_interrupt
+from seq2seq.common.progress import announce
+from seq2seq.common.shipped import config_of, model_path
 from seq2seq.errors import InputError
-from seq2seq.interrupts import end_imports_on_interrupt
-from seq2seq.progress import announce
-from seq2seq.shipped import config_of, model_path
+from seq2seq.run.devices import device_name
 
 COMMANDS = {
     "train": ("seq2seq.cli.train", "train a model: keys and groups of the configuration"),
@@ -70,18 +70,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that says in one line what is wrong, and names what replaces an option of an earlier version."""
+    """A parser that says in one line what is wrong."""
 
     def error(self, message: str) -> NoReturn:
         """Print the message, and exit with status 2."""
-        from seq2seq.old_names import old_keys
-
-        old = [word for word in message.split() if word in old_keys()]
-        words, options = re.findall(r"--[\w-]+", message), re.findall(r"--[\w-]+", self.format_help())
+        words, options = (re.findall(r"--([\w-]+)", text) for text in (message, self.format_help()))
         nearest = [each for word in words for each in difflib.get_close_matches(word, options, n=1)]
-        hint = f"did you mean {nearest[0]}? " if nearest and "unrecognized" in message else ""
-        hint += f"{old[0]} is now {old_keys()[old[0]]}" if old else f"{self.prog} --help lists what it takes"
-        self.exit(2, f"error: {message}; {hint}\n")
+        nearest += [each for word in words for each in options if word in each.split("-")]
+        hint = f"did you mean --{nearest[0]}? " if nearest and "unrecognized" in message else ""
+        self.exit(2, f"error: {message}; {hint}{self.prog} --help lists what it takes\n")
 
 
 def checked(check: Callable[[str], Any]) -> Callable[[str], Any]:

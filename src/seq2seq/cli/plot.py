@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from seq2seq.cli.main import MODEL_HELP, check_output, parser_of
+from seq2seq.common.progress import announce
+from seq2seq.common.shipped import config_of, model_path
 from seq2seq.errors import InputError
-from seq2seq.progress import announce
 from seq2seq.run.messages import exit_on_error
-from seq2seq.shipped import config_of, model_path
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -66,7 +66,7 @@ def _plot(options: argparse.Namespace) -> None:
     from seq2seq.decoding.forced import force_pairs
     from seq2seq.decoding.probing import effect_of
     from seq2seq.decoding.translator import Translator
-    from seq2seq.export.model_folder import load_attending
+    from seq2seq.models.folder import load_attending
     from seq2seq.visualization.heatmap import Panel, save_heatmap
 
     saved = load_attending(options.model)

@@ -10,9 +10,9 @@ import json
 from collections.abc import Sequence
 
 from seq2seq.cli.main import MODEL_HELP, count, input_file, model, parser_of
+from seq2seq.common.progress import announce
 from seq2seq.data.text import read_lines
 from seq2seq.errors import InputError
-from seq2seq.progress import announce
 from seq2seq.run.messages import exit_on_error
 
 
@@ -56,7 +56,7 @@ def main(arguments: Sequence[str]) -> None:
 
         from seq2seq.decoding.probing import probe
         from seq2seq.evaluation.faithfulness import faithfulness, faithfulness_table
-        from seq2seq.export.model_folder import load_attending
+        from seq2seq.models.folder import load_attending
 
         saved, cpu = load_attending(options.model), torch.device("cpu")
         announce(f"probing {len(sentences[: options.sentences]):,} sentences")

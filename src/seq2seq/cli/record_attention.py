@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from seq2seq.cli.main import MODEL_HELP, count, input_file, model, parser_of
+from seq2seq.common.progress import announce
 from seq2seq.data.text import SentencePair, read_lines, read_parallel
 from seq2seq.data.words import clean
 from seq2seq.errors import InputError
-from seq2seq.progress import announce
 from seq2seq.run.messages import exit_on_error
 
 
@@ -55,7 +55,7 @@ def record(logdir: Path, model: Path, pairs: Sequence[SentencePair], *, step: in
     from seq2seq.decoding.search import GREEDY, search_from_options
     from seq2seq.decoding.translator import Translator
     from seq2seq.evaluation.bleu import sentence_bleu_score
-    from seq2seq.export.model_folder import load_attending
+    from seq2seq.models.folder import load_attending
     from seq2seq.training.attention_logger import weights_of
     from tensorboard_attention import add_attention
 

@@ -8,23 +8,17 @@ answers ``ok``, ``/info`` describes the model, ``/metrics`` is for Prometheus; `
 browser. Needs ``pip install fastapi uvicorn prometheus-client``.
 """
 
-import logging
 import os
-import signal
 import socket
 from collections.abc import Sequence
-from typing import Any
 
-from seq2seq.cli.demo import examples
 from seq2seq.cli.main import MODEL_HELP, device, model, parser_of, port
+from seq2seq.common.progress import announce
 from seq2seq.errors import InputError
-from seq2seq.progress import announce
 from seq2seq.run.messages import exit_on_error
 
 FAMILIES = {"127.0.0.1": socket.AF_INET, "0.0.0.0": socket.AF_INET, "::": socket.AF_INET6}
 """Addresses: this machine only, all of IPv4, all of IPv6."""
-GRACE = 8
-"""Seconds for open requests after SIGTERM; `docker stop` waits for 10."""
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -58,65 +52,13 @@ def main(arguments: Sequence[str]) -> None:
             reason = os.strerror(error.errno or 0)
             raise InputError(f"--port {options.port}: {reason}; choose another one") from error
         announce("loading PyTorch and the model")
-        run(application(options), options)
-
-
-def application(options: Any) -> Any:
-    """Return the application that serves a model.
-
-    Raises:
-        InputError: A package is missing, or there is no such model or device.
-    """
-    try:
-        from seq2seq.serving import Limits, make_app
-    except ImportError as error:
-        raise InputError(
-            f"serving needs the package {error.name}: pip install fastapi uvicorn prometheus-client"
-        ) from error
-    from starlette.middleware.trustedhost import TrustedHostMiddleware
-
-    from seq2seq.decoding.translator import Translator, device_named
-    from seq2seq.export.model_folder import load_model_folder
-    from seq2seq.export.translating_page import export_page
-
-    device = device_named(options.device)
-    saved = load_model_folder(options.model)
-    translator = Translator(saved, device=device)
-    try:
-        page = export_page(options.model, next(iter(examples(options.model)), ""))
-    except InputError as error:
-        page = f"<!doctype html><title>seq2seq</title><p>POST /translate. There is no page: {error}.</p>"
-    limits = Limits(options.max_texts, options.max_characters, options.max_requests, options.timeout)
-    info = description(options.model.name, saved)
-    app = make_app(translator, info, page, limits, batch_size=options.batch_size)
-    if options.host == "127.0.0.1":  # a page whose name leads here must not ask in its visitor's place
-        app.add_middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost"])
-    return app
-
-
-def description(name: str, saved: Any) -> dict[str, Any]:
-    """Return what ``/info`` says about a model."""
-    return {
-        "model": name,
-        "source_language": saved.source_tokenizer.language,
-        "target_language": saved.target_tokenizer.language,
-        "encoder": type(saved.model.encoder).__name__,
-        "decoder": type(saved.model.decoder).__name__,
-        "parameters": sum(parameter.numel() for parameter in saved.model.parameters()),
-    }
-
-
-def run(app: Any, options: Any) -> None:
-    """Serve an application until SIGTERM or Ctrl-C; both end it with status 0 after its open requests."""
-    import uvicorn
-
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")  # on standard error
-    logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
-    server = uvicorn.Server(
-        uvicorn.Config(app, options.host, options.port, log_config=None, timeout_graceful_shutdown=GRACE)
-    )
-    for number in (signal.SIGTERM, signal.SIGINT):  # uvicorn handles both, and raises them again at its end
-        signal.signal(number, lambda number, frame: None)
-    address = f"http://{options.host}:{options.port}"
-    print(f"{address}   POST /translate, GET /health, /info, /metrics; / translates", flush=True)
-    server.run()
+        try:
+            from seq2seq.serving.program import application, serve
+            from seq2seq.serving.server import Limits
+        except ImportError as error:
+            raise InputError(
+                f"serving needs the package {error.name}: pip install fastapi uvicorn prometheus-client"
+            ) from error
+        limits = Limits(options.max_texts, options.max_characters, options.max_requests, options.timeout)
+        app = application(options.model, options.device, limits, batch_size=options.batch_size)
+        serve(app, options.host, options.port)

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from seq2seq.cli.main import MODEL_HELP, check_output, count, model, parser_of
+from seq2seq.common.progress import announce
 from seq2seq.errors import InputError
-from seq2seq.progress import announce
 from seq2seq.run.messages import exit_on_error
 
 
@@ -37,7 +37,7 @@ def main(arguments: Sequence[str]) -> None:
         from seq2seq.decoding.forced import force_pairs
         from seq2seq.decoding.probing import effect_of
         from seq2seq.decoding.translator import Translator
-        from seq2seq.export.model_folder import load_attending
+        from seq2seq.models.folder import load_attending
         from tensorboard_attention import show
 
         if not clean(options.sentence):

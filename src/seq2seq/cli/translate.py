@@ -113,7 +113,9 @@ def _translate(options: argparse.Namespace) -> None:
         raise InputError("this model translates into several languages: choose one with --to")
     done = keep_whole_lines(options.output) if options.resume and options.output.exists() else 0
     asks = options.input is None and not options.sentences and sys.stdin.isatty()
-    lines = _asked() if asks else _lines(options)
+    lines = (
+        _asked() if asks else iter(options.sentences) if options.sentences else stream_lines(options.input)
+    )
     if len(list(islice(lines, done))) < done:
         raise InputError(
             f"--resume: {options.output} has {done:,} lines, more than the input: is it of another text?"
@@ -216,11 +218,6 @@ def keep_whole_lines(path: Path) -> int:
         if end < position:
             file.truncate(end)
     return count
-
-
-def _lines(options: argparse.Namespace) -> Iterator[str]:
-    """Return the sentences of the command line, or the lines of a file or standard input."""
-    return iter(options.sentences) if options.sentences else stream_lines(options.input)
 
 
 def _asked() -> Iterator[str]:

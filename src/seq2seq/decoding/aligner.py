@@ -11,7 +11,7 @@ from seq2seq.decoding.forced import force_translate
 from seq2seq.decoding.translator import device_named
 from seq2seq.errors import InputError
 from seq2seq.evaluation.alignment import Floats, Words, merge_words, word_indices
-from seq2seq.export.model_folder import load_attending
+from seq2seq.models.folder import load_attending
 
 
 @dataclass(frozen=True, slots=True)

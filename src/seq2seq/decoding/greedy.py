@@ -20,7 +20,7 @@ def greedy_search(
     """Translate a batch of sentences with the most probable token at each step.
 
     Examples:
-        >>> from seq2seq.export.model_folder import load_model_folder
+        >>> from seq2seq.models.folder import load_model_folder
         >>> saved = load_model_folder("grammar-en-fr")
         >>> ids = saved.source_tokenizer.encode("I see the dog.")
         >>> (hypothesis,) = greedy_search(saved.model, SourceBatch.from_sentences([ids]))

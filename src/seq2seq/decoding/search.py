@@ -225,7 +225,7 @@ def beam_search(
     """Return the `num_best` best hypotheses of each sentence of a batch, the best first.
 
     Examples:
-        >>> from seq2seq.export.model_folder import load_model_folder
+        >>> from seq2seq.models.folder import load_model_folder
         >>> saved = load_model_folder("grammar-en-fr")
         >>> ids = saved.source_tokenizer.encode("I see the dog.")
         >>> ((best, second),) = beam_search(saved.model, SourceBatch.from_sentences([ids]), size=5, num_best=2)

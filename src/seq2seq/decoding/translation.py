@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from seq2seq.corpus_report import listed
+from seq2seq.data.report import listed
 from seq2seq.data.vocabulary import END, UNKNOWN
 from seq2seq.evaluation.alignment import argmax_links
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from seq2seq.common.progress import tracked
 from seq2seq.data.batch import SourceBatch
 from seq2seq.data.batching import BatchSize, sorted_order
 from seq2seq.data.languages import target_tag
@@ -22,9 +23,8 @@ from seq2seq.decoding.stepper import Hypothesis
 from seq2seq.decoding.translation import EMPTY, Translation
 from seq2seq.errors import InputError
 from seq2seq.evaluation.alignment import argmax_links
-from seq2seq.export.model_folder import SavedModel, load_model_folder
+from seq2seq.models.folder import SavedModel, load_model_folder
 from seq2seq.models.limits import MAX_TOKENS
-from seq2seq.progress import tracked
 
 CPU = torch.device("cpu")
 BATCH_SIZE = BatchSize(sentences=None, tokens=4096)
@@ -118,6 +118,17 @@ class Translator:
     def target_language(self) -> str:
         """Code of the target language."""
         return self._to or self._target_tokenizer.language
+
+    def facts(self) -> dict[str, str | int]:
+        """Return languages, classes and number of parameters of the model, the first one of an ensemble."""
+        model = self._models[0]
+        return {
+            "source_language": self._source_tokenizer.language,
+            "target_language": self.target_language,
+            "encoder": type(model.encoder).__name__,
+            "decoder": type(model.decoder).__name__,
+            "parameters": sum(parameter.numel() for parameter in model.parameters()),
+        }
 
     def translate(
         self,

@@ -26,9 +26,9 @@ from hydra.core.singleton import Singleton
 from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
-from seq2seq.arguments import arguments_of, needed_by
+from seq2seq.common.arguments import arguments_of, needed_by
+from seq2seq.common.trust import packages_of
 from seq2seq.errors import InputError
-from seq2seq.trust import packages_of
 
 CONF = next(
     folder

@@ -11,10 +11,10 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from seq2seq.devices import is_missing
+from seq2seq.common.shipped import config_of
 from seq2seq.errors import InputError
 from seq2seq.run.config import flat, objects
-from seq2seq.shipped import config_of
+from seq2seq.run.devices import is_missing
 
 RANGES = {
     r"data\.(batch_size|max_tokens|max_length|max_examples|tokenizer\.min_frequency)": (1, inf, "a whole number above 0"),

@@ -14,10 +14,9 @@ from typing import Any
 import filelock
 from omegaconf import DictConfig, OmegaConf
 
-from seq2seq.arguments import arguments_of
+from seq2seq.common.arguments import arguments_of
+from seq2seq.common.progress import warn
 from seq2seq.errors import InputError
-from seq2seq.old_names import OLD_CLASSES
-from seq2seq.progress import warn
 from seq2seq.run.config import CONF, flat, target_of
 from seq2seq.run.sizes import follows
 
@@ -115,7 +114,7 @@ class Earlier:
     def differing(self, config: DictConfig) -> list[str]:
         """Return the keys by which another configuration would be another run."""
         old, new = self.config, flat(OmegaConf.to_container(config))
-        changed = [
+        return [
             key
             for key in dict.fromkeys([*new, *old])
             if old.get(key) != new.get(key)
@@ -123,8 +122,6 @@ class Earlier:
             and not follows(key, old.get(key), new.get(key))
             and not (key not in new and _is_gone(key, old, new))
         ]
-        last = {key: [str(each.get(key)).rpartition(".")[2] for each in (old, new)] for key in changed}
-        return [key for key in changed if OLD_CLASSES.get(last[key][0]) != last[key][1]]
 
     def require_same(self, config: DictConfig) -> None:
         """Refuse another run in the folder.

@@ -31,9 +31,8 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from seq2seq.arguments import arguments_of
+from seq2seq.common.arguments import arguments_of
 from seq2seq.errors import InputError, TrainingFailed, TrainingInterrupted
-from seq2seq.old_names import OTHER_CHOICES, OTHER_KEYS, old_keys
 from seq2seq.run.config import CONF, OBJECTS, default_config, deletable, known_keys, target_of
 
 OWN_PARTS = {
@@ -41,6 +40,28 @@ OWN_PARTS = {
     "encoder": "model.encoder", "decoder": "model.decoder",
 }  # fmt: skip
 """Group -> node whose `_target_` may be a class of the user's."""
+
+OTHER_CHOICES = {
+    ("attention", "bahdanau"): "additive", ("attention", "concat"): "additive", ("attention", "mlp"): "additive",
+    ("attention", "luong"): "bilinear", ("attention", "general"): "bilinear", ("attention", "scaled"): "scaled_dot",
+    ("attention", "none"): "additive with decoder=context", ("encoder", "bigru"): "gru", ("encoder", "bilstm"): "lstm",
+    ("encoder", "brnn"): "lstm", ("encoder", "rnn"): "gru", ("device", "cuda"): "gpu", ("device", "metal"): "mps",
+    ("experiment", "multi30k"): "multi30k_en_de", ("tokenizer", "spm"): "unigram", ("tokenizer", "sentencepiece"): "bpe",
+}  # fmt: skip
+"""(group, name in other toolkits and papers) -> choice here."""
+
+OTHER_KEYS = {
+    "epochs": "trainer.max_epochs", "num_epochs": "trainer.max_epochs", "max_epoch": "trainer.max_epochs",
+    "train_steps": "trainer.max_steps", "max_update": "trainer.max_steps", "max_updates": "trainer.max_steps",
+    "learning_rate": "optimizer.lr", "bs": "data.batch_size", "clip_norm": "trainer.gradient_clip_val",
+    "max_grad_norm": "trainer.gradient_clip_val", "update_freq": "trainer.accumulate_grad_batches",
+    "beam": "decoding.beam_size", "lenpen": "decoding.length_penalty_alpha", "rnn_size": "model.encoder.hidden_size",
+    "hidden_dim": "model.encoder.hidden_size", "emb_dim": "model.embedding_size", "word_vec_size": "model.embedding_size",
+    "patience": "callbacks.early_stopping.patience", "save_dir": "paths.runs_dir", "restore_file": "ckpt_path",
+    "train_from": "ckpt_path", "share_vocab": "data.joint_vocabulary", "joined_dictionary": "data.joint_vocabulary",
+    "gpus": "trainer.devices", "num_gpus": "trainer.devices", "fp16": "trainer.precision", "wandb": "logger=wandb",
+}  # fmt: skip
+"""Key or option of other toolkits -> key here."""
 
 
 # --- programs ---
@@ -221,8 +242,6 @@ def _composition(error: HydraException, overrides: Sequence[str], several: bool)
 
 
 def _unknown_key(key: str) -> str:
-    if key in old_keys():
-        return f"{key}: this key is now {old_keys()[key]}"
     parent, _, name = key.rpartition(".")
     target = OmegaConf.select(default_config(), f"{parent}._target_") if parent else None
     with suppress(InputError):  # what cannot be imported has no arguments to name
@@ -290,7 +309,8 @@ def nearest_name(name: str, known: list[str]) -> str | None:
     for keys, cutoff in ((anywhere, 1.0), (beside, 0.6), (anywhere, 0.75)):
         if found := difflib.get_close_matches(last, keys, n=1, cutoff=cutoff):
             return keys[found[0]]
-    return f"one of {', '.join([*beside.values()][:12])}" if beside and prefix else None
+    few = [*beside.values()][:12] if prefix else []
+    return f"one of {', '.join(few)}" if few[1:] else "".join(few) or None
 
 
 # --- code of the user's ---

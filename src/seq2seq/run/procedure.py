@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 
+from seq2seq.common.progress import announce, warn
+from seq2seq.common.trust import is_within
 from seq2seq.errors import InputError, TrainingFailed, TrainingInterrupted
-from seq2seq.progress import announce, warn
-from seq2seq.publish import commit_of_program
 from seq2seq.run.config import Settings, build, complete, objects, require_parts, settings_of
 from seq2seq.run.directions import check_callbacks, directions
 from seq2seq.run.early import check_early
@@ -40,14 +40,13 @@ from seq2seq.run.folder import (
 )
 from seq2seq.run.messages import message_of, user_frames
 from seq2seq.run.sizes import sizes
-from seq2seq.run.summary import log_into, log_start, metric_of, quiet_libraries, summary
-from seq2seq.trust import is_within
+from seq2seq.run.summary import commit_of_program, log_into, log_start, metric_of, quiet_libraries, summary
 
 if TYPE_CHECKING:
     import lightning.pytorch as pl
 
     from seq2seq.data.datamodule import Prepared, TranslationDataModule
-    from seq2seq.export.model_folder import SavedModel
+    from seq2seq.models.folder import SavedModel
     from seq2seq.training.module import TranslationModule
 
 SEEDS = "PL_GLOBAL_SEED", "PL_SEED_WORKERS"
@@ -234,7 +233,7 @@ def read_data(settings: Settings, folder: Path, checkpoint: str | None) -> "Tran
     """
     from seq2seq.data.datamodule import TranslationDataModule
     from seq2seq.data.tokenizers import load_tokenizers
-    from seq2seq.export.model_folder import load_model_folder
+    from seq2seq.models.folder import load_model_folder
 
     config = settings.config
     data = build(config.data)
@@ -263,7 +262,7 @@ def prepare(
     data: "TranslationDataModule", settings: Settings, values: Mapping[str, Any], first: bool
 ) -> "Prepared":
     """Fit tokenizers that are not there yet, and encode the splits."""
-    from seq2seq.corpus_report import corpus_summary
+    from seq2seq.data.report import corpus_summary
 
     data.batch_size = settings.config.data.get("batch_size", data.batch_size)
     prepared = data.prepared
@@ -282,7 +281,7 @@ def build_module(settings: Settings, data: "Prepared") -> "TranslationModule":
         InputError: Parts do not match, or the model to start from has other sizes.
     """
     from seq2seq.data.vocabulary import PADDING_ID
-    from seq2seq.export.model_folder import load_model_folder
+    from seq2seq.models.folder import load_model_folder
     from seq2seq.models.limits import LengthLimits
 
     config, tokens = settings.config, {}
@@ -432,7 +431,7 @@ def export(
     module: "TranslationModule", trainer: "pl.Trainer", data: "Prepared", folder: Path
 ) -> "SavedModel":
     """Write the model that is kept, that of the best checkpoint or else of the last, and return it as it was written."""
-    from seq2seq.export.model_folder import SavedModel, save_model_folder
+    from seq2seq.models.folder import SavedModel, save_model_folder
     from seq2seq.training.callbacks import checkpoint_to_keep
     from seq2seq.training.checkpoint import read_checkpoint
 

@@ -6,6 +6,7 @@ import platform
 import re
 import shlex
 import shutil
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -16,8 +17,8 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
+from seq2seq.common.progress import LOG
 from seq2seq.errors import InputError
-from seq2seq.progress import LOG
 from seq2seq.run.config import CONF, Settings
 from seq2seq.run.folder import relative_to_cwd
 
@@ -130,3 +131,16 @@ def _program(name: str) -> str:
     found, file = shutil.which(name), Path(sys.executable).with_name(name)
     same = found is not None and file.exists() and Path(found).samefile(file)
     return name if same or not file.exists() else shlex.quote(str(relative_to_cwd(file)))
+
+
+def commit_of_program() -> str | None:
+    """Return the commit of the clone that the program runs from, ``-dirty`` with other changes; None elsewhere."""
+    root = Path(__file__).parents[3]
+    if not (root / ".git").exists():
+        return None
+    command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--exclude=*"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=10)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() or None

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from lightning.pytorch.callbacks import Callback
 
+from seq2seq.common.progress import warn
 from seq2seq.data.batch import Batch, EncodedSplit, Sentences
 from seq2seq.data.datamodule import prepared_of
 from seq2seq.data.text import SentencePair
@@ -22,7 +23,6 @@ from seq2seq.evaluation.alignment import word_indices
 from seq2seq.evaluation.attention_statistics import alarms
 from seq2seq.evaluation.bleu import sentence_bleu_score
 from seq2seq.evaluation.faithfulness import effect_agreement
-from seq2seq.progress import warn
 from seq2seq.training.callbacks import is_dry
 from seq2seq.training.module import TranslationModule
 from tensorboard_attention import add_attention

@@ -25,9 +25,9 @@ from lightning.pytorch.callbacks import (
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 
 from hydra_plugins.hydra_subprocess_launcher import report
+from seq2seq.common.progress import warn
 from seq2seq.data.datamodule import prepared_of
 from seq2seq.errors import TrainingInterrupted
-from seq2seq.progress import warn
 from seq2seq.training.checkpoint import replace_last
 from seq2seq.training.schedules import total_steps
 

@@ -8,7 +8,7 @@ from lightning.pytorch.callbacks import Callback
 from torch import Tensor
 from torch.optim import Adam, Optimizer
 
-from seq2seq.arguments import tell_unknown, without_unknown
+from seq2seq.common.arguments import tell_unknown, without_unknown
 from seq2seq.data.batch import Batch
 from seq2seq.data.datamodule import prepared_of
 from seq2seq.decoding.greedy import greedy_search

@@ -12,7 +12,7 @@ from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LambdaLR, ReduceLROnPlateau
 from torch.optim.swa_utils import get_ema_multi_avg_fn
 
-from seq2seq.progress import warn
+from seq2seq.common.progress import warn
 
 
 def warmup_cosine(

@@ -17,8 +17,8 @@ from lightning.pytorch.callbacks import Callback
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from seq2seq.common.progress import warn
 from seq2seq.errors import TrainingFailed
-from seq2seq.progress import warn
 from seq2seq.training.losses import LossSums, metrics_of
 
 UNIT = 1024

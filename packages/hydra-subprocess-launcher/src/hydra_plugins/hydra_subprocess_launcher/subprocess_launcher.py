@@ -317,20 +317,20 @@ class SubprocessLauncher(Launcher):
 
     def wait(self, process: subprocess.Popen[bytes], place: int, folder: Path) -> tuple[bool, int]:
         """Wait for the end of a job; return whether it was to end early by its reports, and its status."""
-        signalled = False
+        signaled = False
         while True:
             with suppress(subprocess.TimeoutExpired):
-                process.wait(None if self.judge is None or signalled else SECONDS)
+                process.wait(None if self.judge is None or signaled else SECONDS)
             status = process.poll()
             if self.judge is None or self.interrupted:
                 return False, process.wait()
             # also at the end: however fast a job is, the same reports end it
-            ends = signalled or (status in (None, 0) and self.judge(place, reports_in(folder)))
+            ends = signaled or (status in (None, 0) and self.judge(place, reports_in(folder)))
             if status is not None:
                 return ends, status
-            if ends and not signalled:
+            if ends and not signaled:
                 process.send_signal(signal.SIGTERM)
-                signalled = True
+                signaled = True
 
 
 def say(text: str) -> None:
