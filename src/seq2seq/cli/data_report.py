@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from seq2seq.cli.main import parser_of
 from seq2seq.common.progress import announce
-from seq2seq.run.config import build, check, composed, require_parts, settings_of
+from seq2seq.run.config import build, complete, composed, settings_of
 from seq2seq.run.early import check_early
 from seq2seq.run.messages import exit_on_error
 
@@ -19,14 +19,12 @@ def main(arguments: Sequence[str]) -> None:
     options = parser.parse_args(list(arguments))
     with exit_on_error():
         with composed(options.overrides) as composition:
-            config = settings_of(composition, options.overrides, composition.hydra.run.dir).config
-        require_parts(config)
-        check_early(config)
+            settings = settings_of(composition, options.overrides, composition.hydra.run.dir)
+        check_early(settings.config)
         announce("loading PyTorch")
         from seq2seq.data.report import corpus_report
 
-        check(config.data, "data")
-        data = build(config.data)
+        data = build(complete(settings).config.data)
         data.batch_size = data.batch_size or 128
         data.prepare_data()
         print(corpus_report(data))
