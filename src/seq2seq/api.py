@@ -248,7 +248,7 @@ class Run:
         Raises:
             InputError: A file or an option is wrong, or a model has no attention.
         """
-        from seq2seq.evaluation.alignment import read_gold
+        from seq2seq.decoding.aligner import aligned, read_gold, word_attention
 
         if method != "agreement" and (reverse is not None) != (method in ("intersection", "union")):
             raise InputError(
@@ -259,9 +259,6 @@ class Run:
         pairs = read_parallel(source, target)
         right = None if gold is None else read_gold(Path(gold), pairs)
         announce(f"aligning {len(pairs):,} sentence pairs")
-
-        from seq2seq.decoding.aligner import aligned, word_attention
-
         options: dict[str, Any] = {
             "device": device, "max_tokens": max_tokens, "trust_custom_code": self.trust_custom_code,
         }  # fmt: skip

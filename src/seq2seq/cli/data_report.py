@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Annotated
 
 from seq2seq.common.progress import announce
-from seq2seq.run.config import build, check, composed, require_parts, settings_of
+from seq2seq.run.config import build, complete, composed, settings_of
 from seq2seq.run.early import check_early
 
 
@@ -17,14 +17,12 @@ def data_report(overrides: Annotated[Sequence[str], "KEY=VALUE"] = ()) -> None:
         overrides: Keys and groups of the configuration.
     """
     with composed(overrides) as composition:
-        config = settings_of(composition, overrides, composition.hydra.run.dir).config
-    require_parts(config)
-    check_early(config)
+        settings = settings_of(composition, overrides, composition.hydra.run.dir)
+    check_early(settings.config)
     announce("loading PyTorch")
     from seq2seq.data.report import corpus_report
 
-    check(config.data, "data")
-    data = build(config.data)
+    data = build(complete(settings).config.data)
     data.batch_size = data.batch_size or 128
     data.prepare_data()
     print(corpus_report(data))

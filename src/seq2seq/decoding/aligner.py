@@ -1,14 +1,11 @@
-"""Attention between the words of sentence pairs."""
+"""Links between the words of sentence pairs, from attention. PyTorch is loaded when a model is."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from seq2seq.data.batching import BatchSize
 from seq2seq.data.text import SentencePair
-from seq2seq.data.tokenizers import Tokenizer
-from seq2seq.decoding.forced import force_translate
-from seq2seq.decoding.translator import device_named
 from seq2seq.errors import InputError
 from seq2seq.evaluation.agreement import agreed_weights
 from seq2seq.evaluation.alignment import (
@@ -23,12 +20,16 @@ from seq2seq.evaluation.alignment import (
     format_links,
     links_between,
     merge_words,
+    read_pharaoh,
+    require_within,
     reversed_links,
     symmetrized,
     threshold_links,
     word_indices,
 )
-from seq2seq.models.folder import load_attending
+
+if TYPE_CHECKING:
+    from seq2seq.data.tokenizers import Tokenizer
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,11 @@ def word_attention(
         InputError: There is no model with attention, there is no such device, or the tokens do not spell the
             words.
     """
+    from seq2seq.data.batching import BatchSize
+    from seq2seq.decoding.forced import force_translate
+    from seq2seq.decoding.translator import device_named
+    from seq2seq.models.folder import load_attending
+
     exported = load_attending(model_path, trust_custom_code=trust_custom_code)
     forced = force_translate(
         exported, pairs, device=device_named(device), batch_size=BatchSize(sentences=None, tokens=max_tokens)
@@ -76,7 +82,7 @@ def word_attention(
     return found
 
 
-def token_words(tokenizer: Tokenizer, text: str, words: Sequence[str]) -> list[int | None]:
+def token_words(tokenizer: "Tokenizer", text: str, words: Sequence[str]) -> list[int | None]:
     """Return the word index of each token of a sentence, without ``<eos>``; see `word_indices`.
 
     Raises:
@@ -86,6 +92,21 @@ def token_words(tokenizer: Tokenizer, text: str, words: Sequence[str]) -> list[i
         return word_indices(tokenizer.tokens(text), [tokenizer.prepared(word) for word in words])
     except ValueError as error:
         raise InputError(f"tokenizer {type(tokenizer).__name__}: words cannot be aligned, {error}") from error
+
+
+def read_gold(path: Path, pairs: Sequence[SentencePair]) -> list[GoldAlignment]:
+    """Read the gold alignment of sentence pairs, see `read_pharaoh`.
+
+    Raises:
+        InputError: A line cannot be read, does not fit its pair, or has none.
+    """
+    gold = read_pharaoh(path)
+    if len(gold) != len(pairs):
+        raise InputError(f"{path} has {len(gold):,} lines for {len(pairs):,} sentence pairs")
+    for number, (alignment, pair) in enumerate(zip(gold, pairs, strict=True), start=1):
+        sizes = len(pair.source.split()), len(pair.target.split())
+        require_within(alignment, *sizes, f"{path}, line {number}")
+    return gold
 
 
 @dataclass(frozen=True, slots=True)

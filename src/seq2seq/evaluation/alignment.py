@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from seq2seq.data.text import SentencePair, read_links
+from seq2seq.data.text import read_links
 from seq2seq.data.vocabulary import BEGIN, END, PADDING, SPACE_MARK
 from seq2seq.errors import InputError
 
@@ -288,21 +288,6 @@ def read_pharaoh(path: Path) -> list[GoldAlignment]:
         InputError: The file cannot be read, or a line holds something else.
     """
     return [GoldAlignment.from_links(*links) for links in read_links(path)]
-
-
-def read_gold(path: Path, pairs: Sequence[SentencePair]) -> list[GoldAlignment]:
-    """Read the gold alignment of sentence pairs, see `read_pharaoh`.
-
-    Raises:
-        InputError: A line cannot be read, does not fit its pair, or has none.
-    """
-    gold = read_pharaoh(path)
-    if len(gold) != len(pairs):
-        raise InputError(f"{path} has {len(gold):,} lines for {len(pairs):,} sentence pairs")
-    for number, (alignment, pair) in enumerate(zip(gold, pairs, strict=True), start=1):
-        sizes = len(pair.source.split()), len(pair.target.split())
-        require_within(alignment, *sizes, f"{path}, line {number}")
-    return gold
 
 
 def require_within(gold: GoldAlignment, num_source: int, num_target: int, where: str) -> GoldAlignment:

@@ -205,8 +205,9 @@ class AttentionLogger(Callback):
 
     def _alarms(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> list[str]:
         """Return what is wrong with the attention on the validation split; print what was not wrong before."""
-        statistics = getattr(pl_module, "attention_statistics", None)
-        if statistics is None or not statistics.num_tokens:
+        scores: Any = pl_module.scores
+        statistics = scores.sums.attention
+        if not statistics.num_tokens:
             return []
         found = alarms(statistics.metrics(), is_late=trainer.global_step >= self.formed_by)
         for name, text in found.items():
