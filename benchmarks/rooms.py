@@ -20,7 +20,8 @@ LEVELS = [
     {"decoding", "visualization"},
     {"training", "export"},
     {"serving", "run"},
-    {"api", "cli"},
+    {"api"},
+    {"cli"},
 ]
 """Rooms of seq2seq: each imports from those above it in this list, and from itself."""
 
