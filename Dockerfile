@@ -17,7 +17,7 @@ COPY src src
 COPY packages packages
 COPY conf conf
 COPY data data
-RUN pip install ./src/tensorboard_attention ./packages/*/ '.[serve]'
+RUN pip install ./packages/*/ '.[serve]'
 USER nobody
 EXPOSE 8000
 HEALTHCHECK --start-period=60s --interval=30s --timeout=5s \

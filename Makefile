@@ -12,7 +12,7 @@ help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 # The distributions beside the program's own. They are on no index, so they are built and installed together with it.
-OTHERS := src/tensorboard_attention packages/hydra-subprocess-launcher packages/hydra-optuna-racing-sweeper
+OTHERS := packages/tensorboard-attention packages/hydra-subprocess-launcher packages/hydra-optuna-racing-sweeper
 EDITABLE := $(patsubst %,--editable %,$(OTHERS))
 
 $(STAMP): pyproject.toml $(OTHERS:%=%/pyproject.toml) constraints.txt
@@ -53,6 +53,7 @@ demo: $(STAMP) ## translate, draw attention, and write the interactive page demo
 check: $(STAMP) ## format check, lint and types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/oxlint --deny-warnings src packages
 	$(BIN)/mypy
 
 SUITE := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
@@ -117,7 +118,7 @@ figures: $(STAMP) ## the figures of the docs, from default trainings (about ten 
 	$(PLOT) runs/reverse/default --sentence "w a n d e r i n g" -o $(IMAGES)/tasks_reverse.png
 	$(BIN)/python train.py experiment=numbers
 	$(PLOT) runs/numbers/default --sentence "457286" -o $(IMAGES)/tasks_numbers.png
-	$(BIN)/python scripts/kernel_regression.py --output runs/kernel_regression
+	$(BIN)/python examples/kernel_regression.py --output runs/kernel_regression
 	cp runs/kernel_regression/estimates.png $(IMAGES)/kernel_regression.png
 	$(BIN)/python benchmarks/claims/judge.py
 

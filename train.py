@@ -3,7 +3,7 @@
 import sys
 
 try:
-    from seq2seq.interrupts import end_imports_on_interrupt
+    from seq2seq.cli.interrupts import end_imports_on_interrupt
 
     end_imports_on_interrupt()
     import hydra

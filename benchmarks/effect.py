@@ -13,13 +13,13 @@ from collections.abc import Callable
 import torch
 from torch.nn import functional as F  # noqa: N812 (its usual name)
 
+from seq2seq.common.shipped import model_path
 from seq2seq.data import GrammarCorpus
 from seq2seq.data.batch import Batch, EncodedSplit, Sentences
 from seq2seq.decoding.forced import force_decode
 from seq2seq.decoding.interventions import leave_one_out
 from seq2seq.evaluation.faithfulness import effect_agreement
-from seq2seq.export.model_folder import load_model_folder
-from seq2seq.shipped import model_path
+from seq2seq.models.folder import load_model_folder
 
 STEPS, VALIDATIONS, ROUNDS, SENTENCES, BATCH = 1668, 3, 15, 16, 36
 

@@ -1,7 +1,8 @@
 """Load a server of `seq2seq serve`: python -m benchmarks.serving_load [MODEL] [--clients 50] [--requests 20] [--kill]
 
 Clients send sentences, lists, malformed JSON, texts of a megabyte and markup at the same time. Every request is to
-have a clean answer: the translation, or a refusal as JSON. Then the server is stopped by SIGTERM while it is under
+have a clean answer: the translation, or a refusal as JSON. With --greatest N, N more clients send the greatest requests that
+the server takes at the same time, again and again. Then the server is stopped by SIGTERM while it is under
 load: requests that it has taken are answered or end as a closed connection, and no process stays. With --kill the
 same by SIGKILL. After each a server on the same port has to answer again.
 """
@@ -10,8 +11,10 @@ import argparse
 import json
 import os
 import signal
+import statistics
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections import Counter
@@ -39,9 +42,8 @@ BAD = (
 def start(model, port, *options):
     """Start a server; return it when it answers."""
     command = [sys.executable, "-m", "seq2seq", "serve", str(model), "--port", str(port), *options]
-    server = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
-    )
+    log = tempfile.TemporaryFile("w+")  # a pipe that nobody reads would stop the server
+    server = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
     end = time.monotonic() + 120
     while time.monotonic() < end and server.poll() is None:
         try:
@@ -51,7 +53,8 @@ def start(model, port, *options):
             pass
         time.sleep(0.1)
     server.kill()
-    raise AssertionError(f"no server after 120 s: {server.communicate()[0]}")
+    log.seek(0)
+    raise AssertionError(f"no server after 120 s: {log.read()}")
 
 
 def ask(port, method, path, body=None, host="localhost"):
@@ -65,10 +68,10 @@ def ask(port, method, path, body=None, host="localhost"):
         connection.close()
 
 
-def client(port, number, requests, found):
-    """Send requests, every fifth a wrong one; count the answers, and hold each against what was asked."""
+def client(port, number, requests, found, times):
+    """Send requests, every fifth a wrong one; count and time the answers, and hold each against what was asked."""
     for turn in range(requests):
-        place = number + turn
+        place, started = number + turn, time.perf_counter()
         if turn % 5 == 4:
             body, expected = BAD[(number + turn // 5) % len(BAD)]
             try:
@@ -95,15 +98,31 @@ def client(port, number, requests, found):
             assert all(each["text"] for each in answers)
             assert ("attention" in answers[0]) == body["weights"]
         found[status] += 1
+        times.append(time.perf_counter() - started)
 
 
-def load(port, clients, requests):
-    """Have clients send requests at the same time; return counts by status, and seconds."""
-    found, started = Counter(), time.perf_counter()
+def load(port, clients, requests, greatest):
+    """Have clients send requests at the same time; return counts by status, times of the answers, and seconds."""
+    found, times, large, is_over = Counter(), [], Counter(), threading.Event()
+    body = json.dumps({"text": [("word " * 400)[:2000]] * 64})
+
+    def send_greatest():
+        while not is_over.is_set():
+            large[ask(port, "POST", "/translate", body)[0]] += 1
+
+    crowd = [threading.Thread(target=send_greatest) for _ in range(greatest)]
+    for thread in crowd:
+        thread.start()
+    time.sleep(1 if crowd else 0)  # they are in the queue
+    started = time.perf_counter()
     with ThreadPoolExecutor(clients) as pool:
-        for done in [pool.submit(client, port, number, requests, found) for number in range(clients)]:
+        for done in [pool.submit(client, port, number, requests, found, times) for number in range(clients)]:
             done.result()
-    return found, time.perf_counter() - started
+    seconds = time.perf_counter() - started
+    is_over.set()
+    for thread in crowd:
+        thread.join()
+    return found, times, seconds, large
 
 
 def stop_under_load(server, port, clients, number=signal.SIGTERM):
@@ -154,17 +173,22 @@ def main():
     parser.add_argument("--clients", type=int, default=50)
     parser.add_argument("--requests", type=int, default=20)
     parser.add_argument("--port", type=int, default=8723)
+    parser.add_argument("--greatest", type=int, default=0, help="clients that send the greatest requests")
     parser.add_argument("--kill", action="store_true", help="stop it by SIGKILL, too")
     options = parser.parse_args()
     server = start(options.model, options.port)
     try:
         ask(options.port, "POST", "/translate", json.dumps({"text": list(SENTENCES)}))
-        found, seconds = load(options.port, options.clients, options.requests)
+        found, times, seconds, large = load(options.port, options.clients, options.requests, options.greatest)
         total = sum(found.values())
         print(
             f"{options.clients} clients, {total:,} requests in {seconds:.1f} s: {total / seconds:.0f} a second"
         )
         print("answers by status:", dict(sorted(found.items())))
+        print(f"time of an answer: median {statistics.median(times):.2f} s, "
+              f"95 of 100 within {statistics.quantiles(times, n=20)[-1]:.2f} s, longest {max(times):.2f} s")  # fmt: skip
+        if options.greatest:
+            print("greatest requests by status:", dict(large))
         body, started = json.dumps({"text": SENTENCES[0]}), time.perf_counter()
         for _ in range(50):
             ask(options.port, "POST", "/translate", body)

@@ -8,9 +8,6 @@ translates on the home page. Formulas become MathML, and links to source files a
 
 import argparse
 import base64
-import contextlib
-import importlib
-import io
 import json
 import os
 import re
@@ -211,7 +208,8 @@ def cell(text):
 
 def commands_page():
     """Return the page of commands: targets of make, and the help of every command."""
-    from seq2seq.cli.main import COMMANDS
+    from seq2seq.cli.main import COMMANDS, command
+    from seq2seq.cli.parser import parser_of
 
     os.environ["COLUMNS"] = "100"
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
@@ -220,7 +218,7 @@ def commands_page():
     lines += ["| target | what it does |", "| --- | --- |"]
     lines += [f"| `make {name}` | {cell(text)} |" for name, text in targets]
     lines += [""]
-    for name, (module, about) in COMMANDS.items():
+    for name, about in COMMANDS.items():
         lines += [f"## seq2seq {name}", "", f"{about[0].upper()}{about[1:]}.", ""]
         if name == "train":
             lines += [
@@ -228,30 +226,8 @@ def commands_page():
                 "",
             ]
             continue
-        output = io.StringIO()
-        with contextlib.redirect_stdout(output), contextlib.suppress(SystemExit):
-            importlib.import_module(module).main(["--help"])
-        lines += ["```text", output.getvalue().rstrip(), "```", ""]
+        lines += ["```text", parser_of(name, command(name)).format_help().rstrip(), "```", ""]
     return "\n".join(lines)
-
-
-def old_keys_page():
-    """Return the table of the keys of earlier versions."""
-    from seq2seq.old_names import old_keys
-
-    lines = [
-        "# Old keys",
-        "",
-        "Keys and options of earlier versions and what replaces them. The program prints the same hint.",
-        "",
-    ]
-    lines += ["| before | now |", "| --- | --- |"]
-    lines += [f"| `{old}` | `{new}` |" for old, new in old_keys().items()]
-    lines += [
-        "",
-        "`scripts/rerun.py RUN` is now `python train.py --config-path RUN/.hydra hydra.run.dir=FOLDER`.",
-    ]
-    return "\n".join([*lines, ""])
 
 
 def notebook_page(name):
@@ -285,7 +261,7 @@ def notebook_page(name):
     return "\n\n".join(parts) + "\n", images
 
 
-REFERENCE = {"keys": keys_page, "commands": commands_page, "old_keys": old_keys_page}
+REFERENCE = {"keys": keys_page, "commands": commands_page}
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])

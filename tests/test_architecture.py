@@ -8,38 +8,16 @@ from pathlib import Path
 
 import pytest
 
-SOURCE = Path(__file__).parents[1] / "src"
-PACKAGES = {path.name: path / "src" for path in (SOURCE.parent / "packages").iterdir() if path.is_dir()}
-LEVELS = [
-    {"arguments", "errors", "interrupts", "old_names", "progress"},
-    {"attention", "devices", "shipped"},
-    {"data"},
-    {"models", "evaluation", "multilingual", "corpus_report"},
-    {"export", "directions"},
-    {"decoding", "visualization"},
-    {"training", "publish", "serving"},
-    {"run"},
-    {"cli"},
-]
-"""Packages of seq2seq: each imports from those above it in this list, and from itself."""
+from benchmarks.rooms import LEVELS, files, imports, rooms_and_arrows, upward
+from tests.mutants import AREAS, MUTANTS
 
-
-def imports(path):
-    """Return the names of modules that a file imports at any depth of its code."""
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module
-
-
-def module_name(path):
-    parts = path.relative_to(SOURCE).with_suffix("").parts
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+ROOT = Path(__file__).parents[1]
+FILES = files()
+PACKAGES = {path.name: path / "src" for path in (ROOT / "packages").iterdir() if path.is_dir()}
 
 
 def test_modules_import_without_cycles():
-    names = {module_name(path): path for path in SOURCE.rglob("*.py")}
+    names = {name: path for path, name in FILES.items()}
     graph = {}
     for name, path in names.items():
         found = set()
@@ -54,18 +32,18 @@ def test_modules_import_without_cycles():
     TopologicalSorter(graph).prepare()
 
 
-def test_packages_import_only_from_those_above_them():
-    level = {name: place for place, names in enumerate(LEVELS) for name in names}
-    for path in (SOURCE / "seq2seq").rglob("*.py"):
-        own = module_name(path).split(".")[1:2]
-        for name in imports(path):
-            other = name.split(".")[1:2] if name.startswith("seq2seq.") else []
-            if own and other and own != other and own[0] in level:
-                assert level.get(other[0], -1) < level[own[0]], f"{path} imports {name}"
+def test_rooms_are_few_and_imports_go_down():
+    rooms, arrows = rooms_and_arrows()
+    assert rooms.keys() - set().union(*LEVELS) == {"seq2seq", "__main__", "tensorboard_attention"} | {
+        name.replace("-", "_") for name in PACKAGES if name.startswith("hydra")
+    }
+    assert not upward(arrows)
+    assert len(rooms) <= 21
+    assert len(arrows) <= 72, "python -m benchmarks.rooms prints them"
 
 
 def test_the_tab_stands_alone():
-    for path in (SOURCE / "tensorboard_attention").rglob("*.py"):
+    for path in PACKAGES["tensorboard-attention"].rglob("*.py"):
         for name in imports(path):
             package = name.split(".")[0]
             assert package != "seq2seq", path
@@ -89,7 +67,7 @@ def test_launcher_and_sweeper_need_what_they_say(package, needed):
 
 
 def test_checkpoints_and_models_are_read_without_pickle():
-    for path in SOURCE.rglob("*.py"):
+    for path in FILES:
         text = path.read_text()
         assert "pickle.load" not in text, path
         for call in ast.walk(ast.parse(text)):
@@ -100,5 +78,12 @@ def test_checkpoints_and_models_are_read_without_pickle():
 
 def test_only_public_modules_of_libraries():
     private = re.compile(r"hydra\._internal|lightning\.[a-z.]*\._|tensorboard\.[a-z.]*\._")
-    for path in [file for folder in (SOURCE, *PACKAGES.values()) for file in folder.rglob("*.py")]:
+    for path in FILES:
         assert not private.search(path.read_text()), path
+
+
+def test_the_text_of_each_mutant_stands_once_in_its_file():
+    for name, places in MUTANTS.items():
+        text = (ROOT / "src/seq2seq" / name).read_text(encoding="utf-8")
+        assert name.split("/")[0] in AREAS
+        assert not [old for old, _ in places if text.count(old) != 1], name

@@ -24,7 +24,7 @@ PAGES = [
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
 GENERATED = [  # by scripts/write_pages.py, when the website is built
-    *(ROOT / "docs/reference" / f"{name}.md" for name in ("keys", "commands", "old_keys")),
+    *(ROOT / "docs/reference" / f"{name}.md" for name in ("keys", "commands")),
     *(ROOT / "docs/tutorials" / f"{name}.md" for name in ("attention", "attention.zh", "training", "score")),
     ROOT / "docs/live.html",
 ]
@@ -205,7 +205,8 @@ def project(tmp_path_factory):
     folder = tmp_path_factory.mktemp("website")
     write_pages(folder / "build/pages")
     shutil.copy(ROOT / "mkdocs.yml", folder)
-    (folder / "src").symlink_to(ROOT / "src")
+    for part in ("src", "packages"):
+        (folder / part).symlink_to(ROOT / part)
     return folder
 
 

@@ -11,7 +11,7 @@ from packaging.utils import canonicalize_name
 
 from tests.conftest import ROOT
 
-FILES = [ROOT / "pyproject.toml", *ROOT.glob("packages/*/pyproject.toml"), *ROOT.glob("src/*/pyproject.toml")]
+FILES = [ROOT / "pyproject.toml", *ROOT.glob("packages/*/pyproject.toml")]
 PROJECTS = {path: tomllib.loads(path.read_text(encoding="utf-8"))["project"] for path in FILES}
 OWN = {project["name"]: project for project in PROJECTS.values()}
 PROGRAM = PROJECTS[ROOT / "pyproject.toml"]

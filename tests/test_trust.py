@@ -4,9 +4,9 @@ import hydra.utils
 import pytest
 from hydra.errors import InstantiationException
 
+from seq2seq.common.trust import packages_of, require_trusted
 from seq2seq.errors import InputError
 from seq2seq.run.config import build
-from seq2seq.trust import packages_of, require_trusted
 
 
 @pytest.mark.parametrize(

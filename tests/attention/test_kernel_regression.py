@@ -5,7 +5,7 @@ from functools import cache
 import pytest
 import torch
 
-from seq2seq.attention.kernel_regression import (
+from examples.kernel_regression import (
     NOISE,
     Points,
     compare,

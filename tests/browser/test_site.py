@@ -21,7 +21,8 @@ def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("website")
     write_pages(folder / "build/pages")
     shutil.copy(ROOT / "mkdocs.yml", folder)
-    (folder / "src").symlink_to(ROOT / "src")
+    for part in ("src", "packages"):
+        (folder / part).symlink_to(ROOT / part)
     subprocess.run([sys.executable, "-m", "zensical", "build", "--strict"], cwd=folder, check=True)
     return folder / "site"
 

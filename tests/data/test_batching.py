@@ -4,9 +4,9 @@ import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from seq2seq.corpus_report import padding_share
 from seq2seq.data.batch import Batch, EncodedSplit, Sentences, SourceBatch
 from seq2seq.data.batching import BatchLoader, BatchSize, share, shuffled_order, sorted_order
+from seq2seq.data.report import padding_share
 from seq2seq.data.text import SentencePair
 from seq2seq.data.vocabulary import BEGIN_ID, END_ID, PADDING_ID
 

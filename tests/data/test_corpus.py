@@ -18,7 +18,6 @@ from seq2seq.data.text import (
     in_file_order,
     read_lines,
     read_parallel,
-    read_tab_separated,
     with_alignments,
 )
 from seq2seq.errors import InputError
@@ -126,11 +125,6 @@ def test_holding_out_everything_is_refused():
         hold_out([SentencePair("a", str(index)) for index in range(9)], 5, seed=1)
 
 
-def test_tab_separated_pairs_ignore_further_columns(tmp_path):
-    path = written(tmp_path, b"Go.\tVa !\tCC-BY\nHi.\tSalut.\n")
-    assert read_tab_separated(path) == [SentencePair("Go.", "Va !"), SentencePair("Hi.", "Salut.")]
-
-
 ABOUT = ("_about.txt", b"About these files")
 PAIRS = ("fra.txt", b"Go.\tVa !\tCC-BY 2.0 (France) Attribution: #1\n")
 
@@ -146,38 +140,34 @@ def zipped(folder, *entries, name="fra-eng.zip"):
 def test_the_archive_is_read_as_served_whatever_its_name(tmp_path):
     for name in ("fra-eng.zip", "pairs.txt"):
         path = zipped(tmp_path, ABOUT, PAIRS, name=name)
-        assert read_tab_separated(path) == [SentencePair("Go.", "Va !")]
+        assert read_lines(path) == PAIRS[1].decode().splitlines()
 
 
 def test_no_name_in_an_archive_becomes_a_path(tmp_path):
     folder = tmp_path / "deep" / "deeper"
     folder.mkdir(parents=True)
     path = zipped(folder, ("../../escaped.txt", PAIRS[1]))
-    assert read_tab_separated(path) == [SentencePair("Go.", "Va !")]
+    assert read_lines(path) == PAIRS[1].decode().splitlines()
     assert [entry.name for entry in tmp_path.rglob("*") if entry.is_file()] == ["fra-eng.zip"]
 
 
 def test_archives_that_are_not_one_text_are_refused_by_what_they_hold(tmp_path):
-    assert "archive of 0 text files: unpack" in refusal(read_tab_separated, zipped(tmp_path, ABOUT))
-    assert "archive of 2 text files" in refusal(read_tab_separated, zipped(tmp_path, PAIRS, ("b.txt", b"")))
+    assert "archive of 0 text files: unpack" in refusal(read_lines, zipped(tmp_path, ABOUT))
+    assert "archive of 2 text files" in refusal(read_lines, zipped(tmp_path, PAIRS, ("b.txt", b"")))
 
 
 def test_damaged_and_encrypted_archives_are_refused(tmp_path):
     path = zipped(tmp_path, PAIRS)
     content = path.read_bytes()
     path.write_bytes(content[:-30])
-    assert "is damaged" in refusal(read_tab_separated, path)
+    assert "is damaged" in refusal(read_lines, path)
     path.write_bytes(content.replace(b"Go.", b"No.") if b"Go." in content else content[:60])
-    assert "is damaged" in refusal(read_tab_separated, path)
+    assert "is damaged" in refusal(read_lines, path)
     encrypted = bytearray(content)
     for mark, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
         encrypted[content.index(mark) + offset] |= 1
     path.write_bytes(encrypted)
-    assert "encrypted" in refusal(read_tab_separated, path)
-
-
-def test_an_archive_of_one_text_is_read_as_that_text(tmp_path):
-    assert read_lines(zipped(tmp_path, PAIRS)) == PAIRS[1].decode().splitlines()
+    assert "encrypted" in refusal(read_lines, path)
 
 
 def test_splits_in_file_order_hold_no_source_twice():
@@ -188,11 +178,6 @@ def test_splits_in_file_order_hold_no_source_twice():
     assert [pair.target for pair in test] == ["12", "13", "14", "15", "16", "17"]
     with pytest.raises(InputError, match="30 pairs are too few for 20 training, 5 validation"):
         in_file_order(pairs, (20, 5, 6))
-
-
-def test_a_line_without_a_tab_is_refused_with_its_number(tmp_path):
-    path = written(tmp_path, b"a\tb\nalone\n")
-    assert f"{path}, line 2: no tab" in refusal(read_tab_separated, path)
 
 
 def through_a_pipe(content):

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from seq2seq.corpus_report import (
+from seq2seq.data import PairsCorpus
+from seq2seq.data.report import (
     inspection_report,
     overlap,
     ratio_outliers,
@@ -9,7 +10,6 @@ from seq2seq.corpus_report import (
     unknown_tokens,
     unusual_characters,
 )
-from seq2seq.data import PairsCorpus
 from seq2seq.data.text import SentencePair
 from tests.small import tokenizers_of
 

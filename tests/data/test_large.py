@@ -5,8 +5,8 @@ import re
 import pytest
 import torch
 
-from seq2seq.corpus_report import corpus_report
 from seq2seq.data import LargeText, ParallelText, SentencePieceTokenizer
+from seq2seq.data.report import corpus_report
 from seq2seq.errors import InputError
 
 PAIRS = [(f"key {n} {'is small ' * (n % 5)}.", f"clef {n} {'est petite ' * (n % 4)}.") for n in range(300)]

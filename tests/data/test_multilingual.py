@@ -6,8 +6,8 @@ import pytest
 
 from seq2seq.data import SentencePieceTokenizer, WordTokenizer
 from seq2seq.data.languages import target_tag
+from seq2seq.data.multilingual import MultilingualText
 from seq2seq.errors import InputError
-from seq2seq.multilingual import MultilingualText
 from tests.conftest import TINY
 
 EN = [

@@ -8,9 +8,9 @@ import torch
 from seq2seq.data.batch import SourceBatch
 from seq2seq.data.text import SentencePair
 from seq2seq.errors import InputError
-from seq2seq.export.model_folder import SavedModel, save_model_folder
 from seq2seq.export.onnx import export_onnx
 from seq2seq.models import BahdanauDecoder, GRUEncoder, LSTMEncoder, TransformerEncoder, build_model
+from seq2seq.models.folder import SavedModel, save_model_folder
 from seq2seq.models.limits import LengthLimits
 from tests.small import ALIGNMENTS, DECODERS, SCORES, VARIANTS, attention_of, model_of, tokenizers_of
 

@@ -8,11 +8,11 @@ import lightning
 import pytest
 import torch
 
-from seq2seq.arguments import arguments_of
+from seq2seq.common.arguments import arguments_of
 from seq2seq.data import Tokenizer
 from seq2seq.errors import InputError
-from seq2seq.export.model_folder import load_model_folder
 from seq2seq.models import BahdanauDecoder
+from seq2seq.models.folder import load_model_folder
 from seq2seq.run.config import check, frozen
 from seq2seq.run.folder import earlier_start
 from seq2seq.training import TranslationModule

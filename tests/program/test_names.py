@@ -109,3 +109,8 @@ def test_jobs_with_one_folder_are_refused_before_the_first(shared, folders):
     key, _, values = shared.partition("=")
     with pytest.raises(CompactHydraException, match="both jobs would work in"):
         folders([[f"{key}={value}"] for value in values.split(",")])
+
+
+def test_the_folder_of_the_experiment_is_not_repeated_in_the_name():
+    with composed(["experiment_name=mine", "seed=3"]) as config:
+        assert config.hydra.run.dir == "runs/mine/seed=3"

@@ -11,9 +11,10 @@ from seq2seq.data.vocabulary import END_ID
 from seq2seq.decoding.search import search_from_options
 from seq2seq.decoding.translator import Translator
 from seq2seq.errors import InputError
-from seq2seq.export import model_folder, translating_page
-from seq2seq.export.model_folder import SavedModel, load_model_folder, save_model_folder
+from seq2seq.export import translating_page
 from seq2seq.export.translating_page import page_model
+from seq2seq.models import folder as model_folder
+from seq2seq.models.folder import SavedModel, load_model_folder, save_model_folder
 from seq2seq.models.limits import LengthLimits
 from tests.small import ALIGNMENTS, DECODERS, SCORES, built_in_pairs, model_of, tokenizers_of
 from tests.tensorboard_attention.test_translating_page import TRANSLATE

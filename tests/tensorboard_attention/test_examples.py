@@ -71,7 +71,7 @@ def test_a_model_of_hugging_face_writes_all_heads(run):
 def test_the_python_of_the_readme_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = {}
-    text = (ROOT / "src/tensorboard_attention/README.md").read_text(encoding="utf-8")
+    text = (ROOT / "packages/tensorboard-attention/README.md").read_text(encoding="utf-8")
     for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
         exec(compile(block, "README.md", "exec"), names)
     (view,) = views_of(tmp_path / "runs").values()

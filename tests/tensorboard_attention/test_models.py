@@ -9,9 +9,9 @@ import pytest
 from torch.utils.tensorboard import SummaryWriter
 
 from seq2seq.export import tab
-from seq2seq.export.model_folder import SavedModel, save_model_folder
 from seq2seq.export.tab import MODEL_FILES
 from seq2seq.export.translating_page import export_page, static_file
+from seq2seq.models.folder import SavedModel, save_model_folder
 from tensorboard_attention import plugin
 from tensorboard_attention.page import bundle, viewer_modules
 from tensorboard_attention.writer import add_attention
@@ -154,7 +154,7 @@ def test_the_modules_of_the_page_fit_behind_the_viewer_and_parse_no_text_as_mark
 
 
 def test_the_tab_has_nothing_of_seq2seq():
-    package = ROOT / "src" / "tensorboard_attention"
+    package = ROOT / "packages" / "tensorboard-attention"
     files = [path for path in package.rglob("*") if path.suffix in {".py", ".js", ".css", ".toml"}]
     assert len(files) > 10
     assert [path.name for path in files if "seq2seq" in path.read_text(encoding="utf-8")] == []

@@ -18,7 +18,7 @@ from torch.utils.tensorboard import SummaryWriter
 
 from tensorboard_attention import event_files, views
 from tensorboard_attention import export_html as export_run
-from tensorboard_attention.colours import difference_colors, oklab
+from tensorboard_attention.colors import difference_colors, oklab
 from tensorboard_attention.event_files import read_log_folder
 from tensorboard_attention.page import MODULES, STATIC_FILES, bundle, page, static_file, viewer_modules
 from tensorboard_attention.plugin import AttentionLoader
@@ -156,12 +156,12 @@ def test_a_token_that_is_markup_is_served_as_json_text(client):
     assert answer.json["targets"] == [HOSTILE]
 
 
-GOOD = b'{"version":1,"sentence":"s","kind":"k","rank":0,"text":""}'
+GOOD = b'{"version":5,"sentence":"s","kind":"k","rank":0,"text":""}'
 RECORD = encode_record(RECORD_OF_ONE)
 BROKEN = {
     "foreign": (b"\x00foreign", [b"garbage"], 1.0),
     "later": (b'{"version":9}', [b"garbage"], 1.0),
-    "incomplete": (b'{"version":1}', [b"garbage"], 1.0),
+    "incomplete": (b'{"version":5}', [b"garbage"], 1.0),
     "damaged": (GOOD, [b"garbage"], 1.0),
     "none": (GOOD, [], 1.0),
     "two": (GOOD, [RECORD, RECORD], 1.0),

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 import torch
 
+from seq2seq.common.shipped import MODELS
 from seq2seq.data.text import SentencePair
 from seq2seq.data.vocabulary import END_ID
 from seq2seq.decoding.search import search_from_options
 from seq2seq.errors import InputError
 from seq2seq.export import translating_page
-from seq2seq.export.model_folder import SavedModel, load_model_folder, save_model_folder
 from seq2seq.export.translating_page import export_page
+from seq2seq.models.folder import SavedModel, load_model_folder, save_model_folder
 from seq2seq.models.limits import LengthLimits
-from seq2seq.shipped import MODELS
 from tensorboard_attention.page import bundle
 from tests.data.test_words import SPELLINGS, WRITTEN
 from tests.small import VARIANTS, built_in_pairs, tokenizers_of

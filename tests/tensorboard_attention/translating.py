@@ -14,8 +14,8 @@ from seq2seq.data.batch import SourceBatch
 from seq2seq.data.batching import BatchSize
 from seq2seq.data.vocabulary import BEGIN_ID, END_ID, PADDING_ID
 from seq2seq.decoding.translator import Translator
-from seq2seq.export.model_folder import load_model_folder
 from seq2seq.export.translating_page import model_module
+from seq2seq.models.folder import load_model_folder
 from tensorboard_attention.page import bundle
 
 READ = 'const given = JSON.parse(require("fs").readFileSync(0, "utf8"));\n'

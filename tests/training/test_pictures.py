@@ -18,7 +18,7 @@ from seq2seq.training import AttentionLogger, TranslationModule
 from seq2seq.training.attention_logger import log_picture
 from seq2seq.visualization import AttentionFigure, save_heatmap
 from seq2seq.visualization.animation import write_gif
-from tensorboard_attention.colours import weight_colors
+from tensorboard_attention.colors import weight_colors
 from tensorboard_attention.event_files import read_steps
 
 PIXELS = np.zeros((2, 3, 3), np.uint8)

@@ -3,15 +3,17 @@
 import fcntl
 import json
 import os
+import pty
 import re
 import signal
 import time
 from collections import Counter
+from pathlib import Path
 
 import pytest
 import yaml
 
-from packages.programs import rows
+from packages.programs import fork, rows
 
 APP = """
 import hydra, os, pathlib, time
@@ -81,6 +83,18 @@ def test_a_job_that_outlives_its_sweep_is_waited_for(app):
     (app.folder / "log.txtgo").touch()
     assert second.wait(300) == 0, second.text
     assert len(begun(app)) == 2
+
+
+def test_a_terminal_sees_what_the_jobs_print(app):
+    ours, theirs = pty.openpty()
+    wait = 'then=\'print("half of it", flush=True)\nwhile not os.path.exists(config.log + "go"): time.sleep(0.01)\''
+    line = ["-m", "hydra/launcher=subprocess", "hydra.sweep.dir=out", "x=1,2", wait]
+    program = fork(app.folder / "app.py", line, Path(os.ttyname(theirs)), cwd=app.folder)
+    said = b""
+    while b"job 1/2: half of it" not in said:
+        said += os.read(ours, 1000)
+    (app.folder / "log.txtgo").touch()
+    assert program.wait(300) == 0
 
 
 ODD = {

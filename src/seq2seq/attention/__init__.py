@@ -2,7 +2,7 @@
 
     pooling  f(q, (k_i, v_i)) = sum over i of softmax(a(q, k_i)) v_i
 
-`AttentionPooling` computes this formula for any queries, keys and values; `kernel_regression` is an example.
+`AttentionPooling` computes this formula for any queries, keys and values; examples/kernel_regression.py uses it.
 `Attention` is the attention of a decoder: the keys of a sentence are projected once, for all steps.
 """
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from seq2seq.data.datamodule import TranslationDataModule
     from seq2seq.data.large import LargeText
     from seq2seq.data.libreoffice import LibreOfficeHelp
+    from seq2seq.data.multilingual import MultilingualText
     from seq2seq.data.tokenizers import (
         CharacterTokenizer,
         HuggingFaceTokenizer,
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Batch", "CharacterTokenizer", "EncodedSplit", "GrammarCorpus", "HuggingFaceCorpus",
-    "HuggingFaceTokenizer", "LargeText", "LibreOfficeHelp", "Multi30k", "PairsCorpus", "ParallelText", "SentencePair",
-    "SentencePieceTokenizer", "SourceBatch", "Splits", "TabSeparatedText", "TaskCorpus", "Tokenizer", "TorchtextCorpus",
+    "HuggingFaceTokenizer", "LargeText", "LibreOfficeHelp", "Multi30k", "MultilingualText", "PairsCorpus", "ParallelText",
+    "SentencePair", "SentencePieceTokenizer", "SourceBatch", "Splits", "TabSeparatedText", "TaskCorpus", "Tokenizer", "TorchtextCorpus",
     "TranslationDataModule", "WhitespaceTokenizer", "WordTokenizer",
 ]  # fmt: skip
 
@@ -45,7 +46,8 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     modules = {
         "Batch": "batch", "EncodedSplit": "batch", "SourceBatch": "batch", "TranslationDataModule": "datamodule",
-        "LargeText": "large", "LibreOfficeHelp": "libreoffice", "TorchtextCorpus": "torchtext_corpus",
+        "LargeText": "large", "LibreOfficeHelp": "libreoffice", "MultilingualText": "multilingual",
+        "TorchtextCorpus": "torchtext_corpus",
     }  # fmt: skip
     usual = "tokenizers" if name.endswith("Tokenizer") else "corpora"
     return getattr(import_module(f"{__name__}.{modules.get(name, usual)}"), name)

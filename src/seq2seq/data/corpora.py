@@ -5,6 +5,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from seq2seq.common.progress import warn
 from seq2seq.data.datamodule import TranslationDataModule
 from seq2seq.data.formats.columns import Column, Columns, cell_text
 from seq2seq.data.formats.pairs import read_pairs, read_split, two_files
@@ -19,7 +20,6 @@ from seq2seq.data.text import (
     read_parallel,
 )
 from seq2seq.errors import InputError
-from seq2seq.progress import warn
 
 _FOLDERS = Path(__file__).parent / "grammar", Path(__file__).parents[3] / "data" / "grammar"
 GRAMMAR = next((path for path in _FOLDERS if path.is_dir()), _FOLDERS[0])

@@ -12,6 +12,7 @@ from typing import Any
 import lightning.pytorch as pl
 import numpy as np
 
+from seq2seq.common.progress import announce
 from seq2seq.data.batch import EncodedSplit, Ids, Sentences
 from seq2seq.data.batching import BatchLoader, BatchSize, Order, share, shuffled_order, sorted_order
 from seq2seq.data.languages import require_language_code
@@ -19,7 +20,6 @@ from seq2seq.data.text import SentencePair, Splits, hold_out, with_alignments
 from seq2seq.data.tokenizers import SentencePieceTokenizer, Tokenizer, WordTokenizer
 from seq2seq.data.words import clean
 from seq2seq.errors import InputError
-from seq2seq.progress import announce
 
 MAX_TRANSLATED = 1000
 """Maximum number of tokens of a validation or test sentence; longer sentences are cut."""

@@ -188,21 +188,6 @@ def read_parallel(source: str | Path, target: str | Path) -> list[SentencePair]:
     return pairs
 
 
-def read_tab_separated(path: str | Path) -> list[SentencePair]:
-    """Read a file with source and target in the first two columns; further columns are ignored.
-
-    Raises:
-        InputError: The file cannot be read, or a line has one column only.
-    """
-    pairs = []
-    for number, line in enumerate(read_lines(path), start=1):
-        columns = line.split("\t")
-        if len(columns) < 2:
-            raise InputError(f"{path}, line {number}: no tab: give source and target separated by a tab")
-        pairs.append(SentencePair(columns[0], columns[1]))
-    return pairs
-
-
 def normalize(sentence: str) -> str:
     """Return a sentence in lower case without punctuation, spaces and control characters, to compare sources."""
     return regex.sub(r"[\p{P}\p{Z}\p{C}]+", "", sentence.casefold()) or sentence

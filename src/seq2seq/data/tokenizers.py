@@ -23,7 +23,9 @@ from typing import Any
 
 import sentencepiece
 
-from seq2seq.arguments import without_unknown
+from seq2seq.common.arguments import without_unknown
+from seq2seq.common.progress import warn
+from seq2seq.common.trust import require_trusted
 from seq2seq.data.languages import UNSPACED, base_language
 from seq2seq.data.vocabulary import (
     BEGIN_ID,
@@ -37,8 +39,6 @@ from seq2seq.data.vocabulary import (
 )
 from seq2seq.data.words import LETTERS, clean, join_basic_english, join_words, lowered, raised, split_words
 from seq2seq.errors import InputError
-from seq2seq.progress import warn
-from seq2seq.trust import require_trusted
 
 MAX_TOKENS, MAX_FILE = 500_000, 64 * 2**20
 """Limits of a vocabulary that is read from a file: tokens, and bytes of the file."""

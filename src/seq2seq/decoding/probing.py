@@ -20,7 +20,7 @@ from seq2seq.decoding.translator import Translator
 from seq2seq.errors import InputError
 from seq2seq.evaluation.alignment import word_indices
 from seq2seq.evaluation.faithfulness import Probed, rank_correlations
-from seq2seq.export.model_folder import SavedModel
+from seq2seq.models.folder import SavedModel
 from seq2seq.models.seq2seq import Seq2Seq
 
 MAX_PROBED_TOKENS = 100

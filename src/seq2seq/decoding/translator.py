@@ -1,14 +1,14 @@
 """Translate text with one or several models."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
+from seq2seq.common.progress import tracked
 from seq2seq.data.batch import SourceBatch
 from seq2seq.data.batching import BatchSize, sorted_order
 from seq2seq.data.languages import target_tag
@@ -22,14 +22,11 @@ from seq2seq.decoding.stepper import Hypothesis
 from seq2seq.decoding.translation import EMPTY, Translation
 from seq2seq.errors import InputError
 from seq2seq.evaluation.alignment import argmax_links
-from seq2seq.export.model_folder import SavedModel, load_model_folder
+from seq2seq.models.folder import SavedModel, load_model_folder
 from seq2seq.models.limits import MAX_TOKENS
-from seq2seq.progress import tracked
 
 CPU = torch.device("cpu")
 BATCH_SIZE = BatchSize(sentences=None, tokens=4096)
-WINDOW = 2048
-"""Number of sentences that are read and sorted by length before they are divided into batches."""
 
 
 class Translator:
@@ -119,6 +116,17 @@ class Translator:
         """Code of the target language."""
         return self._to or self._target_tokenizer.language
 
+    def facts(self) -> dict[str, str | int]:
+        """Return languages, classes and number of parameters of the model, the first one of an ensemble."""
+        model = self._models[0]
+        return {
+            "source_language": self._source_tokenizer.language,
+            "target_language": self.target_language,
+            "encoder": type(model.encoder).__name__,
+            "decoder": type(model.decoder).__name__,
+            "parameters": sum(parameter.numel() for parameter in model.parameters()),
+        }
+
     def translate(
         self,
         sentences: Sequence[str],
@@ -202,7 +210,7 @@ class Translator:
                 facts: dict[str, Any] = {"unknown": tuple(self.unknown_tokens(sentences[index]))}
                 if not return_attention:  # the weights of many long lines would fill the memory
                     facts["weights"] = EMPTY.weights
-                translations[index] = [replace(each, **facts) for each in made]
+                translations[index] = [replace(each, rank=r, **facts) for r, each in enumerate(made, start=1)]
         return translations
 
     def _batches(self, sentences: Sequence[str], encoded: list[list[int]]) -> list[list[int]]:
@@ -211,31 +219,6 @@ class Translator:
         lengths = np.array([len(encoded[index]) for index in filled], dtype=np.int64)
         order = sorted_order(lengths, lengths, self._batch_size)
         return [filled[batch].tolist() for batch in order]
-
-    def stream(
-        self,
-        lines: Iterable[str],
-        *,
-        search: Search = GREEDY,
-        replace_unk: bool = False,
-        return_attention: bool = True,
-        window: int = WINDOW,
-        first_number: int = 0,
-    ) -> Iterator[tuple[list[str], list[list[Translation]]]]:
-        """Translate any number of lines in order; yield windows of lines with their translations."""
-        iterator = iter(lines)
-        while read := list(islice(iterator, window)):
-            yield (
-                read,
-                self.translate_n_best(
-                    read,
-                    search=search,
-                    replace_unk=replace_unk,
-                    first_number=first_number,
-                    return_attention=return_attention,
-                ),
-            )
-            first_number += len(read)
 
     def unknown_tokens(self, sentence: str) -> list[str]:
         """Return the unknown tokens of a source sentence, see `Tokenizer.unknown`."""

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from seq2seq.common.progress import warn
 from seq2seq.data.languages import UNSPACED, base_language
-from seq2seq.progress import warn
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.bleu import BLEU

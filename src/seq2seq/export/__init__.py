@@ -1,1 +1,1 @@
-"""What a trained model is exported to: a model folder, ONNX, an HTML page."""
+"""What a trained model is exported to: a folder with a card, ONNX, an HTML page."""

@@ -14,8 +14,8 @@ from torch import Tensor, nn
 from seq2seq.attention.memory import Memory
 from seq2seq.data.batch import SourceBatch
 from seq2seq.errors import InputError
-from seq2seq.export.model_folder import load_model_folder
-from seq2seq.export.proof import Steps, prove
+from seq2seq.models.folder import load_model_folder
+from seq2seq.models.proof import Steps, prove
 from seq2seq.models.seq2seq import Seq2Seq
 
 BOUND = 1e-5
@@ -120,7 +120,7 @@ class _Graphs:
         return dict(zip(names, session.run(None, wanted), strict=True))
 
     def steps_of(self, source: SourceBatch, tokens: Tensor) -> Steps:
-        """Return what the graphs compute, as `seq2seq.export.proof.steps_of`."""
+        """Return what the graphs compute, as `seq2seq.models.proof.steps_of`."""
         given, steps = self.call(0, {"source": source.ids.numpy(), "lengths": source.lengths.numpy()}), []
         for row in tokens:
             steps.append(self.call(1, {"tokens": row.numpy(), **given}))

@@ -31,10 +31,10 @@ from seq2seq.data.tokenizers import (
     WordTokenizer,
 )
 from seq2seq.errors import InputError
-from seq2seq.export.model_folder import Matrix, int8_rows, load_model_folder, tied_names
-from seq2seq.export.proof import Steps, prove
 from seq2seq.models import BahdanauDecoder, GRUEncoder, Seq2Seq
+from seq2seq.models.folder import Matrix, int8_rows, load_model_folder, tied_names
 from seq2seq.models.layers import GRUCell
+from seq2seq.models.proof import Steps, prove
 from tensorboard_attention.page import bundle, page, viewer_modules
 from tensorboard_attention.views import colors
 
@@ -127,7 +127,7 @@ def page_model(folder: str | Path) -> dict[str, Any]:
 
 
 def _steps_in_node(model: dict[str, Any], source: SourceBatch, tokens: Tensor) -> Steps:
-    """Return what a page computes, as `seq2seq.export.proof.steps_of`."""
+    """Return what a page computes, as `seq2seq.models.proof.steps_of`."""
     lengths = source.lengths.tolist()
     columns = zip(source.ids.tolist(), lengths, tokens.T.tolist(), strict=True)
     sentences = [{"ids": ids[:length], "tokens": chosen} for ids, length, chosen in columns]

@@ -10,13 +10,12 @@ import torch
 from torch import nn
 
 from seq2seq import attention as attention_package
-from seq2seq.arguments import without_unknown
+from seq2seq.common.arguments import without_unknown
+from seq2seq.common.trust import PARTS, is_within, require_trusted
 from seq2seq.errors import InputError
 from seq2seq.models.decoder import RecurrentDecoder
 from seq2seq.models.seq2seq import Seq2Seq
 from seq2seq.models.vectors import load_vectors
-from seq2seq.old_names import OLD_CLASSES
-from seq2seq.trust import PARTS, is_within, require_trusted
 
 Factory = Callable[..., nn.Module] | Mapping[str, Any]
 """Factory of a part of the model: a class, a `functools.partial`, or a description with `_target_`."""
@@ -168,7 +167,6 @@ def factory(part: Factory, *, trust_custom_code: bool = False) -> Callable[..., 
     if is_within(target, PARTS):
         from seq2seq import models
 
-        name = OLD_CLASSES.get(name, name)
         found = getattr(models, name, None) or getattr(attention_package, name, None)
     else:
         try:

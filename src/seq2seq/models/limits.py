@@ -58,11 +58,6 @@ class LengthLimits:
         hundredths, tenths = (-(-times * num_target // num_source) for times in (200, 10))  # rounded up
         return cls(max_ratio=hundredths / 100, max_extra=max(10, tenths))
 
-    def num_over(self, source_lengths: NDArray[np.integer], target_lengths: NDArray[np.integer]) -> int:
-        """Return the number of translations that exceed the maximum; lengths as in `fitted`."""
-        sources = torch.from_numpy(source_lengths.astype(np.int64)) + 1
-        return int((target_lengths + 1 > self.maximum(sources).numpy()).sum())
-
     def minimum(self, source_lengths: Tensor) -> Tensor:
         """Return the minimum length of each translation (B,), at most its maximum length."""
         return torch.minimum(_times(self.min_ratio, source_lengths), self.maximum(source_lengths))

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from lightning.pytorch.plugins.io import TorchCheckpointIO
 
+from seq2seq.common.progress import warn
 from seq2seq.errors import TrainingFailed
-from seq2seq.progress import warn
 
 
 class DurableCheckpointIO(TorchCheckpointIO):

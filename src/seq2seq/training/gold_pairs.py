@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
+from seq2seq.common.progress import warn
 from seq2seq.data.batch import EncodedSplit
 from seq2seq.data.datamodule import Prepared
 from seq2seq.data.tokenizers import Tokenizer
 from seq2seq.data.words import split_words
 from seq2seq.evaluation.alignment import GoldAlignment, word_indices
-from seq2seq.progress import warn
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from functools import cache
 
 from matplotlib import font_manager
 
-from seq2seq.progress import warn
+from seq2seq.common.progress import warn
 
 OWN = "DejaVu Sans"
 LACKING = "\N{WHITE SQUARE}"

@@ -7,11 +7,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from seq2seq.common.progress import announce
 from seq2seq.data.formats import kinds, table
 from seq2seq.data.formats.columns import Columns, language_names
 from seq2seq.data.text import SentencePair, open_text, read_parallel, refusing
 from seq2seq.errors import InputError
-from seq2seq.progress import announce
 
 READERS = {
     "text": "table.read", "json": "records.read_json", "parquet": "records.read_parquet", "tmx": "tmx.read",

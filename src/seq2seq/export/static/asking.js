@@ -253,7 +253,7 @@ const [ALONE, ASKED] = ["original", "changed"];
 const BEAMS = { greedy: 1, beam: 5 };
 const ALPHA = 0.6; // of the penalty gnmt
 
-function translating(root) {
+export function translating(root) {
   const data = JSON.parse(document.getElementById("attention-data").textContent);
   return new TranslatingPage(root, { ...data, title: document.title }, pageHost());
 }

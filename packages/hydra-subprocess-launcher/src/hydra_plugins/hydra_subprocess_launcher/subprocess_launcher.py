@@ -17,9 +17,11 @@ SIGTERM.
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -44,6 +46,9 @@ from hydra_plugins.hydra_subprocess_launcher._reports import EndedEarly, reports
 
 OF_SWEEP = ("hydra.mode", "hydra/launcher", "hydra/sweeper", "hydra.launcher", "hydra.sweep", "hydra.run.dir")
 """Beginnings of the overrides that say how a sweep runs, which its jobs are not given."""
+
+CLEAR = "\r\x1b[K"
+"""Removes the line of a terminal."""
 
 SECONDS = 0.3
 """Time between two readings of the reports of a running job."""
@@ -81,6 +86,8 @@ class SubprocessLauncher(Launcher):
         for place in range(self.n_jobs):
             self.gpus.put(gpus[place % len(gpus)] if gpus else None)
         self.processes: set[subprocess.Popen[bytes]] = set()
+        self.running: dict[str, Path] = {}
+        """Titles of the jobs that run, and their folders."""
         self.logs: dict[int, IO[str]] = {}
         """By the id of a job, its open log, if it is locked before the job's turn."""
         self.interrupted: int | None = None
@@ -137,12 +144,30 @@ class SubprocessLauncher(Launcher):
                 process.send_signal(signal.SIGTERM)
 
         before = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGINT)}
+        is_over = threading.Event()
+        status = threading.Thread(target=self.show_status, args=(is_over,), daemon=True)
+        if sys.stdout.isatty():
+            status.start()
         try:
             with ThreadPoolExecutor(self.n_jobs) as pool:
                 [*pool.map(self.run, jobs)]
         finally:
+            is_over.set()
+            if status.is_alive():
+                status.join()
             for number, handler in before.items():
                 signal.signal(number, handler)
+
+    def show_status(self, is_over: threading.Event) -> None:
+        """Keep a line on the terminal that says what each job that runs has printed last, until it is over."""
+        started = time.monotonic()
+        while not is_over.wait(1):
+            minutes, seconds = divmod(int(time.monotonic() - started), 60)
+            running = [f"{title}: {last_line(folder).strip()}" for title, folder in [*self.running.items()]]
+            text = f"{minutes}:{seconds:02}  {';  '.join(running)}"
+            width = shutil.get_terminal_size().columns - 3
+            print(f"{CLEAR}{text[:width]} …", end="", flush=True)
+        print(CLEAR, end="", flush=True)
 
     def launch_in_background(self, jobs: Sequence[JobReturn], sweep: Path) -> None:
         """Print the results that are there, and have another process run the jobs that nobody runs.
@@ -238,7 +263,7 @@ class SubprocessLauncher(Launcher):
                     self.run_on(job, gpu, log)
         except (OSError, ValueError) as error:  # its folder, its process or its result
             job.return_value = HydraException(f"{' '.join(job.overrides or ())} failed: {error}")
-            print(f"{job.task_name}  failed: {error}", flush=True)
+            say(f"{job.task_name}  failed: {error}")
         finally:
             self.gpus.put(gpu)
 
@@ -254,7 +279,7 @@ class SubprocessLauncher(Launcher):
         held = self.logs.pop(id(job), None)
         with held or (folder / "job.log").open("a", encoding="utf-8") as log:
             if held is None and not lock(log, wait=False):
-                print(f"{job.task_name}  waits for another process", flush=True)
+                say(f"{job.task_name}  waits for another process")
                 while not self.interrupted and not lock(log, wait=False):
                     time.sleep(0.2)
             yield log
@@ -262,7 +287,7 @@ class SubprocessLauncher(Launcher):
     def run_on(self, job: JobReturn, gpu: int | None, log: IO[str]) -> None:
         """Run a job on a GPU, or where its environment says."""
         folder, words, title = Path(str(job.working_dir)), " ".join(job.overrides or ()), job.task_name
-        print(f"{title}  {words}", flush=True)
+        say(f"{title}  {words}")
         value = folder / "job_return.json"
         value.unlink(missing_ok=True)
         note_job(job)
@@ -272,38 +297,45 @@ class SubprocessLauncher(Launcher):
             stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
         )  # fmt: skip
         self.processes.add(process)
+        self.running[str(title)] = folder
         if self.interrupted:  # meanwhile
             process.send_signal(signal.SIGTERM)
         ended, status = self.wait(process, self.places[id(job)], folder)
         self.processes.discard(process)
+        del self.running[str(title)]
         if ended:
-            print(f"{title}  ended early", flush=True)
+            say(f"{title}  ended early")
             job.return_value = EndedEarly(f"{words} was ended early")
         elif status == 0:
-            print(f"{title}  done, {folder}", flush=True)
+            say(f"{title}  done, {folder}")
             job.return_value = json.loads(value.read_text()) if value.is_file() else None
             job.status = JobStatus.COMPLETED
         elif not self.interrupted:
             message = f"failed with status {status}: {last_line(folder)} (all of it: {folder}/job.log)"
-            print(f"{title}  {message}", flush=True)
+            say(f"{title}  {message}")
             job.return_value = HydraException(f"{words} {message}")
 
     def wait(self, process: subprocess.Popen[bytes], place: int, folder: Path) -> tuple[bool, int]:
         """Wait for the end of a job; return whether it was to end early by its reports, and its status."""
-        signalled = False
+        signaled = False
         while True:
             with suppress(subprocess.TimeoutExpired):
-                process.wait(None if self.judge is None or signalled else SECONDS)
+                process.wait(None if self.judge is None or signaled else SECONDS)
             status = process.poll()
             if self.judge is None or self.interrupted:
                 return False, process.wait()
             # also at the end: however fast a job is, the same reports end it
-            ends = signalled or (status in (None, 0) and self.judge(place, reports_in(folder)))
+            ends = signaled or (status in (None, 0) and self.judge(place, reports_in(folder)))
             if status is not None:
                 return ends, status
-            if ends and not signalled:
+            if ends and not signaled:
                 process.send_signal(signal.SIGTERM)
-                signalled = True
+                signaled = True
+
+
+def say(text: str) -> None:
+    """Print a line in place of the one that says what runs."""
+    print(f"{CLEAR if sys.stdout.isatty() else ''}{text}", flush=True)
 
 
 def refuse_background(config: DictConfig, is_grid: bool) -> None:

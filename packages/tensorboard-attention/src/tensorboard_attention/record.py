@@ -2,15 +2,12 @@
 
     b"ATTN", the version as one byte, then by zlib:
     length of the header in bytes (uint32, little-endian)
-    header: JSON in UTF-8 with the keys source, target, score, bleu, alignment
+    header: JSON in UTF-8 with the fields of `_Header`
     weights: the high bytes of all of them, row by row, then their low bytes
+    effects: the same of one matrix, if `effect` is no null
 
-Version 1 is of one matrix. Version 2 has several of layers and heads, one after the other, and in
-its header the key maps, [number of layers, number of heads in each]. Version 3 has in its header the
-keys maps, which may be null, and reference, a text. Version 4 has in its header also layers, a name for
-each layer; reference may be null. Version 5 has in its header also effect, the maximum absolute effect or null, and
-marks, a list of texts; maps, reference and layers may be null. If effect is no null, a matrix of effects follows the weights,
-stored as they are. On a side without labels every token is empty.
+Weights are of one matrix, or of several of layers and heads, one after the other: `maps` is then [number of layers,
+number of heads in each]. On a side without labels every token is empty.
 
 A weight w is stored as the integer nearest to 65535 w, so that it is off by 1 / 131070 at most
 (7.7e-6). An effect e is stored as 32768 and the integer nearest to 32767 e / effect. High and low bytes lie apart because
@@ -32,7 +29,7 @@ import numpy.typing as npt
 from msgspec import Meta, Struct
 
 MAGIC = b"ATTN"
-VERSIONS = (1, 2, 3, 4, 5)
+VERSION = 5
 PLUGIN_NAME = "attention"
 
 MAX_TOKENS = 2048
@@ -57,10 +54,6 @@ _LENGTH = struct.Struct("<I")
 _MAX_HEADER = 2 * MAX_TOKENS * (6 * MAX_TOKEN_LENGTH + 24)
 _MAX_CONTENT = _LENGTH.size + _MAX_HEADER + 4 * MAX_WEIGHTS
 
-_Tokens = Annotated[
-    list[Annotated[str, Meta(max_length=MAX_TOKEN_LENGTH)]], Meta(min_length=1, max_length=MAX_TOKENS)
-]
-
 Weights = npt.NDArray[np.uint16]
 Links = tuple[tuple[int, int], ...]
 
@@ -69,50 +62,22 @@ class RecordError(ValueError):
     """Bytes that are not an attention record."""
 
 
+_Text = Annotated[str, Meta(max_length=MAX_TOKEN_LENGTH)]
+_Tokens = Annotated[list[_Text], Meta(min_length=1, max_length=MAX_TOKENS)]
+_Count = Annotated[int, Meta(ge=1, le=MAX_MAPS)]
+
+
 class _Header(Struct, forbid_unknown_fields=True):
     source: _Tokens
     target: _Tokens
     score: Annotated[float, Meta(ge=-1e300, le=1e300)] | None
     bleu: Annotated[float, Meta(ge=0, le=100)] | None
     alignment: Annotated[list[tuple[int, int]], Meta(max_length=MAX_LINKS)] | None
-
-
-_Count = Annotated[int, Meta(ge=1, le=MAX_MAPS)]
-
-
-class _MapsHeader(_Header):
-    maps: tuple[_Count, _Count]
-
-
-class _ReferenceHeader(_Header):
-    maps: tuple[_Count, _Count] | None
-    reference: Annotated[str, Meta(max_length=MAX_REFERENCE_LENGTH)]
-
-
-class _LayersHeader(_Header):
-    maps: tuple[_Count, _Count]
-    reference: Annotated[str, Meta(max_length=MAX_REFERENCE_LENGTH)] | None
-    layers: Annotated[list[Annotated[str, Meta(max_length=MAX_TOKEN_LENGTH)]], Meta(max_length=MAX_MAPS)]
-
-
-_Text = Annotated[str, Meta(max_length=MAX_TOKEN_LENGTH)]
-
-
-class _EffectHeader(_Header):
     maps: tuple[_Count, _Count] | None
     reference: Annotated[str, Meta(max_length=MAX_REFERENCE_LENGTH)] | None
     layers: Annotated[list[_Text], Meta(max_length=MAX_MAPS)] | None
     effect: Annotated[float, Meta(gt=0, le=1e300)] | None
     marks: Annotated[list[_Text], Meta(max_length=MAX_MARKS)]
-
-
-_HEADERS: dict[bytes, type[_Header]] = {
-    b"\x01": _Header,
-    b"\x02": _MapsHeader,
-    b"\x03": _ReferenceHeader,
-    b"\x04": _LayersHeader,
-    b"\x05": _EffectHeader,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,15 +126,6 @@ class AttentionRecord:
         """Return the mean weights of all heads, in 0..1 (target, source)."""
         return self.weights.reshape(-1, *self.weights.shape[-2:]).mean(axis=0) / _SCALE
 
-    @property
-    def version(self) -> int:
-        """The first version that can hold it."""
-        if self.effect is not None or self.marks:
-            return 5
-        if self.layers is not None:
-            return 4
-        return 3 if self.reference is not None else 2 if self.maps else 1
-
 
 def quantized(weights: npt.ArrayLike) -> Weights:
     """Return weights in 0..1 as integers 0..65535."""
@@ -192,10 +148,11 @@ def encode_record(record: AttentionRecord) -> bytes:
             "score": record.score,
             "bleu": record.bleu,
             "alignment": record.alignment,
-            **({"maps": record.maps or None} if record.version > 1 else {}),
-            **({"reference": record.reference} if record.version > 2 else {}),
-            **({"layers": record.layers} if record.version > 3 else {}),
-            **({"effect": record.effect_most, "marks": record.marks} if record.version > 4 else {}),
+            "maps": record.maps or None,
+            "reference": record.reference,
+            "layers": record.layers,
+            "effect": record.effect_most,
+            "marks": record.marks,
         },
         ensure_ascii=False,
         allow_nan=False,
@@ -204,7 +161,7 @@ def encode_record(record: AttentionRecord) -> bytes:
     matrices = [record.weights] if record.effect is None else [record.weights, record.effect]
     planes = [np.stack(np.divmod(each, 256)).astype(np.uint8).tobytes() for each in matrices]
     content = b"".join([_LENGTH.pack(len(header)), header, *planes])
-    return MAGIC + bytes([record.version]) + zlib.compress(content, 9)
+    return MAGIC + bytes([VERSION]) + zlib.compress(content, 9)
 
 
 def decode_record(content: bytes) -> AttentionRecord:
@@ -213,22 +170,21 @@ def decode_record(content: bytes) -> AttentionRecord:
     Raises:
         RecordError: they are not what `encode_record` writes.
     """
-    header_type, unpacked = _unpacked(content)
+    unpacked = _unpacked(content)
     (length,) = _LENGTH.unpack_from(unpacked)
     header, planes = unpacked[_LENGTH.size :][:length], unpacked[_LENGTH.size + length :]
     try:
-        described = msgspec.json.decode(header, type=header_type)
+        described = msgspec.json.decode(header, type=_Header)
     except (ValueError, RecursionError) as error:
         raise RecordError(f"the header is no header: {error!s:.200}") from error
     source, target = tuple(described.source), tuple(described.target)
-    maps = getattr(described, "maps", None) or ()
-    shape = checked_maps((*maps, len(target), len(source)))
-    sizes, effect_most = [math.prod(shape)], getattr(described, "effect", None)
-    if effect_most is not None:
+    shape = checked_maps((*(described.maps or ()), len(target), len(source)))
+    sizes = [math.prod(shape)]
+    if described.effect is not None:
         sizes.append(math.prod(shape[-2:]))
     if len(planes) != 2 * sum(sizes):
         raise RecordError(f"{len(planes)} bytes of weights for the shape {shape}")
-    layers = getattr(described, "layers", None)
+    layers = described.layers
     if layers is not None and len(layers) != shape[0]:
         raise RecordError(f"{len(layers)} names for {shape[0]} layers")
     weights, *others = (_joined(part) for part in (planes[: 2 * sizes[0]], planes[2 * sizes[0] :]) if part)
@@ -239,11 +195,11 @@ def decode_record(content: bytes) -> AttentionRecord:
         score=described.score,
         bleu=described.bleu,
         alignment=checked_links(described.alignment, len(source), len(target)),
-        reference=getattr(described, "reference", None),
+        reference=described.reference,
         layers=None if layers is None else tuple(layers),
         effect=others[0].reshape(shape[-2:]) if others else None,
-        effect_most=effect_most,
-        marks=tuple(getattr(described, "marks", ())),
+        effect_most=described.effect,
+        marks=tuple(described.marks),
     )
 
 
@@ -264,13 +220,12 @@ def checked_maps(shape: tuple[int, ...]) -> tuple[int, ...]:
     return shape
 
 
-def _unpacked(content: bytes) -> tuple[type[_Header], bytes]:
-    """Return the class of the header and the decompressed content, which is limited to `_MAX_CONTENT`."""
+def _unpacked(content: bytes) -> bytes:
+    """Return the decompressed content, which is limited to `_MAX_CONTENT`."""
     if content[: len(MAGIC)] != MAGIC:
         raise RecordError("not an attention record")
-    header = _HEADERS.get(content[len(MAGIC) :][:1])
-    if header is None:
-        raise RecordError(f"a record of another version than {VERSIONS}")
+    if content[len(MAGIC) :][:1] != bytes([VERSION]):
+        raise RecordError(f"a record of another version than {VERSION}")
     stream = zlib.decompressobj()
     try:
         unpacked = stream.decompress(content[len(MAGIC) + 1 :], _MAX_CONTENT)
@@ -278,7 +233,7 @@ def _unpacked(content: bytes) -> tuple[type[_Header], bytes]:
         raise RecordError(f"damaged: {error}") from error
     if not stream.eof or stream.unused_data or len(unpacked) < _LENGTH.size:
         raise RecordError("too short or too long")
-    return header, unpacked
+    return unpacked
 
 
 def checked_links(links: Sequence[tuple[int, int]] | None, num_source: int, num_target: int) -> Links | None:

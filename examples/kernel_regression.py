@@ -1,4 +1,4 @@
-"""Nadaraya-Watson kernel regression, an early form of attention, on one-dimensional data.
+"""Draw Nadaraya-Watson kernel regression, an early form of attention: python examples/kernel_regression.py
 
     f(x) = sum over i of K(x - x_i) y_i / sum over i of K(x - x_i)
 
@@ -7,17 +7,25 @@ the prediction, the keys are the inputs x_i of the training points, the values a
 kernel K(u) = exp(-(u w)^2 / 2) the weights are the softmax of `seq2seq.attention.scores.GaussianScore`; with a constant
 kernel they are equal.
 
+Estimates a function from 50 noisy points in three ways, each a form of attention pooling: the average, a
+Gaussian kernel, and a Gaussian kernel of learned width. Prints the test errors and writes figures of the
+estimates and of the attention weights, as PNG files and for TensorBoard, where the step is the seed.
+
 Shapes: Q queries, S training points (the keys). All numbers are float64, for comparisons with the formula.
 """
 
+import argparse
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 from torch import Tensor, nn
+from torch.utils.tensorboard import SummaryWriter
 
-from seq2seq.attention.pooling import AttentionPooling, AveragePooling
-from seq2seq.attention.scores import GaussianScore
+from seq2seq.attention import AttentionPooling, AveragePooling, GaussianScore
+from seq2seq.run.messages import exit_on_error
+from seq2seq.visualization.style import GRAY, new_figure, styled
 
 DOMAIN_END = 5.0
 """Inputs are in [0, 5)."""
@@ -169,3 +177,50 @@ def _estimate(
     predictions, weights = pooled(attention, test.inputs, training)
     error = mean_squared_error(predictions, test.outputs)
     return Estimate(name, predictions, weights, error.item(), inverse_width)
+
+
+def main() -> None:
+    """Estimate, print and draw."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--output", type=Path, default=Path("runs/kernel_regression"), metavar="FOLDER")
+    parser.add_argument("--seed", type=int, default=0, help="of the noisy points (default: 0)")
+    options = parser.parse_args()
+    options.output.mkdir(parents=True, exist_ok=True)
+    training, test = training_points(options.seed), true_points()
+    estimates = compare(training, test)
+
+    with styled():
+        curves = new_figure(7.5, 3.6)
+        axes = curves.subplots()
+        points = training.inputs.numpy(), training.outputs.numpy()
+        axes.scatter(*points, s=14, color=GRAY, label="noisy points")
+        axes.plot(test.inputs.numpy(), test.outputs.numpy(), "k--", label="truth")
+        for estimate in estimates:
+            label = f"{estimate.name}, error {estimate.test_error:.3f}"
+            axes.plot(test.inputs.numpy(), estimate.predictions.numpy(), label=label)
+            width = "" if estimate.inverse_width is None else f", inverse width {estimate.inverse_width:.3f}"
+            print(f"{estimate.name:<16} test error {estimate.test_error:.4f}{width}")
+        axes.set(title="Kernel regression is attention pooling", xlabel="input x", ylabel="output y")
+        axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
+
+        weights = new_figure(10, 3.4)
+        for place, (axes, estimate) in enumerate(zip(weights.subplots(1, 3), estimates, strict=True)):
+            image = axes.imshow(estimate.weights.numpy(), vmin=0, aspect="auto")
+            axes.set(title=estimate.name, xlabel="training point (key), by x")
+            if place == 0:
+                axes.set_ylabel("test point (query), by x")
+            weights.colorbar(image, ax=axes, shrink=0.8)
+
+    with SummaryWriter(options.output) as writer:
+        for name, figure in (("estimates", curves), ("weights", weights)):
+            path = options.output / f"{name}.png"
+            figure.savefig(path)
+            print(path)
+            writer.add_figure(f"kernel_regression/{name}", figure, options.seed, close=False)
+
+
+if __name__ == "__main__":
+    with exit_on_error():
+        main()

@@ -2,7 +2,6 @@
 
 import json
 import re
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -87,7 +86,7 @@ def save_pretrained(
     from seq2seq.decoding.scoring import as_metrics, score_searches
     from seq2seq.decoding.search import search_from_options
     from seq2seq.decoding.translator import Translator
-    from seq2seq.export.model_folder import load_model_folder, save_model_folder
+    from seq2seq.models.folder import load_model_folder, save_model_folder
 
     run, folder = Path(run), Path(folder)
     if not (run / "metrics.json").is_file() or not (run / "config.yaml").is_file():
@@ -194,14 +193,17 @@ def model_card(
     return f"---\n{yaml.safe_dump(metadata, sort_keys=False, allow_unicode=True)}---\n\n{text}"
 
 
-def commit_of_program() -> str | None:
-    """Return the commit of the clone that the program runs from, ``-dirty`` with other changes; None elsewhere."""
-    root = Path(__file__).parents[2]
-    if not (root / ".git").exists():
-        return None
-    command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--exclude=*"]
+def examples(model: Path) -> list[str]:
+    """Return the first example sentences of a model card; none where there is no card, or one that cannot be read."""
+    from seq2seq.data.tokenizers import read_file
+
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=10)
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout.strip() or None
+        text = read_file(model / "README.md", 2**20).decode().replace("\r\n", "\n")
+        metadata = text.split("---\n")[1][: 2**14] if text.startswith("---\n") else ""
+        widget = yaml.load(metadata, yaml.BaseLoader)["widget"]  # makes lists, dictionaries and text only
+        texts = [each.get("text") for each in widget if isinstance(each, dict)]
+    except (OSError, ValueError, TypeError, LookupError, RecursionError, yaml.YAMLError):
+        return []
+    return [text for text in texts if isinstance(text, str) and text.isprintable() and 0 < len(text) < 500][
+        :8
+    ]

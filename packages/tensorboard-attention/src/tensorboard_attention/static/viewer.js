@@ -1,4 +1,4 @@
-import { FONT, SCALES, UNKNOWN, draw, effectScale, imageOf, labelOf, make, matrixChart, ribbonChart, fittingKind, scaleOf, sentenceOf, themeOf, tokenText, wordOf } from "./charts.js";
+import { FONT, SCALES, UNKNOWN, draw, effectScale, imageOf, make, matrixChart, ribbonChart, fittingKind, scaleOf, sentenceOf, themeOf, tokenText, wordOf } from "./charts.js";
 import { Recorded, addressOf, columnOf, differenceOf, entropyOf, figuresOf, initialState, kindName, rowOf, sameTokens, selectionOf, statisticsOf } from "./data.js";
 
 // The viewer of the tab, the page and the notebook: controls, heads, charts, figures, files and keys.

@@ -11,9 +11,9 @@ from seq2seq.data.text import SentencePair
 from seq2seq.decoding.forced import force_translate
 from seq2seq.decoding.translator import Translator
 from seq2seq.errors import InputError
-from seq2seq.export import model_folder
-from seq2seq.export.model_folder import SavedModel, load_model_folder, save_model_folder
-from seq2seq.export.proof import prove, steps_of
+from seq2seq.models import folder as model_folder
+from seq2seq.models.folder import SavedModel, load_model_folder, save_model_folder
+from seq2seq.models.proof import prove, steps_of
 from tests.small import model_of, tokenizers_of
 
 PAIR = SentencePair("a b c d e f g", "s t u v w x y")

@@ -12,8 +12,8 @@ MODELS = next(
     (
         folder
         for folder in (
-            Path(__file__).parent / "data" / "models",
-            Path(__file__).parents[2] / "data" / "models",
+            Path(__file__).parents[1] / "data" / "models",
+            Path(__file__).parents[3] / "data" / "models",
         )
         if folder.is_dir()
     ),
@@ -42,8 +42,6 @@ def config_of(name: str | Path) -> Path:
     for config in (path / "model" / "config.json", path / "config.json"):
         if config.is_file():
             return config
-    if (path / "model.json").exists() or (path / "model" / "model.json").exists():
-        raise InputError(f"{path} was written by version 0.2, which this version cannot read: train again")
     if path.exists():
         raise InputError(
             f"{path} holds no config.json: give the folder of a finished run, or its model/ folder"

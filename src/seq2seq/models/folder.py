@@ -26,15 +26,15 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from seq2seq.arguments import without_unknown
+from seq2seq.common.arguments import without_unknown
+from seq2seq.common.shipped import config_of
 from seq2seq.data.batch import SourceBatch
 from seq2seq.data.tokenizers import Tokenizer, load_tokenizers, read_json
 from seq2seq.errors import InputError
-from seq2seq.export.proof import prove, steps_of
 from seq2seq.models.build import STORED, build_model
 from seq2seq.models.limits import DEFAULT_LIMITS, LengthLimits
+from seq2seq.models.proof import prove, steps_of
 from seq2seq.models.seq2seq import Seq2Seq
-from seq2seq.shipped import config_of
 
 FORMAT_VERSION = 1
 MAX_CONFIG = 2**20
@@ -159,7 +159,7 @@ def load_model_folder(path: str | Path, *, trust_custom_code: bool = False) -> S
     """Read a model folder, the one of a run folder, or a bundled model.
 
     Args:
-        path: The folder, or the name of a model of `seq2seq.shipped`.
+        path: The folder, or the name of a model of `seq2seq.common.shipped`.
         trust_custom_code: Whether classes that are not part of this program may be imported and run.
 
     Raises:

@@ -22,10 +22,10 @@ from tensorboard.compat.proto.event_pb2 import SessionLog
 from tensorboard.context import RequestContext
 from tensorboard.data.provider import DataProvider, RunTagFilter, TensorDatum
 
-from tensorboard_attention.colours import difference_colors, weight_colors
+from tensorboard_attention.colors import difference_colors, weight_colors
 from tensorboard_attention.record import (
     PLUGIN_NAME,
-    VERSIONS,
+    VERSION,
     AttentionRecord,
     RecordError,
     Weights,
@@ -54,7 +54,7 @@ class _Described(Struct):
     kind: str
     rank: Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
     text: str
-    version: Literal[1, 2, 3, 4, 5]
+    version: Literal[5]
 
 
 def index(provider: DataProvider, context: RequestContext, experiment_id: str = "") -> Json:
@@ -75,7 +75,7 @@ def index(provider: DataProvider, context: RequestContext, experiment_id: str = 
             del tags[-1]["version"]
         if tags:
             runs.append({"run": run, "tags": sorted(tags, key=_order)})
-    return {"version": VERSIONS[-1], "runs": runs, "problems": problems[:MAX_PROBLEMS], **colors()}
+    return {"version": VERSION, "runs": runs, "problems": problems[:MAX_PROBLEMS], **colors()}
 
 
 def colors() -> Json:

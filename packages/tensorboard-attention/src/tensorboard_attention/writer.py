@@ -20,13 +20,14 @@ from tensorboard.compat.proto.tensor_pb2 import TensorProto
 from tensorboard.compat.proto.types_pb2 import DT_STRING
 from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
-from tensorboard_attention.colours import Floats
+from tensorboard_attention.colors import Floats
 from tensorboard_attention.record import (
     MAX_MARKS,
     MAX_REFERENCE_LENGTH,
     MAX_TOKEN_LENGTH,
     MAX_TOKENS,
     PLUGIN_NAME,
+    VERSION,
     AttentionRecord,
     Weights,
     checked_links,
@@ -114,7 +115,7 @@ def add_attention(
     )  # fmt: skip
     text = " ".join(record.source).strip()
     description = {  # what the index of the tab knows of a tag without reading its records
-        "version": record.version,
+        "version": VERSION,
         "sentence": printable(tag),
         "kind": printable(kind),
         "rank": rank,

@@ -1,0 +1,53 @@
+"""The program that serves a model: its application, and a server that runs until SIGTERM or Ctrl-C."""
+
+import logging
+import signal
+from pathlib import Path
+
+import uvicorn
+from fastapi import FastAPI
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+
+from seq2seq.decoding.translator import Translator
+from seq2seq.errors import InputError
+from seq2seq.export.card import examples
+from seq2seq.export.translating_page import export_page
+from seq2seq.serving.server import Limits, make_app
+
+GRACE = 8
+"""Seconds for open requests after SIGTERM; `docker stop` waits for 10."""
+
+
+def application(model: Path, device: str, limits: Limits, *, batch_size: int) -> FastAPI:
+    """Return the application that serves a model.
+
+    Args:
+        model: A model folder.
+        device: That the model is on.
+        limits: What the server takes.
+        batch_size: Sentences that are translated together at most.
+
+    Raises:
+        InputError: There is no such model or device.
+    """
+    translator = Translator.load(model, device=device)
+    try:
+        page = export_page(model, next(iter(examples(model)), ""))
+    except InputError as error:
+        page = f"<!doctype html><title>seq2seq</title><p>POST /translate. There is no page: {error}.</p>"
+    return make_app(
+        translator, {"model": model.name} | translator.facts(), page, limits, batch_size=batch_size
+    )
+
+
+def serve(app: FastAPI, host: str, port: int) -> None:
+    """Serve an application until SIGTERM or Ctrl-C; both end it with status 0 after its open requests."""
+    if host == "127.0.0.1":  # a page whose name leads here must not ask in its visitor's place
+        app.add_middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost"])
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")  # on standard error
+    logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
+    server = uvicorn.Server(uvicorn.Config(app, host, port, log_config=None, timeout_graceful_shutdown=GRACE))
+    for number in (signal.SIGTERM, signal.SIGINT):  # uvicorn handles both, and raises them again at its end
+        signal.signal(number, lambda number, frame: None)
+    print(f"http://{host}:{port}   POST /translate, GET /health, /info, /metrics; / translates", flush=True)
+    server.run()
