@@ -88,7 +88,7 @@ def _require(config: DictConfig, key: str) -> None:
 
 def _check_values(values: Mapping[Any, Any]) -> None:
     """Compare with `RANGES` and `CHOICES`; null is left to what decides in its place."""
-    given = {key: values.get(key) for key in ("seed", "threads", "ema_decay")}
+    given: dict[str, Any] = {key: values.get(key) for key in ("seed", "threads", "ema_decay")}
     given |= flat(values["decoding"], "decoding")
     for place, node in objects(values):
         if str(node["_target_"]).startswith(("seq2seq.", "lightning.", "torch.")):
