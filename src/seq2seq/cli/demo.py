@@ -7,7 +7,7 @@ and answers what would have been said with other attention. The page is opened w
 from collections.abc import Sequence
 from pathlib import Path
 
-from seq2seq.cli.main import MODEL_HELP, check_output, model, parser_of
+from seq2seq.cli.main import MODEL_HELP, announce_replaced, check_output, model, parser_of
 from seq2seq.cli.show import open_page
 from seq2seq.common.progress import announce
 from seq2seq.common.shipped import SHIPPED
@@ -30,6 +30,8 @@ def main(arguments: Sequence[str]) -> None:
     options = parser.parse_args(list(arguments))
     with exit_on_error():
         check_output(options.output)
+        page, picture = options.output, options.output.with_suffix(".png")
+        announce_replaced(*([page, picture] if page == Path("demo.html") else [picture]))
 
         announce("loading PyTorch and the model")
         from seq2seq.decoding.translator import Translator
@@ -40,11 +42,11 @@ def main(arguments: Sequence[str]) -> None:
         found = Translator.load(options.model).translate(sentences, beam_size=5)
         for sentence, each in zip(sentences, found, strict=True):
             print(f"{sentence}\n    {each.text}\n")
-        first, picture = found[0], options.output.with_suffix(".png")
+        first = found[0]
         if first.weights.numel():
             weights = first.weights.float().numpy()
             save_heatmap(picture, [(first.text, weights, first.source_tokens, first.target_tokens)])
             print(picture)
         announce("writing the page")
-        options.output.write_text(export_page(options.model, sentences[0]), encoding="utf-8")
-        open_page(options.output, wanted=not options.no_open)
+        page.write_text(export_page(options.model, sentences[0]), encoding="utf-8")
+        open_page(page, wanted=not options.no_open)

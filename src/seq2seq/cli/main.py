@@ -60,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             file=sys.stderr,
         )
         return 2
-    if given[0] not in ("train", "completion") and not {"-h", "--help"} & {*given}:
+    if given[0] != "completion" and not {"-h", "--help"} & {*given}:
         announce(f"loading seq2seq {given[0]}")
     try:
         module = importlib.import_module(COMMANDS[given[0]][0])
@@ -149,3 +149,9 @@ def check_output(output: Path | None, *inputs: Path | None) -> None:
     for path in inputs:
         if path is not None and path.exists() and output.exists() and path.samefile(output):
             raise InputError(f"{output} is an input, too: give another output")
+
+
+def announce_replaced(*paths: Path) -> None:
+    """Say which files, whose names the user did not give, are replaced."""
+    if there := [str(path) for path in paths if path.exists()]:
+        print(f"{' and '.join(there)}: replaced; give -o FILE to keep both", file=sys.stderr, flush=True)

@@ -10,11 +10,13 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from seq2seq.cli.main import MODEL_HELP, check_output, parser_of
+from seq2seq.cli.main import MODEL_HELP, announce_replaced, check_output, parser_of
 from seq2seq.common.progress import announce
 from seq2seq.common.shipped import config_of, model_path
 from seq2seq.errors import InputError
 from seq2seq.run.messages import exit_on_error
+
+PICTURE = Path("attention.png")
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -28,7 +30,9 @@ def main(arguments: Sequence[str]) -> None:
     )
     parser.add_argument("--target", help="the target for forced decoding")
     parser.add_argument("--effect", action="store_true", help="draw the effect of leaving tokens out, too")
-    parser.add_argument("-o", "--output", type=Path, default=Path("attention.png"), help="file to write")
+    parser.add_argument(
+        "-o", "--output", type=Path, default=PICTURE, help=f"file to write (default: {PICTURE})"
+    )
     options = parser.parse_args(list(arguments))
     with exit_on_error():
         _plot(options)
@@ -42,6 +46,8 @@ def _plot(options: argparse.Namespace) -> None:
             f"-o {options.output}: the ending decides the format: choose {' or '.join(sorted(wanted))}"
         )
     check_output(options.output)
+    if options.output == PICTURE:
+        announce_replaced(PICTURE)
     if options.steps is not None:
         from seq2seq.visualization.animation import write_gif
         from tensorboard_attention.event_files import read_steps

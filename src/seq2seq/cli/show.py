@@ -11,7 +11,7 @@ import webbrowser
 from collections.abc import Sequence
 from pathlib import Path
 
-from seq2seq.cli.main import MODEL_HELP, check_output, count, model, parser_of
+from seq2seq.cli.main import MODEL_HELP, announce_replaced, check_output, count, model, parser_of
 from seq2seq.common.progress import announce
 from seq2seq.errors import InputError
 from seq2seq.run.messages import exit_on_error
@@ -31,6 +31,8 @@ def main(arguments: Sequence[str]) -> None:
     options = parser.parse_args(list(arguments))
     with exit_on_error():
         check_output(options.output)
+        if options.output == page:
+            announce_replaced(page)
         announce("loading PyTorch and the model")
         from seq2seq.data.text import SentencePair
         from seq2seq.data.words import clean

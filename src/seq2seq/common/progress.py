@@ -1,6 +1,7 @@
 """Signs of life: what begins, a bar where its length is known, on a terminal only; and warnings."""
 
 import logging
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -12,9 +13,9 @@ LOG.propagate = False
 
 
 def announce(text: str) -> None:
-    """Say what begins, before it begins."""
+    """Say what begins, before it begins; of several processes the first one does."""
     LOG.info(text)
-    if sys.stderr.isatty():
+    if sys.stderr.isatty() and os.environ.get("LOCAL_RANK", "0") == "0":
         print(f"{text} …", file=sys.stderr, flush=True)
 
 

@@ -41,6 +41,7 @@ def check_early(config: DictConfig) -> None:
     values = OmegaConf.to_container(config)
     assert isinstance(values, dict)
     _check_numbers(values)
+    _check_length(config)
     kind = values["trainer"].get("accelerator")
     if isinstance(kind, str) and is_missing(kind):
         raise InputError(f"device={kind}: this machine has no such device; choose device=cpu or device=auto")
@@ -62,6 +63,16 @@ def _check_numbers(values: Mapping[Any, Any]) -> None:
                     is_number = isinstance(value, int | float) and not isinstance(value, bool)
                     if is_number and re.fullmatch(pattern, key) and not low <= value <= high:
                         raise InputError(f"{key}={value}: {needed} is needed")
+
+
+def _check_length(config: DictConfig) -> None:
+    """Refuse a training without a step, unless there are weights to keep: of another model or an earlier start."""
+    last = Path(str(config.paths.run_dir)) / "checkpoints" / "last.ckpt"
+    if config.init_from is not None or config.ckpt_path is not None or last.exists():
+        return
+    for key in ("max_epochs", "max_steps"):
+        if config.trainer.get(key) == 0:
+            raise InputError(f"trainer.{key}=0: no step would be trained; give more, or init_from=RUN")
 
 
 def _check_text(data: Mapping[str, Any]) -> None:

@@ -88,7 +88,7 @@ class TrainingSums:
         values = {name: float(value) for name, value in metrics_of(self._logged).items()}
         seconds = max(time.perf_counter() - self._since, 1e-9)
         values["tokens_per_second"] = float(self._logged[3]) / self._copies / seconds
-        values |= {"grad_norm": float(norm), "lr": optimizer.param_groups[0]["lr"]}
+        values |= {"total_norm": float(norm), "lr": optimizer.param_groups[0]["lr"]}
         self._logged = torch.zeros_like(self._logged)
         self.start_clock()
         return {"step": float(step)} | {f"train/{name}": value for name, value in values.items()}
