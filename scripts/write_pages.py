@@ -8,9 +8,6 @@ translates on the home page. Formulas become MathML, and links to source files a
 
 import argparse
 import base64
-import contextlib
-import importlib
-import io
 import json
 import os
 import re
@@ -213,7 +210,8 @@ def cell(text):
 
 def commands_page():
     """Return the page of commands: targets of make, and the help of every command."""
-    from seq2seq.cli.main import COMMANDS
+    from seq2seq.cli.main import COMMANDS, command
+    from seq2seq.cli.parser import parser_of
 
     os.environ["COLUMNS"] = "100"
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
@@ -222,7 +220,7 @@ def commands_page():
     lines += ["| target | what it does |", "| --- | --- |"]
     lines += [f"| `make {name}` | {cell(text)} |" for name, text in targets]
     lines += [""]
-    for name, (module, about) in COMMANDS.items():
+    for name, about in COMMANDS.items():
         lines += [f"## seq2seq {name}", "", f"{about[0].upper()}{about[1:]}.", ""]
         if name == "train":
             lines += [
@@ -230,10 +228,7 @@ def commands_page():
                 "",
             ]
             continue
-        output = io.StringIO()
-        with contextlib.redirect_stdout(output), contextlib.suppress(SystemExit):
-            importlib.import_module(module).main(["--help"])
-        lines += ["```text", output.getvalue().rstrip(), "```", ""]
+        lines += ["```text", parser_of(name, command(name)).format_help().rstrip(), "```", ""]
     return "\n".join(lines)
 
 

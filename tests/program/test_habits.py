@@ -140,7 +140,7 @@ def test_a_sweep_runs_each_job_in_the_folder_of_the_run_alone(here, program):
 def test_a_sweep_goes_on_whatever_becomes_of_a_job(here, program):
     done = program("-m", *SWEEP, "data.max_length=1,30", cwd=here, timeout=300)
     assert done.status not in (0, None)
-    assert "no training pair is left" in done.text
+    assert "data.max_length" in done.text
     assert "done" in done.text
     assert len(list((here / "runs/baseline").glob("*/metrics.json"))) == 1
     assert "is finished" in program(*SWEEP, "data.max_length=30", cwd=here, check=0).text

@@ -217,19 +217,32 @@ def test_readme_names_commands_on_samples():
     assert any("README" in str(each.id) for each in commands_on_samples())
 
 
-def test_completion_knows_commands_options_and_models(tmp_path, program):
-    script = program("completion", "bash", script=COMMAND, cwd=tmp_path, check=0).text
-    bash = shutil.which("bash")
-    run = f'seq2seq() {{ {shlex.quote(sys.executable)} -m seq2seq "$@"; }}; eval "$1"; '
+ASK = {
+    "bash": "COMP_WORDS=(seq2seq TYPED); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _seq2seq; echo ${COMPREPLY[@]}"
+}
+ASK |= {"zsh": f"emulate sh; {ASK['bash']}", "fish": "complete -C 'seq2seq TYPED'"}
+
+
+@pytest.mark.parametrize("shell", list(ASK))
+def test_completion_knows_commands_options_and_models(shell, tmp_path, program):
+    script = program("completion", shell, script=COMMAND, cwd=tmp_path, check=0).text
+    if (found := shutil.which(shell)) is None:
+        pytest.skip(f"needs {shell}")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/seq2seq").write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m seq2seq "$@"\n')
+    (tmp_path / "bin/seq2seq").chmod(0o755)
+    (tmp_path / "script").write_text(script)
+    environment = os.environ | {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}", "HOME": str(tmp_path)}
     for words, expected in (
         ("tr", {"train", "translate"}),
         ("translate gram", {"grammar-en-fr"}),
         ("show --no", {"--no-open"}),
     ):
-        ask = f'COMP_WORDS=(seq2seq {words}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); _seq2seq; echo "${{COMPREPLY[@]}}"'
-        done = subprocess.run([bash, "-c", run + ask, "bash", script], cwd=tmp_path, text=True, capture_output=True,
+        ask = f"source {shlex.quote(str(tmp_path / 'script'))}; {ASK[shell].replace('TYPED', words)}"
+        done = subprocess.run([found, "-c", ask], cwd=tmp_path, env=environment, text=True, capture_output=True,
                               check=True)  # fmt: skip
-        assert set(done.stdout.split()) == expected
+        start = words.split()[-1]  # zsh chooses what begins with it itself
+        assert {each for each in done.stdout.split() if each.startswith(start)} == expected
 
 
 def test_version_is_the_same_everywhere(tmp_path, program):

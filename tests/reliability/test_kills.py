@@ -162,7 +162,7 @@ def test_two_processes_that_are_stopped_come_to_the_same_result(
     run = [*BASE, *KINDS[kind], "name=run", "+callbacks.kill._target_=kill.Kill"]
     (tmp_path / "kill.py").write_text(KILL)
     ranks = {} if rank is None else {"KILL_RANK": rank}
-    done = program(*run, cwd=tmp_path, KILL_AT=moment, NUMBER=str(int(number)), **ranks)
+    done = program(*run, cwd=tmp_path, timeout=600, KILL_AT=moment, NUMBER=str(int(number)), **ranks)
     assert done.status == 128 + number, done.text
     assert "the same command continues" in done.text
     assert "Traceback" not in done.text

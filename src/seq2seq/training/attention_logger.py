@@ -18,6 +18,7 @@ from seq2seq.decoding.forced import force_decode, with_heads
 from seq2seq.decoding.greedy import greedy_search
 from seq2seq.decoding.interventions import attentions_of, leave_one_out, tokens_that_stay
 from seq2seq.decoding.stepper import Hypothesis
+from seq2seq.decoding.translation import weights_of
 from seq2seq.errors import InputError
 from seq2seq.evaluation.alignment import word_indices
 from seq2seq.evaluation.attention_statistics import alarms
@@ -189,7 +190,7 @@ class AttentionLogger(Callback):
                 add_attention(
                     writer,
                     self._tags[place],
-                    weights_of(hypothesis),
+                    weights_of(hypothesis, MAX_WEIGHTS),
                     sources[place],
                     target,
                     step,
@@ -204,8 +205,9 @@ class AttentionLogger(Callback):
 
     def _alarms(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> list[str]:
         """Return what is wrong with the attention on the validation split; print what was not wrong before."""
-        statistics = getattr(pl_module, "attention_statistics", None)
-        if statistics is None or not statistics.num_tokens:
+        scores: Any = pl_module.scores
+        statistics = scores.sums.attention
+        if not statistics.num_tokens:
             return []
         found = alarms(statistics.metrics(), is_late=trainer.global_step >= self.formed_by)
         for name, text in found.items():
@@ -280,12 +282,6 @@ def log_picture(logger: Any, tag: str, pixels: np.ndarray, step: int) -> None:
         experiment.log_image(logger.run_id, pixels, key=tag, step=step)
     elif hasattr(experiment, "log_image"):  # Comet
         experiment.log_image(pixels, name=tag, step=step)
-
-
-def weights_of(found: Any) -> np.ndarray:
-    """Return the weights of all heads of a hypothesis, or their mean if they are too large for a record."""
-    heads = found.heads
-    return (found.weights if heads is None or heads.numel() > MAX_WEIGHTS else heads).float().numpy()
 
 
 def gold_links(
