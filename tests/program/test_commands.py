@@ -275,3 +275,19 @@ def test_a_command_says_on_a_terminal_that_it_loads(monkeypatch, capsys):
         with pytest.raises(SystemExit):
             main([name, "--no-such-option"])
         assert capsys.readouterr().err.splitlines()[0].endswith("…"), name
+
+
+def test_a_picture_or_page_that_the_user_did_not_name_is_not_replaced_without_a_word(
+    wordy_run, tmp_path, program
+):
+    text = "the red cat sees it ."
+    for name, named, arguments in (
+        ("plot", "attention.png", ["--sentence", text]),
+        ("show", "attention.html", [text]),
+        ("demo", "demo.html", ["--sentence", text]),
+    ):
+        for times in (0, 1):
+            done = program(wordy_run, *arguments, command=name, cwd=tmp_path, check=0)
+            assert done.text.count(f"{named}{' and demo.png' if name == 'demo' else ''}: replaced") == times
+        given = program(wordy_run, *arguments, "-o", f"given-{named}", command=name, cwd=tmp_path, check=0)
+        assert "replaced" not in given.text

@@ -257,7 +257,7 @@ class AttentionLogger(Callback):
             self._figure.draw(hypothesis.weights.float().numpy(), source, target, title=title)
             pixels = self._figure.pixels()
             for logger in trainer.loggers:
-                log_picture(logger, tag, pixels, step)
+                log_picture(logger, f"val_{tag}", pixels, step)
 
     @staticmethod
     def _writer(trainer: pl.Trainer) -> Any:
