@@ -20,6 +20,8 @@ import yaml
 from latex2mathml.converter import convert
 
 ROOT = Path(__file__).parents[1]
+INTERNAL = (ROOT / "docs/contributing/words.md",)
+"""Pages for those who write them."""
 NOTEBOOKS = ("attention", "attention.zh", "training", "score")
 LIVE_MODELS = ("help-en-de", "grammar-en-fr")
 """The first that is in data/models translates on the home page."""
@@ -30,7 +32,7 @@ def write_pages(folder: Path) -> None:
     pages = {
         path.relative_to(ROOT / "docs").as_posix(): path
         for path in (ROOT / "docs").rglob("*")
-        if path.is_file()
+        if path.is_file() and path not in INTERNAL
     }
     contents: dict[str, bytes | str] = {name: path.read_bytes() for name, path in pages.items()}
     contents |= {f"reference/{name}.md": page() for name, page in REFERENCE.items()}

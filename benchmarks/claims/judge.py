@@ -221,9 +221,9 @@ def judged(claim: dict[str, Any]) -> dict[str, Any]:
         found.append({
             "says": each["says"], "measure": each["measure"], "these": spread[0],
             "those": spread[1] if "those" in each else "", "difference": result.difference,
-            "interval": [low, high], "p": result.p, "finding": finding if expected else "asked only",
+            "interval": [low, high], "p": result.p, "finding": finding if expected else "no expectation",
         })  # fmt: skip
-    claimed = [each["finding"] == "as claimed" for each in found if each["finding"] != "asked only"]
+    claimed = [each["finding"] == "as claimed" for each in found if each["finding"] != "no expectation"]
     verdict = "reproduced" if all(claimed) else "depends" if any(claimed) else "not reproduced"
     git = [subprocess.run(["git", *line.split()], cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
            for line in ("rev-parse --short HEAD", "status --porcelain src conf train.py data")]  # fmt: skip

@@ -106,6 +106,21 @@ def test_python_and_every_command_give_the_same_translation(wordy_run, tmp_path,
     assert shown.text.split("\n")[0] == found[0]
 
 
+@pytest.mark.parametrize(
+    "wrong", [["--n-best", "9"], ["--sample", "--prefix", "SENTENCES"], ["--resume", "--prefix", "GOLD"]]
+)
+def test_a_wrong_option_leaves_the_output_as_it_is(wrong, tiny_run, sentences, tmp_path, program):
+    (tmp_path / "out").write_text("kept\n")
+    (tmp_path / "gold").write_text("one\n")
+    names = {"SENTENCES": sentences, "GOLD": tmp_path / "gold"}
+    given = [names.get(each, each) for each in wrong]
+    done = program(
+        tiny_run, "--input", sentences, "-o", "out", *given, command="translate", cwd=tmp_path, check=2
+    )
+    assert done.text.splitlines()[-1].startswith("error: ")
+    assert (tmp_path / "out").read_text() == "kept\n"
+
+
 def test_every_help_fits_a_screen_and_explains_every_option(monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")
     for name in COMMANDS.keys() - {"train"}:
@@ -142,7 +157,7 @@ def test_evaluate_without_files_scores_the_test_split_of_the_run(tiny_run, tmp_p
     done = program(tiny_run, "--beam-size", "3", "--json", command="evaluate", cwd=tmp_path, check=0)
     found = json.loads(done.text[done.text.index("{") :])
     kept = json.loads((tiny_run / "metrics.json").read_text())["test"]
-    assert seq2seq.load(tiny_run).evaluate(beam_size=3).as_dict() == found
+    assert json.loads(json.dumps(seq2seq.load(tiny_run).evaluate(beam_size=3).as_dict())) == found
     assert found["greedy"]["bleu"] == pytest.approx(kept["greedy"]["bleu"], abs=1e-9)
     assert found["beam"]["num_sentences"] == kept["beam"]["num_sentences"]
     for wrong in (
@@ -260,3 +275,19 @@ def test_a_command_says_on_a_terminal_that_it_loads(monkeypatch, capsys):
         with pytest.raises(SystemExit):
             main([name, "--no-such-option"])
         assert capsys.readouterr().err.splitlines()[0].endswith("…"), name
+
+
+def test_a_picture_or_page_that_the_user_did_not_name_is_not_replaced_without_a_word(
+    wordy_run, tmp_path, program
+):
+    text = "the red cat sees it ."
+    for name, named, arguments in (
+        ("plot", "attention.png", ["--sentence", text]),
+        ("show", "attention.html", [text]),
+        ("demo", "demo.html", ["--sentence", text]),
+    ):
+        for times in (0, 1):
+            done = program(wordy_run, *arguments, command=name, cwd=tmp_path, check=0)
+            assert done.text.count(f"{named}{' and demo.png' if name == 'demo' else ''}: replaced") == times
+        given = program(wordy_run, *arguments, "-o", f"given-{named}", command=name, cwd=tmp_path, check=0)
+        assert "replaced" not in given.text

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pty
 import shlex
 import signal
 import socket
@@ -141,6 +142,27 @@ def test_ctrl_c_while_a_module_is_loaded_ends_silently(line, module, tmp_path):
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a job in the background ignores it
     )
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+@pytest.mark.parametrize(
+    "line", [["train.py"], ["train.py", "-m", "seed=1,2"], ["-m", "seq2seq", "train", "-m", "seed=1,2"]]
+)
+def test_a_terminal_hears_of_a_start_before_the_first_library_is_loaded(line, tmp_path):
+    (tmp_path / "hydra.py").write_text("raise SystemExit(7)\n")
+    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+    main, other = pty.openpty()
+    done = subprocess.run(
+        [sys.executable, *line], check=False, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=other
+    )
+    os.close(other)
+    with os.fdopen(main, "rb") as terminal:
+        said = terminal.read1(1000)
+    assert (done.returncode, done.stdout) == (7, b"")
+    assert said.startswith(b"loading ")
+    piped = subprocess.run(
+        [sys.executable, *line], check=False, cwd=ROOT, env=environment, capture_output=True
+    )
+    assert (piped.returncode, piped.stdout + piped.stderr) == (7, b"")
 
 
 def test_train_without_the_environment_is_one_line():

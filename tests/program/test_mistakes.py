@@ -39,6 +39,9 @@ TRAIN = {
     "checkpoint": (["ckpt_path=nowhere.ckpt"], r"nowhere\.ckpt"),
     "no such start": (["init_from=nowhere"], r"nowhere"),
     "missing value": (["data=tsv"], r"data\.(file|source_language)"),
+    "missing file before its languages": (["data=tsv", "data.file=no.tsv"], r"no\.tsv.*no such file"),
+    "missing file of two before their languages": (["data=parallel", "data.train.source=a.en", "data.train.target=no.fr"], r"no\.fr.*no such file"),
+    "languages": (["data=tsv", "data.file=pairs.json"], r"data\.source_language=en"),
     "missing file": ([*PARALLEL, "data.train.source=no.en"], r"no\.en"),
     "folder for a file": ([*PARALLEL, "data.train.source=folder"], r"folder"),
     "unequal": ([*PARALLEL, "data.train.target=short.fr"], r"short\.fr.*(30|29)"),
@@ -69,7 +72,7 @@ TRAIN = {
                   r"callbacks\.checkpoint\.mode=min"),
     "direction of a search": (["-m", "hydra/sweeper=optuna", "metric=val/ter", "hydra.sweeper.direction=maximize"],
                               r"hydra\.sweeper\.direction=maximize"),
-    "no batch": (["+trainer.limit_train_batches=0"], r"trainer\.limit_train_batches=0"),
+    "no batch": (["trainer.limit_train_batches=0"], r"trainer\.limit_train_batches=0"),
     "no epoch": (["trainer.max_epochs=0"], r"trainer\.max_epochs=0"),
     "no steps": (["trainer.max_steps=0"], r"trainer\.max_steps=0"),
     "config name": (["--config-name", "baseline"], r"--config-name baseline.*experiment=baseline"),
@@ -88,7 +91,7 @@ TRAIN = {
     "no such dataset": (["data=hf", "data.dataset=folder", "data.source_language=en", "data.target_language=fr"], r"data\.dataset=folder"),
     "null": (["logger=null"], r"logger=null.*none"),
     "misspelled class": (["model.encoder._target_=seq2seq.models.GRUEncodr"], r"seq2seq\.models\.GRUEncoder\?"),
-    "argument that is not listed": (["trainer.limit_train_batches=1"], r"write \+trainer\.limit_train_batches"),
+    "argument that is not listed": (["trainer.detect_anomaly=true"], r"write \+trainer\.detect_anomaly"),
     "strategy": (["trainer.strategy=nope"], r"trainer: .*nope"),
     "too large": (["model.encoder.hidden_size=10000000"], r"memory.*data\.batch_size"),
     "wrong shape of a score": (["model.decoder.attention.score._target_=mine.Wrong", "~model.decoder.attention.score.hidden_size"],
@@ -183,6 +186,29 @@ def test_a_finished_run_says_so_with_its_scores_and_a_longer_one_goes_on(program
     assert "is finished" not in done.text
 
 
+DIVERGED = {
+    "in a validation": [],
+    "without a validation": ["trainer.limit_val_batches=0", "callbacks.checkpoint.monitor=null"],
+    "in lower precision": ["trainer.precision=bf16-mixed"],
+}
+
+
+@pytest.mark.parametrize("name", DIVERGED)
+def test_a_training_that_diverges_in_its_last_step_names_its_rate(name, here, program):
+    scheduled = [
+        "scheduler=constant",
+        "~scheduler.warmup_steps",
+        "trainer.max_steps=1",
+        "module.max_nonfinite_steps=9",
+    ]
+    tiny = [each for each in TINY if not each.startswith("scheduler")]
+    rate = ["optimizer.lr=1e30", f"name=diverged {name}"]
+    done = program(*tiny, *scheduled, *rate, *DIVERGED[name], cwd=here, check=1)
+    (line,) = (each for each in done.text.splitlines() if each.startswith("error: "))
+    assert "optimizer.lr" in line
+    assert ("trainer.precision" in line) == (name == "in lower precision")
+
+
 def test_overwrite_removes_what_a_run_wrote_and_nothing_else(program, tiny_run, tmp_path):
     shutil.copytree(tiny_run, tmp_path / "run")
     (tmp_path / "run" / "notes.txt").write_text("mine")
@@ -269,7 +295,7 @@ PYTHON = {
     "~nothing": "nothing",
     "+data.nothing=1": r"data\.nothing",
     "trainer.accelerator=gpu": "device=gpu",
-    "+trainer.max_time=soon": "soon",
+    "trainer.max_time=soon": "soon",
     "trainer.precision=bf16-true": r"trainer\.precision=bf16-true.*bf16-mixed",
     "+callbacks.more._target_=lightning.pytorch.callbacks.WeightAveraging": "trainer: ",
     "+trainer.callbacks=5": r"trainer\.callbacks",

@@ -262,7 +262,7 @@ def test_the_norm_of_this_gradient_is_logged_and_clipped(trained):
             grads = [p.grad for p in module.parameters() if p.grad is not None]
             if grads:
                 self.clipped.append(float(torch.cat([grad.flatten() for grad in grads]).norm()))
-                self.logged.append(float(trainer.callback_metrics["train/grad_norm"]))
+                self.logged.append(float(trainer.callback_metrics["train/total_norm"]))
 
     module, data = module_for("plain")
     norms = Norms()

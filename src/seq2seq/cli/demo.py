@@ -5,15 +5,17 @@ from pathlib import Path
 from seq2seq.api import Run
 from seq2seq.cli.show import open_page
 from seq2seq.common.options import Model, Output
-from seq2seq.common.progress import announce
+from seq2seq.common.progress import announce, announce_replaced
 from seq2seq.export.card import examples
+
+PAGE = Path("demo.html")
 
 
 def demo(
     model: Model = "help-en-de",
     *,
     sentence: list[str] | None = None,
-    output: Output = Path("demo.html"),
+    output: Output = PAGE,
     no_open: bool = False,
 ) -> None:
     """Try a bundled model: ``seq2seq demo``
@@ -27,15 +29,17 @@ def demo(
         output: Page to write.
         no_open: Write the page and do not open it.
     """
+    picture = output.with_suffix(".png")
+    announce_replaced(*([output, picture] if output == PAGE else [picture]))
     announce("loading PyTorch and the model")
     from seq2seq.export.translating_page import export_page
     from seq2seq.visualization.heatmap import save_heatmap
 
-    sentences = sentence or examples(model) or ["I see it."]
+    sentences = sentence or examples(Path(model)) or ["I see it."]
     found = Run(model).translate(sentences)
     for each, translation in zip(sentences, found, strict=True):
         print(f"{each}\n    {translation.text}\n")
-    first, picture = found[0], output.with_suffix(".png")
+    first = found[0]
     if first.weights.numel():
         weights = first.weights.float().numpy()
         save_heatmap(picture, [(first.text, weights, first.source_tokens, first.target_tokens)])

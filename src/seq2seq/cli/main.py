@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             file=sys.stderr,
         )
         return 2
-    if given[0] not in ("train", "completion") and not {"-h", "--help"} & {*given}:
+    if given[0] != "completion" and not {"-h", "--help"} & {*given}:
         announce(f"loading seq2seq {given[0]}")
     try:
         if given[0] == "train":

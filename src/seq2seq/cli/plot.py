@@ -4,9 +4,11 @@ from pathlib import Path
 from typing import Annotated
 
 from seq2seq.common.options import Output
-from seq2seq.common.progress import announce
+from seq2seq.common.progress import announce, announce_replaced
 from seq2seq.common.shipped import config_of, model_path
 from seq2seq.errors import InputError
+
+PICTURE = Path("attention.png")
 
 
 def plot(
@@ -16,7 +18,7 @@ def plot(
     steps: Annotated[str, "NAME"] | None = None,
     target: str | None = None,
     effect: bool = False,
-    output: Output = Path("attention.png"),
+    output: Output = PICTURE,
 ) -> None:
     """Draw attention: ``seq2seq plot MODEL --sentence "…" -o picture.png``
 
@@ -38,6 +40,8 @@ def plot(
     wanted = {".gif"} if steps else {".png", ".pdf", ".svg"}
     if output.suffix.lower() not in wanted:
         raise InputError(f"-o {output}: the ending decides the format: choose {' or '.join(sorted(wanted))}")
+    if output == PICTURE:
+        announce_replaced(output)
     if sentence is None:
         _plot_steps(Path(model), str(steps), output)
     else:

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Annotated
 
 from seq2seq.common.options import Count, Model, Output
-from seq2seq.common.progress import announce
+from seq2seq.common.progress import announce, announce_replaced
 from seq2seq.errors import InputError
+
+PAGE = Path("attention.html")
 
 
 def show(
@@ -17,7 +19,7 @@ def show(
     *,
     target: str | None = None,
     beam_size: Count = 5,
-    output: Output = Path("attention.html"),
+    output: Output = PAGE,
     no_open: bool = False,
 ) -> None:
     """Show the attention of a translation: ``seq2seq show MODEL "The red cat sees it."``
@@ -34,6 +36,8 @@ def show(
         output: Page to write.
         no_open: Write the page and do not open it.
     """
+    if output == PAGE:
+        announce_replaced(output)
     announce("loading PyTorch and the model")
     from seq2seq.data.text import SentencePair
     from seq2seq.data.words import clean

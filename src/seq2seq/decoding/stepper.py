@@ -13,7 +13,7 @@ from torch import Tensor
 
 from seq2seq.data.batch import SourceBatch
 from seq2seq.data.vocabulary import BEGIN_ID, END_ID, PADDING_ID
-from seq2seq.errors import InputError
+from seq2seq.errors import NotFinite
 from seq2seq.models.seq2seq import Seq2Seq
 
 Models = Seq2Seq | Sequence[Seq2Seq]
@@ -197,9 +197,9 @@ class Stepper:
 
 
 def check_numbers(log_probabilities: Tensor) -> None:
-    """Raise `InputError` if a log-probability is NaN."""
+    """Raise `NotFinite` if a log-probability is NaN."""
     if log_probabilities.isnan().any():
-        raise InputError("the model computes NaN: its weights are damaged, or too large for the precision")
+        raise NotFinite("the model computes NaN: its weights are damaged, or too large for the precision")
 
 
 def forbid_specials(log_probabilities: Tensor, too_short: Tensor) -> None:

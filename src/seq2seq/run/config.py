@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
+from glob import glob
 from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
@@ -41,6 +42,9 @@ OBJECTS = "data", "model", "module", "optimizer", "scheduler", "trainer", "callb
 
 LEFT_OUT = {"scheduler": None, "threads": None, "init_from": None, "ckpt_path": None, "overwrite": False}
 """Keys that may be deleted, and what that means; `callbacks` and `logger`, too: none."""
+
+EXAMPLES = {"data.source_language": "en", "data.target_language": "de"}
+"""Values for messages."""
 
 PLACES = {
     "data": "data", "tokenizer": "data.tokenizer", "encoder": "model.encoder", "decoder": "model.decoder",
@@ -238,7 +242,12 @@ def settings_of(config: DictConfig, overrides: Sequence[str], run_dir: str | Pat
     OmegaConf.set_readonly(config, False)
     missing = sorted(OmegaConf.missing_keys(config))
     if missing:
-        raise InputError(f"{', '.join(missing)}: needed, give {' '.join(f'{key}=…' for key in missing)}")
+        for key in ("data.file", "data.train.source", "data.train.target"):  # a wrong name is said first
+            path = OmegaConf.select(config, key)
+            if isinstance(path, str) and not glob(path):
+                raise InputError(f"{key}={path}: there is no such file")
+        given = " ".join(f"{key}={EXAMPLES.get(key, '…')}" for key in missing)
+        raise InputError(f"{', '.join(missing)}: needed, give {given}")
     OmegaConf.update(config, "paths.run_dir", str(run_dir), force_add=True)
     values = OmegaConf.to_container(config, resolve=True)
     assert isinstance(values, dict)

@@ -61,6 +61,7 @@ def check_early(config: DictConfig) -> None:
     values = OmegaConf.to_container(config)
     assert isinstance(values, dict)
     _check_values(values)
+    _check_length(config)
     _check_metric(str(config.metric), values["module"].get("metrics") or {})
     if not isinstance(config.overwrite, bool):
         raise InputError(f"overwrite={config.overwrite}: expected true or false")
@@ -121,6 +122,16 @@ def _check_metric(name: str, own: Mapping[str, Any]) -> None:
             f"metric={name}: there is no such score; {hint}write val/NAME, or val/beam/NAME for beam search, with one "
             f"of {', '.join(known)}"
         )
+
+
+def _check_length(config: DictConfig) -> None:
+    """Refuse a training without a step, unless there are weights to keep: of another model or an earlier start."""
+    last = Path(str(config.paths.run_dir)) / "checkpoints" / "last.ckpt"
+    if config.init_from is not None or config.ckpt_path is not None or last.exists():
+        return
+    for key in ("max_epochs", "max_steps"):
+        if config.trainer.get(key) == 0:
+            raise InputError(f"trainer.{key}=0: no step would be trained; give more, or init_from=RUN")
 
 
 def _check_text(data: Mapping[str, Any]) -> None:

@@ -81,20 +81,24 @@ def exit_on_error() -> Iterator[None]:
         exit_with(error)
 
 
+class Reported(SystemExit):
+    """The end of a program that has printed why."""
+
+
 def exit_with(error: BaseException) -> NoReturn:
     """Print what is wrong, and exit."""
     if is_interrupted(error):
-        sys.exit(130)
+        raise Reported(130)
     message = message_of(error)
     if isinstance(error, TrainingInterrupted):
         print(error, file=sys.stderr)
-        sys.exit(128 + error.signal_number)
+        raise Reported(128 + error.signal_number)
     if message is not None:
         print(f"error: {message}", file=sys.stderr)
-        sys.exit(1 if isinstance(error, TrainingFailed) else 2)
+        raise Reported(1 if isinstance(error, TrainingFailed) else 2)
     if not show_frames_of_user(error):
         traceback.print_exception(error)
-    sys.exit(1)
+    raise Reported(1)
 
 
 def is_interrupted(error: BaseException) -> bool:
@@ -121,7 +125,7 @@ def start(main: Callable[[], Any]) -> None:
                 main()
         except SystemExit as end:
             error, full = end.__context__, os.environ.get("HYDRA_FULL_ERROR") == "1"
-            if end.code == 1 and isinstance(error, Exception) and not full:
+            if end.code == 1 and isinstance(error, Exception) and not (full or isinstance(end, Reported)):
                 exit_with(error)
             said = held.getvalue()
             if end.code == 2 and "error: " in said:  # of argparse, after the usage

@@ -21,7 +21,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from seq2seq.common.progress import announce, warn
 from seq2seq.common.trust import is_within
-from seq2seq.errors import InputError, TrainingFailed, TrainingInterrupted
+from seq2seq.errors import InputError, NotFinite, TrainingFailed, TrainingInterrupted
 from seq2seq.run.config import Settings, build, complete, objects, settings_of
 from seq2seq.run.directions import check_callbacks, directions
 from seq2seq.run.early import check_early
@@ -116,8 +116,11 @@ def run(settings: Settings) -> float | None:
             fit(trainer, module, data, settings, checkpoint)
             if settings.dry or not trainer.is_global_zero:
                 return None
-            exported = export(module, trainer, prepared, folder)
-            metrics = score(exported, module, prepared, settings, folder) | facts(module, trainer, started)
+            with trained_by(settings.config):
+                exported = export(module, trainer, prepared, folder)
+                metrics = score(exported, module, prepared, settings, folder) | facts(
+                    module, trainer, started
+                )
             log_scores(metrics, trainer, settings)
         write_json(folder / "metrics.json", metrics)
         print(summary(metrics, folder, prepared.held_out.pairs[0].source))
@@ -282,9 +285,9 @@ def build_trainer(settings: Settings, checkpoint: str | None) -> "pl.Trainer":
         InputError: `lightning.Trainer` refuses an argument.
     """
     from lightning.fabric.utilities.exceptions import MisconfigurationException
-    from lightning.pytorch.callbacks import Checkpoint, ProgressBar
+    from lightning.pytorch.callbacks import Checkpoint, LambdaCallback, ProgressBar
 
-    from seq2seq.training.callbacks import BorderCallback
+    from seq2seq.training.callbacks import BorderCallback, StopOnSignal
     from seq2seq.training.checkpoint import read_checkpoint
 
     config = settings.config
@@ -303,6 +306,10 @@ def build_trainer(settings: Settings, checkpoint: str | None) -> "pl.Trainer":
         if not config.trainer.get(key, True):  # such as in a pipe
             callbacks = [each for each in callbacks if not isinstance(each, kind)]
     callbacks.sort(key=lambda each: isinstance(each, BorderCallback))  # they save the states of the others
+    for each in [
+        each for each in callbacks if isinstance(each, StopOnSignal)
+    ]:  # its handler comes before all else
+        callbacks.insert(0, LambdaCallback(on_sanity_check_start=each.on_sanity_check_start))
     try:
         return build(config.trainer, _partial_=True)(callbacks=callbacks, logger=loggers)
     except (MisconfigurationException, ValueError, TypeError, RuntimeError) as error:
@@ -332,7 +339,8 @@ def fit(
 
     announce("training" if checkpoint is None else f"training from {checkpoint}")
     try:
-        fit_or_stop(trainer, module, datamodule=data, ckpt_path=checkpoint, weights_only=True)
+        with trained_by(settings.config):
+            fit_or_stop(trainer, module, datamodule=data, ckpt_path=checkpoint, weights_only=True)
     except (TrainingFailed, TrainingInterrupted):
         if trainer.is_global_zero:  # the first process reports what became of all
             raise
@@ -353,6 +361,27 @@ def fit(
         check_trained(trainer, settings, data.prepared, checkpoint)
 
 
+@contextmanager
+def trained_by(config: DictConfig) -> Iterator[None]:
+    """Name the keys of a training whose model computes NaN; a model of somebody else has damaged weights.
+
+    Raises:
+        TrainingFailed: The model of this training computes NaN or infinity.
+    """
+    try:
+        yield
+    except InputError as error:
+        causes = error, error.__cause__, getattr(error.__cause__, "__cause__", None)
+        if not any(isinstance(each, NotFinite) for each in causes):
+            raise
+        precision = config.trainer.get("precision")
+        other = "" if precision in (None, 32, "32", "32-true") else ", or give trainer.precision=32-true"
+        raise TrainingFailed(
+            "the model that was trained computes NaN or infinity; the checkpoints before are kept: lower "
+            f"optimizer.lr={config.optimizer.get('lr')}{other}"
+        ) from error
+
+
 def check_trained(
     trainer: "pl.Trainer", settings: Settings, data: "Prepared", checkpoint: str | None
 ) -> None:
@@ -364,7 +393,9 @@ def check_trained(
     config, num_tokens = settings.config, data.target_tokenizer.vocab_size
     if trainer.global_step == 0 and checkpoint is None and config.init_from is None:
         asked = ("max_epochs", "max_steps", "limit_train_batches", "overfit_batches", "max_time")
-        given = [f"trainer.{key}={config.trainer[key]}" for key in asked if key in config.trainer]
+        given = [
+            f"trainer.{key}={config.trainer[key]}" for key in asked if config.trainer.get(key) is not None
+        ]
         raise InputError(f"no step was trained, so there is no model to keep: see {', '.join(given)}")
     losses = trainer.callback_metrics
     name = "val/loss" if "val/loss" in losses else "train/loss"
@@ -437,12 +468,18 @@ def log_scores(metrics: Mapping[str, Any], trainer: "pl.Trainer", settings: Sett
     """Log the scores of the test split; to TensorBoard with the overrides, for its HParams tab."""
     from lightning.pytorch.loggers import TensorBoardLogger
 
+    from seq2seq.evaluation.own_metrics import named_by
+
     given = {"seed": settings.config.seed, **settings.given}
     greedy = metrics.get("test", {}).get("greedy", {})
     scores = {f"test/{name}": value for name, value in greedy.items() if isinstance(value, float)}
+    # dots of one step, which TensorBoard shows above the curves: few of them
+    own, wanted = settings.config.module.get("metrics") or (), settings.config.metric.rpartition("/")[2]
+    chosen = {name for name in greedy if name in ("bleu", "chrf", wanted) or named_by(name, own)}
+    few = {name: value for name, value in scores.items() if name.removeprefix("test/") in chosen}
     for logger in trainer.loggers:
-        if isinstance(logger, TensorBoardLogger) and scores:
-            logger.log_hyperparams(given, scores, trainer.global_step)
+        if isinstance(logger, TensorBoardLogger) and few:
+            logger.log_hyperparams(given, few, trainer.global_step)
         else:
             logger.log_metrics(scores, trainer.global_step)
         logger.save()

@@ -86,7 +86,7 @@ class TrainingSums(Callback):
         values = {name: float(value) for name, value in metrics_of(self._logged).items()}
         seconds = max(time.perf_counter() - self._since, 1e-9)
         values["tokens_per_second"] = float(self._logged[3]) / seconds
-        values |= {"grad_norm": float(norm), "lr": optimizer.param_groups[0]["lr"]}
+        values |= {"total_norm": float(norm), "lr": optimizer.param_groups[0]["lr"]}
         self._logged = torch.zeros_like(self._logged)
         self._since = time.perf_counter()
         return {"step": float(step)} | {f"train/{name}": value for name, value in values.items()}
