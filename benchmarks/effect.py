@@ -18,7 +18,7 @@ from seq2seq.data import GrammarCorpus
 from seq2seq.data.batch import Batch, EncodedSplit, Sentences
 from seq2seq.decoding.forced import force_decode
 from seq2seq.decoding.interventions import leave_one_out
-from seq2seq.evaluation.faithfulness import effect_agreement
+from seq2seq.evaluation.faithfulness import effect_statistics
 from seq2seq.models.folder import load_model_folder
 
 STEPS, VALIDATIONS, ROUNDS, SENTENCES, BATCH = 1668, 3, 15, 16, 36
@@ -56,7 +56,7 @@ def main() -> None:
     def effects() -> None:
         model.eval()
         weights = [each.weights.double().numpy() for each in force_decode(model, recorded)]
-        effect_agreement(weights, leave_one_out(model, recorded))
+        effect_statistics(weights, leave_one_out(model, recorded))
 
     effects()  # imports
     of_steps, of_effects = list[float](), list[float]()

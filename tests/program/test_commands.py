@@ -106,6 +106,21 @@ def test_python_and_every_command_give_the_same_translation(wordy_run, tmp_path,
     assert shown.text.split("\n")[0] == found[0]
 
 
+@pytest.mark.parametrize(
+    "wrong", [["--n-best", "9"], ["--sample", "--prefix", "SENTENCES"], ["--resume", "--prefix", "GOLD"]]
+)
+def test_a_wrong_option_leaves_the_output_as_it_is(wrong, tiny_run, sentences, tmp_path, program):
+    (tmp_path / "out").write_text("kept\n")
+    (tmp_path / "gold").write_text("one\n")
+    names = {"SENTENCES": sentences, "GOLD": tmp_path / "gold"}
+    given = [names.get(each, each) for each in wrong]
+    done = program(
+        tiny_run, "--input", sentences, "-o", "out", *given, command="translate", cwd=tmp_path, check=2
+    )
+    assert done.text.splitlines()[-1].startswith("error: ")
+    assert (tmp_path / "out").read_text() == "kept\n"
+
+
 def test_every_help_fits_a_screen_and_explains_every_option(monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")
     for name in COMMANDS.keys() - {"train"}:
@@ -142,7 +157,7 @@ def test_evaluate_without_files_scores_the_test_split_of_the_run(tiny_run, tmp_p
     done = program(tiny_run, "--beam-size", "3", "--json", command="evaluate", cwd=tmp_path, check=0)
     found = json.loads(done.text[done.text.index("{") :])
     kept = json.loads((tiny_run / "metrics.json").read_text())["test"]
-    assert seq2seq.load(tiny_run).evaluate(beam_size=3).as_dict() == found
+    assert json.loads(json.dumps(seq2seq.load(tiny_run).evaluate(beam_size=3).as_dict())) == found
     assert found["greedy"]["bleu"] == pytest.approx(kept["greedy"]["bleu"], abs=1e-9)
     assert found["beam"]["num_sentences"] == kept["beam"]["num_sentences"]
     for wrong in (

@@ -11,8 +11,10 @@ from PIL import Image
 from scipy.stats import kendalltau
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
+from benchmarks.alarms import HELD_OUT, RUNS, SHOWN, judged_as, trained
 from seq2seq.attention import AdditiveScore, Attention, UniformScore
 from seq2seq.data import PairsCorpus
+from seq2seq.evaluation.attention_statistics import alarms
 from seq2seq.models import BahdanauDecoder, GRUEncoder, build_model
 from seq2seq.training import AttentionLogger, TranslationModule
 from seq2seq.training.attention_logger import log_picture
@@ -93,6 +95,7 @@ def train(tmp_path):
         records = [
             read_steps(tmp_path, f"attention/{n}/forced", most=9, most_bytes=1 << 20) for n in range(4)
         ]
+        assert len(events.Scalars("val_attention/top1_effect")) == 2
         name = "val_attention/effect_tau"
         return records, events.Scalars(name) if name in events.Tags()["scalars"] else []
 
@@ -121,6 +124,18 @@ def test_an_alarm_is_told_once_and_marks_every_step(train, capsys):
         assert all("not formed" in mark for record in each.values() for mark in record.marks)
         assert [len(record.marks) for record in each.values()] == [1, 1]
     assert capsys.readouterr().err.count("not formed") == 1
+
+
+def test_the_benchmark_of_alarms_trains_and_finds_a_missing_mask(tmp_path):
+    pairs = [(" ".join("abcde"[: n % 5 + 1]), f"x {n % 3}") for n in range(HELD_OUT + 40)]
+    values = trained(RUNS["no mask"], pairs, steps=2, picture=tmp_path / "picture.png")
+    assert {*SHOWN} <= values.keys()
+    assert judged_as(RUNS["no mask"].right, alarms(values)) == "right"
+    with Image.open(tmp_path / "picture.png") as picture:
+        assert min(picture.size) > 100
+    healthy = trained(RUNS["2 heads"], pairs, steps=1)
+    assert "padding" not in alarms(healthy)
+    assert healthy["padding_mass"] == 0
 
 
 def test_a_heatmap_keeps_to_the_style_of_figures_and_leaves_that_of_the_caller(tmp_path):

@@ -35,7 +35,7 @@ def demo(
     from seq2seq.export.translating_page import export_page
     from seq2seq.visualization.heatmap import save_heatmap
 
-    sentences = sentence or examples(model) or ["I see it."]
+    sentences = sentence or examples(Path(model)) or ["I see it."]
     found = Run(model).translate(sentences)
     for each, translation in zip(sentences, found, strict=True):
         print(f"{each}\n    {translation.text}\n")

@@ -21,14 +21,20 @@ word. The threshold is ours.
 """
 
 
-ALARMS: dict[str, tuple[str, float, str]] = {
-    "padding": ("padding_mass", 0.001, "it is on padding: use the mask of the batch, source_is_token"),
-    "not_formed": ("entropy", 0.9, "it has not formed: train longer, lower optimizer.lr, look at the pairs"),
-    "eos": ("eos_mass", 0.5, "it sits on <eos>: do the targets belong to the sources?"),
-    "column": ("column_mass", 0.6, "it has collapsed on one column: lower optimizer.lr, scale the scores"),
-    "copied_row": ("row_overlap", 0.9, "all target tokens attend to the same: look at the query"),
-}
-"""Alarms: a scalar of `AttentionStatistics.metrics`, the value from which on it is wrong, and what is said.
+ALARMS: dict[str, tuple[str, str, float, str]] = {
+    "padding": ("padding_mass", "from", 0.001, "it is on padding: use the mask of the batch, source_is_token"),
+    "not_formed": ("entropy", "from", 0.9, "it has not formed: train longer, lower optimizer.lr, look at the pairs"),
+    "eos": ("eos_mass", "from", 0.5, "it sits on <eos>: do the targets belong to the sources?"),
+    "column": (
+        "column_mass", "from", 0.6, "it has collapsed on one column: lower optimizer.lr, scale the scores",
+    ),
+    "copied_row": ("row_overlap", "from", 0.9, "all target tokens attend to the same: look at the query"),
+    "no_effect": (
+        "top1_effect", "below", 0.1,
+        "predictions do not depend on it: lower optimizer.lr, do the targets belong to the sources?",
+    ),
+}  # fmt: skip
+"""Alarms: a scalar, on which side of a bound it is wrong, the bound, and what is said.
 
 The bounds are ours, between healthy and broken runs of `benchmarks/alarms.py`, see docs/concepts/alignment.md.
 """
@@ -41,13 +47,14 @@ def alarms(metrics: Mapping[str, float], *, is_late: bool = True) -> dict[str, s
     attention is even.
 
     Args:
-        metrics: Of `AttentionStatistics.metrics`.
+        metrics: Of `AttentionStatistics.metrics` and `seq2seq.evaluation.faithfulness.effect_statistics`; those that
+            are not there have no alarm.
         is_late: Whether attention should have formed.
     """
     wrong = {
-        name: f"{text} ({scalar} {metrics[scalar]:.2f}, alarm from {bound})"
-        for name, (scalar, bound, text) in ALARMS.items()
-        if metrics[scalar] >= bound
+        name: f"{text} ({scalar} {metrics[scalar]:.2f}, alarm {side} {bound})"
+        for name, (scalar, side, bound, text) in ALARMS.items()
+        if scalar in metrics and (metrics[scalar] >= bound) == (side == "from")
     }
     late = [name for name in wrong if name != "padding"][: 1 if is_late else 0]
     return {name: wrong[name] for name in ("padding", *late) if name in wrong}

@@ -60,27 +60,31 @@ def kendall_tau(first: NDArray[np.floating], second: NDArray[np.floating]) -> fl
     return np.nan if len(first) < 2 else float(kendalltau(first, second).statistic)
 
 
-def effect_agreement(
+def effect_statistics(
     weights: Sequence[NDArray[np.floating]], effects: Sequence[NDArray[np.floating]]
-) -> float | None:
-    """Return the mean of Kendall's tau of weight and effect over the source tokens, of the target tokens of sentences.
+) -> dict[str, float]:
+    """Return how attention weights and the effects of source tokens agree, over the target tokens of sentences.
 
-    Without the row of the target's ``<eos>`` and the column of the source's; target tokens whose tau is not defined, as
-    with one source token, are left out; None if none is left.
+    Without the row of the target's ``<eos>``. `effect_tau` is the mean of Kendall's tau of weight and effect over the source
+    tokens without ``<eos>``; target tokens whose tau is not defined, as with one source token, are left out. `top1_effect`
+    is the median effect of the most attended source token, in nats; near 0, what is attended to does not matter to the prediction (a
+    median, since a few effects are very large). What no target token defines is not in the result.
 
     Args:
         weights: Attention weights of each sentence (T, S).
         effects: Of `seq2seq.decoding.interventions.leave_one_out` (T, S).
     """
-    pairs = zip(weights, effects, strict=True)
-    taus = [
-        kendall_tau(*rows)
-        for one, other in pairs
-        if one.shape[1] > 2
-        for rows in zip(one[:-1, :-1], other[:-1, :-1], strict=True)
+    rows = [
+        each
+        for one, other in zip(weights, effects, strict=True)
+        for each in zip(one[:-1], other[:-1], strict=True)
     ]
-    known = [tau for tau in taus if np.isfinite(tau)]
-    return float(np.mean(known)) if known else None
+    taus = np.array([kendall_tau(one[:-1], other[:-1]) for one, other in rows])
+    taus = taus[np.isfinite(taus)]
+    found = {"effect_tau": float(taus.mean())} if len(taus) else {}
+    if rows:
+        found["top1_effect"] = float(np.median([other[one.argmax()] for one, other in rows]))
+    return found
 
 
 def rank_correlations(*measures: NDArray[np.floating]) -> NDArray[np.float64]:

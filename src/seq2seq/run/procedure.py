@@ -285,9 +285,9 @@ def build_trainer(settings: Settings, checkpoint: str | None) -> "pl.Trainer":
         InputError: `lightning.Trainer` refuses an argument.
     """
     from lightning.fabric.utilities.exceptions import MisconfigurationException
-    from lightning.pytorch.callbacks import Checkpoint, ProgressBar
+    from lightning.pytorch.callbacks import Checkpoint, LambdaCallback, ProgressBar
 
-    from seq2seq.training.callbacks import BorderCallback
+    from seq2seq.training.callbacks import BorderCallback, StopOnSignal
     from seq2seq.training.checkpoint import read_checkpoint
 
     config = settings.config
@@ -306,6 +306,10 @@ def build_trainer(settings: Settings, checkpoint: str | None) -> "pl.Trainer":
         if not config.trainer.get(key, True):  # such as in a pipe
             callbacks = [each for each in callbacks if not isinstance(each, kind)]
     callbacks.sort(key=lambda each: isinstance(each, BorderCallback))  # they save the states of the others
+    for each in [
+        each for each in callbacks if isinstance(each, StopOnSignal)
+    ]:  # its handler comes before all else
+        callbacks.insert(0, LambdaCallback(on_sanity_check_start=each.on_sanity_check_start))
     try:
         return build(config.trainer, _partial_=True)(callbacks=callbacks, logger=loggers)
     except (MisconfigurationException, ValueError, TypeError, RuntimeError) as error:

@@ -1,6 +1,6 @@
 """Callback that logs attention during training: heatmaps, and records for the Attention tab."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import lightning.pytorch as pl
@@ -23,7 +23,7 @@ from seq2seq.errors import InputError
 from seq2seq.evaluation.alignment import word_indices
 from seq2seq.evaluation.attention_statistics import alarms
 from seq2seq.evaluation.bleu import sentence_bleu_score
-from seq2seq.evaluation.faithfulness import effect_agreement
+from seq2seq.evaluation.faithfulness import effect_statistics
 from seq2seq.training.callbacks import is_dry
 from seq2seq.training.module import TranslationModule
 from tensorboard_attention import add_attention
@@ -163,12 +163,16 @@ class AttentionLogger(Callback):
         sources = [[*data.source_tokenizer.words(ids), END] for ids in self._panel.source]
         references = [[*data.target_tokenizer.words(ids), END] for ids in self._panel.target]
         self._draw(trainer, forced, sources, references, step)
-        searches_and_logs = searches and bool(trainer.loggers)
-        can_be_left_out = searches_and_logs and int(batch.source.lengths.min()) > 1
-        effects = leave_one_out(model, batch) if can_be_left_out else None
-        marks = self._alarms(trainer, pl_module) if searches else ()
-        if searches_and_logs:
-            self._log_causes(trainer, model, batch, forced, effects)
+        effects: list[np.ndarray] | None = None
+        marks = list[str]()
+        if searches:
+            agreement = dict[str, float]()
+            if int(batch.source.lengths.min()) > 1:
+                effects = leave_one_out(model, batch)
+                agreement = effect_statistics([each.weights.double().numpy() for each in forced], effects)
+            marks = self._alarms(trainer, pl_module, agreement)
+            if trainer.loggers:
+                self._log_causes(trainer, model, batch, agreement)
         writer = self._writer(trainer)
         if writer is None:
             return
@@ -203,13 +207,15 @@ class AttentionLogger(Callback):
                     marks=marks,
                 )
 
-    def _alarms(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> list[str]:
-        """Return what is wrong with the attention on the validation split; print what was not wrong before."""
+    def _alarms(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, agreement: Mapping[str, float]
+    ) -> list[str]:
+        """Return what is wrong with the attention on the validation split, and with its effects; print what was not before."""
         scores: Any = pl_module.scores
         statistics = scores.sums.attention
         if not statistics.num_tokens:
             return []
-        found = alarms(statistics.metrics(), is_late=trainer.global_step >= self.formed_by)
+        found = alarms(statistics.metrics() | agreement, is_late=trainer.global_step >= self.formed_by)
         for name, text in found.items():
             if name not in self._alarmed:
                 warn(f"attention at step {trainer.global_step:,}: {text}")
@@ -217,19 +223,9 @@ class AttentionLogger(Callback):
         return list(found.values())
 
     @staticmethod
-    def _log_causes(
-        trainer: pl.Trainer,
-        model: Any,
-        batch: Batch,
-        forced: Sequence[Hypothesis],
-        effects: Sequence[np.ndarray] | None,
-    ) -> None:
-        """Log how predictions depend on the attention, and the agreement of weights and effects."""
-        values = dict[str, float]()
-        if effects is not None:
-            weights = [each.weights.double().numpy() for each in forced]
-            agreement = effect_agreement(weights, effects)
-            values |= {} if agreement is None else {"effect_tau": agreement}
+    def _log_causes(trainer: pl.Trainer, model: Any, batch: Batch, agreement: Mapping[str, float]) -> None:
+        """Log how weights and effects agree, and how predictions depend on the attention."""
+        values = dict(agreement)
         if attentions_of(model.decoder):
             stays, _ = tokens_that_stay(model, batch, seed=0, changes=[*CAUSES.values()])
             of_words = stays.transpose(1, 2)[batch.target_is_token & (batch.target_output != END_ID)]
