@@ -87,3 +87,9 @@ def test_the_text_of_each_mutant_stands_once_in_its_file():
         text = (ROOT / "src/seq2seq" / name).read_text(encoding="utf-8")
         assert name.split("/")[0] in AREAS
         assert not [old for old, _ in places if text.count(old) != 1], name
+
+
+def test_the_run_is_read_on_a_screen():
+    tree = ast.parse((ROOT / "src/seq2seq/run/procedure.py").read_text())
+    (run,) = (node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "run")
+    assert run.end_lineno - run.lineno < 60

@@ -51,15 +51,25 @@ class Run:
         """Number of ``<unk>`` that source words have replaced so far."""
         return sum(each.num_replaced for each in self._translators.values())
 
-    def _translator(self, ensemble: Sequence[Model] = (), **options: Any) -> Any:
-        """Return the translator with these members and options of `Translator.load`, loaded once."""
+    def _translator(
+        self,
+        ensemble: Sequence[Model] = (),
+        *,
+        device: str = "cpu",
+        precision: str = "fp32",
+        max_tokens: int = 4096,
+        to: str | None = None,
+    ) -> Any:
+        """Return the translator with these members and options, which is loaded once."""
         from seq2seq.decoding.translator import Translator
 
-        key = repr([[*map(str, ensemble)], sorted(options.items())])
+        options: dict[str, Any] = {
+            "device": device, "precision": precision, "max_tokens": max_tokens, "to": to,
+            "trust_custom_code": self.trust_custom_code,
+        }  # fmt: skip
+        key = repr([*map(str, ensemble), options])
         if key not in self._translators:
-            self._translators[key] = Translator.load(
-                self.folder, *ensemble, **options, trust_custom_code=self.trust_custom_code
-            )
+            self._translators[key] = Translator.load(self.folder, *ensemble, **options)
         return self._translators[key]
 
     def translate(

@@ -503,7 +503,7 @@ def test_an_alarm_lies_on_the_slider(open_tab):
     alarm = tab.locator(".alarm")
     expect(alarm).to_have_count(1)
     expect(alarm).to_have_attribute("title", "step 2: it has not formed")
-    track, dot = tab.locator(".above").bounding_box(), alarm.bounding_box()
+    track, dot = (each.bounding_box() for each in (tab.locator(".time:not(.beside) .above"), alarm))
     assert dot["x"] + dot["width"] / 2 == pytest.approx(track["x"] + track["width"] / 2, abs=2)
     expect(tab.locator(".message")).to_be_hidden()
     tab.locator(".time:not(.beside) input[type=range]").press("ArrowRight")

@@ -57,7 +57,9 @@ def translate(
         raise InputError(f"{output} is the input, too: give another output")
     asks = input is None and not sentences and sys.stdin.isatty()
     run = Run(model, trust_custom_code=trust_custom_code)
-    run.translate([], **options)  # what is wrong is said before a sentence is asked for, or a file is opened
+    run.translate(
+        [], None if prefix is None else [], **options
+    )  # what is wrong is said before a sentence is asked for, or a file is opened
 
     from seq2seq.decoding.translation import UnknownCount
 

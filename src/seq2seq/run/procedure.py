@@ -118,9 +118,8 @@ def run(settings: Settings) -> float | None:
                 return None
             with trained_by(settings.config):
                 exported = export(module, trainer, prepared, folder)
-                metrics = score(exported, module, prepared, settings, folder) | facts(
-                    module, trainer, started
-                )
+                metrics = score(exported, module, prepared, settings, folder)
+            metrics |= facts(module, trainer, started)
             log_scores(metrics, trainer, settings)
         write_json(folder / "metrics.json", metrics)
         print(summary(metrics, folder, prepared.held_out.pairs[0].source))
@@ -377,8 +376,7 @@ def trained_by(config: DictConfig) -> Iterator[None]:
         precision = config.trainer.get("precision")
         other = "" if precision in (None, 32, "32", "32-true") else ", or give trainer.precision=32-true"
         raise TrainingFailed(
-            "the model that was trained computes NaN or infinity; the checkpoints before are kept: lower "
-            f"optimizer.lr={config.optimizer.get('lr')}{other}"
+            f"the model that was trained computes NaN or infinity; the checkpoints before are kept: lower optimizer.lr{other}"
         ) from error
 
 
