@@ -293,6 +293,7 @@ def test_a_part_that_fails_is_named_with_its_own_frames(here, program):
     assert done.status == 1
     assert "Broken.forward failed" in done.text or "Convolution.forward failed" in done.text
     assert "mine.py" in done.text
+    assert done.text.count("Traceback") == 1
     assert len(done.text) < 3000
 
 

@@ -420,6 +420,10 @@ def test_requests_that_are_too_many_or_too_late_or_too_large_are_refused():
         assert client.post("/translate", json={"text": "broken"}).status_code == 500
         assert client.post("/translate", json={"text": "a"}).json()["translations"][0]["text"] == "A"
         assert client.post("/translate", content=iter([b"{}"])).status_code == 411
+        refused = client.post(
+            "/translate", content=b'{"text": "a"', headers={"Content-Type": "application/json"}
+        )
+        assert (refused.status_code, "no JSON" in refused.json()["detail"]) == (422, True)
         schema = client.get("/openapi.json").json()
         assert schema["info"]["title"] == "seq2seq"
         assert "attention" in schema["components"]["schemas"]["Answer"]["properties"]

@@ -6,6 +6,7 @@ from typing import Any
 import lightning.pytorch as pl
 from lightning.pytorch.callbacks import Callback
 from torch import Tensor
+from torch.nn.utils import clip_grad_value_, clip_grads_with_norm_
 from torch.optim import Adam, Optimizer
 
 from seq2seq.common.arguments import tell_unknown, without_unknown
@@ -20,7 +21,7 @@ from seq2seq.training.losses import LossSums, token_cross_entropy
 from seq2seq.training.metrics import SplitScores
 from seq2seq.training.objectives import with_options
 from seq2seq.training.schedules import Schedule
-from seq2seq.training.training_sums import UNIT, TrainingSums, gradient_norm
+from seq2seq.training.training_sums import UNIT, TrainingSums, gradient_norm, parameters_of
 
 
 class TranslationModule(pl.LightningModule):
@@ -161,10 +162,18 @@ class TranslationModule(pl.LightningModule):
 
         super().optimizer_step(epoch, batch_idx, optimizer, closure)
 
-    def configure_gradient_clipping(self, optimizer: Optimizer, *clipping: Any, **options: Any) -> None:
+    def configure_gradient_clipping(
+        self,
+        optimizer: Optimizer,
+        gradient_clip_val: float | None = None,
+        gradient_clip_algorithm: str | None = None,
+    ) -> None:
         """Clip the gradient as the trainer says, leave the step out if it is NaN or infinite, and log the step."""
-        norm = gradient_norm(optimizer)
-        self.clip_gradients(optimizer, *clipping, **options)
+        norm, parameters = gradient_norm(optimizer), parameters_of(optimizer)
+        if gradient_clip_val and gradient_clip_algorithm == "value":
+            clip_grad_value_(parameters, gradient_clip_val)
+        elif gradient_clip_val:  # Lightning's own clipping refuses fused optimizers in bfloat16
+            clip_grads_with_norm_(parameters, gradient_clip_val, norm)
         if values := self._sums.end_step(norm, optimizer, self.trainer):
             self.log_dict(values)
 
