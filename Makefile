@@ -43,6 +43,7 @@ can-show:
 .PHONY: tensorboard
 tensorboard: can-show $(STAMP) ## look at all runs in the browser (PORT=6007: at another port)
 	@echo "attention: http://localhost:$(PORT)/#attention"
+	@echo "loss and BLEU: http://localhost:$(PORT)/?tagFilter=loss%7Cbleu#timeseries"
 	$(BIN)/tensorboard --logdir runs --host 127.0.0.1 --port $(PORT) --samples_per_plugin images=1000 $(ARGS)
 
 .PHONY: demo

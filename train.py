@@ -4,8 +4,10 @@ import sys
 
 try:
     from seq2seq.cli.interrupts import end_imports_on_interrupt
+    from seq2seq.common.progress import announce
 
     end_imports_on_interrupt()
+    announce("loading the configuration")
     import hydra
     from omegaconf import DictConfig
 

@@ -1,8 +1,8 @@
 """Count the rooms of the source and the arrows between them: python -m benchmarks.rooms
 
 A room is a part of `src/seq2seq`, a package or a single file, or a package beside it, of `packages`. An arrow is an
-import from one room in another, at any depth of its code. Each is printed with the number of its imports; those that do
-not go down the `LEVELS` end in ↑.
+import from one room in another, at any depth of its code. Printed are the lines of each room and the number of imports
+of each arrow; arrows that do not go down the `LEVELS` end in ↑.
 """
 
 import ast
@@ -20,7 +20,8 @@ LEVELS = [
     {"decoding", "visualization"},
     {"training", "export"},
     {"serving", "run"},
-    {"api", "cli"},
+    {"api"},
+    {"cli"},
 ]
 """Rooms of seq2seq: each imports from those above it in this list, and from itself."""
 
@@ -54,18 +55,17 @@ def room_of(name: str, modules: set[str]) -> str | None:
     return parts[1] if parts[0] in ("seq2seq", "hydra_plugins") and parts[1:] else parts[0]
 
 
-def rooms_and_arrows() -> tuple[set[str], Counter[tuple[str, str]]]:
-    """Return the rooms, and the number of imports by arrow, the room that imports first."""
+def rooms_and_arrows() -> tuple[Counter[str], Counter[tuple[str, str]]]:
+    """Return the lines of each room, and the number of imports of each arrow, the room that imports first."""
     found = files()
     modules = set(found.values())
-    rooms = {path: str(room_of(name, modules)) for path, name in found.items()}
-    arrows = Counter(
-        (room, other)
-        for path, room in rooms.items()
-        for name in imports(path)
-        if (other := room_of(name, modules)) not in (None, room)
-    )
-    return set(rooms.values()), arrows
+    lines, arrows = Counter[str](), Counter[tuple[str, str]]()
+    for path, name in found.items():
+        room = str(room_of(name, modules))
+        lines[room] += len(path.read_text(encoding="utf-8").splitlines())
+        others = (room_of(each, modules) for each in imports(path))
+        arrows.update((room, other) for other in others if other not in (None, room))
+    return lines, arrows
 
 
 def upward(arrows: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -78,11 +78,11 @@ def main() -> None:
     """Count and print."""
     rooms, arrows = rooms_and_arrows()
     against = upward(arrows)
-    for room in sorted(rooms):
+    for room, lines in sorted(rooms.items()):
         others = sorted(other for each, other in arrows if each == room)
         shown = (f"{other} {arrows[room, other]}{' ↑' * ((room, other) in against)}" for other in others)
-        print(f"{room:28} {', '.join(shown)}")
-    print(f"{len(rooms)} rooms, {len(arrows)} arrows, {len(against)} upward")
+        print(f"{room:27} {lines:6,}  {', '.join(shown)}")
+    print(f"{rooms.total():,} lines, {len(rooms)} rooms, {len(arrows)} arrows, {len(against)} upward")
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPConnection, HTTPException
+from pathlib import Path
 
 SENTENCES = (
     "The red cat sees it.",
@@ -39,11 +40,11 @@ BAD = (
 )
 
 
-def start(model, port, *options):
-    """Start a server; return it when it answers."""
+def start(model, port, log, *options):
+    """Start a server that writes into a file, for a pipe that nobody reads would stop it; return it when it answers."""
     command = [sys.executable, "-m", "seq2seq", "serve", str(model), "--port", str(port), *options]
-    log = tempfile.TemporaryFile("w+")  # a pipe that nobody reads would stop the server
-    server = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
+    with open(log, "w") as file:
+        server = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT, start_new_session=True)
     end = time.monotonic() + 120
     while time.monotonic() < end and server.poll() is None:
         try:
@@ -53,8 +54,7 @@ def start(model, port, *options):
             pass
         time.sleep(0.1)
     server.kill()
-    log.seek(0)
-    raise AssertionError(f"no server after 120 s: {log.read()}")
+    raise AssertionError(f"no server after 120 s: {Path(log).read_text()}")
 
 
 def ask(port, method, path, body=None, host="localhost"):
@@ -176,7 +176,8 @@ def main():
     parser.add_argument("--greatest", type=int, default=0, help="clients that send the greatest requests")
     parser.add_argument("--kill", action="store_true", help="stop it by SIGKILL, too")
     options = parser.parse_args()
-    server = start(options.model, options.port)
+    log = tempfile.NamedTemporaryFile()
+    server = start(options.model, options.port, log.name)
     try:
         ask(options.port, "POST", "/translate", json.dumps({"text": list(SENTENCES)}))
         found, times, seconds, large = load(options.port, options.clients, options.requests, options.greatest)
@@ -198,7 +199,7 @@ def main():
             left = alive(server.pid)
             print(f"{number.name} under load: exit status {status}, {dict(found)}, processes left: {left}")
             started = time.perf_counter()
-            server = start(options.model, options.port)
+            server = start(options.model, options.port, log.name)
             status, _ = ask(options.port, "POST", "/translate", body)
             print(f"started again: status {status} after {time.perf_counter() - started:.1f} s")
     finally:

@@ -8,9 +8,6 @@ translates on the home page. Formulas become MathML, and links to source files a
 
 import argparse
 import base64
-import contextlib
-import importlib
-import io
 import json
 import os
 import re
@@ -23,6 +20,8 @@ import yaml
 from latex2mathml.converter import convert
 
 ROOT = Path(__file__).parents[1]
+INTERNAL = (ROOT / "docs/contributing/words.md",)
+"""Pages for those who write them."""
 NOTEBOOKS = ("attention", "attention.zh", "training", "score")
 LIVE_MODELS = ("help-en-de", "grammar-en-fr")
 """The first that is in data/models translates on the home page."""
@@ -33,7 +32,7 @@ def write_pages(folder: Path) -> None:
     pages = {
         path.relative_to(ROOT / "docs").as_posix(): path
         for path in (ROOT / "docs").rglob("*")
-        if path.is_file()
+        if path.is_file() and path not in INTERNAL
     }
     contents: dict[str, bytes | str] = {name: path.read_bytes() for name, path in pages.items()}
     contents |= {f"reference/{name}.md": page() for name, page in REFERENCE.items()}
@@ -211,7 +210,8 @@ def cell(text):
 
 def commands_page():
     """Return the page of commands: targets of make, and the help of every command."""
-    from seq2seq.cli.main import COMMANDS
+    from seq2seq.cli.main import COMMANDS, command
+    from seq2seq.cli.parser import parser_of
 
     os.environ["COLUMNS"] = "100"
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
@@ -220,7 +220,7 @@ def commands_page():
     lines += ["| target | what it does |", "| --- | --- |"]
     lines += [f"| `make {name}` | {cell(text)} |" for name, text in targets]
     lines += [""]
-    for name, (module, about) in COMMANDS.items():
+    for name, about in COMMANDS.items():
         lines += [f"## seq2seq {name}", "", f"{about[0].upper()}{about[1:]}.", ""]
         if name == "train":
             lines += [
@@ -228,10 +228,7 @@ def commands_page():
                 "",
             ]
             continue
-        output = io.StringIO()
-        with contextlib.redirect_stdout(output), contextlib.suppress(SystemExit):
-            importlib.import_module(module).main(["--help"])
-        lines += ["```text", output.getvalue().rstrip(), "```", ""]
+        lines += ["```text", parser_of(name, command(name)).format_help().rstrip(), "```", ""]
     return "\n".join(lines)
 
 

@@ -84,7 +84,7 @@ MUTANTS = {
         ("floor(PARTS * ratio + 0.5) * lengths.long() // PARTS", "(ratio * lengths.float()).long()"),
         ("-(-times * num_target // num_source)", "times * num_target // num_source"),
         ("+ int(self.max_extra)).clamp(min=1)", "+ int(self.max_extra))"),
-        ("(target_lengths + 1 > self.maximum", "(target_lengths > self.maximum"),
+        ("max_extra=max(10, tenths)", "max_extra=tenths"),
     ],
     "models/build.py": [
         ("std=embedding_size**-0.5", "std=1.0"),
@@ -98,7 +98,7 @@ MUTANTS = {
         ("grouped.amax(dim=-1).topk(count)", "grouped.mean(dim=-1).topk(count)"),
     ],
     "decoding/greedy.py": [
-        ("(step + 1 < maximum[active])", "(step < maximum[active])"),
+        ("(position + 1 < max_lengths[active])", "(position < max_lengths[active])"),
     ],
     "decoding/translator.py": [
         ("sentences = [clean(sentence) for sentence in sentences]", "sentences = list(sentences)"),
@@ -121,6 +121,9 @@ MUTANTS = {
     "training/objectives/guided_alignment.py": [
         ("cells += [(row, at, 1 / len(linked))", "cells += [(row, at, 1.0)"),
     ],
+    "training/objectives/objective.py": [
+        ("getattr(sums, field.name) / 2", "getattr(sums, field.name)"),
+    ],
     "training/losses.py": [
         ("token_loss.sum() + rdrop_alpha / 2 * kl", "token_loss.sum() + rdrop_alpha * kl"),
     ],
@@ -131,13 +134,14 @@ MUTANTS = {
         ("trainer.accumulate_grad_batches * trainer.world_size", "trainer.accumulate_grad_batches"),
         ('reduce_op="sum")', 'reduce_op="mean")'),
         ("loss_is_finite = bool(self._step.isfinite().all())", "loss_is_finite = True"),
+        ("parameter.grad = None if gradient is None else gradient.to(parameter.device)", "pass"),
     ],
     "training/module.py": [
-        ("bound = (by_norm and gradient_clip_val) or math.inf", "bound = math.inf"),
-        ("self._sums.restore_gradients([*self.parameters()])", "pass"),
+        ("self.clip_gradients(optimizer, *clipping, **options)", "pass"),
     ],
     "training/metrics.py": [
         ("found = self.translations | blank", "found = self.translations"),
+        ("if data is not self._data:", "if self._data is None:"),
     ],
     "training/schedules.py": [
         ("math.ceil(batches / trainer.accumulate_grad_batches)", "batches"),
@@ -228,7 +232,7 @@ MUTANTS = {
         ("(1 + int(as_great)) / (num_draws + 1)", "int(as_great) / num_draws"),
     ],
     "evaluation/faithfulness.py": [
-        ("np.sqrt((one**2).sum() * (other**2).sum())", "(one**2).sum()"),
+        ("float(kendalltau(first, second).statistic)", "-float(kendalltau(first, second).statistic)"),
     ],
 }  # fmt: skip
 """File in src/seq2seq -> texts in it and what is put in their places."""

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.rooms import LEVELS, files, imports, rooms_and_arrows, upward
+from tests.mutants import AREAS, MUTANTS
 
 ROOT = Path(__file__).parents[1]
 FILES = files()
@@ -33,7 +34,7 @@ def test_modules_import_without_cycles():
 
 def test_rooms_are_few_and_imports_go_down():
     rooms, arrows = rooms_and_arrows()
-    assert rooms - set().union(*LEVELS) == {"seq2seq", "__main__", "tensorboard_attention"} | {
+    assert rooms.keys() - set().union(*LEVELS) == {"seq2seq", "__main__", "tensorboard_attention"} | {
         name.replace("-", "_") for name in PACKAGES if name.startswith("hydra")
     }
     assert not upward(arrows)
@@ -79,3 +80,16 @@ def test_only_public_modules_of_libraries():
     private = re.compile(r"hydra\._internal|lightning\.[a-z.]*\._|tensorboard\.[a-z.]*\._")
     for path in FILES:
         assert not private.search(path.read_text()), path
+
+
+def test_the_text_of_each_mutant_stands_once_in_its_file():
+    for name, places in MUTANTS.items():
+        text = (ROOT / "src/seq2seq" / name).read_text(encoding="utf-8")
+        assert name.split("/")[0] in AREAS
+        assert not [old for old, _ in places if text.count(old) != 1], name
+
+
+def test_the_run_is_read_on_a_screen():
+    tree = ast.parse((ROOT / "src/seq2seq/run/procedure.py").read_text())
+    (run,) = (node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "run")
+    assert run.end_lineno - run.lineno < 60

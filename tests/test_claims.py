@@ -48,12 +48,12 @@ def test_the_page_has_what_the_results_say(judge):
     for path in (ROOT / "docs/results/claims").glob("*.json"):
         result = json.loads(path.read_text())
         claimed = [
-            each["finding"] == "as claimed" for each in result["found"] if each["finding"] != "asked only"
+            each["finding"] == "as claimed" for each in result["found"] if each["finding"] != "no expectation"
         ]
         expected = "reproduced" if all(claimed) else "depends" if any(claimed) else "not reproduced"
         assert result["verdict"] == expected
         assert result["commit"]
-        assert result["command"]
+        assert result["command"] == f"python benchmarks/claims/judge.py {path.stem}"  # of this program
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_the_page_has_what_the_results_say(judge):
         ("good", "bad", "no_more", 0, "the opposite"),
         ("good", "same", "no_more", 20, "as claimed"),
         ("good", "same", "more", 0, "not shown"),
-        ("good", "bad", None, 0, "asked only"),
+        ("good", "bad", None, 0, "no expectation"),
         ("good", None, "more", 50, "as claimed"),
         ("bad", None, "more", 90, "the opposite"),
     ],
@@ -93,6 +93,32 @@ def test_comparisons_are_judged_by_their_intervals(
     assert result["found"][0]["finding"] == finding
     assert result["num_runs"] == 9
     assert result["minutes"] == 9
+
+
+def test_a_claim_is_judged_onto_the_page_and_others_are_not_measured(tmp_path, judge, monkeypatch):
+    for name, value in (("ROOT", tmp_path), ("HERE", tmp_path), ("RESULTS", tmp_path / "results/claims")):
+        monkeypatch.setattr(judge, name, value)
+    (tmp_path / "results").mkdir()
+    (tmp_path / "page.md").write_text("# Claims\n")
+    for fed, quality in ((True, 0.97), (False, 0.6)):
+        for seed in (1, 2):
+            make_run(tmp_path / "runs/claims-fed" / f"{fed}{seed}", seed, quality, fed=fed)
+    for path in (tmp_path / "runs/claims-fed").glob("*/metrics.json"):
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"seconds": 60}))
+    compared = {"says": "fed", "measure": "bleu", "these": {"fed": True}, "those": {"fed": False}}
+    claim = {"says": "It helps.", "source": "Someone", "sweep": {"fed": [True, False], "seed": [1, 2]},
+             "comparisons": [compared]}  # fmt: skip
+    for name in ("fed", "other"):
+        (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(claim))
+    judge.main(["fed"])
+    judge.main([])
+    page = (tmp_path / "results/claims.md").read_text()
+    rows = {line.split("|")[2].strip(): line for line in page.splitlines() if line.startswith("| It helps.")}
+    assert "not measured for this version" in rows["`other`"]
+    assert "| 4 | 4 min |" in rows["[`fed`](#fed)"]
+    assert "## fed" in page
+    assert "## other" not in page
+    assert (tmp_path / "results/claims/fed.png").is_file()
 
 
 def test_runs_of_a_swept_switch_are_found(tmp_path, judge, monkeypatch):

@@ -221,9 +221,9 @@ def judged(claim: dict[str, Any]) -> dict[str, Any]:
         found.append({
             "says": each["says"], "measure": each["measure"], "these": spread[0],
             "those": spread[1] if "those" in each else "", "difference": result.difference,
-            "interval": [low, high], "p": result.p, "finding": finding if expected else "asked only",
+            "interval": [low, high], "p": result.p, "finding": finding if expected else "no expectation",
         })  # fmt: skip
-    claimed = [each["finding"] == "as claimed" for each in found if each["finding"] != "asked only"]
+    claimed = [each["finding"] == "as claimed" for each in found if each["finding"] != "no expectation"]
     verdict = "reproduced" if all(claimed) else "depends" if any(claimed) else "not reproduced"
     git = [subprocess.run(["git", *line.split()], cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
            for line in ("rev-parse --short HEAD", "status --porcelain src conf train.py data")]  # fmt: skip
@@ -265,16 +265,16 @@ def page() -> str:
     rows, parts = [], []
     for path in sorted(HERE.glob("*.yaml")):
         claim, kept = yaml.safe_load(path.read_text(encoding="utf-8")), RESULTS / f"{path.stem}.json"
+        says = f"{claim['says']} ({claim['source']})"
         if not kept.is_file():
-            rows.append(f"| {claim['says']} | not judged yet | | | |")
+            rows.append(f"| {says} | `{path.stem}` | not measured for this version | | | |")
             continue
         each = json.loads(kept.read_text(encoding="utf-8"))
-        if all(found["measure"] != "fall" for found in each["found"]):  # its curves need the translations
-            draw(each, claim, RESULTS / f"{path.stem}.png")
-        row = [f"[{claim['says']}](#{path.stem})", f"**{each['verdict']}**", str(each["num_runs"]),
+        draw(each, claim, RESULTS / f"{path.stem}.png")
+        row = [says, f"[`{path.stem}`](#{path.stem})", f"**{each['verdict']}**", str(each["num_runs"]),
                f"{each['minutes']:.0f} min", f"{each['commit']}, {each['date']}"]  # fmt: skip
         rows.append(f"| {' | '.join(row)} |")
-        parts += [f"## {path.stem}", "", f"{claim['source']}.", ""]
+        parts += [f"## {path.stem}", ""]
         for found in each["found"]:
             low, high = found["interval"]
             sides = f"{found['these']} ({low:.2f} to {high:.2f})"
@@ -284,12 +284,12 @@ def page() -> str:
         parts += ["", f"![{path.stem}](claims/{path.stem}.png)", ""]
         if (text := RESULTS / f"{path.stem}.txt").is_file():
             parts += [text.read_text(encoding="utf-8").strip(), ""]
-    columns = "| claim | verdict | runs | time | commit, date |\n| --- | --- | --- | --- | --- |"
+    columns = "| claim | NAME | verdict | runs | time | commit, date |\n| --- | --- | --- | --- | --- | --- |"
     return "\n".join([head.strip(), "", columns, *rows, "", *parts]).rstrip() + "\n"
 
 
 def main(arguments: Sequence[str]) -> None:
-    """FinishedRun and judge the claim that is named, if one is; write the page."""
+    """Run and judge the claim that is named, if one is; write the page."""
     if arguments:
         name, *given = arguments
         path = HERE / f"{name}.yaml"
@@ -301,6 +301,7 @@ def main(arguments: Sequence[str]) -> None:
             subprocess.run([sys.executable, *shlex.split(claim["prepare"])], cwd=ROOT, check=True)
         run_all(claim, given)
         result = judged(claim)
+        RESULTS.mkdir(exist_ok=True)
         write_json(RESULTS / f"{name}.json", result)
         draw(result, claim, RESULTS / f"{name}.png")
         print(f"{name}: {result['verdict']}")

@@ -887,6 +887,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         count = getattr(options, split)
         if count:
             lines += sample(sentences, count, split, clauses=options.clauses, max_words=options.max_words)
+    options.output.parent.mkdir(parents=True, exist_ok=True)
     with lzma.open(
         options.output, "wt", encoding="utf-8", newline="\n", preset=9 | lzma.PRESET_EXTREME
     ) as file:

@@ -4,11 +4,15 @@ from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Annotated, Any
 
+from seq2seq.common.options import AlignmentMethod, Count, File, LengthPenalty, Model, Precision
+from seq2seq.common.progress import announce
 from seq2seq.common.shipped import config_of, model_path
+from seq2seq.data.text import SentencePair, read_parallel
 from seq2seq.errors import InputError, TrainingFailed, TrainingInterrupted
 from seq2seq.run.config import composed, settings_of
+from seq2seq.run.devices import Device
 from seq2seq.run.folder import read_json
 from seq2seq.run.messages import message_of
 from seq2seq.run.procedure import run
@@ -24,6 +28,7 @@ class Run:
 
     def __init__(self, folder: str | Path, *, trust_custom_code: bool = False) -> None:
         self.folder, self.trust_custom_code = model_path(folder).absolute(), trust_custom_code
+        self._translators: dict[str, Any] = {}
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self.folder)!r})"
@@ -36,25 +41,250 @@ class Run:
             raise InputError(f"{self.folder} holds no finished run")
         return read_json(path)
 
-    @cached_property
+    @property
     def translator(self) -> Any:
         """The `Translator` of the model: text in, translations with attention out."""
+        return self._translator()
+
+    @property
+    def num_replaced(self) -> int:
+        """Number of ``<unk>`` that source words have replaced so far."""
+        return sum(each.num_replaced for each in self._translators.values())
+
+    def _translator(
+        self,
+        ensemble: Sequence[Model] = (),
+        *,
+        device: str = "cpu",
+        precision: str = "fp32",
+        max_tokens: int = 4096,
+        to: str | None = None,
+    ) -> Any:
+        """Return the translator with these members and options, which is loaded once."""
         from seq2seq.decoding.translator import Translator
 
-        return Translator.load(self.folder, trust_custom_code=self.trust_custom_code)
+        options: dict[str, Any] = {
+            "device": device, "precision": precision, "max_tokens": max_tokens, "to": to,
+            "trust_custom_code": self.trust_custom_code,
+        }  # fmt: skip
+        key = repr([*map(str, ensemble), options])
+        if key not in self._translators:
+            self._translators[key] = Translator.load(self.folder, *ensemble, **options)
+        return self._translators[key]
 
-    def translate(self, sentences: Sequence[str], **options: Any) -> list[Any]:
-        """Translate sentences; options are those of `Translator.translate`."""
-        return self.translator.translate(sentences, **options)
+    def translate(
+        self,
+        sentences: Sequence[str],
+        prefixes: Sequence[str] | None = None,
+        first_number: int = 0,
+        return_attention: bool = True,
+        *,
+        ensemble: Sequence[Model] = (),
+        beam_size: Count = 5,
+        n_best: Count = 1,
+        length_penalty: LengthPenalty = "average",
+        length_penalty_alpha: float = 0.6,
+        min_ratio: float | None = None,
+        max_ratio: float | None = None,
+        beam_threshold: Annotated[float, "NATS"] | None = None,
+        sample: bool = False,
+        temperature: float = 1.0,
+        top_k: Count | None = None,
+        seed: int = 1,
+        replace_unk: bool = False,
+        to: Annotated[str, "LANGUAGE"] | None = None,
+        device: Device = "cpu",
+        precision: Precision = "fp32",
+        max_tokens: Count = 4096,
+    ) -> list[Any]:
+        """Return the translation of each sentence, as ``seq2seq translate`` prints it.
+
+        Args:
+            sentences: Text to translate; the translation of a blank sentence is blank.
+            prefixes: Prefix of each translation; blank for none.
+            first_number: Number of the first sentence, which seeds its random numbers.
+            return_attention: Whether the translations have attention weights, which need memory.
+            ensemble: Average with the probabilities of these models.
+            beam_size: Hypotheses; 1: greedy.
+            n_best: Translations of each sentence, at most the beam size.
+            length_penalty: Of the hypotheses: by what log-probabilities are divided.
+            length_penalty_alpha: Exponent of gnmt.
+            min_ratio: Minimum target tokens per source token.
+            max_ratio: Maximum target tokens per source token, plus 10; without it the model's.
+            beam_threshold: Prune hypotheses this far below the best: faster.
+            sample: Sample every token instead of searching.
+            temperature: Of sampling.
+            top_k: Sample from the N most probable tokens.
+            seed: Of sampling.
+            replace_unk: Replace <unk> by the most attended source word.
+            to: Target language, for a model of several languages.
+            device: cpu, cuda or mps.
+            precision: Of the computation.
+            max_tokens: Maximum padded tokens in a batch.
+
+        Returns:
+            `Translation` objects. Those of a sentence follow each other, the best first; `rank` counts them.
+
+        Raises:
+            InputError: An option is wrong, or not for this model.
+        """
+        from seq2seq.decoding.search import search_from_options
+
+        if sample and prefixes is not None:
+            raise InputError("sampling takes no prefixes: leave out one of them")
+        search = search_from_options(
+            beam_size=1 if sample else beam_size,
+            num_best=n_best,
+            length_penalty=length_penalty,
+            length_penalty_alpha=length_penalty_alpha,
+            min_length=min_ratio,
+            max_length=max_ratio,
+            prune=beam_threshold,
+            sampling={"temperature": temperature, "top_k": top_k, "seed": seed} if sample else None,
+        )
+        translator = self._translator(
+            ensemble, device=device, max_tokens=max_tokens, precision=precision, to=to
+        )
+        if translator.target_language == "mul":
+            raise InputError("this model translates into several languages: choose one with --to")
+        found = translator.translate_n_best(
+            sentences,
+            search=search,
+            prefixes=prefixes,
+            replace_unk=replace_unk,
+            first_number=first_number,
+            return_attention=return_attention,
+        )
+        return [each for translations in found for each in translations]
+
+    def evaluate(
+        self,
+        ensemble: Sequence[Model] = (),
+        *,
+        source: File | None = None,
+        reference: File | None = None,
+        beam_size: Count = 5,
+        length_penalty: LengthPenalty = "average",
+        length_penalty_alpha: float = 0.6,
+        max_ratio: float | None = None,
+        beam_threshold: Annotated[float, "NATS"] | None = None,
+        to: Annotated[str, "LANGUAGE"] | None = None,
+        device: Device = "cpu",
+        precision: Precision = "fp32",
+    ) -> Any:
+        """Return the scores of greedy search and of beam search on a test set, as ``seq2seq evaluate`` prints them.
+
+        Args:
+            ensemble: Models whose probabilities are averaged with those of this one.
+            source: Source text, plain or compressed; without it the test split of the run.
+            reference: Its translation.
+            beam_size: Hypotheses; 1: greedy alone.
+            length_penalty: Of the hypotheses: by what log-probabilities are divided.
+            length_penalty_alpha: Exponent of gnmt.
+            max_ratio: Maximum target tokens per source token, plus 10; without it the model's.
+            beam_threshold: Prune hypotheses this far below the best: faster.
+            to: Translate into this language, with a model of several languages.
+            device: cpu, cuda or mps.
+            precision: Of the computation.
+
+        Returns:
+            An `Evaluation`.
+
+        Raises:
+            InputError: A file or an option is wrong, or the model holds no test split.
+        """
+        is_own = source is None and reference is None
+        if not is_own and (source is None or reference is None):
+            raise InputError("give both, --source FILE and --reference FILE, or neither")
+        if is_own and to is not None:
+            raise InputError(
+                "--to needs --source FILE and --reference FILE: the run's own sentences name their languages"
+            )
+        files = self._test_split() if is_own else (Path(str(source)), Path(str(reference)))
+        pairs = read_parallel(*files)
+
+        from seq2seq.decoding.scoring import evaluation
+        from seq2seq.decoding.search import search_from_options
+
+        search = search_from_options(
+            beam_size=beam_size,
+            length_penalty=length_penalty,
+            length_penalty_alpha=length_penalty_alpha,
+            max_length=max_ratio,
+            prune=beam_threshold,
+        )
+        translator = self._translator(ensemble, device=device, precision=precision, to=to)
+        if translator.target_language == "mul" and not is_own:
+            raise InputError("this model translates into several languages: choose one with --to")
+        return evaluation(translator, pairs, search, files)
+
+    def _test_split(self) -> tuple[Path, Path]:
+        """Return the files of the split that the run kept."""
+        folder = self.folder / "predictions"
+        split = "test" if (folder / "test.source.txt").is_file() else "val"
+        if not (folder / f"{split}.source.txt").is_file():
+            raise InputError(f"{self.folder} holds no test split: give --source FILE and --reference FILE")
+        return folder / f"{split}.source.txt", folder / f"{split}.reference.txt"
+
+    def align(
+        self,
+        *,
+        source: File,
+        target: File,
+        gold: File | None = None,
+        reverse: Model | None = None,
+        method: AlignmentMethod = "agreement",
+        threshold: float = 0.4,
+        device: Device = "cpu",
+        max_tokens: Count = 4096,
+    ) -> Any:
+        """Return the links between the words of two files, as ``seq2seq align`` prints them.
+
+        Args:
+            source: Text, plain or compressed.
+            target: Its translation.
+            gold: Links in Pharaoh format; possible ones as i?j.
+            reverse: A model of the other direction.
+            method: agreement: by attention and the words of both files; argmax: the most attended source word of
+                each target word; threshold: all with a weight of --threshold; intersection, union: argmax of both
+                models.
+            threshold: Minimum weight of a link.
+            device: cpu, cuda or mps.
+            max_tokens: Maximum padded tokens in a batch.
+
+        Returns:
+            An `Alignment`.
+
+        Raises:
+            InputError: A file or an option is wrong, or a model has no attention.
+        """
+        from seq2seq.decoding.aligner import aligned, read_gold, word_attention
+
+        if method != "agreement" and (reverse is not None) != (method in ("intersection", "union")):
+            raise InputError(
+                "--method intersection and union need --reverse MODEL, argmax and threshold take none"
+            )
+        if not threshold >= 0:
+            raise InputError(f"--threshold {threshold}: a weight is at least 0")
+        pairs = read_parallel(source, target)
+        right = None if gold is None else read_gold(Path(gold), pairs)
+        announce(f"aligning {len(pairs):,} sentence pairs")
+        options: dict[str, Any] = {
+            "device": device, "max_tokens": max_tokens, "trust_custom_code": self.trust_custom_code,
+        }  # fmt: skip
+        found = [word_attention(self.folder, pairs, **options)]
+        if reverse is not None:
+            swapped = [SentencePair(pair.target, pair.source) for pair in pairs]
+            found.append(word_attention(model_path(reverse), swapped, **options))
+        return aligned(pairs, list(zip(*found, strict=True)), method, threshold, right)
 
     def attention(self, sentence: str, target: str | None = None, *, beam_size: int = 5) -> Any:
         """Return the attention of a translation, or of one that is given, as a notebook shows it."""
-        from seq2seq.data.text import SentencePair
         from seq2seq.decoding.forced import force_pairs
         from tensorboard_attention import show
 
         if target is None:
-            (found,) = self.translator.translate([sentence], beam_size=beam_size)
+            (found,) = self.translate([sentence], beam_size=beam_size)
         else:
             pairs = [SentencePair(sentence, target)]
             (found,) = force_pairs(self.folder, pairs, trust_custom_code=self.trust_custom_code)

@@ -9,6 +9,10 @@ class InputError(ValueError):
     """
 
 
+class NotFinite(InputError):
+    """A model computes NaN or infinity, or holds it."""
+
+
 class TrainingFailed(RuntimeError):
     """Training cannot go on: NaN losses, a full disk, unreadable checkpoints.
 

@@ -8,8 +8,8 @@ from tests.conftest import ROOT
 
 def test_the_program_makes_the_same_file(tmp_path):
     program = runpy.run_path(str(ROOT / "data/grammar/generate.py"))
-    program["main"](["-o", str(tmp_path / "made.tsv.xz"), "--train", "3000", "--test", "200"])
-    made = lzma.open(tmp_path / "made.tsv.xz", "rt", encoding="utf-8").read().splitlines()
+    program["main"](["-o", str(tmp_path / "new/made.tsv.xz"), "--train", "3000", "--test", "200"])
+    made = lzma.open(tmp_path / "new/made.tsv.xz", "rt", encoding="utf-8").read().splitlines()
     kept = lzma.open(ROOT / "data/grammar/corpus.tsv.xz", "rt", encoding="utf-8").read().splitlines()
     assert made == kept[:3000] + kept[20_000:20_500] + kept[20_500:20_700]
 

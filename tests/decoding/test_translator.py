@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
+from seq2seq.api import Run
 from seq2seq.data.batching import BatchSize
 from seq2seq.data.text import SentencePair
 from seq2seq.data.vocabulary import UNKNOWN_ID
@@ -129,15 +130,16 @@ def test_unknown_tokens_of_many_lines_are_one_line(folder, monkeypatch):
     assert line == "WARNING: 6 tokens in 2 of 4 lines are unknown to the model: y 3, x 1"
 
 
-def test_streaming_gives_the_same_as_translating_at_once(folder):
-    translator = Translator.load(folder)
+def test_windows_are_translated_as_the_whole_text_and_ranks_count_translations(folder):
+    run = Run(folder)
     sentences = [TEXT[index % 3][: 1 + index % 13] for index in range(23)]
-    for search in (GREEDY, Search(beam_size=3, num_best=2), Search(sampling=Sampling(seed=4))):
-        whole = translator.translate_n_best(sentences, search=search)
-        texts = [[t.text for t in translations] for translations in whole]
-        windows = list(translator.stream(iter(sentences), search=search, window=5))
-        assert [line for read, _ in windows for line in read] == sentences
-        assert [[t.text for t in found] for _, window in windows for found in window] == texts
+    for options in ({"beam_size": 1}, {"beam_size": 3, "n_best": 2}, {"sample": True, "seed": 4}):
+        whole = run.translate(sentences, **options)
+        assert sum(each.rank == 1 for each in whole) == len(sentences)
+        windows = [
+            run.translate(sentences[start : start + 5], None, start, **options) for start in range(0, 23, 5)
+        ]
+        assert [(t.rank, t.text) for each in windows for t in each] == [(t.rank, t.text) for t in whole]
 
 
 def test_the_best_of_a_beam_is_what_translate_gives(folder):

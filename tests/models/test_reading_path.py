@@ -43,7 +43,9 @@ def calls(monkeypatch):
     for owner in (Seq2Seq, GRUEncoder, BahdanauDecoder, Attention, AdditiveScore):
         count(owner, "forward")
     count(BahdanauDecoder, "recur")
-    count(TranslationModule, "training_step")
+    count(BahdanauDecoder, "step")
+    for name in ("training_step", "teacher_forcing", "optimizer_step", "configure_gradient_clipping"):
+        count(TranslationModule, name)
 
     def counted_softmax(*args, **keywords):
         counter["masked_softmax"] += 1
@@ -66,7 +68,8 @@ def test_every_part_of_the_reading_path_runs_in_every_step_of_a_training(calls):
     num_tokens = sum(batch.target_input.shape[1] for batch in data.train_dataloader())
     for part in ("Seq2Seq", "GRUEncoder", "BahdanauDecoder"):
         assert calls[part, "forward"] == 3
-    assert calls["TranslationModule", "training_step"] == 3
+    for name in ("training_step", "teacher_forcing", "optimizer_step", "configure_gradient_clipping"):
+        assert calls["TranslationModule", name] == 3
     assert calls["BahdanauDecoder", "recur"] == calls["masked_softmax"] == num_tokens
     assert calls["Attention", "forward"] == calls["AdditiveScore", "forward"] == num_tokens
 
@@ -76,6 +79,7 @@ def test_a_search_computes_the_equations_that_the_training_computes(search, call
     hypotheses = search(model_of(), batch_of([[4, 5]], [[6]]).source)
     first = hypotheses[0] if hasattr(hypotheses[0], "ids") else hypotheses[0][0]
     assert calls["BahdanauDecoder", "recur"] >= len(first.ids)
+    assert calls["BahdanauDecoder", "step"] == calls["BahdanauDecoder", "recur"]
     assert calls["BahdanauDecoder", "recur"] == calls["masked_softmax"] == calls["AdditiveScore", "forward"]
 
 

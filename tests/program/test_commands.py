@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 from safetensors.torch import load_file, save_file
 
-from seq2seq.cli.main import COMMANDS, main
+import seq2seq
+from seq2seq.cli.main import COMMANDS, command, main
+from seq2seq.cli.parser import parser_of
 from seq2seq.cli.terminal import matrix_lines
 from seq2seq.cli.translate import keep_whole_lines
 from seq2seq.data.vocabulary import END_ID
@@ -96,6 +98,42 @@ def test_a_translation_as_json_has_tokens_and_attention(tiny_run, sentences, tmp
     assert {"source_tokens", "alignment", "attention", "rank"} <= first.keys(), first.keys()
 
 
+def test_python_and_every_command_give_the_same_translation(wordy_run, tmp_path, program):
+    found = [each.text for each in seq2seq.load(wordy_run).translate(["I see it.", "", "The cat sees us."])]
+    done = program(wordy_run, "I see it.", "", "The cat sees us.", command="translate", cwd=tmp_path, check=0)
+    assert done.text.split("\n")[:3] == found
+    shown = program(wordy_run, "I see it.", "-o", "a.html", command="show", cwd=tmp_path, check=0)
+    assert shown.text.split("\n")[0] == found[0]
+
+
+@pytest.mark.parametrize(
+    "wrong", [["--n-best", "9"], ["--sample", "--prefix", "SENTENCES"], ["--resume", "--prefix", "GOLD"]]
+)
+def test_a_wrong_option_leaves_the_output_as_it_is(wrong, tiny_run, sentences, tmp_path, program):
+    (tmp_path / "out").write_text("kept\n")
+    (tmp_path / "gold").write_text("one\n")
+    names = {"SENTENCES": sentences, "GOLD": tmp_path / "gold"}
+    given = [names.get(each, each) for each in wrong]
+    done = program(
+        tiny_run, "--input", sentences, "-o", "out", *given, command="translate", cwd=tmp_path, check=2
+    )
+    assert done.text.splitlines()[-1].startswith("error: ")
+    assert (tmp_path / "out").read_text() == "kept\n"
+
+
+def test_every_help_fits_a_screen_and_explains_every_option(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    for name in COMMANDS.keys() - {"train"}:
+        lines = parser_of(name, command(name)).format_help().splitlines()
+        assert len(lines) <= 50, name
+        options = [place for place, line in enumerate(lines) if re.match("  (-|[A-Z])", line)]
+        assert options, name
+        for place in options:
+            assert re.search(r"\S {2,}\S", lines[place].strip()) or lines[place + 1][:24].isspace(), lines[
+                place
+            ]
+
+
 @pytest.mark.parametrize("flags", [["--sample", "--seed", "3"], ["--replace-unk"], ["--beam-size", "1"]])
 def test_translations_are_the_same_again(flags, tiny_run, sentences, tmp_path, program):
     first, second = (
@@ -119,6 +157,7 @@ def test_evaluate_without_files_scores_the_test_split_of_the_run(tiny_run, tmp_p
     done = program(tiny_run, "--beam-size", "3", "--json", command="evaluate", cwd=tmp_path, check=0)
     found = json.loads(done.text[done.text.index("{") :])
     kept = json.loads((tiny_run / "metrics.json").read_text())["test"]
+    assert json.loads(json.dumps(seq2seq.load(tiny_run).evaluate(beam_size=3).as_dict())) == found
     assert found["greedy"]["bleu"] == pytest.approx(kept["greedy"]["bleu"], abs=1e-9)
     assert found["beam"]["num_sentences"] == kept["beam"]["num_sentences"]
     for wrong in (
@@ -136,6 +175,9 @@ def test_align_prints_links_and_their_error_rate(tiny_run, sentences, tmp_path, 
     assert "AER" in done.text
     links = [line for line in done.text.splitlines() if re.fullmatch(r"(\d+-\d+ ?)+", line)]
     assert links
+    found = seq2seq.load(tiny_run).align(source=sentences, target=sentences, gold=tmp_path / "gold")
+    assert str(found).split() == " ".join(links).split()
+    assert found.report() in done.text
 
 
 @pytest.mark.parametrize(("ending", "begin"), [("png", b"\x89PNG"), ("pdf", b"%PDF"), ("svg", b"<?xml")])
@@ -197,8 +239,6 @@ def test_kernel_regression_is_drawn(tmp_path, program):
 
 
 def test_a_training_from_python_and_its_scores(tmp_path, monkeypatch):
-    import seq2seq
-
     monkeypatch.chdir(tmp_path)
     handlers = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
     source = [f"a{n} b{n % 7} ." for n in range(60)]
@@ -231,7 +271,24 @@ def test_resume_keeps_the_bytes_that_are_done(tmp_path):
 
 def test_a_command_says_on_a_terminal_that_it_loads(monkeypatch, capsys):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    for command in COMMANDS.keys() - {"train", "completion"}:
+    for name in COMMANDS.keys() - {"train", "completion"}:
         with pytest.raises(SystemExit):
-            main([command, "--no-such-option"])
-        assert capsys.readouterr().err.splitlines()[0].endswith("…"), command
+            main([name, "--no-such-option"])
+        assert capsys.readouterr().err.splitlines()[0].endswith("…"), name
+
+
+def test_a_picture_or_page_that_the_user_did_not_name_is_not_replaced_without_a_word(
+    wordy_run, tmp_path, program
+):
+    text = "the red cat sees it ."
+    for name, named, arguments in (
+        ("plot", "attention.png", ["--sentence", text]),
+        ("show", "attention.html", [text]),
+        ("demo", "demo.html", []),  # of a run: sentences of its test split
+    ):
+        (tmp_path / named).write_text("the user's")
+        done = program(wordy_run, *arguments, command=name, cwd=tmp_path, check=0)
+        assert f"{named}: replaced" in done.text
+    assert (wordy_run / "predictions/test.source.txt").read_text().splitlines()[0] in done.text
+    given = program(wordy_run, "--sentence", text, "-o", "given.png", command="plot", cwd=tmp_path, check=0)
+    assert "replaced" not in given.text

@@ -6,7 +6,10 @@ import re
 from itertools import islice
 
 import pytest
+from omegaconf import OmegaConf
 
+from seq2seq.errors import InputError
+from seq2seq.run.config import complete, composed, settings_of
 from tests.conftest import ROOT, TINY
 from tests.small import built_in_pairs
 
@@ -99,6 +102,38 @@ def test_every_choice_trains(line, tmp_path, program):
     assert metrics["finished"]
     assert 0 <= metrics["test"]["greedy"]["bleu"] <= 100
     assert metrics["test"]["beam"]["num_sentences"] > 0
+
+
+LEFT_OUT = {
+    "experiment=textbook attention=scaled_dot": "model.decoder.attention.score.hidden_size",
+    "recipe=textbook attention=multihead": "model.decoder.attention.dropout",
+    "recipe=textbook encoder=transformer": "model.encoder.bidirectional",
+    "recipe=standard decoder=context": "model.decoder.query_with_embedding",
+    "recipe=standard scheduler=plateau": "scheduler.warmup_steps",
+    "experiment=numbers data=grammar": "data.task",
+}
+"""Command line -> key that a file gives and that the class of another choice does not take."""
+
+
+@pytest.mark.parametrize("line", LEFT_OUT)
+def test_a_choice_leaves_out_what_a_file_gives_to_another_class_with_a_note(line):
+    parent, _, name = LEFT_OUT[line].rpartition(".")
+    given = [*line.split(), "data.source_language=en", "data.target_language=fr", "++data.file=null"]
+    with composed(given) as config:
+        settings = complete(settings_of(config, given, "run"))
+    assert name not in OmegaConf.select(settings.config, parent)
+    (note,) = settings.notes
+    assert note.startswith(f"{parent}: ")
+    assert name in note
+    given.append(f"{LEFT_OUT[line]}=1")
+    with composed(given) as config, pytest.raises(InputError, match=f"~{re.escape(LEFT_OUT[line])}"):
+        complete(settings_of(config, given, "run"))
+
+
+def test_a_finished_run_whose_choice_left_something_out_is_recognized(tmp_path, program):
+    line = [*tiny([]), "experiment=numbers", "data=grammar", "trainer.max_epochs=1"]
+    assert "left out" in program(*line, cwd=tmp_path, check=0).text
+    assert "is finished" in program(*line, cwd=tmp_path, check=0).text
 
 
 @pytest.fixture(scope="module")

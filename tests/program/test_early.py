@@ -2,6 +2,7 @@
 
 import json
 import os
+import pty
 import shlex
 import signal
 import socket
@@ -37,6 +38,20 @@ REFUSED = {
     "binary": [*PARALLEL, "data.train.target=binary.fr"],
     "batch": ["train", "data.batch_size=0"],
     "rate": ["train", "optimizer.lr=-1"],
+    "no rate": ["train", "optimizer.lr=0"],
+    "ascent": ["train", "trainer.gradient_clip_val=-1"],
+    "ascent at the end": ["train", "scheduler.min_lr_ratio=-1"],
+    "smoothing": ["train", "module.label_smoothing=1"],
+    "average": ["train", "ema_decay=-1"],
+    "no pair": ["train", "data=tasks", "data.train_pairs=0"],
+    "beam": ["train", "decoding.beam_size=0"],
+    "penalty": ["train", "decoding.length_penalty=gnt"],
+    "key of the search": ["train", "+decoding.beamsize=3"],
+    "threads": ["train", "threads=0"],
+    "overwrite": ["train", "overwrite=no"],
+    "precision": ["train", "trainer.precision=16-true"],
+    "number in words": ["train", "trainer.max_epochs=three"],
+    "metric without a split": ["train", "metric=bleu"],
     "epochs": ["train", "trainer.max_epochs=-3"],
     "size": ["train", "model.encoder.hidden_size=0"],
     "dropout": ["train", "model.decoder.dropout=1"],
@@ -84,6 +99,8 @@ def test_a_mistake_is_one_line_before_pytorch_is_loaded(name, refused):
     status, said, loaded = refused[1][name]
     assert (status, said.count("\n"), loaded) == (2, 1, False), said
     assert said.startswith("error: ")
+    key, _, value = REFUSED[name][-1].lstrip("+").partition("=")
+    assert REFUSED[name][0] != "train" or key in said or value in said, said
 
 
 def test_runs_that_were_refused_leave_no_folder(refused):
@@ -125,6 +142,27 @@ def test_ctrl_c_while_a_module_is_loaded_ends_silently(line, module, tmp_path):
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a job in the background ignores it
     )
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+@pytest.mark.parametrize(
+    "line", [["train.py"], ["train.py", "-m", "seed=1,2"], ["-m", "seq2seq", "train", "-m", "seed=1,2"]]
+)
+def test_a_terminal_hears_of_a_start_before_the_first_library_is_loaded(line, tmp_path):
+    (tmp_path / "hydra.py").write_text("raise SystemExit(7)\n")
+    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+    main, other = pty.openpty()
+    done = subprocess.run(
+        [sys.executable, *line], check=False, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=other
+    )
+    os.close(other)
+    with os.fdopen(main, "rb") as terminal:
+        said = terminal.read1(1000)
+    assert (done.returncode, done.stdout) == (7, b"")
+    assert said.startswith(b"loading ")
+    piped = subprocess.run(
+        [sys.executable, *line], check=False, cwd=ROOT, env=environment, capture_output=True
+    )
+    assert (piped.returncode, piped.stdout + piped.stderr) == (7, b"")
 
 
 def test_train_without_the_environment_is_one_line():

@@ -14,10 +14,14 @@ PARALLEL = ["data=parallel", "data.validation.fraction=0.2", "tokenizer=words", 
 TRAIN = {
     "wrong key": (["optimizer.learningrate=1"], r"optimizer\.learningrate.*optimizer\.lr"),
     "short section": (["optim.lr=0.1"], r"optim\.lr.*optimizer\.lr"),
-    "wrong group": (["atention=dot"], r"atention.*did you mean attention"),
-    "wrong choice": (["attention=aditive"], r"attention=aditive.*did you mean additive\?"),
+    "wrong group": (["atention=dot"], r"atention.*attention"),
+    "wrong choice": (["attention=aditive"], r"attention=aditive.*additive\?"),
     "wrong encoder": (["encoder=conv"], r"encoder=conv.*gru"),
     "wrong type": (["trainer.max_epochs=three"], r"trainer\.max_epochs=three.*number"),
+    "no rate": (["optimizer.lr=0"], r"optimizer\.lr=0.*above 0"),
+    "metric without a split": (["metric=bleu"], r"metric=bleu.*val/bleu"),
+    "metric of a split that is not there": (["data=tasks", "data.train_pairs=80", "data.validation_pairs=10",
+                                              "data.test_pairs=0", "metric=test/bleu"], r"metric=test/bleu"),
     "wrong type of our own": (["model.decoder.hidden_size=big"], r"model\.decoder\.hidden_size=big"),
     "unknown argument": (["+trainer.max_epoch=3"], r"trainer\.max_epoch.*trainer\.max_epochs"),
     "unknown argument of a part": (["+model.encoder.sise=3"], r"model\.encoder\.sise"),
@@ -31,10 +35,13 @@ TRAIN = {
     "batch of none": (["data.batch_size=0"], r"batch_size"),
     "seed": (["seed=-1"], r"seed=-1"),
     "no gpu": (["device=gpu"], r"device=gpu.*device=cpu"),
-    "no such metric": (["metric=val/blue"], r"metric=val/blue.*did you mean val/bleu"),
+    "no such metric": (["metric=val/blue"], r"metric=val/blue.*val/bleu"),
     "checkpoint": (["ckpt_path=nowhere.ckpt"], r"nowhere\.ckpt"),
     "no such start": (["init_from=nowhere"], r"nowhere"),
     "missing value": (["data=tsv"], r"data\.(file|source_language)"),
+    "missing file before its languages": (["data=tsv", "data.file=no.tsv"], r"no\.tsv.*no such file"),
+    "missing file of two before their languages": (["data=parallel", "data.train.source=a.en", "data.train.target=no.fr"], r"no\.fr.*no such file"),
+    "languages": (["data=tsv", "data.file=pairs.json"], r"data\.source_language=en"),
     "missing file": ([*PARALLEL, "data.train.source=no.en"], r"no\.en"),
     "folder for a file": ([*PARALLEL, "data.train.source=folder"], r"folder"),
     "unequal": ([*PARALLEL, "data.train.target=short.fr"], r"short\.fr.*(30|29)"),
@@ -56,25 +63,25 @@ TRAIN = {
     "tying": (["model.tie_embeddings=both"], r"tie_embeddings=both"),
     "tying sizes": (["model.decoder.readout_size=5"], r"readout_size"),
     "joint": (["model.tie_embeddings=all"], r"joint_vocabulary"),
-    "monitor": (["callbacks.checkpoint.monitor=val/blue"], r"val/blue.*did you mean val/bleu\?"),
+    "monitor": (["callbacks.checkpoint.monitor=val/blue"], r"val/blue.*val/bleu\?"),
     "monitor with mode": (["callbacks.checkpoint.monitor=val/blue", "callbacks.checkpoint.mode=max"],
-                          r"monitor=val/blue.*val/bleu"),
+                          r"val/blue.*val/bleu"),
     "monitor to stop by": (["callbacks=early_stopping", "callbacks.early_stopping.monitor=val/blue",
-                            "callbacks.early_stopping.mode=max"], r"monitor=val/blue.*val/bleu"),
+                            "callbacks.early_stopping.mode=max"], r"val/blue.*val/bleu"),
     "direction": (["callbacks.checkpoint.monitor=val/bleu", "callbacks.checkpoint.mode=min"],
                   r"callbacks\.checkpoint\.mode=min"),
     "direction of a search": (["-m", "hydra/sweeper=optuna", "metric=val/ter", "hydra.sweeper.direction=maximize"],
                               r"hydra\.sweeper\.direction=maximize"),
-    "no batch": (["+trainer.limit_train_batches=0"], r"trainer\.limit_train_batches=0"),
+    "no batch": (["trainer.limit_train_batches=0"], r"trainer\.limit_train_batches=0"),
     "no epoch": (["trainer.max_epochs=0"], r"trainer\.max_epochs=0"),
     "no steps": (["trainer.max_steps=0"], r"trainer\.max_steps=0"),
-    "config name": (["--config-name", "baseline"], r"--config-name baseline.*did you mean experiment=baseline"),
+    "config name": (["--config-name", "baseline"], r"--config-name baseline.*experiment=baseline"),
     "folder is a file": (["paths.runs_dir=a.en"], r"a\.en"),
     "short group": (["optim=adam"], r"optim\b.*optimizer"),
     "part of a key": (["decoding.alpha=1"], r"decoding\.alpha.*decoding\.length_penalty_alpha"),
     "no such attention": (["attention=cosine"], r"attention=cosine.*additive.*score\._target_"),
     "no such model": (["model=transformer"], r"model=transformer.*gru, lstm"),
-    "no such experiment": (["experiment=multi30k_en_it"], r"multi30k_en_it.*did you mean multi30k_en_"),
+    "no such experiment": (["experiment=multi30k_en_it"], r"multi30k_en_it.*multi30k_en_"),
     "a rate in words": (["optimizer.lr=fast"], r"optimizer\.lr=fast.*number"),
     "precision": (["trainer.precision=8"], r"trainer\.precision=8.*bf16-mixed"),
     "several languages": ([*PARALLEL, "data.target_language=[fr,de]"], r"data\.target_language.*text"),
@@ -83,20 +90,20 @@ TRAIN = {
     "text named gz": ([*PARALLEL, "data.train.source=plain.en.gz", "data.train.target=short.fr"], r"plain\.en\.gz.*30"),
     "no such dataset": (["data=hf", "data.dataset=folder", "data.source_language=en", "data.target_language=fr"], r"data\.dataset=folder"),
     "null": (["logger=null"], r"logger=null.*none"),
-    "misspelled class": (["model.encoder._target_=seq2seq.models.GRUEncodr"], r"did you mean seq2seq\.models\.GRUEncoder\?"),
-    "argument that is not listed": (["trainer.limit_train_batches=1"], r"write \+trainer\.limit_train_batches"),
+    "misspelled class": (["model.encoder._target_=seq2seq.models.GRUEncodr"], r"seq2seq\.models\.GRUEncoder\?"),
+    "argument that is not listed": (["trainer.detect_anomaly=true"], r"write \+trainer\.detect_anomaly"),
     "strategy": (["trainer.strategy=nope"], r"trainer: .*nope"),
     "too large": (["model.encoder.hidden_size=10000000"], r"memory.*data\.batch_size"),
     "wrong shape of a score": (["model.decoder.attention.score._target_=mine.Wrong", "~model.decoder.attention.score.hidden_size"],
                                r"Wrong.*\(batch, queries, keys\)"),
-    "broken import": (["model.decoder.attention.score._target_=broken.Score"], r"broken\.Score.*No module named 'nowhere"),
+    "broken import": (["model.decoder.attention.score._target_=broken.Score"], r"broken\.Score.*nowhere_at_all"),
     "no such file of weights": (["--config-dir", "nowhere"], r"nowhere"),
-    "attention of another toolkit": (["attention=bahdanau"], r"did you mean additive\?"),
-    "general attention": (["attention=luong"], r"did you mean bilinear\?"),
-    "device of another toolkit": (["device=cuda"], r"did you mean gpu\?"),
-    "key of another toolkit": (["epochs=5"], r"did you mean trainer\.max_epochs\?"),
-    "option of another toolkit": (["--epochs", "5"], r"--epochs.*did you mean trainer\.max_epochs=5\?"),
-    "option with a value": (["--learning-rate=0.1"], r"did you mean optimizer\.lr=0\.1\?"),
+    "attention of another toolkit": (["attention=bahdanau"], r"additive\?"),
+    "general attention": (["attention=luong"], r"bilinear\?"),
+    "device of another toolkit": (["device=cuda"], r"gpu\?"),
+    "key of another toolkit": (["epochs=5"], r"trainer\.max_epochs\?"),
+    "option of another toolkit": (["--epochs", "5"], r"--epochs.*trainer\.max_epochs=5\?"),
+    "option with a value": (["--learning-rate=0.1"], r"optimizer\.lr=0\.1\?"),
     "text as a corpus": (["data=my/pairs.tsv"], r"data=my/pairs\.tsv.*data=tsv data\.file=FILE"),
     "guided without alignments": ([*PARALLEL, "module.guided_alignment_weight=1"], r"alignments"),
 }  # fmt: skip
@@ -163,7 +170,7 @@ def test_a_mistake_in_a_training_is_one_line(name, here, program):
 def test_another_configuration_under_a_name_names_at_most_three_keys(here, program, tiny_run):
     folder = tiny_run.parents[2]
     done = program(*TINY, "decoder=context", "seed=3", cwd=folder)
-    assert_is_one_line(done, r"holds another run.*name=….*overwrite=true")
+    assert_is_one_line(done, r"seed=3.*name=.*overwrite=true")
     assert len(re.findall(r"\(now ", done.text)) <= 3
 
 
@@ -179,6 +186,29 @@ def test_a_finished_run_says_so_with_its_scores_and_a_longer_one_goes_on(program
     assert "is finished" not in done.text
 
 
+DIVERGED = {
+    "in a validation": [],
+    "without a validation": ["trainer.limit_val_batches=0", "callbacks.checkpoint.monitor=null"],
+    "in lower precision": ["trainer.precision=bf16-mixed"],
+}
+
+
+@pytest.mark.parametrize("name", DIVERGED)
+def test_a_training_that_diverges_in_its_last_step_names_its_rate(name, here, program):
+    scheduled = [
+        "scheduler=constant",
+        "~scheduler.warmup_steps",
+        "trainer.max_steps=1",
+        "module.max_nonfinite_steps=9",
+    ]
+    tiny = [each for each in TINY if not each.startswith("scheduler")]
+    rate = ["optimizer.lr=1e30", f"name=diverged {name}"]
+    done = program(*tiny, *scheduled, *rate, *DIVERGED[name], cwd=here, check=1)
+    (line,) = (each for each in done.text.splitlines() if each.startswith("error: "))
+    assert "optimizer.lr" in line
+    assert ("trainer.precision" in line) == (name == "in lower precision")
+
+
 def test_overwrite_removes_what_a_run_wrote_and_nothing_else(program, tiny_run, tmp_path):
     shutil.copytree(tiny_run, tmp_path / "run")
     (tmp_path / "run" / "notes.txt").write_text("mine")
@@ -190,8 +220,7 @@ def test_overwrite_removes_what_a_run_wrote_and_nothing_else(program, tiny_run, 
 
 def test_an_option_that_hydra_does_not_have_is_named(here, program):
     done = program("--max_epochs", "3", cwd=here, check=2)
-    assert "unrecognized arguments: --max_epochs" in done.text.splitlines()[-1]
-    assert "did you mean trainer.max_epochs=" in done.text.splitlines()[-1]
+    assert re.search(r"--max_epochs.*trainer\.max_epochs=", done.text.splitlines()[-1])
 
 
 COMMANDS = {
@@ -208,7 +237,7 @@ COMMANDS = {
     "full disk": ("translate", ["RUN", "--input", "a.en", "-o", "/dev/full"], r"/dev/full|No space left"),
     "missing folder of output": ("translate", ["RUN", "--input", "a.en", "-o", "no/b.fr"], r"no/b\.fr"),
     "temperature": ("translate", ["RUN", "--sample", "--temperature", "0", "--input", "a.en"], r"temperature"),
-    "unquoted sentence": ("plot", ["RUN", "--sentence", "the", "cats"], r"unrecognized arguments: cats"),
+    "unquoted sentence": ("plot", ["RUN", "--sentence", "the", "cats"], r"\bcats\b"),
     "part of an option": ("translate", ["RUN", "--alpha", "1"], r"--alpha.*--length-penalty-alpha"),
     "no such record": ("plot", ["RUN", "--steps", "nothing", "-o", "p.gif"], r"nothing.*attention/0/forced"),
     "no links": ("align", ["RUN", "--source", "a.en", "--target", "a.fr", "--gold", "a.en"], r"a\.en, line 1.*0-1"),
@@ -237,13 +266,13 @@ def test_a_mistake_in_a_command_is_one_line(name, here, program, tiny_run):
 
 def test_a_command_that_does_not_exist_is_told_the_nearest_one(here, program):
     done = program("trian", cwd=here, script="src/seq2seq/__main__.py", check=2)
-    assert re.fullmatch(r"error: .*trian.*did you mean train\?.*\n", done.text)
+    assert re.fullmatch(r"error: .*trian.*train\?.*\n", done.text)
 
 
 def test_a_source_in_another_language_is_a_warning(here, program, tiny_run):
     files = ["--source", "french.txt", "--reference", "ten.txt"]
     done = program("evaluate", tiny_run, *files, cwd=here, script="src/seq2seq/__main__.py", check=0)
-    assert re.search(r"WARNING: (97|100)% of the source words are unknown.*french\.txt.*ten\.txt", done.text)
+    assert re.search(r"WARNING: .*french\.txt.*ten\.txt", done.text)
 
 
 def test_a_byte_order_mark_is_no_word(here, program, tiny_run):
@@ -259,14 +288,14 @@ def test_names_of_runs_may_have_spaces_and_slashes(here, program):
 
 
 PYTHON = {
-    "attention=aditive": r"attention=aditive.*did you mean additive\?",
+    "attention=aditive": r"attention=aditive.*additive\?",
     "~optimizer": r"optimizer.*adam",
     "~model.decoder.attention": r"model\.decoder.*needs attention",
     "~decoding": "decoding",
     "~nothing": "nothing",
     "+data.nothing=1": r"data\.nothing",
     "trainer.accelerator=gpu": "device=gpu",
-    "+trainer.max_time=soon": "soon",
+    "trainer.max_time=soon": "soon",
     "trainer.precision=bf16-true": r"trainer\.precision=bf16-true.*bf16-mixed",
     "+callbacks.more._target_=lightning.pytorch.callbacks.WeightAveraging": "trainer: ",
     "+trainer.callbacks=5": r"trainer\.callbacks",
@@ -288,6 +317,7 @@ PYTHON = {
     "model=3": "model=3",
     "+experiment=baseline": r"experiment=baseline",
     "attention=dot,additive": r"attention=dot,additive",
+    "scheduler=plateau recipe=standard scheduler.warmup_steps=3": r"~scheduler\.warmup_steps",
     "data=tsv": r"data\.file, data\.source_language, data\.target_language",
     "optimizer._target_=torch.optim.SGD optimizer.fused=true +optimizer.nodes=1 +optimizer.edges=2": r"nodes.*edges",
 }

@@ -23,21 +23,21 @@ CONSTANT = ["scheduler=constant", "scheduler.warmup_steps=0"]
 WORSE = [*CONSTANT, "optimizer.lr=0.05", "trainer.max_epochs=4"]
 KINDS = {
     "worsening": WORSE,
-    "three best": [*WORSE, "+callbacks.checkpoint.save_top_k=3", "callbacks.checkpoint.monitor=val/accuracy"],
+    "three best": [*WORSE, "+callbacks.checkpoint.save_top_k=3", "callbacks.checkpoint.monitor=val/token_accuracy"],
     "plateau": ["scheduler=plateau", "scheduler.patience=0", "optimizer.lr=0.05", "trainer.max_epochs=4"],
     "early stopping": [*WORSE, "callbacks=early_stopping", "callbacks.early_stopping.patience=1",
                        "callbacks.early_stopping.monitor=val/chrf", "trainer.max_epochs=8"],
-    "validations": [*CONSTANT, "trainer.max_epochs=2", "+trainer.val_check_interval=5"],
-    "validations over epochs": [*CONSTANT, "trainer.max_epochs=3", "+trainer.val_check_interval=5",
+    "validations": [*CONSTANT, "trainer.max_epochs=2", "trainer.val_check_interval=5"],
+    "validations over epochs": [*CONSTANT, "trainer.max_epochs=3", "trainer.val_check_interval=5",
                                 "trainer.check_val_every_n_epoch=null"],
     "validations and plateau": ["scheduler=plateau", "scheduler.patience=0", "optimizer.lr=0.05",
-                                "trainer.max_epochs=3", "+trainer.val_check_interval=4"],
+                                "trainer.max_epochs=3", "trainer.val_check_interval=4"],
     "max_steps": ["trainer.max_steps=17", "trainer.max_epochs=-1", "scheduler.warmup_steps=5"],
     "accumulation": [*CONSTANT, "trainer.max_epochs=3", "trainer.accumulate_grad_batches=5",
                      "callbacks.periodic.every_n_train_steps=1"],
     "accumulation and validations": [*CONSTANT, "trainer.max_epochs=2", "trainer.accumulate_grad_batches=3",
-                                     "+trainer.val_check_interval=4", "callbacks.periodic.every_n_train_steps=1"],
-    "ema": [*WORSE, "averaging=ema", "ema_decay=0.9", "+trainer.val_check_interval=5"],
+                                     "trainer.val_check_interval=4", "callbacks.periodic.every_n_train_steps=1"],
+    "ema": [*WORSE, "averaging=ema", "ema_decay=0.9", "trainer.val_check_interval=5"],
     "epoch mean": [*WORSE, "averaging=epoch_mean", "callbacks.averaging.start_epoch=2"],
     "rdrop": [*CONSTANT, "trainer.max_epochs=2", "module.rdrop_alpha=1", "module.word_dropout=0.1"],
     "sampled subwords": [*CONSTANT, "trainer.max_epochs=2", "tokenizer=unigram", "data.tokenizer.vocab_size=330",
@@ -94,7 +94,7 @@ def assert_same(kind, whole, other):
     assert_same_result(whole, other)
     one, two = (torch.load(each / "checkpoints/best.ckpt", weights_only=True) for each in (whole, other))
     assert one["global_step"] == two["global_step"]
-    monitored, best = ("val/accuracy", max) if kind == "three best" else ("val/loss", min)
+    monitored, best = ("val/token_accuracy", max) if kind == "three best" else ("val/loss", min)
     values = dict(series(whole)[monitored])
     assert values[one["global_step"]] == best(values.values())
     names = [path.name for path in (whole / "checkpoints").iterdir()]
@@ -162,9 +162,9 @@ def test_two_processes_that_are_stopped_come_to_the_same_result(
     run = [*BASE, *KINDS[kind], "name=run", "+callbacks.kill._target_=kill.Kill"]
     (tmp_path / "kill.py").write_text(KILL)
     ranks = {} if rank is None else {"KILL_RANK": rank}
-    done = program(*run, cwd=tmp_path, KILL_AT=moment, NUMBER=str(int(number)), **ranks)
+    done = program(*run, cwd=tmp_path, timeout=600, KILL_AT=moment, NUMBER=str(int(number)), **ranks)
     assert done.status == 128 + number, done.text
     assert "the same command continues" in done.text
     assert "Traceback" not in done.text
-    program(*run, cwd=tmp_path, check=0)
+    program(*run, cwd=tmp_path, check=0, timeout=600)
     assert_same(kind, undisturbed(kind)[0], tmp_path / "runs/baseline/run")

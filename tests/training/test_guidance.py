@@ -11,8 +11,10 @@ from seq2seq.data.batch import Batch, EncodedSplit, Sentences
 from seq2seq.data.vocabulary import UNKNOWN_ID
 from seq2seq.errors import InputError
 from seq2seq.training.gold_pairs import GoldPairs
+from seq2seq.training.losses import LossSums
 from seq2seq.training.objectives.guided_alignment import GuidedAlignment
-from seq2seq.training.objectives.objective import drop_words, objective_of
+from seq2seq.training.objectives.objective import drop_words, with_options
+from tests.small import model_of
 
 PAIRS = [
     SentencePair("a dog sees cats", "un chien voit", ((0, 0), (1, 1), (2, 1), (3, 1)), ((2, 1),)),
@@ -93,11 +95,42 @@ def test_dropped_words_are_unknown_in_their_share_and_all_else_stays():
 
 
 def test_an_objective_without_weights_cannot_be_guided():
-    guided = SimpleNamespace(
-        rdrop_alpha=0,
-        word_dropout=0,
-        objective=lambda *_: (None, None),
-        guided_alignment=guidance_of(PAIRS)[0],
-    )
+    objective = with_options(lambda *_: (None, None), 0.0, 0.0, guided_alignment_weight=1.0)
     with pytest.raises(InputError, match="guided_alignment_weight"):
-        objective_of(guided, None)
+        objective(None, None)
+
+
+def test_the_links_are_those_of_the_corpus_that_is_trained_on():
+    """A corpus without links, or none, is refused; links of another corpus are not used."""
+    model, weights = model_of(source_vocab_size=9, target_vocab_size=9), torch.rand(1, 2, 1, 3)
+    sums = LossSums(*(torch.tensor(float(n)) for n in range(4)))
+    objective = with_options(lambda *_: (sums, weights), 0.0, 0.0, guided_alignment_weight=1.0)
+    found = []
+    for links in (((0, 0),), ((1, 0),)):
+        pairs = [SentencePair("a b", "c", links)]
+        data = PairsCorpus(train=pairs, validation=pairs)
+        module = SimpleNamespace(model=model, trainer=SimpleNamespace(datamodule=data))
+        batch = Batch.from_split(data.prepared.train, [0])
+        found.append(float(objective(module, batch)[0].objective) - float(sums.objective))
+    assert found == pytest.approx([-float(weights[0, 0, 0, column].log()) for column in (0, 1)], rel=1e-5)
+    unlinked = PairsCorpus(train=[("a", "b")], validation=[("a", "b")])
+    for data in (unlinked, None):
+        module = SimpleNamespace(model=model, trainer=SimpleNamespace(datamodule=data))
+        with pytest.raises(InputError, match="gold links"):
+            objective(module, batch)
+
+
+def test_a_token_of_rdrop_counts_once():
+    batch = long_batch()
+    objective = with_options(
+        lambda module, doubled: (
+            LossSums(*[doubled.target_is_token.sum().double()] * 4),
+            torch.ones(len(doubled)),
+        ),
+        0.0,
+        rdrop_alpha=2.0,
+        guided_alignment_weight=0.0,
+    )
+    sums, weights = objective(None, batch)
+    assert len(weights) == 2 * len(batch)
+    assert sums.stacked().tolist() == [float(batch.target_lengths.sum())] * 4

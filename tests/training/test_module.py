@@ -132,8 +132,22 @@ def test_a_test_of_the_trainer_scores_the_test_split():
     (tested,) = trainer.test(module, data, verbose=False)
     batch = Batch.from_split(data.prepared.test, [0, 1])
     assert tested["test/loss"] == pytest.approx(losses_of(model, batch).mean().item(), rel=1e-5)
-    assert module.translations.keys() == {0, 1}
+    assert module.scores.sums.translations.keys() == {0, 1}
     assert not any(name.startswith("val") for name in tested)
+
+
+def test_the_gold_links_are_those_of_the_corpus_that_is_validated_on():
+    errors, module = [], None
+    for links in (((0, 0), (1, 1)), ((0, 1), (1, 0))):
+        pairs = [SentencePair("a b", "c d", links)]
+        data = PairsCorpus(train=pairs, validation=pairs)
+        sizes = [side.vocab_size for side in data.tokenizers]
+        model = model_of(source_vocab_size=sizes[0], target_vocab_size=sizes[1])
+        module = module or TranslationModule(model)
+        trainer = pl.Trainer(**TRAINER | {"limit_val_batches": None})
+        (validated,) = trainer.validate(module, data, verbose=False)
+        errors.append(validated["val_alignment/aer"])
+    assert sum(errors) == pytest.approx(1.0)  # each link of the attention is in one of them
 
 
 class Halves(WhitespaceTokenizer):

@@ -161,6 +161,12 @@ def test_the_rate_is_halved_after_validations_that_are_no_better(every, tmp_path
         assert rates_of(schedule, 4, ckpt_path=path, **options) == after
 
 
+def test_a_run_continues_with_a_schedule_that_does_not_know_the_number_of_steps(tmp_path):
+    path, constant = tmp_path / "3.ckpt", SCHEDULES["constant"][0]
+    rates_of(SCHEDULES["warmup_cosine"][0], 1, path, 3)
+    assert rates_of(constant, 2, ckpt_path=path)[10] == pytest.approx(0.5)
+
+
 def test_a_training_that_is_shorter_than_the_warmup_says_so(capsys):
     assert rates_of(partial(warmup_cosine, warmup_steps=10), 1) == {
         n: pytest.approx(0.05 * n) for n in range(1, 6)

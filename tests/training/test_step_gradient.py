@@ -21,7 +21,7 @@ from seq2seq.data.batch import Batch
 from seq2seq.errors import TrainingFailed
 from seq2seq.training import LossSums, MinimumRisk, TranslationModule
 from seq2seq.training.objectives import minimum_risk
-from seq2seq.training.training_sums import TrainingSums
+from seq2seq.training.training_sums import UNIT, TrainingSums
 from tests.small import model_of
 from tests.training.test_minimum_risk import bleu, log_probability
 from tests.training.test_module import TRAINER
@@ -262,7 +262,7 @@ def test_the_norm_of_this_gradient_is_logged_and_clipped(trained):
             grads = [p.grad for p in module.parameters() if p.grad is not None]
             if grads:
                 self.clipped.append(float(torch.cat([grad.flatten() for grad in grads]).norm()))
-                self.logged.append(float(trainer.callback_metrics["train/grad_norm"]))
+                self.logged.append(float(trainer.callback_metrics["train/total_norm"]))
 
     module, data = module_for("plain")
     norms = Norms()
@@ -351,8 +351,10 @@ def test_two_processes_divide_by_the_tokens_of_both():
     weight = torch.nn.Parameter(torch.ones(1, dtype=torch.float64))
     objective, num_tokens = 12 * weight.sum(), torch.tensor(4)
     sums = TrainingSums(max_nonfinite_steps=0)
-    sums.add(LossSums(objective, objective, torch.tensor(0), num_tokens), torch.tensor([0])).backward()
-    sums.average_gradient([weight], trainer)
+    of_batch = LossSums(objective, objective, torch.tensor(0), num_tokens)
+    sums.add(of_batch, torch.tensor([0]), is_first=True)
+    (objective / UNIT).backward()
+    sums.average_gradient(torch.optim.SGD([weight]), trainer)
     assert weight.grad.tolist() == [12 / 4]
 
 

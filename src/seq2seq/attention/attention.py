@@ -3,9 +3,9 @@
     a_j = a(q, k_j),   w = masked softmax of a,   c = sum over j of w_j v_j
 
 with query q, keys k, values v, scores a, weights w and context c. In a translation model, the query of a step is the
-state of the decoder, and keys and values are computed from the encoder's states h_j of the source tokens (Bahdanau, Cho
-and Bengio 2015, who write e for the scores and alpha for the weights). The score can be another of `scores`, and the
-softmax sparsemax or an alignment of `kinds`, which depends on the weights of earlier steps.
+state of the decoder, and keys and values are computed from the encoder's states m_j of the source tokens (Bahdanau, Cho
+and Bengio 2015, who write h_j for them, e for the scores and alpha for the weights). The score can be another of
+`scores`, and the softmax sparsemax or an alignment of `kinds`, which depends on the weights of earlier steps.
 
 Shapes: B sentences, Q queries of a sentence (in a search one per hypothesis), N = B Q, S keys of a sentence (the source
 length), M size of an encoder state, A size of a hidden layer, d_q and d_k sizes of a query and a key, h heads.
@@ -20,9 +20,8 @@ from torch import Tensor, nn
 
 from seq2seq.attention.masking import at_least_float32, masked_softmax
 from seq2seq.attention.memory import Memory, State
-from seq2seq.attention.scores import check_score
+from seq2seq.attention.scores import check_factories, check_score
 from seq2seq.attention.sparsemax import sparsemax
-from seq2seq.errors import InputError
 
 NORMALIZERS = {"softmax": masked_softmax, "sparsemax": sparsemax}
 
@@ -83,8 +82,8 @@ class Attention(nn.Module):
         query_size: Size d_q of a query.
         memory_size: Size M of an encoder state.
         score: Factory of the score (a class or `functools.partial`), called with `query_size` and `key_size`.
-        alignment: Factory of what computes the weights instead of the normalizer alone, called with `query_size` and
-            `normalizer`, see `seq2seq.attention.kinds`; None: weights for all real tokens.
+        alignment: Factory of local or monotonic attention, which compute the weights in place of the normalizer alone,
+            called with `query_size` and `normalizer`, see `seq2seq.attention.kinds`; None: neither.
         normalizer: ``softmax`` or ``sparsemax``.
         dropout: Dropout probability of the weights. The returned weights are those before dropout.
 
@@ -106,12 +105,7 @@ class Attention(nn.Module):
         super().__init__()
         if normalizer not in NORMALIZERS:
             raise ValueError(f"normalizer={normalizer}: choose one of {', '.join(NORMALIZERS)}")
-        for part in (score, alignment):
-            if isinstance(part, nn.Module):
-                name = type(part).__name__
-                raise InputError(
-                    f"Attention: give the class {name} or partial({name}, …), not an object of it"
-                )
+        check_factories(score, alignment)
         self.normalizer = normalizer
         self.score = score(query_size=query_size, key_size=memory_size)
         is_projected = getattr(self.score, "needs_equal_sizes", False) and query_size != memory_size
@@ -123,7 +117,7 @@ class Attention(nn.Module):
             None if alignment is None else alignment(query_size=query_size, normalizer=normalizer)
         )
         self.dropout = nn.Dropout(dropout)
-        # what the score or the alignment knows of earlier steps, see `seq2seq.attention.kinds`; usually nothing
+        # coverage, local and monotonic attention depend on the weights of earlier steps: they have a `history_class`
         histories = (getattr(part, "history_class", None) for part in (self.score, self.alignment))
         self.history_class: Any = next(filter(None, histories), None)
 
@@ -143,22 +137,23 @@ class Attention(nn.Module):
         Args:
             query: The queries (N, d_q), those of a sentence beside each other.
             memory: The encoded source sentences (B).
-            state: State after the previous step.
+            state: State after the previous step; () in most kinds of attention.
 
         Returns:
             Contexts (N, M), weights (N, 1, S) in float32 or float64, and the new state.
         """
-        values, num_sentences = memory.states, memory.states.shape[0]
+        keys, values, num_sentences = memory.keys, memory.states, memory.states.shape[0]
         queries = query.view(num_sentences, -1, query.shape[-1])  # (B, Q, d_q)
         is_token = memory.source_is_token.unsqueeze(1)  # (B, 1, S)
+        # the weights of earlier steps, for coverage, local and monotonic attention; in other kinds None, the state is ()
         history = None if self.history_class is None else self.history_class.from_state(state, num_sentences)
-        options = {"history": history} if hasattr(self.score, "history_class") else {}
-        # the memory has projected keys only, in place of both arguments
-        scores = at_least_float32(self.score(queries, memory.keys, memory.keys, **options))  # (B, Q, S)
+        options = {"history": history} if hasattr(self.score, "history_class") else {}  # coverage
+        # these keys are projected, the third argument; a score that has it does not use the second
+        scores = at_least_float32(self.score(queries, keys, keys, **options))  # (B, Q, S)
         if self.alignment is None:
             weights = NORMALIZERS[self.normalizer](scores, mask=is_token)
         else:
             weights = self.alignment(scores, queries, is_token, history)
         context = self.dropout(weights.to(values.dtype)) @ values  # (B, Q, M)
         new_state = () if history is None else history.next_state(weights)
-        return context.flatten(0, 1), weights.flatten(0, 1).unsqueeze(1), new_state
+        return context.flatten(0, 1), weights.flatten(0, 1).unsqueeze(1), new_state  # one head

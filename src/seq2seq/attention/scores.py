@@ -157,6 +157,18 @@ class UniformScore(nn.Module):
         return queries.new_zeros(*queries.shape[:2], keys.shape[1])
 
 
+def check_factories(*parts: object) -> None:
+    """Check that parts of an attention are classes or functions, which it calls with the sizes, or None.
+
+    Raises:
+        InputError: One of them is a module.
+    """
+    for part in parts:
+        if isinstance(part, nn.Module):
+            name = type(part).__name__
+            raise InputError(f"Attention: give the class {name} or partial({name}, …), not an object of it")
+
+
 @torch.no_grad()
 def check_score(score: nn.Module, query_size: int, key_size: int) -> None:
     """Check a score of the user's own.

@@ -1,11 +1,4 @@
-"""Compare finished runs: ``seq2seq compare runs/baseline``
-
-Groups runs that differ only in the seed into settings, and compares each setting with the best one, or with
-``--baseline``. For BLEU and exact match, p and the interval include the variation of seeds and of test sentences
-(`seq2seq.evaluation.significance`); for other scores Welch's t-test over seeds is used. p is corrected for the number
-of comparisons by Holm's method; against the best setting, which was selected by the scores, this is the number of all
-pairs. Writes a table and a figure.
-"""
+"""The command that compares finished runs: settings over seeds and test sentences."""
 
 import csv
 import json
@@ -14,17 +7,16 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from omegaconf import OmegaConf
 
-from seq2seq.cli.main import check_output, parser_of
+from seq2seq.common.options import Output
 from seq2seq.common.progress import announce
 from seq2seq.errors import InputError
 from seq2seq.run.config import flat
-from seq2seq.run.messages import exit_on_error
 from seq2seq.run.summary import metric_of
 
 LEVEL = 0.05
@@ -330,40 +322,48 @@ def comparison_table(rows: Sequence[dict[str, Any]]) -> str:
     )
 
 
-def main(arguments: Sequence[str]) -> None:
-    """Print the comparison and write its files."""
-    parser = parser_of("compare", __doc__)
-    add = parser.add_argument
-    add("runs", type=Path, nargs="+", help="run folders, or folders that contain them")
-    add("--metric", default="test/bleu", help="test/bleu (the default), val/chrf, test/beam/bleu, …")
-    add("--baseline", metavar="SETTING", help="compare with this setting, as the table names it")
-    add("-o", "--output", type=Path, metavar="FILE",
-        help="picture to write, .png, .pdf or .svg; the table is beside it (default: comparison.png in the first folder)")  # fmt: skip
-    options = parser.parse_args(list(arguments))
-    with exit_on_error():
-        picture = options.output or options.runs[0] / "comparison.png"
-        if picture.suffix.lower() not in FORMATS:
-            raise InputError(f"-o {picture}: the ending decides the format: choose {', '.join(FORMATS)}")
-        runs, left_out = find_runs(options.runs)
-        check_output(picture)
-        settings = settings_of(runs)
-        announce(f"comparing {len(settings)} settings")
-        rows = compared(settings, options.metric, options.baseline)
-        print(
-            f"{options.metric} of {len(runs)} run{'s' if len(runs) > 1 else ''}\n\n{comparison_table(rows)}\n"
-        )
-        if len(rows) > 1:
-            print("intervals hold jointly at 95 %")
-        else:
-            print("there is one setting, so nothing is compared: train another one, or give more folders")
-        if any(row.get("basis") == "sentences" for row in rows):
-            print("one seed: the difference is of these models, not of the settings")
-        for reason in left_out:
-            print(f"left out: {reason}")
-        with picture.with_suffix(".csv").open("w", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, dict.fromkeys(key for row in rows for key in row), restval="")
-            writer.writeheader()
-            writer.writerows({k: " ".join(map(str, v)) if isinstance(v, list) else v for k, v in row.items()}
-                             for row in rows)  # fmt: skip
-        draw_comparison(rows, options.metric, picture)
-        print(f"written     {picture.with_suffix('.csv')}, {picture}")
+def compare(
+    runs: Annotated[Sequence[Path], "RUNS"],
+    *,
+    metric: str = "test/bleu",
+    baseline: Annotated[str, "SETTING"] | None = None,
+    output: Output | None = None,
+) -> None:
+    """Compare finished runs: ``seq2seq compare runs/baseline``
+
+    Groups runs that differ only in the seed into settings, and compares each setting with the best one, or with
+    ``--baseline``. For BLEU and exact match, p and the interval include the variation of seeds and of test sentences
+    (`seq2seq.evaluation.significance`); for other scores Welch's t-test over seeds is used. p is corrected for the
+    number of comparisons by Holm's method; against the best setting, which was selected by the scores, this is the
+    number of all pairs. Writes a table and a figure.
+
+    Args:
+        runs: Run folders, or folders that contain them.
+        metric: Such as val/chrf or test/beam/bleu.
+        baseline: Compare with this setting, as the table names it.
+        output: Picture to write, .png, .pdf or .svg, the table beside it; without it comparison.png in the first
+            folder.
+    """
+    picture = output or runs[0] / "comparison.png"
+    if picture.suffix.lower() not in FORMATS:
+        raise InputError(f"-o {picture}: the ending decides the format: choose {', '.join(FORMATS)}")
+    found, left_out = find_runs(runs)
+    settings = settings_of(found)
+    announce(f"comparing {len(settings)} settings")
+    rows = compared(settings, metric, baseline)
+    print(f"{metric} of {len(found)} run{'s' if len(found) > 1 else ''}\n\n{comparison_table(rows)}\n")
+    if len(rows) > 1:
+        print("intervals hold jointly at 95 %")
+    else:
+        print("there is one setting, so nothing is compared: train another one, or give more folders")
+    if any(row.get("basis") == "sentences" for row in rows):
+        print("one seed: the difference is of these models, not of the settings")
+    for reason in left_out:
+        print(f"left out: {reason}")
+    with picture.with_suffix(".csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, dict.fromkeys(key for row in rows for key in row), restval="")
+        writer.writeheader()
+        writer.writerows({k: " ".join(map(str, v)) if isinstance(v, list) else v for k, v in row.items()}
+                         for row in rows)  # fmt: skip
+    draw_comparison(rows, metric, picture)
+    print(f"written     {picture.with_suffix('.csv')}, {picture}")

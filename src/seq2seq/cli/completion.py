@@ -1,15 +1,11 @@
-"""Print the completion of a shell: ``eval "$(seq2seq completion bash)"``
+"""The command that prints the completion of a shell."""
 
-Completes commands, options, and the names of the bundled models; `train` completes keys and choices as any
-Hydra application does. For zsh put ``autoload -U bashcompinit && bashcompinit`` before.
-"""
+from typing import Literal
 
-from collections.abc import Sequence
-
-from seq2seq.cli.main import COMMANDS, parser_of
+from seq2seq.cli.main import COMMANDS
 from seq2seq.common.shipped import SHIPPED
 
-SCRIPT = """\
+BASH = """\
 _seq2seq() {
   local word="${COMP_WORDS[COMP_CWORD]}" command="${COMP_WORDS[1]}"
   if [ "$COMP_CWORD" -eq 1 ]; then
@@ -25,10 +21,36 @@ _seq2seq() {
 complete -o nospace -o filenames -F _seq2seq seq2seq
 """
 
+FISH = """\
+function _seq2seq
+  set -l words (commandline -opc)
+  set -l word (commandline -ct)
+  if test (count $words) -eq 1
+    string split ' ' 'COMMANDS --help --version'
+  else if test $words[2] = train
+    env COMP_LINE="train "(string replace -r '^\\\\S+ +train *' '' -- (commandline -pc)) seq2seq train -sc query=bash 2> /dev/null
+  else if string match -q -- '-*' $word
+    seq2seq $words[2] --help | string match -ra -- '--[a-z][a-z-]+' | sort -u
+  else
+    string split ' ' 'MODELS'
+    __fish_complete_path $word
+  end
+end
+complete -c seq2seq -f -a '(_seq2seq)'
+"""
 
-def main(arguments: Sequence[str]) -> None:
-    """Print the script."""
-    parser = parser_of("completion", __doc__)
-    parser.add_argument("shell", choices=("bash", "zsh"))
-    parser.parse_args(list(arguments))
-    print(SCRIPT.replace("COMMANDS", " ".join(COMMANDS)).replace("MODELS", " ".join(SHIPPED)), end="")
+ZSH = "autoload -U +X compinit bashcompinit; (( $+functions[compdef] )) || compinit; bashcompinit\n"
+
+SCRIPTS = {"bash": BASH, "zsh": ZSH + BASH, "fish": FISH}
+
+
+def completion(shell: Literal["bash", "zsh", "fish"]) -> None:
+    """Print the completion of a shell: ``eval "$(seq2seq completion bash)"``, or ``seq2seq completion fish | source``
+
+    Completes commands, options, and the names of the bundled models; `train` completes keys and choices as any
+    Hydra application does.
+
+    Args:
+        shell: The shell.
+    """
+    print(SCRIPTS[shell].replace("COMMANDS", " ".join(COMMANDS)).replace("MODELS", " ".join(SHIPPED)), end="")

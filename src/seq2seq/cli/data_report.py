@@ -1,32 +1,28 @@
-"""Check a corpus before training: ``seq2seq data-report KEY=VALUE …``
-
-Takes the same keys as training, such as data=parallel data.train.source=a.en ….
-"""
+"""The command that checks a corpus."""
 
 from collections.abc import Sequence
+from typing import Annotated
 
-from seq2seq.cli.main import parser_of
 from seq2seq.common.progress import announce
-from seq2seq.run.config import build, check, composed, require_parts, settings_of
+from seq2seq.run.config import build, complete, composed, settings_of
 from seq2seq.run.early import check_early
-from seq2seq.run.messages import exit_on_error
 
 
-def main(arguments: Sequence[str]) -> None:
-    """Print the report."""
-    parser = parser_of("data-report", __doc__)
-    parser.add_argument("overrides", nargs="*", metavar="KEY=VALUE")
-    options = parser.parse_args(list(arguments))
-    with exit_on_error():
-        with composed(options.overrides) as composition:
-            config = settings_of(composition, options.overrides, composition.hydra.run.dir).config
-        require_parts(config)
-        check_early(config)
-        announce("loading PyTorch")
-        from seq2seq.data.report import corpus_report
+def data_report(overrides: Annotated[Sequence[str], "KEY=VALUE"] = ()) -> None:
+    """Check a corpus before training: ``seq2seq data-report KEY=VALUE …``
 
-        check(config.data, "data")
-        data = build(config.data)
-        data.batch_size = data.batch_size or 128
-        data.prepare_data()
-        print(corpus_report(data))
+    Takes the same keys as training, such as data=parallel data.train.source=a.en ….
+
+    Args:
+        overrides: Keys and groups of the configuration.
+    """
+    with composed(overrides) as composition:
+        settings = settings_of(composition, overrides, composition.hydra.run.dir)
+    check_early(settings.config)
+    announce("loading PyTorch")
+    from seq2seq.data.report import corpus_report
+
+    data = build(complete(settings).config.data)
+    data.batch_size = data.batch_size or 128
+    data.prepare_data()
+    print(corpus_report(data))

@@ -1,50 +1,49 @@
-"""Try a bundled model: ``seq2seq demo``
+"""The command that shows what a bundled model does."""
 
-Translates some sentences, draws the attention of the first one, and writes a page that translates in the browser
-and answers what would have been said with other attention. The page is opened where there is a screen.
-"""
-
-from collections.abc import Sequence
 from pathlib import Path
 
-from seq2seq.cli.main import MODEL_HELP, check_output, model, parser_of
+from seq2seq.api import Run
 from seq2seq.cli.show import open_page
-from seq2seq.common.progress import announce
-from seq2seq.common.shipped import SHIPPED
+from seq2seq.common.options import Model, Output
+from seq2seq.common.progress import announce, announce_replaced
 from seq2seq.export.card import examples
-from seq2seq.run.messages import exit_on_error
+
+PAGE = Path("demo.html")
 
 
-def main(arguments: Sequence[str]) -> None:
-    """Translate, draw and write the page."""
-    parser = parser_of("demo", __doc__)
-    add = parser.add_argument
-    default = "help-en-de" if "help-en-de" in SHIPPED else None
-    add("model", type=model, nargs="?" if default else None, default=default,
-        help=f"{MODEL_HELP} (default: {default})")  # fmt: skip
-    add("--sentence", action="append",
-        help="a source sentence; may be given several times (default: the model card's)")  # fmt: skip
-    add("-o", "--output", type=Path, default=Path("demo.html"), metavar="FILE",
-        help="page to write (default: demo.html)")  # fmt: skip
-    add("--no-open", action="store_true", help="write the page and do not open it")
-    options = parser.parse_args(list(arguments))
-    with exit_on_error():
-        check_output(options.output)
+def demo(
+    model: Model = "help-en-de",
+    *,
+    sentence: list[str] | None = None,
+    output: Output = PAGE,
+    no_open: bool = False,
+) -> None:
+    """Try a bundled model: ``seq2seq demo``
 
-        announce("loading PyTorch and the model")
-        from seq2seq.decoding.translator import Translator
-        from seq2seq.export.translating_page import export_page
-        from seq2seq.visualization.heatmap import save_heatmap
+    Translates some sentences, draws the attention of the first one, and writes a page that translates in the browser
+    and answers what would have been said with other attention. The page is opened where there is a screen.
 
-        sentences = options.sentence or examples(options.model) or ["I see it."]
-        found = Translator.load(options.model).translate(sentences, beam_size=5)
-        for sentence, each in zip(sentences, found, strict=True):
-            print(f"{sentence}\n    {each.text}\n")
-        first, picture = found[0], options.output.with_suffix(".png")
-        if first.weights.numel():
-            weights = first.weights.float().numpy()
-            save_heatmap(picture, [(first.text, weights, first.source_tokens, first.target_tokens)])
-            print(picture)
-        announce("writing the page")
-        options.output.write_text(export_page(options.model, sentences[0]), encoding="utf-8")
-        open_page(options.output, wanted=not options.no_open)
+    Args:
+        model: A run folder, a model folder, or the name of a bundled model.
+        sentence: A source sentence; may be given several times; without it those of the model card.
+        output: Page to write.
+        no_open: Write the page and do not open it.
+    """
+    picture = output.with_suffix(".png")
+    announce_replaced(*([output, picture] if output == PAGE else [picture]))
+    announce("loading PyTorch and the model")
+    from seq2seq.export.translating_page import export_page
+    from seq2seq.visualization.heatmap import save_heatmap
+
+    sentences = sentence or examples(Path(model)) or ["I see it."]
+    found = Run(model).translate(sentences)
+    for each, translation in zip(sentences, found, strict=True):
+        print(f"{each}\n    {translation.text}\n")
+    first = found[0]
+    if first.weights.numel():
+        weights = first.weights.float().numpy()
+        save_heatmap(picture, [(first.text, weights, first.source_tokens, first.target_tokens)])
+        print(picture)
+    announce("writing the page")
+    output.write_text(export_page(Path(model), sentences[0]), encoding="utf-8")
+    open_page(output, wanted=not no_open)

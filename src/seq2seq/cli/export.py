@@ -1,82 +1,86 @@
-"""Export a model: ``seq2seq export onnx|attention|page|model MODEL -o FILE``
+"""The command that writes a model, or its attention, for other programs."""
 
-onnx writes the encoder and a decoder step as ONNX graphs into a folder. attention writes the Attention tab as one
-HTML file, with the records of a run folder or with the translations of --input FILE. page writes the model as one
-HTML file that translates in the browser. model writes the model of a finished run as a model folder with rounded
-weights and a model card, whose scores are those of the rounded weights.
-"""
-
-import argparse
-from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Annotated, Literal
 
-from seq2seq.cli.main import MODEL_HELP, check_output, count, input_file, parser_of
+from seq2seq.common.options import Count, File, Output, Precision
 from seq2seq.common.progress import announce
 from seq2seq.common.shipped import config_of, model_path
 from seq2seq.errors import InputError
-from seq2seq.run.messages import exit_on_error
 
 
-def main(arguments: Sequence[str]) -> None:
-    """Write the export."""
-    parser = parser_of("export", __doc__)
-    add = parser.add_argument
-    add("what", choices=("onnx", "attention", "page", "model"))
-    add("model", type=model_path, help=MODEL_HELP)
-    add("-o", "--output", type=Path, required=True, metavar="FILE", help="file or folder to write")
-    add("--input", type=input_file, metavar="FILE", help="attention: translate the lines of a file")
-    add("--target", type=input_file, metavar="FILE", help="attention: translations of --input, to be forced")
-    add("--beam-size", type=count, default=5, metavar="K", help="attention: hypotheses (default: 5)")
-    add("--sentence", default="", help="page: what it translates when it is opened")
-    add("--trust-custom-code", action="store_true", help="onnx: import classes that the model folder names")
-    add("--precision", default="bf16", help="model: of the weights: fp32, bf16 or int8 (default: bf16)")
-    add("--commit", help="model: of the program that trained it (default: what the run says)")
-    options = parser.parse_args(list(arguments))
-    with exit_on_error():
-        _export(options)
+def export(
+    what: Literal["onnx", "attention", "page", "model"],
+    model: Annotated[str | Path, "MODEL", model_path],
+    *,
+    output: Output,
+    input: File | None = None,  # noqa: A002 - the name of the option
+    target: File | None = None,
+    beam_size: Count = 5,
+    sentence: str = "",
+    trust_custom_code: bool = False,
+    precision: Precision = "bf16",
+    commit: str | None = None,
+) -> None:
+    """Export a model: ``seq2seq export onnx|attention|page|model MODEL -o FILE``
 
+    onnx writes the encoder and a decoder step as ONNX graphs into a folder. attention writes the Attention tab as one
+    HTML file, with the records of a run folder or with the translations of --input FILE. page writes the model as one
+    HTML file that translates in the browser. model writes the model of a finished run as a model folder with rounded
+    weights and a model card, whose scores are those of the rounded weights.
 
-def _export(options: argparse.Namespace) -> None:
-    check_output(options.output)
-    if options.what != "attention" or options.input is not None:
-        config_of(options.model)
-    announce(f"exporting: {options.what}")
-    if options.what == "onnx":
+    Args:
+        what: What is written.
+        model: A run folder, a model folder, or the name of a bundled model.
+        output: File or folder to write.
+        input: attention: translate the lines of a file.
+        target: attention: translations of --input, to be forced.
+        beam_size: attention: hypotheses.
+        sentence: page: what it translates when it is opened.
+        trust_custom_code: onnx: import classes that the model folder names.
+        precision: model: of the weights.
+        commit: model: of the program that trained it; without it what the run says.
+    """
+    folder = Path(model)
+    if what != "attention" or input is not None:
+        config_of(folder)
+    announce(f"exporting: {what}")
+    if what == "onnx":
         from seq2seq.export.onnx import export_onnx
 
-        for path in export_onnx(options.model, options.output, trust_custom_code=options.trust_custom_code):
+        for path in export_onnx(folder, output, trust_custom_code=trust_custom_code):
             print(path)
-        return
-    if options.what == "model":
+    elif what == "model":
         from seq2seq.export.card import save_pretrained
 
-        print(
-            save_pretrained(options.model, options.output, precision=options.precision, commit=options.commit)
-        )
-        return
-    if options.what == "page":
-        from seq2seq.export.translating_page import export_page
-
-        content = export_page(options.model, options.sentence)
+        print(save_pretrained(folder, output, precision=precision, commit=commit))
     else:
-        from tensorboard_attention import export_html
+        if what == "page":
+            from seq2seq.export.translating_page import export_page
 
-        try:
-            if options.input is None:
-                if not options.model.is_dir():
-                    raise InputError(f"{options.model}: there is no such folder; give a run folder")
-                content = export_html(options.model)
-            else:
-                from seq2seq.cli.record_attention import read_pairs, record
+            content = export_page(folder, sentence)
+        else:
+            content = _attention_page(folder, input, target, beam_size)
+        output.write_text(content, encoding="utf-8")
+        print(f"{output}   {len(content) / 1e6:.1f} MB")
 
-                pairs = read_pairs(options.input, options.target)
-                with TemporaryDirectory() as folder:
-                    record(Path(folder), options.model, pairs, step=0, beam_size=options.beam_size)
-                    content = export_html(folder, name=options.model.resolve().name)
-        except InputError:
-            raise
-        except ValueError as error:
-            raise InputError(str(error)) from error
-    options.output.write_text(content, encoding="utf-8")
-    print(f"{options.output}   {len(content) / 1e6:.1f} MB")
+
+def _attention_page(model: Path, source: str | Path | None, target: str | Path | None, beam_size: int) -> str:
+    from tensorboard_attention import export_html
+
+    try:
+        if source is None:
+            if not model.is_dir():
+                raise InputError(f"{model}: there is no such folder; give a run folder")
+            return export_html(model)
+        from seq2seq.cli.record_attention import read_pairs, record
+
+        pairs = read_pairs(source, target)
+        with TemporaryDirectory() as folder:
+            record(Path(folder), model, pairs, step=0, beam_size=beam_size)
+            return export_html(folder, name=model.resolve().name)
+    except InputError:
+        raise
+    except ValueError as error:
+        raise InputError(str(error)) from error

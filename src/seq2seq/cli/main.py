@@ -1,42 +1,32 @@
 """The command ``seq2seq NAME …``, and ``python -m seq2seq``."""
 
-import argparse
 import difflib
 import importlib
-import re
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from seq2seq.cli.interrupts import end_imports_on_interrupt
+from seq2seq.cli.parser import parser_of
 from seq2seq.common.progress import announce
-from seq2seq.common.shipped import config_of, model_path
-from seq2seq.errors import InputError
-from seq2seq.run.devices import device_name
 
 COMMANDS = {
-    "train": ("seq2seq.cli.train", "train a model: keys and groups of the configuration"),
-    "translate": ("seq2seq.cli.translate", "translate lines"),
-    "show": ("seq2seq.cli.show", "translate a sentence and show its attention on a page"),
-    "demo": ("seq2seq.cli.demo", "try a bundled model"),
-    "serve": ("seq2seq.cli.serve", "answer requests over HTTP, with the page that translates"),
-    "evaluate": ("seq2seq.cli.evaluate", "score a model on a test set"),
-    "compare": ("seq2seq.cli.compare", "compare settings over seeds and sentences"),
-    "align": ("seq2seq.cli.align", "align the words of two files"),
-    "plot": ("seq2seq.cli.plot", "draw attention: PNG, PDF, SVG, or a GIF of its formation"),
-    "probe": ("seq2seq.cli.probe", "test whether predictions depend on attention"),
-    "record-attention": ("seq2seq.cli.record_attention", "write a model's attention for TensorBoard"),
-    "export": ("seq2seq.cli.export", "ONNX, an HTML page of attention or of the model, a model folder"),
-    "data-report": ("seq2seq.cli.data_report", "check a corpus before training"),
-    "completion": ("seq2seq.cli.completion", "print the completion of bash or zsh"),
+    "train": "train a model: keys and groups of the configuration",
+    "translate": "translate lines",
+    "show": "translate a sentence and show its attention on a page",
+    "demo": "try a bundled model",
+    "serve": "answer requests over HTTP, with the page that translates",
+    "evaluate": "score a model on a test set",
+    "compare": "compare settings over seeds and sentences",
+    "align": "align the words of two files",
+    "plot": "draw attention: PNG, PDF, SVG, or a GIF of its formation",
+    "probe": "test whether predictions depend on attention",
+    "record-attention": "write a model's attention for TensorBoard",
+    "export": "ONNX, an HTML page of attention or of the model, a model folder",
+    "data-report": "check a corpus before training",
+    "completion": "print the completion of bash, zsh or fish",
 }
-"""Name -> module with a function `main`, and a line of help."""
-
-
-PRECISIONS = "fp32", "bf16", "int8"
-LENGTH_PENALTIES = "none", "average", "gnmt"
-MODEL_HELP = "a run folder, a model folder, or the name of a bundled model"
+"""Name -> a line of help. The command is the function of this name in the module of this name."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -50,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     if not given or given[0] in ("-h", "--help"):
         print("usage: seq2seq COMMAND …    (seq2seq COMMAND --help)\n")
-        print("\n".join(f"  {name:<17} {text}" for name, (_, text) in COMMANDS.items()))
+        print("\n".join(f"  {name:<17} {text}" for name, text in COMMANDS.items()))
         return 0
     if given[0] not in COMMANDS:
         nearest = difflib.get_close_matches(given[0], COMMANDS, n=1)
@@ -60,92 +50,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
             file=sys.stderr,
         )
         return 2
-    if given[0] not in ("train", "completion") and not {"-h", "--help"} & {*given}:
+    if given[0] != "completion" and not {"-h", "--help"} & {*given}:
         announce(f"loading seq2seq {given[0]}")
     try:
-        module = importlib.import_module(COMMANDS[given[0]][0])
-        return module.main(given[1:]) or 0
+        if given[0] == "train":
+            from seq2seq.cli.train import main as train
+
+            train(given[1:])
+            return 0
+        function = command(given[0])
+        options = vars(parser_of(given[0], function).parse_intermixed_args(given[1:]))
+        from seq2seq.run.messages import exit_on_error
+
+        with exit_on_error():
+            function(**options)
+        return 0
     except KeyboardInterrupt:
         return 130
 
 
-class Parser(argparse.ArgumentParser):
-    """A parser that says in one line what is wrong."""
-
-    def error(self, message: str) -> NoReturn:
-        """Print the message, and exit with status 2."""
-        words, options = (re.findall(r"--([\w-]+)", text) for text in (message, self.format_help()))
-        nearest = [each for word in words for each in difflib.get_close_matches(word, options, n=1)]
-        nearest += [each for word in words for each in options if word in each.split("-")]
-        hint = f"did you mean --{nearest[0]}? " if nearest and "unrecognized" in message else ""
-        self.exit(2, f"error: {message}; {hint}{self.prog} --help lists what it takes\n")
-
-
-def checked(check: Callable[[str], Any]) -> Callable[[str], Any]:
-    """Return a type of an argument: it returns what `check` returns, or ends the program with what `check` refuses."""
-
-    def convert(text: str) -> Any:
-        try:
-            return check(text)
-        except InputError as error:
-            print(f"error: {error}", file=sys.stderr)
-            sys.exit(2)
-
-    return convert
-
-
-@checked
-def model(text: str) -> Path:
-    """Return the folder of a model, which exists."""
-    config_of(text)
-    return model_path(text)
-
-
-device = checked(device_name)
-
-
-@checked
-def input_file(text: str) -> Path:
-    """Return the path of a file, which exists."""
-    if not Path(text).exists():
-        raise InputError(f"{text}: there is no such file")
-    if Path(text).is_dir():
-        raise InputError(f"{text} is a folder: give a file")
-    return Path(text)
-
-
-def count(text: str) -> int:
-    """Return a whole number above 0."""
-    if not (text.isdecimal() and int(text) > 0):
-        raise argparse.ArgumentTypeError(f"{text}: a whole number above 0 is needed")
-    return int(text)
-
-
-@checked
-def port(text: str) -> int:
-    """Return a port that a user may take."""
-    if not (text.isdecimal() and 1024 <= int(text) <= 65535):
-        raise InputError(f"--port {text}: choose one from 1024 to 65535")
-    return int(text)
-
-
-def parser_of(name: str, description: str) -> argparse.ArgumentParser:
-    """Return the parser of a command."""
-    return Parser(
-        prog=f"seq2seq {name}", description=description, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-
-
-def check_output(output: Path | None, *inputs: Path | None) -> None:
-    """Refuse an output file that is one of the inputs, or whose folder is missing.
-
-    Raises:
-        InputError: Naming the file.
-    """
-    if output is None:
-        return
-    if not output.parent.is_dir():
-        raise InputError(f"{output}: there is no folder {output.parent}")
-    for path in inputs:
-        if path is not None and path.exists() and output.exists() and path.samefile(output):
-            raise InputError(f"{output} is an input, too: give another output")
+def command(name: str) -> Callable[..., Any]:
+    """Import the function of a command."""
+    module = name.replace("-", "_")
+    return getattr(importlib.import_module(f"seq2seq.cli.{module}"), module)

@@ -1,64 +1,74 @@
-"""Draw attention: ``seq2seq plot MODEL --sentence "…" -o picture.png``
+"""The command that draws attention."""
 
-Draws the attention of the translation, or with --target that of forced decoding of a given target. The suffix of
--o chooses the format: .png, .pdf or .svg. --effect adds by how much the log-probability of each word falls without each
-source token. With --steps NAME, such as attention/0/forced, it draws the recorded
-steps of a training as a .gif.
-"""
-
-import argparse
-from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
 
-from seq2seq.cli.main import MODEL_HELP, check_output, parser_of
-from seq2seq.common.progress import announce
+from seq2seq.common.options import Output
+from seq2seq.common.progress import announce, announce_replaced
 from seq2seq.common.shipped import config_of, model_path
 from seq2seq.errors import InputError
-from seq2seq.run.messages import exit_on_error
+
+PICTURE = Path("attention.png")
 
 
-def main(arguments: Sequence[str]) -> None:
-    """Draw sentences."""
-    parser = parser_of("plot", __doc__)
-    parser.add_argument("model", type=model_path, help=MODEL_HELP)
-    drawn = parser.add_mutually_exclusive_group(required=True)
-    drawn.add_argument("--sentence", action="append", help="a source sentence; can be given several times")
-    drawn.add_argument(
-        "--steps", metavar="NAME", help="name of a record of a run, such as attention/0/forced"
-    )
-    parser.add_argument("--target", help="the target for forced decoding")
-    parser.add_argument("--effect", action="store_true", help="draw the effect of leaving tokens out, too")
-    parser.add_argument("-o", "--output", type=Path, default=Path("attention.png"), help="file to write")
-    options = parser.parse_args(list(arguments))
-    with exit_on_error():
-        _plot(options)
+def plot(
+    model: Annotated[str | Path, "MODEL", model_path],
+    *,
+    sentence: list[str] | None = None,
+    steps: Annotated[str, "NAME"] | None = None,
+    target: str | None = None,
+    effect: bool = False,
+    output: Output = PICTURE,
+) -> None:
+    """Draw attention: ``seq2seq plot MODEL --sentence "…" -o picture.png``
+
+    Draws the attention of the greedy translation, or with --target that of forced decoding of a given target. The
+    suffix of -o chooses the format: .png, .pdf or .svg. --effect adds by how much the log-probability of each word
+    falls without each source token. With --steps NAME, such as attention/0/forced, it draws the recorded steps of a
+    training as a .gif.
+
+    Args:
+        model: A run folder, a model folder, or the name of a bundled model.
+        sentence: A source sentence; can be given several times.
+        steps: Name of a record of a run, such as attention/0/forced.
+        target: The target for forced decoding.
+        effect: Draw the effect of leaving tokens out, too.
+        output: File to write.
+    """
+    if (sentence is None) == (steps is None):
+        raise InputError("give --sentence, or --steps NAME for a .gif of a training")
+    wanted = {".gif"} if steps else {".png", ".pdf", ".svg"}
+    if output.suffix.lower() not in wanted:
+        raise InputError(f"-o {output}: the ending decides the format: choose {' or '.join(sorted(wanted))}")
+    if output == PICTURE:
+        announce_replaced(output)
+    if sentence is None:
+        _plot_steps(Path(model), str(steps), output)
+    else:
+        _plot_sentences(Path(model), sentence, target, output, with_effect=effect)
 
 
-def _plot(options: argparse.Namespace) -> None:
-    suffix = options.output.suffix.lower()
-    wanted = {".gif"} if options.steps else {".png", ".pdf", ".svg"}
-    if suffix not in wanted:
-        raise InputError(
-            f"-o {options.output}: the ending decides the format: choose {' or '.join(sorted(wanted))}"
-        )
-    check_output(options.output)
-    if options.steps is not None:
-        from seq2seq.visualization.animation import write_gif
-        from tensorboard_attention.event_files import read_steps
+def _plot_steps(run: Path, name: str, output: Path) -> None:
+    from seq2seq.visualization.animation import write_gif
+    from tensorboard_attention.event_files import read_steps
 
-        try:
-            records = read_steps(options.model, options.steps, most=200, most_bytes=1 << 19)
-        except ValueError as error:
-            raise InputError(str(error)) from error
-        write_gif(options.output, records)
-        print(options.output)
-        return
-    config_of(options.model)
+    try:
+        records = read_steps(run, name, most=200, most_bytes=1 << 19)
+    except ValueError as error:
+        raise InputError(str(error)) from error
+    write_gif(output, records)
+    print(output)
+
+
+def _plot_sentences(
+    model: Path, sentences: list[str], target: str | None, output: Path, *, with_effect: bool
+) -> None:
+    config_of(model)
     from seq2seq.data.words import clean
 
-    if not all(map(clean, options.sentence)):
+    if not all(map(clean, sentences)):
         raise InputError("--sentence is blank: give a sentence")
-    if options.target is not None and (len(options.sentence) > 1 or not clean(options.target)):
+    if target is not None and (len(sentences) > 1 or not clean(target)):
         raise InputError("--target is the translation of one --sentence")
 
     announce("loading PyTorch and the model")
@@ -69,21 +79,21 @@ def _plot(options: argparse.Namespace) -> None:
     from seq2seq.models.folder import load_attending
     from seq2seq.visualization.heatmap import Panel, save_heatmap
 
-    saved = load_attending(options.model)
-    if options.target is None:
-        found = Translator(saved).translate(options.sentence)
+    saved = load_attending(model)
+    if target is None:
+        found = Translator(saved).translate(sentences)
     else:
-        found = force_pairs(options.model, [SentencePair(options.sentence[0], options.target)])
-    name = options.model.resolve().name
+        found = force_pairs(model, [SentencePair(sentences[0], target)])
+    name = model.resolve().name
     panels = list[Panel]()
-    for sentence, each in zip(options.sentence, found, strict=True):
+    for sentence, each in zip(sentences, found, strict=True):
         sides = each.source_tokens, each.target_tokens
         panels.append(Panel(f"{name}, log p = {each.score:.2f}", each.weights.float().numpy(), *sides))
-        if options.effect:
+        if with_effect:
             effect = effect_of(saved, sentence, each)
             panels.append(Panel("fall of log p without the token", effect, *sides, is_effect=True))
-    save_heatmap(options.output, panels)
+    save_heatmap(output, panels)
     for each in found:
-        print(f"{each.text}   score {each.score:.2f}   {options.output}")
+        print(f"{each.text}   score {each.score:.2f}   {output}")
         if note := each.unknown_note():
             print(note)

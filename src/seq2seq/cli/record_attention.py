@@ -1,38 +1,43 @@
-"""Record a model's attention for the Attention tab: ``seq2seq record-attention MODEL --input FILE --logdir DIR``
-
-Sentence n, counted from 1, is recorded as attention/n, with its greedy and beam translations, and with forced
-decoding of the lines of --target.
-"""
+"""The command that records attention for TensorBoard."""
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
 
-from seq2seq.cli.main import MODEL_HELP, count, input_file, model, parser_of
+from seq2seq.common.options import Count, File, Model
 from seq2seq.common.progress import announce
 from seq2seq.data.text import SentencePair, read_lines, read_parallel
 from seq2seq.data.words import clean
 from seq2seq.errors import InputError
-from seq2seq.run.messages import exit_on_error
 
 
-def main(arguments: Sequence[str]) -> None:
-    """Write event files."""
-    parser = parser_of("record-attention", __doc__)
-    add = parser.add_argument
-    add("model", type=model, help=MODEL_HELP)
-    add("--input", type=input_file, required=True, metavar="FILE", help="sentences, one a line")
-    add("--target", type=input_file, metavar="FILE", help="their translations")
-    add("--logdir", type=Path, required=True, metavar="DIR", help="folder of the event file")
-    add("--step", type=int, default=0, help="the step of the records (default: 0)")
-    add("--beam-size", type=count, default=5, metavar="K", help="hypotheses; 1: greedy alone (default: 5)")
-    options = parser.parse_args(list(arguments))
-    with exit_on_error():
-        pairs = read_pairs(options.input, options.target)
-        number = record(options.logdir, options.model, pairs, step=options.step, beam_size=options.beam_size)
-        print(f"{number:,} sentences   tensorboard --logdir {options.logdir}")
+def record_attention(
+    model: Model,
+    *,
+    input: File,  # noqa: A002 - the name of the option
+    target: File | None = None,
+    logdir: Annotated[Path, "FOLDER"],
+    step: int = 0,
+    beam_size: Count = 5,
+) -> None:
+    """Record a model's attention for the Attention tab: ``seq2seq record-attention MODEL --input FILE --logdir DIR``
+
+    Sentence n, counted from 1, is recorded as attention/n, with its greedy and beam translations, and with forced
+    decoding of the lines of --target.
+
+    Args:
+        model: A run folder, a model folder, or the name of a bundled model.
+        input: Sentences, one a line.
+        target: Their translations.
+        logdir: Folder of the event file.
+        step: The step of the records.
+        beam_size: Hypotheses; 1: greedy alone.
+    """
+    number = record(logdir, Path(model), read_pairs(input, target), step=step, beam_size=beam_size)
+    print(f"{number:,} sentences   tensorboard --logdir {logdir}")
 
 
-def read_pairs(source: Path, target: Path | None) -> list[SentencePair]:
+def read_pairs(source: str | Path, target: str | Path | None) -> list[SentencePair]:
     """Read sentences, and their translations where there is a file of them."""
     if target is not None:
         return read_parallel(source, target)
@@ -53,11 +58,12 @@ def record(logdir: Path, model: Path, pairs: Sequence[SentencePair], *, step: in
 
     from seq2seq.decoding.forced import force_pairs
     from seq2seq.decoding.search import GREEDY, search_from_options
+    from seq2seq.decoding.translation import weights_of
     from seq2seq.decoding.translator import Translator
     from seq2seq.evaluation.bleu import sentence_bleu_score
     from seq2seq.models.folder import load_attending
-    from seq2seq.training.attention_logger import weights_of
     from tensorboard_attention import add_attention
+    from tensorboard_attention.record import MAX_WEIGHTS
 
     announce(f"translating {len(pairs):,} sentences")
     translator = Translator(load_attending(model))
@@ -79,7 +85,7 @@ def record(logdir: Path, model: Path, pairs: Sequence[SentencePair], *, step: in
                     add_attention(
                         writer,
                         f"attention/{number}",
-                        weights_of(each),
+                        weights_of(each, MAX_WEIGHTS),
                         each.source_tokens,
                         each.target_tokens,
                         step,

@@ -1,63 +1,72 @@
-"""Show the attention of a translation: ``seq2seq show MODEL "The red cat sees it."``
-
-Writes an HTML page with the translation and the attention weights of each word, and opens it if there is a display.
-With --target, the model is forced to produce that translation (teacher forcing). The page also has the effect of each source
-token: by how much the log-probability of a word falls without it.
-"""
+"""The command that shows the attention of a translation on a page."""
 
 import os
 import sys
 import webbrowser
-from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
 
-from seq2seq.cli.main import MODEL_HELP, check_output, count, model, parser_of
-from seq2seq.common.progress import announce
+from seq2seq.common.options import Count, Model, Output
+from seq2seq.common.progress import announce, announce_replaced
 from seq2seq.errors import InputError
-from seq2seq.run.messages import exit_on_error
+
+PAGE = Path("attention.html")
 
 
-def main(arguments: Sequence[str]) -> None:
-    """Write the page, and open it."""
-    parser = parser_of("show", __doc__)
-    add = parser.add_argument
-    add("model", type=model, help=MODEL_HELP)
-    add("sentence", help="a source sentence")
-    add("--target", help="show the attention for this translation")
-    add("--beam-size", type=count, default=5, metavar="K", help="hypotheses; 1: greedy (default: 5)")
-    page = Path("attention.html")
-    add("-o", "--output", type=Path, default=page, metavar="FILE", help=f"page to write (default: {page})")
-    add("--no-open", action="store_true", help="write the page and do not open it")
-    options = parser.parse_args(list(arguments))
-    with exit_on_error():
-        check_output(options.output)
-        announce("loading PyTorch and the model")
-        from seq2seq.data.text import SentencePair
-        from seq2seq.data.words import clean
-        from seq2seq.decoding.forced import force_pairs
-        from seq2seq.decoding.probing import effect_of
-        from seq2seq.decoding.translator import Translator
-        from seq2seq.models.folder import load_attending
-        from tensorboard_attention import show
+def show(
+    model: Model,
+    sentence: Annotated[str, "SENTENCE"],
+    *,
+    target: str | None = None,
+    beam_size: Count = 5,
+    output: Output = PAGE,
+    no_open: bool = False,
+) -> None:
+    """Show the attention of a translation: ``seq2seq show MODEL "The red cat sees it."``
 
-        if not clean(options.sentence):
-            raise InputError("the sentence is blank: give a sentence")
-        saved = load_attending(options.model)
-        if options.target is None:
-            (found,) = Translator(saved).translate([options.sentence], beam_size=options.beam_size)
-        else:
-            (found,) = force_pairs(options.model, [SentencePair(options.sentence, options.target)])
-        weights = found.weights if found.heads is None else found.heads
-        shown = show(
-            weights, found.source_tokens, found.target_tokens, score=found.score,
-            kind="beam" if options.target is None else "forced",
-            title=f"{found.text}, {options.model.resolve().name}", effect=effect_of(saved, options.sentence, found),
-        )  # fmt: skip
-        options.output.write_text(shown.page, encoding="utf-8")
-        print(found.text)
-        if note := found.unknown_note():
-            print(note, file=sys.stderr)
-        open_page(options.output, wanted=not options.no_open)
+    Writes an HTML page with the translation and the attention weights of each word, and opens it if there is a
+    display. With --target, the model is forced to produce that translation (teacher forcing). The page also has the
+    effect of each source token: by how much the log-probability of a word falls without it.
+
+    Args:
+        model: A run folder, a model folder, or the name of a bundled model.
+        sentence: A source sentence.
+        target: Show the attention for this translation.
+        beam_size: Hypotheses; 1: greedy.
+        output: Page to write.
+        no_open: Write the page and do not open it.
+    """
+    if output == PAGE:
+        announce_replaced(output)
+    announce("loading PyTorch and the model")
+    from seq2seq.data.text import SentencePair
+    from seq2seq.data.words import clean
+    from seq2seq.decoding.forced import force_pairs
+    from seq2seq.decoding.probing import effect_of
+    from seq2seq.decoding.search import search_from_options
+    from seq2seq.decoding.translator import Translator
+    from seq2seq.models.folder import load_attending
+    from tensorboard_attention import show
+
+    if not clean(sentence):
+        raise InputError("the sentence is blank: give a sentence")
+    saved = load_attending(model)
+    if target is None:
+        search = search_from_options(beam_size=beam_size, length_penalty="average")
+        (found,) = Translator(saved).translate([sentence], search=search)
+    else:
+        (found,) = force_pairs(model, [SentencePair(sentence, target)])
+    weights = found.weights if found.heads is None else found.heads
+    shown = show(
+        weights, found.source_tokens, found.target_tokens, score=found.score,
+        kind="beam" if target is None else "forced",
+        title=f"{found.text}, {Path(model).resolve().name}", effect=effect_of(saved, sentence, found),
+    )  # fmt: skip
+    output.write_text(shown.page, encoding="utf-8")
+    print(found.text)
+    if note := found.unknown_note():
+        print(note, file=sys.stderr)
+    open_page(output, wanted=not no_open)
 
 
 def open_page(path: Path, *, wanted: bool = True) -> None:

@@ -1,149 +1,92 @@
-"""Translate lines: ``seq2seq translate MODEL < source.txt > translation.txt``, or ``seq2seq translate MODEL "A sentence."``
+"""The command that translates lines, sentences, or what is typed on a terminal."""
 
-Writes one line for each line read, in the same order; a blank line stays blank. Without text, a terminal is asked for
-sentences; below each translation stand its log-probability, its unknown words and its attention.
-"""
-
-import argparse
-import contextlib
-import json
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from itertools import islice
+from json import dumps
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Annotated, Any
 
-from seq2seq.cli.main import (
-    LENGTH_PENALTIES,
-    MODEL_HELP,
-    PRECISIONS,
-    check_output,
-    count,
-    device,
-    input_file,
-    model,
-    parser_of,
-)
+from seq2seq.api import Run
 from seq2seq.cli.terminal import LEGEND, matrix_lines
+from seq2seq.common.options import Count, File, Model, Output
 from seq2seq.data.text import read_lines, stream_lines
 from seq2seq.errors import InputError
-from seq2seq.run.messages import exit_on_error
 
 if TYPE_CHECKING:
-    from seq2seq.decoding.search import Search
     from seq2seq.decoding.translation import Translation
 
 
-def main(arguments: Sequence[str]) -> None:
-    """Translate standard input or a file."""
-    parser = parser_of("translate", __doc__)
-    add = parser.add_argument
-    add("model", type=model, help=MODEL_HELP)
-    add("sentences", nargs="*", metavar="SENTENCE", help="translate these in place of standard input")
-    add("--ensemble", type=model, nargs="+", default=[], metavar="MODEL", help="average with these models")
-    add("--beam-size", type=count, default=5, metavar="K", help="hypotheses; 1: greedy (default: 5)")
-    add(
-        "--n-best",
-        type=count,
-        default=1,
-        metavar="N",
-        help="print N translations of each line, at most the beam size",
-    )
-    add("--length-penalty", default="average", choices=LENGTH_PENALTIES, help="default: average")
-    add(
-        "--length-penalty-alpha", type=float, default=0.6, metavar="A", help="exponent of gnmt (default: 0.6)"
-    )
-    add("--min-ratio", type=float, metavar="R", help="minimum target tokens per source token")
-    add("--max-ratio", type=float, metavar="R", help="maximum, with 10 tokens more (default: the model's)")
-    add(
-        "--beam-threshold",
-        type=float,
-        metavar="NATS",
-        help="prune hypotheses this far below the best: faster",
-    )
-    add("--sample", action="store_true", help="sample every token instead of searching")
-    add("--temperature", type=float, default=1.0, help="temperature of sampling (default: 1.0)")
-    add("--top-k", type=count, metavar="K", help="sample from the K most probable tokens")
-    add("--seed", type=int, default=1, help="seed of sampling (default: 1)")
-    add("--prefix", type=input_file, metavar="FILE", help="a prefix for each translation, one per line")
-    add("--replace-unk", action="store_true", help="replace <unk> by the most attended source word")
-    add("--json", action="store_true", help="print one JSON object per line: tokens, score, attention, …")
-    add("--device", type=device, default="cpu", help="cpu, cuda or mps (default: cpu)")
-    add("--precision", default="fp32", choices=PRECISIONS, help="of the computation (default: fp32)")
-    add("--max-tokens", type=count, default=4096, metavar="N", help="maximum padded tokens in a batch")
-    add(
-        "--buffer-size",
-        type=count,
-        default=2048,
-        metavar="N",
-        help="lines read and sorted by length at a time",
-    )
-    add("--input", type=input_file, metavar="FILE", help="translate this file instead of standard input")
-    add("-o", "--output", type=Path, metavar="FILE", help="write to this file instead of standard output")
-    add("--resume", action="store_true", help="continue after the lines that --output has")
-    add("--to", metavar="LANGUAGE", help="target language, for a model of several languages")
-    add("--trust-custom-code", action="store_true", help="import classes that the model folder names")
-    options = parser.parse_intermixed_args(list(arguments))
-    with exit_on_error():
-        _translate(options)
+def translate(
+    model: Model,
+    sentences: Annotated[Sequence[str], "SENTENCE"] = (),
+    *,
+    input: File | None = None,  # noqa: A002 - the name of the option
+    output: Output | None = None,
+    resume: bool = False,
+    prefix: File | None = None,
+    json: bool = False,
+    buffer_size: Count = 2048,
+    trust_custom_code: bool = False,
+    **options: Annotated[Any, Run.translate],
+) -> None:
+    """Translate lines: ``seq2seq translate MODEL < source.txt > translation.txt``, or ``seq2seq translate MODEL "A sentence."``
 
+    Writes one line for each line read, in the same order; a blank line stays blank. Without text, a terminal is
+    asked for sentences; below each translation stand its log-probability, its unknown words and its attention.
 
-def _translate(options: argparse.Namespace) -> None:
-    if options.resume and (options.output is None or options.n_best > 1):
+    Args:
+        model: A run folder, a model folder, or the name of a bundled model.
+        sentences: Translate these in place of standard input.
+        input: Translate this file in place of standard input.
+        output: Write to this file in place of standard output.
+        resume: Continue after the lines that --output has.
+        prefix: A prefix for each translation, one per line.
+        json: Print one JSON object per line: tokens, score, attention, …
+        buffer_size: Lines read and sorted by length at a time.
+        trust_custom_code: Import classes that the model folder names.
+        **options: Those of `Run.translate`.
+    """
+    if resume and (output is None or options["n_best"] > 1):
         raise InputError("--resume needs --output FILE and a line for each sentence")
-    if options.sentences and options.input is not None:
-        raise InputError(f"give sentences or --input {options.input}, not both")
-    check_output(options.output, options.input)
+    if sentences and input is not None:
+        raise InputError(f"give sentences or --input {input}, not both")
+    if input is not None and output is not None and output.exists() and output.samefile(input):
+        raise InputError(f"{output} is the input, too: give another output")
+    asks = input is None and not sentences and sys.stdin.isatty()
+    run = Run(model, trust_custom_code=trust_custom_code)
+    run.translate(
+        [], None if prefix is None else [], **options
+    )  # what is wrong is said before a sentence is asked for, or a file is opened
 
     from seq2seq.decoding.translation import UnknownCount
-    from seq2seq.decoding.translator import Translator
 
-    search = _search(options)
-    translator = Translator.load(
-        options.model,
-        *options.ensemble,
-        device=options.device,
-        max_tokens=options.max_tokens,
-        precision=options.precision,
-        to=options.to,
-        trust_custom_code=options.trust_custom_code,
-    )
-    if translator.target_language == "mul":
-        raise InputError("this model translates into several languages: choose one with --to")
-    done = keep_whole_lines(options.output) if options.resume and options.output.exists() else 0
-    asks = options.input is None and not options.sentences and sys.stdin.isatty()
-    lines = (
-        _asked() if asks else iter(options.sentences) if options.sentences else stream_lines(options.input)
-    )
-    if len(list(islice(lines, done))) < done:
+    number = keep_whole_lines(output) if resume and output is not None and output.exists() else 0
+    lines = _asked() if asks else iter(sentences) if sentences else stream_lines(input)
+    if len(list(islice(lines, number))) < number:
         raise InputError(
-            f"--resume: {options.output} has {done:,} lines, more than the input: is it of another text?"
+            f"--resume: {output} has {number:,} lines, more than the input: is it of another text?"
         )
-    common: dict[str, Any] = {"search": search, "replace_unk": options.replace_unk, "first_number": done,
-                              "return_attention": options.json or asks}  # fmt: skip
-    if options.prefix is None:
-        windows = translator.stream(lines, window=1 if asks else options.buffer_size, **common)
-    else:
-        sentences = list(lines)
-        prefixes = _prefixes(options, sentences, done)
-        windows = iter([(sentences, translator.translate_n_best(sentences, prefixes=prefixes, **common))])
-    unknown, number = UnknownCount(), done
-    with contextlib.ExitStack() as stack:
-        output: IO[str] = sys.stdout
-        if options.output is not None:
-            mode = "a" if options.resume else "w"
-            output = stack.enter_context(options.output.open(mode, encoding="utf-8", newline="\n"))
-        for _, found in windows:
-            for translations in found:
-                number += 1
-                output.writelines(f"{line}\n" for line in _written(options, number, translations))
-            output.flush()
-            for translations in found if asks else ():
-                print("\n".join(_facts(translations[0])), file=sys.stderr)
-            unknown.add(translations[0] for translations in found)
+    starts = None
+    if prefix is not None:
+        rest = list(lines)
+        lines, starts = iter(rest), iter(_prefixes(prefix, number, len(rest)))
+    size, unknown = 1 if asks else buffer_size, UnknownCount()
+    with _opened(output, resume=resume) as file:
+        while window := list(islice(lines, size)):
+            given = None if starts is None else list(islice(starts, size))
+            found = run.translate(window, given, number, json or asks, **options)
+            for each in found:
+                number += each.rank == 1
+                file.write(f"{_line(number, each, json=json, n_best=options['n_best'])}\n")
+            file.flush()
+            for line in _facts(found[0]) if asks else ():
+                print(line, file=sys.stderr)
+            unknown.add(each for each in found if each.rank == 1)
     warnings = [] if asks else unknown.warnings()
-    if options.replace_unk and warnings and not translator.num_replaced:
+    if options["replace_unk"] and warnings and not run.num_replaced:
         warnings.append(
             "WARNING: --replace-unk replaced nothing, because the model wrote no <unk>. A model learns to write it from "
             "rare words of its training text: train with data.tokenizer.min_frequency=2"
@@ -152,41 +95,26 @@ def _translate(options: argparse.Namespace) -> None:
         print(line, file=sys.stderr)
 
 
-def _search(options: argparse.Namespace) -> "Search":
-    from seq2seq.decoding.search import search_from_options
-
-    sampling = {"temperature": options.temperature, "top_k": options.top_k, "seed": options.seed}
-    return search_from_options(
-        beam_size=1 if options.sample else options.beam_size,
-        num_best=options.n_best,
-        length_penalty=options.length_penalty,
-        length_penalty_alpha=options.length_penalty_alpha,
-        min_length=options.min_ratio,
-        max_length=options.max_ratio,
-        prune=options.beam_threshold,
-        sampling=sampling if options.sample else None,
-    )
-
-
-def _prefixes(options: argparse.Namespace, sentences: Sequence[str], done: int) -> list[str]:
-    prefixes = read_lines(options.prefix)
-    if len(prefixes) != done + len(sentences):
-        raise InputError(f"{options.prefix} has {len(prefixes)} lines for {done + len(sentences)} sentences")
+def _prefixes(path: str | Path, done: int, rest: int) -> list[str]:
+    prefixes = read_lines(path)
+    if len(prefixes) != done + rest:
+        raise InputError(f"{path} has {len(prefixes)} lines for {done + rest} sentences")
     return prefixes[done:]
 
 
-def _written(
-    options: argparse.Namespace, number: int, translations: Sequence["Translation"]
-) -> Iterator[str]:
-    """Yield the output lines of the translations of a line."""
-    for rank, translation in enumerate(translations, start=1):
-        if options.json:
-            facts = {"line": number, "rank": rank} | translation.as_dict()
-            yield json.dumps(facts, ensure_ascii=False)
-        elif options.n_best > 1:
-            yield f"{number} ||| {translation.text} ||| {translation.score:.4f}"
-        else:
-            yield translation.text
+def _opened(output: Path | None, *, resume: bool) -> AbstractContextManager[IO[str]]:
+    if output is None:
+        return nullcontext(sys.stdout)
+    return output.open("a" if resume else "w", encoding="utf-8", newline="\n")
+
+
+def _line(number: int, translation: "Translation", *, json: bool, n_best: int) -> str:
+    """Return the output line of a translation of line `number`."""
+    if json:
+        return dumps({"line": number, "rank": translation.rank} | translation.as_dict(), ensure_ascii=False)
+    if n_best > 1:
+        return f"{number} ||| {translation.text} ||| {translation.score:.4f}"
+    return translation.text
 
 
 def _facts(translation: "Translation") -> Iterator[str]:

@@ -65,11 +65,17 @@ def without_unknown(target: Any, stored: Mapping[str, Any], where: str) -> dict[
 
     A checkpoint, run or model folder of an earlier version may hold arguments that no longer exist.
     """
+    unknown = tell_unknown(target, stored, where)
+    return {name: value for name, value in stored.items() if name not in unknown}
+
+
+def tell_unknown(target: Any, stored: Mapping[str, Any], where: str) -> list[str]:
+    """Return the names of stored arguments that a class or function does not have, and name them in a line on stderr."""
     arguments, takes_any = arguments_of(target)
     unknown = [] if takes_any else [str(name) for name in stored if name not in arguments]
     if unknown:
         _tell(f"WARNING: {where}: {target.__name__} has no argument {', '.join(unknown):.200}; left out")
-    return {name: value for name, value in stored.items() if name not in unknown}
+    return unknown
 
 
 @cache

@@ -1,8 +1,10 @@
 """Signs of life: what begins, a bar where its length is known, on a terminal only; and warnings."""
 
 import logging
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 LOG = logging.getLogger("seq2seq.progress")
@@ -12,10 +14,16 @@ LOG.propagate = False
 
 
 def announce(text: str) -> None:
-    """Say what begins, before it begins."""
+    """Say what begins, before it begins; of several processes the first one does."""
     LOG.info(text)
-    if sys.stderr.isatty():
+    if sys.stderr.isatty() and os.environ.get("LOCAL_RANK", "0") == "0":
         print(f"{text} …", file=sys.stderr, flush=True)
+
+
+def announce_replaced(*paths: Path) -> None:
+    """Say which files, whose names the user did not give, are replaced."""
+    if there := [str(path) for path in paths if path.exists()]:
+        print(f"{' and '.join(there)}: replaced; give -o FILE to keep both", file=sys.stderr, flush=True)
 
 
 def warn(text: str) -> None:

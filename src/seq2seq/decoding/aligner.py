@@ -1,17 +1,35 @@
-"""Attention between the words of sentence pairs."""
+"""Links between the words of sentence pairs, from attention. PyTorch is loaded when a model is."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from seq2seq.data.batching import BatchSize
 from seq2seq.data.text import SentencePair
-from seq2seq.data.tokenizers import Tokenizer
-from seq2seq.decoding.forced import force_translate
-from seq2seq.decoding.translator import device_named
 from seq2seq.errors import InputError
-from seq2seq.evaluation.alignment import Floats, Words, merge_words, word_indices
-from seq2seq.models.folder import load_attending
+from seq2seq.evaluation.agreement import agreed_weights
+from seq2seq.evaluation.alignment import (
+    AlignmentCounts,
+    Floats,
+    GoldAlignment,
+    Links,
+    Symmetrization,
+    Words,
+    argmax_links,
+    best_links,
+    format_links,
+    links_between,
+    merge_words,
+    read_pharaoh,
+    require_within,
+    reversed_links,
+    symmetrized,
+    threshold_links,
+    word_indices,
+)
+
+if TYPE_CHECKING:
+    from seq2seq.data.tokenizers import Tokenizer
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +48,12 @@ class WordAttention:
 
 
 def word_attention(
-    model_path: Path, pairs: Sequence[SentencePair], *, device: str, max_tokens: int
+    model_path: Path,
+    pairs: Sequence[SentencePair],
+    *,
+    device: str,
+    max_tokens: int,
+    trust_custom_code: bool = False,
 ) -> list[WordAttention]:
     """Return the attention of a model between the words of given translations.
 
@@ -40,7 +63,12 @@ def word_attention(
         InputError: There is no model with attention, there is no such device, or the tokens do not spell the
             words.
     """
-    exported = load_attending(model_path)
+    from seq2seq.data.batching import BatchSize
+    from seq2seq.decoding.forced import force_translate
+    from seq2seq.decoding.translator import device_named
+    from seq2seq.models.folder import load_attending
+
+    exported = load_attending(model_path, trust_custom_code=trust_custom_code)
     forced = force_translate(
         exported, pairs, device=device_named(device), batch_size=BatchSize(sentences=None, tokens=max_tokens)
     )
@@ -54,7 +82,7 @@ def word_attention(
     return found
 
 
-def token_words(tokenizer: Tokenizer, text: str, words: Sequence[str]) -> list[int | None]:
+def token_words(tokenizer: "Tokenizer", text: str, words: Sequence[str]) -> list[int | None]:
     """Return the word index of each token of a sentence, without ``<eos>``; see `word_indices`.
 
     Raises:
@@ -64,3 +92,97 @@ def token_words(tokenizer: Tokenizer, text: str, words: Sequence[str]) -> list[i
         return word_indices(tokenizer.tokens(text), [tokenizer.prepared(word) for word in words])
     except ValueError as error:
         raise InputError(f"tokenizer {type(tokenizer).__name__}: words cannot be aligned, {error}") from error
+
+
+def read_gold(path: Path, pairs: Sequence[SentencePair]) -> list[GoldAlignment]:
+    """Read the gold alignment of sentence pairs, see `read_pharaoh`.
+
+    Raises:
+        InputError: A line cannot be read, does not fit its pair, or has none.
+    """
+    gold = read_pharaoh(path)
+    if len(gold) != len(pairs):
+        raise InputError(f"{path} has {len(gold):,} lines for {len(pairs):,} sentence pairs")
+    for number, (alignment, pair) in enumerate(zip(gold, pairs, strict=True), start=1):
+        sizes = len(pair.source.split()), len(pair.target.split())
+        require_within(alignment, *sizes, f"{path}, line {number}")
+    return gold
+
+
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """The links of the words of sentence pairs; printed, a line of Pharaoh format for each pair.
+
+    Attributes:
+        links: Of each pair.
+        counts: Of the links against the gold alignment; None without one.
+        least: Of the links with the minimum error rate that the tokens allow.
+    """
+
+    links: list[Links]
+    counts: AlignmentCounts | None = None
+    least: AlignmentCounts | None = None
+
+    def __str__(self) -> str:
+        return "\n".join(map(format_links, self.links))
+
+    def report(self) -> str:
+        """Return a line with the alignment error rate; an empty text without gold alignment."""
+        if self.counts is None or self.least is None:
+            return ""
+        return (
+            f"AER {self.counts.error_rate:.3f} (at least {self.least.error_rate:.3f} with these tokens)   "
+            f"precision {self.counts.precision:.3f}   recall {self.counts.recall:.3f}   "
+            f"({len(self.links):,} sentence pairs)"
+        )
+
+
+def aligned(
+    pairs: Sequence[SentencePair],
+    found: Sequence[tuple[WordAttention, ...]],
+    method: str,
+    threshold: float,
+    gold: Sequence[GoldAlignment] | None,
+) -> Alignment:
+    """Return the links of sentence pairs by a method of ``seq2seq align``.
+
+    Args:
+        pairs: The pairs.
+        found: The attention of each, by the model and, if there is one, by that of the other direction.
+        method: See `seq2seq.api.Run.align`.
+        threshold: Minimum weight of a link, for the method of this name.
+        gold: Gold alignment of each pair; None: none.
+    """
+    if method == "agreement":
+        texts = [(pair.source.split(), pair.target.split()) for pair in pairs]
+        models = ([each.weights for each in model] for model in zip(*found, strict=True))
+        links = [argmax_links(each) for each in agreed_weights(texts, *models)]
+    elif method == "threshold":
+        links = [threshold_links(forward.weights, threshold) for forward, *_ in found]
+    else:
+        links = [_joined(method, *(argmax_links(each.weights) for each in models)) for models in found]
+    if gold is None:
+        return Alignment(links)
+    least = [_lowest_possible(method, each, *models) for each, models in zip(gold, found, strict=True)]
+    counts = (sum(map(AlignmentCounts.of, each, gold), AlignmentCounts()) for each in (links, least))
+    return Alignment(links, *counts)
+
+
+def _lowest_possible(
+    method: str, gold: GoldAlignment, forward: WordAttention, *backward: WordAttention
+) -> Links:
+    """Return the links with the minimum error rate that the tokens allow."""
+    if method == "agreement":  # which links words without tokens, too
+        return best_links(gold, *map(range, reversed(forward.weights.shape)))
+    if method == "argmax":
+        return best_links(gold, forward.source_words, forward.target_words)
+    sides = (gold.possible, reversed_links(gold.possible))
+    possible = zip(sides, (forward, *backward), strict=False)
+    return _joined(method, *(links_between(each, a.source_words, a.target_words) for each, a in possible))
+
+
+def _joined(method: str, links: Links, *backward: Links) -> Links:
+    """Combine the links of one or two models."""
+    for other in backward:
+        links = symmetrized(links, reversed_links(other), Symmetrization(method))
+    return links

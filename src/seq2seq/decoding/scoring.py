@@ -2,14 +2,23 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
+from seq2seq.common.progress import announce, warn
 from seq2seq.data.text import SentencePair
 from seq2seq.decoding.search import GREEDY, Search
 from seq2seq.decoding.translation import Translation
 from seq2seq.decoding.translator import Translator
 from seq2seq.evaluation.metrics import bleu_by_languages
-from seq2seq.evaluation.score_card import ScoreCard, score_card
+from seq2seq.evaluation.score_card import (
+    ScoreCard,
+    bucket_table,
+    by_source_length,
+    by_unknown_words,
+    score_card,
+    score_table,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,3 +79,60 @@ def score_searches(
 def as_metrics(scored: dict[str, Scored]) -> dict[str, Any]:
     """Return the scores as JSON values by search, ``greedy`` and ``beam``."""
     return {name.split()[0]: each.card.as_dict() for name, each in scored.items()}
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Evaluation:
+    """The scores of a model on a test set; printed, tables of them, also by source length and unknown words.
+
+    Attributes:
+        pairs: The test set.
+        scored: Translations and scores by search.
+        num_unknown: Number of unknown source tokens of each pair.
+        language: Code of the target language.
+    """
+
+    pairs: Sequence[SentencePair]
+    scored: dict[str, Scored]
+    num_unknown: Sequence[int]
+    language: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the scores by search, ``greedy`` and ``beam``."""
+        return as_metrics(self.scored)
+
+    def __repr__(self) -> str:
+        name, last = list(self.scored.items())[-1]
+        sources, references = [pair.source for pair in self.pairs], [pair.target for pair in self.pairs]
+        lengths = by_source_length(sources, last.texts, references, self.language)
+        tables = [
+            score_table({title: each.card for title, each in self.scored.items()}),
+            bucket_table(f"source words ({name})", lengths),
+        ]
+        if any(self.num_unknown):
+            unknown = by_unknown_words(self.num_unknown, last.texts, references, self.language)
+            tables.append(bucket_table(f"unknown words ({name})", unknown))
+        return "\n\n".join(tables)
+
+
+def evaluation(
+    translator: Translator, pairs: Sequence[SentencePair], search: Search, files: Sequence[Path]
+) -> Evaluation:
+    """Score the translations of a test set; warn if most of its source words are unknown.
+
+    Args:
+        translator: The model.
+        pairs: The test set.
+        search: The search, in addition to greedy search.
+        files: Source and reference, for the warning.
+    """
+    num_unknown = [len(translator.unknown_tokens(pair.source)) for pair in pairs]
+    share = sum(num_unknown) / max(1, sum(len(pair.source.split()) for pair in pairs))
+    if share > 0.5:
+        warn(
+            f"{share:.0%} of the source words are unknown to the model: is {files[0]} in the "
+            f"model's source language, and not exchanged with {files[1]}?"
+        )
+    announce(f"translating {len(pairs):,} sentences")
+    scored = score_searches(translator, pairs, search, with_interval=True)
+    return Evaluation(pairs, scored, num_unknown, translator.target_language)

@@ -19,7 +19,7 @@ from torch import Tensor
 from seq2seq.data.batch import SourceBatch
 from seq2seq.data.vocabulary import BEGIN_ID, END_ID, PADDING_ID
 from seq2seq.decoding.greedy import decode_stepwise, greedy_search
-from seq2seq.decoding.stepper import ACTIVE_SHARE, Hypothesis, Models, Stepper, forbid, top_k
+from seq2seq.decoding.stepper import ACTIVE_SHARE, Hypothesis, Models, Stepper, forbid_specials, top_k
 from seq2seq.errors import InputError
 from seq2seq.models.limits import DEFAULT_LIMITS, MAX_TOKENS, LengthLimits
 
@@ -326,15 +326,13 @@ class _Search:
         """Compute one step of all sentences."""
         self._step += 1
         active = (self._scores.flatten() > -torch.inf).nonzero().squeeze(1)
-        sentences = self.sentences[active // self._scores.shape[1]]
-        too_short = self._step < self._min_lengths[sentences]
-
-        def choose(log_probabilities: Tensor, rows: slice) -> tuple[Tensor, Tensor]:
-            forbid(log_probabilities, too_short[rows])
-            self._prefixes.force(log_probabilities, sentences[rows], self._step)
-            return top_k(log_probabilities, min(self._size, log_probabilities.shape[-1]))
-
-        best, ids, weights = self._stepper.advance(self._tokens, active, choose)
+        weights, chosen = self._stepper.step(self._tokens), []
+        for rows, log_probabilities in self._stepper.log_probabilities(active):
+            sentences = self.sentences[rows // self._scores.shape[1]]
+            forbid_specials(log_probabilities, too_short=self._step < self._min_lengths[sentences])
+            self._prefixes.force(log_probabilities, sentences, self._step)
+            chosen.append(top_k(log_probabilities, min(self._size, log_probabilities.shape[-1])))
+        best, ids = (torch.cat(parts) for parts in zip(*chosen, strict=True))
         scores, parents, tokens = self._continuations(best, ids, active)
         self._trace.steps.append(Step(self.sentences, self._origins, weights, parents, tokens))
         max_lengths = self._max_lengths[self.sentences].unsqueeze(1)

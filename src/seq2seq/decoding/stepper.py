@@ -5,7 +5,7 @@ length.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -13,7 +13,7 @@ from torch import Tensor
 
 from seq2seq.data.batch import SourceBatch
 from seq2seq.data.vocabulary import BEGIN_ID, END_ID, PADDING_ID
-from seq2seq.errors import InputError
+from seq2seq.errors import NotFinite
 from seq2seq.models.seq2seq import Seq2Seq
 
 Models = Seq2Seq | Sequence[Seq2Seq]
@@ -100,6 +100,7 @@ class Stepper:
         self._members = [models] if isinstance(models, Seq2Seq) else list(models)
         memories = [model.encode(source) for model in self._members]
         self._memories = memories
+        self._features: list[Tensor] = []
         self._states = [
             m.decoder.initial_state(memory) for m, memory in zip(self._members, memories, strict=True)
         ]
@@ -121,33 +122,43 @@ class Stepper:
         """The data type of the scores."""
         return torch.promote_types(self._states[0][0].dtype, torch.float32)
 
-    def advance(
-        self, tokens: Tensor, active: Tensor, choose: Callable[[Tensor, slice], tuple[Tensor, Tensor]]
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """Compute one step of all hypotheses, and choose the next tokens.
+    def step(self, tokens: Tensor) -> Tensor:
+        """Compute one step of all hypotheses; `log_probabilities` then returns those of the next tokens.
 
         Args:
             tokens: Previous token of each hypothesis (N, W).
-            active: Indices of the hypotheses, among all N W, for which tokens are chosen (R,).
-            choose: Function that is called with log-probabilities (n, V) in float32 or float64 of some hypotheses,
-                and the slice of `active` that contains them; it returns scores and tokens (n, …).
 
         Returns:
-            Scores and tokens (R, …), and attention weights (N, W, S), averaged over heads and members with attention; S = 0
-            if no member has attention.
+            Attention weights (N, W, S), averaged over heads and members with attention; S = 0 if no member has
+            attention.
         """
-        features, member_weights, chosen = [], [], []
+        self._features, member_weights = [], []
         for index, (model, memory) in enumerate(zip(self._members, self._memories, strict=True)):
-            step_features, self._states[index], weights = model.decoder.step(
+            features, self._states[index], weights = model.decoder.step(
                 tokens.flatten(), self._states[index], memory
             )
-            features.append(step_features.index_select(0, active))
+            self._features.append(features)
             if weights is not None:
                 member_weights.append(weights.mean(dim=1))
+        if not member_weights:
+            return tokens.new_empty(*tokens.shape, 0, dtype=self.dtype)
+        return torch.stack(member_weights).mean(dim=0).unflatten(0, tokens.shape)
+
+    def log_probabilities(self, active: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+        """Compute the log-probabilities of the next tokens after `step`, of `ROWS` hypotheses at a time.
+
+        Args:
+            active: Indices of the hypotheses, among all N W (R,).
+
+        Yields:
+            The part of `active` (n,) and its log-probabilities (n, V) in float32 or float64. The caller may modify
+            them; the next part overwrites them.
+        """
+        member_features = [features.index_select(0, active) for features in self._features]
         for start in range(0, len(active), ROWS):
             rows, logs = slice(start, start + ROWS), []
-            for member_features, output in zip(features, self._outputs, strict=True):
-                inputs = member_features[rows]
+            for features, output in zip(member_features, self._outputs, strict=True):
+                inputs = features[rows]
                 if isinstance(output, tuple):
                     weight, bias, logits, buffer = output
                     out = buffer[: len(inputs)]
@@ -160,26 +171,22 @@ class Stepper:
             if len(logs) > 1:  # log of the mean probability of the members
                 log_probs = torch.stack(logs).logsumexp(dim=0) - math.log(len(logs))
             check_numbers(log_probs[:, END_ID])  # one NaN makes the whole row NaN
-            chosen.append(choose(log_probs, rows))
-        scores, ids = (torch.cat(parts) for parts in zip(*chosen, strict=True))
-        if member_weights:
-            weights = torch.stack(member_weights).mean(dim=0)
-        else:
-            weights = scores.new_empty(tokens.numel(), 0)
-        return scores, ids, weights.unflatten(0, tokens.shape)
+            yield active[rows], log_probs
 
-    def select(self, kept: Tensor | None, parents: Tensor) -> None:
+    def select(self, kept: Tensor | None, parents: Tensor | None = None) -> None:
         """Select sentences and hypotheses for the next step.
 
         Args:
             kept: Indices of the sentences to keep, among the N; None: all.
             parents: Index of the hypothesis, among the W of its sentence, that each of X new hypotheses continues
-                (N, X).
+                (N, X); None: each hypothesis continues itself.
         """
-        num_sentences = len(parents)
-        width = len(self._states[0][0]) // num_sentences
-        starts = torch.arange(0, num_sentences * width, width, device=parents.device)
-        rows = starts.unsqueeze(1) + parents
+        num_sentences = len(self._memories[0].states)
+        rows = torch.arange(len(self._states[0][0]), device=self._memories[0].states.device)
+        rows = rows.view(num_sentences, -1)  # (N, W)
+        width = rows.shape[1]
+        if parents is not None:
+            rows = rows[:, :1] + parents
         if kept is not None:
             rows = rows[kept]
             self._memories = [memory.select(kept) for memory in self._memories]
@@ -190,12 +197,12 @@ class Stepper:
 
 
 def check_numbers(log_probabilities: Tensor) -> None:
-    """Raise `InputError` if a log-probability is NaN."""
+    """Raise `NotFinite` if a log-probability is NaN."""
     if log_probabilities.isnan().any():
-        raise InputError("the model computes NaN: its weights are damaged, or too large for the precision")
+        raise NotFinite("the model computes NaN: its weights are damaged, or too large for the precision")
 
 
-def forbid(log_probabilities: Tensor, too_short: Tensor) -> None:
+def forbid_specials(log_probabilities: Tensor, too_short: Tensor) -> None:
     """Set log-probabilities of ``<pad>``, ``<bos>`` and, where `too_short`, ``<eos>`` to -inf, in place."""
     log_probabilities[..., [PADDING_ID, BEGIN_ID]] = -torch.inf
     log_probabilities[..., END_ID].masked_fill_(too_short, -torch.inf)

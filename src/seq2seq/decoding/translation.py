@@ -5,11 +5,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from seq2seq.data.report import listed
 from seq2seq.data.vocabulary import END, UNKNOWN
+from seq2seq.decoding.stepper import Hypothesis
 from seq2seq.evaluation.alignment import argmax_links
 
 
@@ -27,6 +30,7 @@ class Translation:
         heads: Weights of each head (heads, target, source); None if there is one head, or if attention was
             not requested.
         unknown: Unknown tokens of the source, see `Tokenizer.unknown`.
+        rank: Place among the translations of the sentence, from 1, the best.
     """
 
     text: str
@@ -36,6 +40,7 @@ class Translation:
     weights: Tensor
     unknown: tuple[str, ...] = ()
     heads: Tensor | None = None
+    rank: int = 1
 
     def alignment(self) -> list[tuple[int, int]]:
         """Return (source, target) indices: each target token with its most attended source token.
@@ -74,6 +79,13 @@ class Translation:
 
 EMPTY = Translation("", (), (), 0.0, torch.zeros(0, 0))
 """The translation of a blank line."""
+
+
+def weights_of(found: Translation | Hypothesis, most: int) -> npt.NDArray[np.float32]:
+    """Return the weights of all heads (heads, target, source), or their mean (target, source) if these are more than `most`."""
+    heads = found.heads
+    return (found.weights if heads is None or heads.numel() > most else heads).float().numpy()
+
 
 MOST_NAMED = 10_000
 """Maximum number of different unknown tokens that are counted one by one."""

@@ -1,8 +1,7 @@
 """Translate text with one or several models."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +27,6 @@ from seq2seq.models.limits import MAX_TOKENS
 
 CPU = torch.device("cpu")
 BATCH_SIZE = BatchSize(sentences=None, tokens=4096)
-WINDOW = 2048
-"""Number of sentences that are read and sorted by length before they are divided into batches."""
 
 
 class Translator:
@@ -213,7 +210,7 @@ class Translator:
                 facts: dict[str, Any] = {"unknown": tuple(self.unknown_tokens(sentences[index]))}
                 if not return_attention:  # the weights of many long lines would fill the memory
                     facts["weights"] = EMPTY.weights
-                translations[index] = [replace(each, **facts) for each in made]
+                translations[index] = [replace(each, rank=r, **facts) for r, each in enumerate(made, start=1)]
         return translations
 
     def _batches(self, sentences: Sequence[str], encoded: list[list[int]]) -> list[list[int]]:
@@ -222,31 +219,6 @@ class Translator:
         lengths = np.array([len(encoded[index]) for index in filled], dtype=np.int64)
         order = sorted_order(lengths, lengths, self._batch_size)
         return [filled[batch].tolist() for batch in order]
-
-    def stream(
-        self,
-        lines: Iterable[str],
-        *,
-        search: Search = GREEDY,
-        replace_unk: bool = False,
-        return_attention: bool = True,
-        window: int = WINDOW,
-        first_number: int = 0,
-    ) -> Iterator[tuple[list[str], list[list[Translation]]]]:
-        """Translate any number of lines in order; yield windows of lines with their translations."""
-        iterator = iter(lines)
-        while read := list(islice(iterator, window)):
-            yield (
-                read,
-                self.translate_n_best(
-                    read,
-                    search=search,
-                    replace_unk=replace_unk,
-                    first_number=first_number,
-                    return_attention=return_attention,
-                ),
-            )
-            first_number += len(read)
 
     def unknown_tokens(self, sentence: str) -> list[str]:
         """Return the unknown tokens of a source sentence, see `Tokenizer.unknown`."""

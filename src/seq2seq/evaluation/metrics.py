@@ -157,7 +157,7 @@ def _tools(language: str) -> tuple[Any, Any]:
 METRICS: dict[str, Metric] = {
     "loss": Metric("loss", None, "min", is_quick=True),
     "perplexity": Metric("perplexity", None, "min", is_quick=True),
-    "accuracy": Metric("accuracy", None, is_quick=True),
+    "token_accuracy": Metric("token accuracy", None, is_quick=True),
     "aer": Metric("AER", None, "min", is_quick=True, needs="alignments", logged="val_alignment/aer"),
     "bleu": Metric("BLEU", cased_bleu, is_quick=True),
     "bleu_lowercase": Metric("BLEU, lower-cased", _lowercase_bleu),

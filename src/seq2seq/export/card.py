@@ -194,16 +194,29 @@ def model_card(
 
 
 def examples(model: Path) -> list[str]:
-    """Return the first example sentences of a model card; none where there is no card, or one that cannot be read."""
+    """Return the first example sentences of a model card, else of a run's test split; none where there is neither."""
+    texts = _of_card(model) or _of_run(model)
+    return [text for text in texts if isinstance(text, str) and text.isprintable() and 0 < len(text) < 500]
+
+
+def _of_card(model: Path) -> list[Any]:
+    """Return the examples of a card; none where it cannot be read."""
     from seq2seq.data.tokenizers import read_file
 
     try:
         text = read_file(model / "README.md", 2**20).decode().replace("\r\n", "\n")
         metadata = text.split("---\n")[1][: 2**14] if text.startswith("---\n") else ""
         widget = yaml.load(metadata, yaml.BaseLoader)["widget"]  # makes lists, dictionaries and text only
-        texts = [each.get("text") for each in widget if isinstance(each, dict)]
+        return [each.get("text") for each in widget if isinstance(each, dict)][:8]
     except (OSError, ValueError, TypeError, LookupError, RecursionError, yaml.YAMLError):
         return []
-    return [text for text in texts if isinstance(text, str) and text.isprintable() and 0 < len(text) < 500][
-        :8
-    ]
+
+
+def _of_run(model: Path) -> list[str]:
+    """Return test sentences of the run that a folder is, or is the model of."""
+    for folder in (model, model.parent):
+        path = folder / "predictions" / "test.source.txt"
+        if path.is_file():
+            with path.open(encoding="utf-8", errors="replace") as file:
+                return file.read(2**14).splitlines()[:3]
+    return []

@@ -6,6 +6,9 @@ With e(y) the embedding of a token y and m_j the encoder output for source token
     s_t = GRU([e(y_{t-1}); c_t], s_{t-1}),        o_t = tanh(W_s s_t + b + W_c c_t + W_e e(y_{t-1}))
     p(y_t) = softmax(W_o o_t + b_o)
 
+The gates of the GRU are computed from W_x [e; c] + b_x and from s_{t-1}. The matrix is kept in two parts, W_x [e; c] =
+W_1 e + W_2 c: since W_1 e + b_x does not depend on the state, `forward` computes it for all steps at once.
+
 Bahdanau, Cho and Bengio, "Neural machine translation by jointly learning to align and translate", 2015.
 """
 
@@ -48,8 +51,9 @@ class BahdanauDecoder(RecurrentDecoder):
     ) -> None:
         size = embedding.embedding_dim
         sizes = {"hidden_size": hidden_size, "feature_size": readout_size or hidden_size}
+        # makes `embedding`; `stack`, a GRU cell for each layer, the lowest with W_1 and b_x; `bridge`, which computes
+        # s_0 from the encoder's summary; `output`, W_o and b_o, which loss and searches apply; and the dropouts
         super().__init__(embedding, summary_size, input_size=size, **sizes, **options)
-        # the matrix of the cell's input, W [e; c] = W_1 e + W_2 c, in two parts: `forward` computes W_1 e of all steps at once
         self.context_gates = nn.Linear(memory_size, self.stack.gates_size, bias=False)  # W_2
         query_size = hidden_size + (size if query_with_embedding else 0)
         self.attention = attention(query_size=query_size, memory_size=memory_size)
@@ -63,45 +67,45 @@ class BahdanauDecoder(RecurrentDecoder):
 
         Args:
             embedded: e(y_{t-1}) (N, E).
-            gates: W_1 e(y_{t-1}) + b (N, G), its part of the cell's input.
-            state: State after the previous step.
+            gates: W_1 e(y_{t-1}) + b_x (N, G).
+            state: State after the previous step: that of each layer (N, H), then that of the attention, if it has one.
             memory: The encoded source sentences.
 
         Returns:
             s_t of the top layer (N, H), c_t (N, M), w_t (N, h, S), and the new state.
         """
-        states, attention_state = state[: len(self.stack)], state[len(self.stack) :]
+        num_layers = len(self.stack)
+        states, attention_state = state[:num_layers], state[num_layers:]
         query = self.stack.top(states)  # s_{t-1}
         if self.query_with_embedding:
             query = torch.cat([query, embedded], dim=-1)
         context, weights, attention_state = self.attention(query, memory, attention_state)
-        gates = gates + self.context_gates(context)  # W [e(y_{t-1}); c_t] + b
-        states = self.stack(gates, states, memory.masks[1:-1])
+        gates = gates + self.context_gates(context)  # W_x [e(y_{t-1}); c_t] + b_x
+        states = self.stack(gates, states, memory.masks.layers)  # s_t = GRU(…, s_{t-1}), layer by layer
         return self.stack.top(states), context, weights, (*states, *attention_state)
 
-    def features(self, output: Tensor, context: Tensor, embedded: Tensor, memory: Memory) -> Tensor:
-        """Return o_t (N, R) of a step from s_t, c_t and e(y_{t-1}), or (B, T, R) of all steps."""
-        if self.readout is not None:
-            output = self.readout(output, context, embedded)
-        return self.output_dropout(output, memory.masks[-1])
+    def features(self, top: Tensor, context: Tensor, embedded: Tensor, memory: Memory) -> Tensor:
+        """Return o_t (N, R) of a step from s_t, c_t and e(y_{t-1}), or (B, T, R) of all steps; after dropout."""
+        features = top if self.readout is None else self.readout(top, context, embedded)
+        return self.output_dropout(features, memory.masks.features)
 
     def step(self, tokens: Tensor, state: State, memory: Memory) -> tuple[Tensor, State, Tensor]:
         """Compute one step, see `Decoder.step`."""
-        embedded = self.embed(tokens, memory)
-        gates = self.stack.input_gates(embedded)
-        output, context, weights, state = self.recur(embedded, gates, state, memory)
-        return self.features(output, context, embedded, memory), state, weights
+        embedded = self.embed(tokens, memory)  # (N, E), after dropout
+        gates = self.stack.input_gates(embedded)  # W_1 e + b_x (N, G)
+        top, context, weights, state = self.recur(embedded, gates, state, memory)
+        return self.features(top, context, embedded, memory), state, weights
 
     def forward(
         self, target_input: Tensor, memory: Memory, target_lengths: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
         """Compute all steps (teacher forcing), see `Decoder.forward`; a loop over `recur` only, which is faster."""
-        embedded = self.embed(target_input, memory)  # (B, T, E)
-        gates = self.stack.input_gates(embedded)  # (B, T, G)
-        state, steps = self.initial_state(memory), []
+        embedded = self.embed(target_input, memory)  # (B, T, E), after dropout
+        gates = self.stack.input_gates(embedded)  # W_1 e + b_x (B, T, G)
+        state, steps = self.initial_state(memory), []  # s_0 of all layers, and the state of the attention
         for step_embedded, step_gates in zip(embedded.unbind(1), gates.unbind(1), strict=True):
             *step, state = self.recur(step_embedded, step_gates, state, memory)
             steps.append(step)
-        outputs, contexts, weights = (torch.stack(parts, dim=1) for parts in zip(*steps, strict=True))
-        features = self.features(outputs, contexts, embedded, memory)
-        return masked(features, target_lengths), masked(weights, target_lengths)
+        tops, contexts, weights = (torch.stack(parts, dim=1) for parts in zip(*steps, strict=True))
+        features = self.features(tops, contexts, embedded, memory)
+        return masked(features, target_lengths), masked(weights, target_lengths)  # zero on padding

@@ -50,8 +50,8 @@ class ConditionalDecoder(RecurrentDecoder):
         first = self.token_cell(self.token_cell.input_gates(embedded), first)
         query = self.token_cell.output(first)  # s'_t
         context, weights, attention_state = self.attention(query, memory, attention_state)
-        states = self.stack(self.stack.input_gates(context), (first, *higher), memory.masks[1:-1])
+        states = self.stack(self.stack.input_gates(context), (first, *higher), memory.masks.layers)
         features = self.stack.top(states)
         if self.readout is not None:
             features = self.readout(features, context, embedded)
-        return self.output_dropout(features, memory.masks[-1]), (*states, *attention_state), weights
+        return self.output_dropout(features, memory.masks.features), (*states, *attention_state), weights

@@ -51,9 +51,9 @@ class ContextDecoder(RecurrentDecoder):
         embedded = self.embed(tokens, memory)
         num_sentences = memory.states.shape[0]
         gates = self.stack.input_gates(embedded).view(num_sentences, -1, self.stack.gates_size) + memory.keys
-        states = self.stack(gates.flatten(0, 1), state, memory.masks[1:-1])
+        states = self.stack(gates.flatten(0, 1), state, memory.masks.layers)
         features = self.stack.top(states)
         if self.readout is not None:
             features, embedded = (x.view(num_sentences, -1, x.shape[-1]) for x in (features, embedded))
             features = self.readout(features, memory.states, embedded).flatten(0, 1)
-        return self.output_dropout(features, memory.masks[-1]), states, None
+        return self.output_dropout(features, memory.masks.features), states, None

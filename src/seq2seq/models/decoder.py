@@ -7,8 +7,8 @@ import torch
 from torch import Tensor, nn
 
 from seq2seq.attention.masking import length_mask
-from seq2seq.attention.memory import Memory, State
-from seq2seq.models.layers import Bridge, RecurrentStack, dropouts, output_layer
+from seq2seq.attention.memory import DropoutMasks, Memory, State
+from seq2seq.models.layers import Bridge, Dropout, RecurrentStack, dropouts, output_layer
 
 
 class Decoder(nn.Module, ABC):
@@ -48,9 +48,9 @@ class Decoder(nn.Module, ABC):
         states = self.bridge(memory.summary)
         return (*states, *self.attention.initial_state(memory)) if self.has_attention else states
 
-    def masks(self, like: Tensor) -> tuple[Tensor | None, ...]:
+    def masks(self, like: Tensor) -> DropoutMasks:
         """Return the masks of variational dropout that a `Memory` keeps; by default none."""
-        return ()
+        return DropoutMasks()
 
     @abstractmethod
     def step(self, tokens: Tensor, state: State, memory: Memory) -> tuple[Tensor, State, Tensor | None]:
@@ -153,15 +153,18 @@ class RecurrentDecoder(Decoder):
 
     def embed(self, tokens: Tensor, memory: Memory) -> Tensor:
         """Return the embedded tokens e(y), after dropout: (N, E) of a step, or (B, T, E) of all steps."""
-        return self.embedding_dropout(self.embedding(tokens), memory.masks[0])
+        return self.embedding_dropout(self.embedding(tokens), memory.masks.embedded)
 
-    def masks(self, like: Tensor) -> tuple[Tensor | None, ...]:
-        """Return masks of variational dropout: of embedded tokens, of all layers but the highest, of features."""
-        sentences, hidden = len(like), self.stack.hidden_size
-        return (
-            self.embedding_dropout.mask_like(like.new_empty(sentences, self.embedding.embedding_dim)),
-            *(self.stack.dropout.mask_like(like.new_empty(sentences, hidden)) for _ in self.stack.cells[1:]),
-            self.output_dropout.mask_like(like.new_empty(sentences, self.output.in_features)),
+    def masks(self, like: Tensor) -> DropoutMasks:
+        """Draw masks for the sentences of a tensor (B, …), if dropout is variational."""
+
+        def drawn(dropout: Dropout, size: int) -> Tensor | None:
+            return dropout.mask_like(like.new_empty(len(like), size))
+
+        return DropoutMasks(
+            embedded=drawn(self.embedding_dropout, self.embedding.embedding_dim),
+            layers=tuple(drawn(self.stack.dropout, self.stack.hidden_size) for _ in self.stack.cells[1:]),
+            features=drawn(self.output_dropout, self.output.in_features),
         )
 
 

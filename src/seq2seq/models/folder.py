@@ -30,7 +30,7 @@ from seq2seq.common.arguments import without_unknown
 from seq2seq.common.shipped import config_of
 from seq2seq.data.batch import SourceBatch
 from seq2seq.data.tokenizers import Tokenizer, load_tokenizers, read_json
-from seq2seq.errors import InputError
+from seq2seq.errors import InputError, NotFinite
 from seq2seq.models.build import STORED, build_model
 from seq2seq.models.limits import DEFAULT_LIMITS, LengthLimits
 from seq2seq.models.proof import prove, steps_of
@@ -102,6 +102,8 @@ def _write(folder: Path, saved: SavedModel, precision: str) -> None:
     rounded = restored(stored)
     for name, values in rounded.items():
         largest = weights[name].abs()
+        if not largest.isfinite().all():
+            raise NotFinite(f"{name} holds NaN or infinity")
         if precision == "int8":
             largest = largest.amax(dim=-1, keepdim=True) if largest.ndim == 2 else 0 * largest
         if not ((values - weights[name]).abs() <= ROUNDING[precision] * largest + TINY).all():
@@ -140,7 +142,8 @@ def restored(stored: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Return the weights of a file in float32.
 
     Raises:
-        InputError: A number is NaN or infinite, or too large for float32; or there are integers without scales.
+        NotFinite: A number is NaN or infinite, or too large for float32.
+        InputError: There are integers without scales.
     """
     weights = {}
     for name, tensor in stored.items():
@@ -151,7 +154,7 @@ def restored(stored: Mapping[str, Tensor]) -> dict[str, Tensor]:
             raise InputError(f"{name} is {tensor.dtype} without scales")
         weights[name] = tensor.float() if scales is None else tensor.float() * scales.float().unsqueeze(1)
         if not weights[name].isfinite().all():
-            raise InputError(f"{name} holds NaN, infinity, or a number too large for float32")
+            raise NotFinite(f"{name} holds NaN, infinity, or a number too large for float32")
     return weights
 
 
@@ -235,12 +238,12 @@ def _check_step(model: Seq2Seq) -> None:
     """Compute a step, where arguments of a wrong type fail, and weights that are too large.
 
     Raises:
-        InputError: The step is not finite.
+        NotFinite: The step is not finite.
     """
     memory = model.encode(SourceBatch(torch.tensor([[0]]), torch.tensor([1])))
     features, _ = model.decoder(torch.tensor([[0]]), memory)
     if not model.decoder.output(features).isfinite().all():
-        raise InputError("the first step computes NaN or infinity: weights are damaged or too large")
+        raise NotFinite("the first step computes NaN or infinity: weights are damaged or too large")
 
 
 class _Uninitialized(TorchFunctionMode):

@@ -1,4 +1,4 @@
-"""Layers of decoders: recurrent cells, a stack of cells, initial states, deep output, dropout."""
+"""Layers of encoders and decoders: recurrent cells, a stack of cells, initial states, deep output, dropout."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -105,6 +105,10 @@ class Dropout(nn.Module):
         """Draw a mask for all tokens of a sentence, of the shape of `vectors` (B, D); None: tokens have their own."""
         shared = self.variational and self.training and self.p
         return F.dropout(torch.ones_like(vectors), self.p) if shared else None
+
+    def over_tokens(self, inputs: Tensor) -> Tensor:
+        """Apply dropout to all tokens of sentences (B, T, D), with a mask that they share if it is variational."""
+        return self(inputs, self.mask_like(inputs[:, 0]))
 
 
 def dropouts(rates: Sequence[float | None], default: float, *, variational: bool) -> list[Dropout]:
@@ -224,6 +228,16 @@ class DeepOutput(nn.Module):
     def forward(self, state: Tensor, context: Tensor, embedded: Tensor) -> Tensor:
         """Return features (…, R) from state (…, H), context (…, M) and embedded token (…, E)."""
         return torch.tanh(self.state(state) + self.context(context) + self.embedded(embedded))
+
+
+def reversed_positions(lengths: Tensor, size: int) -> Tensor:
+    """Return the position that each position has in the reversed sentence (B, `size`); padding is not moved.
+
+    Reversing twice restores the order, so these are also the positions to restore it with.
+    """
+    positions = torch.arange(size, device=lengths.device)
+    reverse = lengths.unsqueeze(1) - 1 - positions
+    return torch.where(reverse < 0, positions, reverse)
 
 
 def output_layer(features: int, embedding: nn.Embedding, *, tied: bool) -> nn.Linear:

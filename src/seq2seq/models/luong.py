@@ -59,9 +59,9 @@ class LuongDecoder(RecurrentDecoder):
         states, (fed, *attention_state) = state[: len(self.stack)], state[len(self.stack) :]
         embedded = self.embed(tokens, memory)
         gates = self.stack.input_gates(torch.cat([embedded, fed.to(embedded.dtype)], dim=-1))
-        states = self.stack(gates, states, memory.masks[1:-1])
+        states = self.stack(gates, states, memory.masks.layers)
         top = self.stack.top(states)
         context, weights, attention_state = self.attention(top, memory, tuple(attention_state))
         attentional = torch.tanh(self.attentional(torch.cat([context, top.to(context.dtype)], dim=-1)))
-        features = self.output_dropout(attentional, memory.masks[-1])
+        features = self.output_dropout(attentional, memory.masks.features)
         return features, (*states, attentional[:, : self.fed_size], *attention_state), weights

@@ -3,9 +3,10 @@
 An encoder maps embedded source tokens to one state per token and one summary per sentence. The encoders here are a
 bidirectional GRU (Cho et al. 2014, Bahdanau et al. 2015) and LSTM (Hochreiter and Schmidhuber 1997).
 
-Letters in shapes: B batch size, S source length, T target length, E embedding size, H hidden size, M memory size
-(of an encoder state), F summary size, A attention size, L layers, V vocabulary size, K beam size, R size of the
-features before the output layer, N = B K hypotheses of a search.
+Letters in shapes: B batch size, S source length, T target length, E embedding size, H hidden size, G size of the gates
+of a cell (3 H for a GRU), M memory size (of an encoder state), F summary size, A attention size, h heads of the
+attention (1 by default), L layers, V vocabulary size, R size of the features before the output layer, K beam size, N
+rows of a step: B sentences in training, B K hypotheses in a search.
 """
 
 from typing import Any
@@ -17,7 +18,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from seq2seq.attention.memory import Memory
 from seq2seq.data.batch import Batch, SourceBatch
 from seq2seq.models.decoder import Decoder
-from seq2seq.models.layers import dropouts
+from seq2seq.models.layers import dropouts, reversed_positions
 
 
 class Seq2Seq(nn.Module):
@@ -66,21 +67,20 @@ class Seq2Seq(nn.Module):
         self.reverse_source = reverse_source
 
     def encode(self, source: SourceBatch) -> Memory:
-        """Encode source sentences and return the memory of the decoder."""
+        """Encode source sentences; the memory also has their keys for the attention, computed once for all steps."""
         ids, lengths = source.ids, source.lengths
         if self.reverse_source:
-            positions = torch.arange(ids.shape[1], device=ids.device)
-            reverse = lengths.unsqueeze(1) - 1 - positions
-            positions = torch.where(reverse < 0, positions, reverse)  # padding is not moved
+            positions = reversed_positions(lengths, ids.shape[1])
             ids = ids.gather(1, positions)
         states, summary = self.encoder(self.source_embedding(ids), lengths)
-        if self.reverse_source:
+        if self.reverse_source:  # the same positions restore the order
             states = states.gather(1, positions.unsqueeze(2).expand_as(states))
         return self.decoder.init_memory(states, source.is_token, summary)
 
     def forward(self, batch: Batch) -> tuple[Tensor, Tensor | None]:
-        """Return features (B, T, R) and attention weights (B, T, h, S) of all target positions (teacher forcing).
+        """Return features (B, T, R) and attention weights (B, T, h, S) of all target positions.
 
+        The decoder reads the reference, ``<bos>`` and the target tokens, not its predictions (teacher forcing).
         ``decoder.output`` maps features to logits (B, T, V); the loss does it in parts, which takes less memory.
         Features and weights are zero on padding.
         """
@@ -166,18 +166,15 @@ class GRUEncoder(Encoder):
     def forward(self, embedded: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         """Encode a batch of sentences, see `Encoder.forward`."""
         outputs, final_states = embedded, []
-        dropouts = [self.embedding_dropout] + [self.dropout] * (len(self.layers) - 1)
-        for layer, dropout in zip(self.layers, dropouts, strict=True):
-            inputs = dropout(outputs, dropout.mask_like(outputs[:, 0]))  # a mask if variational
+        input_dropouts = [self.embedding_dropout] + [self.dropout] * (len(self.layers) - 1)
+        for layer, input_dropout in zip(self.layers, input_dropouts, strict=True):
+            inputs = input_dropout.over_tokens(outputs)
             packed = pack_padded_sequence(inputs, lengths.cpu(), batch_first=True, enforce_sorted=False)
             packed, final = layer(packed)
             outputs, _ = pad_packed_sequence(packed, batch_first=True, total_length=embedded.shape[1])
-            for state in final if isinstance(final, tuple) else (final,):  # (directions, B, H)
+            for state in final if isinstance(final, tuple) else (final,):  # h, or h and c (directions, B, H)
                 final_states.append(state.transpose(0, 1).flatten(1))
-        return (
-            self.output_dropout(outputs, self.output_dropout.mask_like(outputs[:, 0])),
-            torch.cat(final_states, dim=-1),
-        )
+        return self.output_dropout.over_tokens(outputs), torch.cat(final_states, dim=-1)
 
 
 class LSTMEncoder(GRUEncoder):

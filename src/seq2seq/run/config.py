@@ -4,15 +4,15 @@ import difflib
 import importlib
 import math
 import os
-import pkgutil
 import re
 import sys
 import threading
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
+from glob import glob
 from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
@@ -40,11 +40,18 @@ CONF = next(
 OBJECTS = "data", "model", "module", "optimizer", "scheduler", "trainer", "callbacks", "logger"
 """Nodes that hold objects, by `_target_`."""
 
-NEEDED = "data", "model", "model.encoder", "model.decoder", "module", "optimizer", "trainer"
-"""Objects that a run cannot do without."""
-
 LEFT_OUT = {"scheduler": None, "threads": None, "init_from": None, "ckpt_path": None, "overwrite": False}
 """Keys that may be deleted, and what that means; `callbacks` and `logger`, too: none."""
+
+EXAMPLES = {"data.source_language": "en", "data.target_language": "de"}
+"""Values for messages."""
+
+PLACES = {
+    "data": "data", "tokenizer": "data.tokenizer", "encoder": "model.encoder", "decoder": "model.decoder",
+    "attention": "model.decoder.attention", "objective": "module.objective", "optimizer": "optimizer",
+    "scheduler": "scheduler", "averaging": "callbacks.averaging",
+}  # fmt: skip
+"""Group -> node of the object that it chooses."""
 
 PASSED = {
     "model": ("source_vocab_size", "target_vocab_size"),
@@ -192,39 +199,22 @@ def default_config() -> DictConfig:
 
 
 def deletable(overrides: Sequence[str]) -> list[str]:
-    """Return overrides in which ``~KEY`` also deletes a key that is null, which Hydra takes for one that is missing."""
-    deleted = [each.removeprefix("~") for each in overrides if re.fullmatch(r"~[\w.]+", each)]
-    if not deleted:
-        return list(overrides)
-    others = [each for each in overrides if not each.startswith("~")]
-    with (
-        suppress(Exception),
-        composed(others) as config,
-    ):  # a mistake in the others is found when they are used
-        nulls = {key for key in deleted if _is_null(config, key)}
-        return [
-            word
-            for each in overrides
-            for word in ([f"++{each[1:]}={UNSET}", each] if each[1:] in nulls else [each])
-        ]
-    return list(overrides)
+    """Return overrides in which ``~KEY`` also deletes a key that is null, which Hydra takes for one that is missing.
 
-
-def _is_null(config: DictConfig, key: str) -> bool:
-    parent, _, name = key.rpartition(".")
-    node = OmegaConf.select(config, parent) if parent else config
-    if not isinstance(node, DictConfig) or name not in list(node):
-        return False
-    return OmegaConf.is_missing(node, name) or (
-        not OmegaConf.is_interpolation(node, name) and node[name] is None
-    )
+    Such a key is given another value before it is deleted, which Hydra refuses if there is no such key.
+    """
+    own = [each for each in overrides if re.fullmatch(r"~(?!hydra\.)\w+(\.\w+)*", each)]
+    nodes = [each for each in own if "." in each or not (CONF / each[1:]).is_dir()]
+    return [
+        word for each in overrides for word in ([f"{each[1:]}={UNSET}"] if each in nodes else []) + [each]
+    ]
 
 
 def given_keys(overrides: Sequence[str]) -> dict[str, Any]:
     """Return the keys that overrides set, with their values; those of mappings by dotted key."""
     given: dict[str, Any] = {}
     for override in OverridesParser.create().parse_overrides(list(overrides)):
-        if not override.is_delete():
+        if not override.is_delete() and override.value() != UNSET:
             given |= flat(override.value(), override.key_or_group)
     return given
 
@@ -240,22 +230,24 @@ def flat(node: Any, prefix: str = "") -> dict[str, Any]:
 def settings_of(config: DictConfig, overrides: Sequence[str], run_dir: str | Path) -> Settings:
     """Resolve a composed configuration; `config` stays as it is.
 
-    Where an override gives `_target_`, arguments of the class before that the new class does not take and that no
-    override gives are left out.
-
     Args:
         config: As Hydra composes it.
         overrides: Those of the command line.
         run_dir: Folder of the run.
 
     Raises:
-        InputError: A value is missing, or a class that an override names does not exist.
+        InputError: A value is missing.
     """
     config = OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
     OmegaConf.set_readonly(config, False)
     missing = sorted(OmegaConf.missing_keys(config))
     if missing:
-        raise InputError(f"{', '.join(missing)}: needed, give {' '.join(f'{key}=…' for key in missing)}")
+        for key in ("data.file", "data.train.source", "data.train.target"):  # a wrong name is said first
+            path = OmegaConf.select(config, key)
+            if isinstance(path, str) and not glob(path):
+                raise InputError(f"{key}={path}: there is no such file")
+        given = " ".join(f"{key}={EXAMPLES.get(key, '…')}" for key in missing)
+        raise InputError(f"{', '.join(missing)}: needed, give {given}")
     OmegaConf.update(config, "paths.run_dir", str(run_dir), force_add=True)
     values = OmegaConf.to_container(config, resolve=True)
     assert isinstance(values, dict)
@@ -263,24 +255,7 @@ def settings_of(config: DictConfig, overrides: Sequence[str], run_dir: str | Pat
         values.setdefault(key, value)
     for key in ("callbacks", "logger"):
         values[key] = values[key] or {}
-    given, notes = given_keys(overrides), []
-    for key, node in list(objects(values)):
-        if f"{key}._target_" in given:
-            taken, takes_any = arguments_of(target_of(key, node["_target_"]))
-            left = [
-                name
-                for name in ([] if takes_any else node)
-                if name not in taken and name[0] != "_" and not _is_given(given, f"{key}.{name}")
-            ]
-            for name in left:
-                del node[name]
-            if left:
-                notes.append(f"{key}: {', '.join(left)} left out, which {node['_target_']} does not take")
-    return Settings(frozen(values), given, tuple(notes))
-
-
-def _is_given(given: Mapping[str, Any], key: str) -> bool:
-    return any(f"{each}.".startswith(f"{key}.") for each in given)
+    return Settings(frozen(values), given_keys(overrides))
 
 
 def build(node: Any, **options: Any) -> Any:
@@ -308,12 +283,14 @@ def objects(node: Any, key: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def complete(settings: Settings) -> Settings:
-    """Check every object, and return settings without null arguments that a class does not take.
+    """Check every object, and return settings without what files of the configuration give and a class does not take.
+
+    Arguments that are null are left out; and, where the command line chooses the class, those that it does not give
+    itself, with a note: the files gave them to another class.
 
     Raises:
-        InputError: See `check`; or something that a run needs was deleted.
+        InputError: See `check`.
     """
-    require_parts(settings.config)
     values = OmegaConf.to_container(settings.config)
     assert isinstance(values, dict)
     for group in ("callbacks", "logger"):
@@ -324,34 +301,30 @@ def complete(settings: Settings) -> Settings:
                 if _is_given(settings.given, f"{group}.{name}"):
                     raise InputError(f"{group}.{name}: a class is needed: give +{group}.{name}._target_=…")
                 del values[group][name]  # of a recipe, for a callback that was deleted
-    check({key: values[key] for key in OBJECTS})
-    for key, node in list(objects(values)):
+    parts, notes = {key: values[key] for key in OBJECTS}, []
+    for key, node in objects(parts):
         taken, takes_any = arguments_of(target_of(key, node["_target_"]))
-        for name in [name for name, value in node.items() if value is None and not takes_any]:
-            if name not in taken:
+        others = [name for name in node if name[0] != "_" and name not in taken and not takes_any]
+        chosen = _is_chosen(settings.given, key)
+        left = [name for name in others if chosen and not _is_given(settings.given, f"{key}.{name}")]
+        if told := [name for name in left if node[name] is not None]:
+            notes.append(f"{key}: {', '.join(told)} left out, which {node['_target_']} does not take")
+        for name in others:
+            if name in left or node[name] is None:
                 del node[name]
-    return Settings(frozen(values), settings.given, settings.notes)
+    check(parts)
+    return Settings(frozen(values), settings.given, tuple(notes))
 
 
-def require_parts(config: DictConfig) -> None:
-    """Refuse a configuration without something that a run needs, or with a seed that is none.
-
-    Raises:
-        InputError: Naming the key.
-    """
-    for key in (*NEEDED, "decoding", "metric", "seed", "paths"):
-        _require(config, key)
-    if not isinstance(config.seed, int) or not 0 <= config.seed < 2**32:
-        raise InputError(f"seed={config.seed}: a whole number from 0 to 2^32 - 1 is needed")
+def _is_given(given: Mapping[str, Any], key: str) -> bool:
+    return any(f"{each}.".startswith(f"{key}.") for each in given)
 
 
-def _require(config: DictConfig, key: str) -> None:
-    value, group = OmegaConf.select(config, key), key.rpartition(".")[2]
-    if value is None or (key in NEEDED and not (isinstance(value, DictConfig) and "_target_" in value)):
-        shown = "" if value is None else f"={value!s:.40}"
-        choices = ", ".join(sorted(path.stem for path in CONF.glob(f"{group}/*.yaml")))
-        hint = f"choose {group}=… of {choices}" if choices else f"give {key}=…"
-        raise InputError(f"{key}{shown}: a run needs it; {hint}")
+def _is_chosen(given: Mapping[str, Any], key: str) -> bool:
+    """Return whether the command line chooses the class of an object, by ``_target_`` or by the group of its part."""
+    groups = [group for group, place in PLACES.items() if f"{key}.".startswith(f"{place}.")]
+    nearest = max(groups, key=lambda group: len(PLACES[group]), default=None)
+    return f"{key}._target_" in given or nearest in given
 
 
 def check(node: Any, key: str = "") -> None:
@@ -369,17 +342,16 @@ def check(node: Any, key: str = "") -> None:
     problems = []
     for place, part in objects(node, key):
         target = target_of(place, part["_target_"])
-        hints, takes_any = arguments_of(target)
-        for name in ("_partial_", "_recursive_"):
-            if not isinstance(part.get(name, True), bool):
-                raise InputError(f"{place}.{name}={part[name]}: expected true or false")
+        arguments, takes_any = arguments_of(target)
+        hints = {"_partial_": bool, "_recursive_": bool} | arguments
         superfluous = [
             name
             for name, value in part.items()
             if name[0] != "_" and name not in hints and value is not None and not takes_any
         ]
         if superfluous:
-            problems.append(_superfluous(place, part["_target_"], superfluous, list(hints)))
+            taken = [name for name in arguments if name not in PASSED.get(place, ())]
+            problems.append(_superfluous(place, part["_target_"], superfluous, taken))
         for name, value in part.items():
             if name in hints and not fits(value, hints[name]):
                 kind = "NaN" if value != value else KINDS.get(type(value), type(value).__name__)  # noqa: PLR0124
@@ -426,27 +398,22 @@ def target_of(key: str, path: Any) -> Callable[..., Any]:
     """
     if not re.fullmatch(r"\w+(\.\w+)+", str(path)):
         raise InputError(f"{key}._target_={path}: write the module and the name, such as my_file.MyClass")
+    module, _, name = str(path).rpartition(".")
     try:
-        target = pkgutil.resolve_name(str(path))
-        if not callable(target):
-            raise InputError(f"{key}._target_={path}: this is no class and no function")
-        return target
+        try:
+            owner: Any = importlib.import_module(module)
+        except ModuleNotFoundError as error:
+            if error.name != module or "." not in module:
+                raise
+            owner = target_of(key, module)  # a class with this method
+        target = getattr(owner, name)
     except (ImportError, AttributeError) as error:
-        module, _, name = str(path).rpartition(".")
         nearest = difflib.get_close_matches(name, dir(sys.modules.get(module)), n=1)
-        reason = f"{module} has no {name}"
-        if module not in sys.modules:
-            reason = str(_import_error(module) or error)
-        reason += f"; did you mean {module}.{nearest[0]}?" if nearest else ""
-        raise InputError(f"{key}._target_={path}: {' '.join(reason.split())}") from error
-
-
-def _import_error(module: str) -> ImportError | None:
-    try:
-        importlib.import_module(module or "?")
-    except ImportError as error:
-        return error
-    return None
+        hint = f"; did you mean {module}.{nearest[0]}?" if nearest else ""
+        raise InputError(f"{key}._target_={path}: {' '.join(str(error).split())}{hint}") from error
+    if not callable(target):
+        raise InputError(f"{key}._target_={path}: this is no class and no function")
+    return target
 
 
 KINDS: dict[Any, str] = {

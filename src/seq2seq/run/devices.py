@@ -3,6 +3,7 @@
 import os
 import re
 import sys
+from typing import Annotated
 
 from seq2seq.errors import InputError
 
@@ -29,3 +30,7 @@ def device_name(text: str) -> str:
     if is_missing(name.partition(":")[0]):
         raise InputError(f"device {text!r}: this machine has no such device; choose cpu")
     return name
+
+
+Device = Annotated[str, "DEVICE", device_name]
+"""An option of commands."""

@@ -51,13 +51,9 @@ def _of_callback(key: str, node: DictConfig, own: Mapping[str, Any]) -> dict[str
         chosen = _mode(key, node.get("mode"), monitored, own)
     elif "mode" in node and node.mode is None:
         chosen[f"{key}.mode"] = "min"  # nothing is compared
-    is_checkpoint = inspect.isclass(target) and issubclass(target, ModelCheckpoint)
-    if (
-        is_checkpoint
-        and node.get("save_top_k", 1) not in (0, 1)
-        and not node.get("enable_version_counter", True)
-    ):
-        if node.get("filename") and "{step}" not in node.filename:
+    if inspect.isclass(target) and issubclass(target, ModelCheckpoint) and node.get("filename"):
+        several = node.get("save_top_k", 1) not in (0, 1) and not node.get("enable_version_counter", True)
+        if several and "{step}" not in node.filename:
             chosen[f"{key}.filename"] = f"{node.filename}-{{step}}"
     return chosen
 

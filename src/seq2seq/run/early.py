@@ -1,11 +1,10 @@
-"""What is wrong with a run and is seen without PyTorch, which takes seconds to load: names, sizes, devices, files."""
+"""What is wrong with a run and is seen without PyTorch, which takes seconds to load: keys, numbers, devices, files."""
 
-import os
+import difflib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from glob import glob
-from itertools import islice
-from math import inf
+from math import inf, ulp
 from pathlib import Path
 from typing import Any
 
@@ -13,34 +12,59 @@ from omegaconf import DictConfig, OmegaConf
 
 from seq2seq.common.shipped import config_of
 from seq2seq.errors import InputError
-from seq2seq.run.config import flat, objects
+from seq2seq.run.config import CONF, flat, objects
 from seq2seq.run.devices import is_missing
 
-RANGES = {
-    r"data\.(batch_size|max_tokens|max_length|max_examples|tokenizer\.min_frequency)": (1, inf, "a whole number above 0"),
-    r"data\.(train_pairs|validation_pairs|test_pairs)": (0, inf, "a whole number from 0"),
-    r"model\.(.*\.)?(embedding_size|hidden_size|readout_size)": (1, 2**24, "a number from 1 to 16,777,216"),
-    r"model\..*\.(num_layers|heads)": (1, 256, "a number from 1 to 256"),
-    r"model\.(.*\.)?(embedding_)?dropout": (0, 1 - 1e-9, "a probability from 0 to below 1"),
-    r"trainer\.(max_epochs|max_steps)": (-1, inf, "a number above 0, or -1 for no limit"),
-    r"trainer\.accumulate_grad_batches": (1, inf, "a whole number above 0"),
-    r"optimizer\.(lr|weight_decay)": (0, inf, "a number from 0"),
+NEEDED = "data", "model", "model.encoder", "model.decoder", "module", "optimizer", "trainer"
+"""Objects that a run cannot do without."""
+
+RANGES: dict[str, tuple[type, float, float, str]] = {
+    r"seed": (int, 0, 2**32 - 1, "a whole number from 0 to 2^32 - 1"),
+    r"threads|decoding\.beam_size": (int, 1, inf, "a whole number above 0"),
+    r"decoding\.length_penalty_alpha": (float, 0, inf, "a number from 0"),
+    r"decoding\.max_ratio": (float, 0, 1e6, "a number from 0 to a million"),
+    r"data\.(batch_size|max_tokens|max_length|max_examples|train_pairs|tokenizer\.min_frequency)": (int, 1, inf, "a whole number above 0"),
+    r"data\.(validation_pairs|test_pairs)": (int, 0, inf, "a whole number from 0"),
+    r"model\.(.*\.)?(embedding_size|hidden_size|readout_size)": (int, 1, 2**24, "a whole number from 1 to 16,777,216"),
+    r"model\..*\.(num_layers|heads)": (int, 1, 256, "a whole number from 1 to 256"),
+    r"model\.(.*\.)?(embedding_|output_)?dropout": (float, 0, 1 - 1e-9, "a probability from 0 to below 1"),
+    r"trainer\.(max_epochs|max_steps)": (int, -1, inf, "a whole number above 0, or -1 for no limit"),
+    r"trainer\.accumulate_grad_batches": (int, 1, inf, "a whole number above 0"),
+    r"trainer\.gradient_clip_val": (float, 0, inf, "a number from 0"),
+    r"module\.(label_smoothing|word_dropout)": (float, 0, 1 - 1e-9, "a share from 0 to below 1"),
+    r"module\.(rdrop_alpha|guided_alignment_weight)": (float, 0, inf, "a number from 0"),
+    r"ema_decay|scheduler\.(min_lr_ratio|factor)": (float, 0, 1, "a share from 0 to 1"),
+    r"optimizer\.lr": (float, ulp(0.0), inf, "a number above 0, as 0 trains nothing"),
+    r"optimizer\.weight_decay": (float, 0, inf, "a number from 0"),
 }  # fmt: skip
-"""Minimum and maximum of numbers by their keys, of the classes of this program, of Lightning and of PyTorch."""
+"""Kind, minimum and maximum of numbers by their keys, of the classes of this program, of Lightning and of PyTorch."""
+
+CHOICES = {
+    "trainer.precision": ("32-true", "64-true", "bf16-mixed", "16-mixed", "32", "64", "bf16", "16"),
+    "decoding.length_penalty": ("none", "average", "gnmt"),
+}
+"""Values by their keys."""
 
 FEW = 16_000_000
-"""Bytes of text that are read as a whole; of more, the first lines."""
+"""Bytes of text that are read before PyTorch is loaded; more is read once."""
 
 
 def check_early(config: DictConfig) -> None:
     """Refuse what is wrong for sure; the rest is found when the objects are built.
 
     Raises:
-        InputError: A number is outside its range, a device or a file is missing, or text cannot be read.
+        InputError: A part is missing, a number is outside its range, there is no such metric, device or file, or text
+            cannot be read.
     """
+    for key in (*NEEDED, "decoding", "metric", "seed", "paths"):
+        _require(config, key)
     values = OmegaConf.to_container(config)
     assert isinstance(values, dict)
-    _check_numbers(values)
+    _check_values(values)
+    _check_length(config)
+    _check_metric(str(config.metric), values["module"].get("metrics") or {})
+    if not isinstance(config.overwrite, bool):
+        raise InputError(f"overwrite={config.overwrite}: expected true or false")
     kind = values["trainer"].get("accelerator")
     if isinstance(kind, str) and is_missing(kind):
         raise InputError(f"device={kind}: this machine has no such device; choose device=cpu or device=auto")
@@ -54,49 +78,80 @@ def check_early(config: DictConfig) -> None:
     _check_text(values["data"])
 
 
-def _check_numbers(values: Mapping[Any, Any]) -> None:
+def _require(config: DictConfig, key: str) -> None:
+    value, group = OmegaConf.select(config, key), key.rpartition(".")[2]
+    if value is None or (key in NEEDED and not (isinstance(value, DictConfig) and "_target_" in value)):
+        shown = "" if value is None else f"={value!s:.40}"
+        choices = ", ".join(sorted(path.stem for path in CONF.glob(f"{group}/*.yaml")))
+        hint = f"choose {group}=… of {choices}" if choices else f"give {key}=…"
+        raise InputError(f"{key}{shown}: a run needs it; {hint}")
+
+
+def _check_values(values: Mapping[Any, Any]) -> None:
+    """Compare with `RANGES` and `CHOICES`; null is left to what decides in its place."""
+    given: dict[str, Any] = {key: values.get(key) for key in ("seed", "threads", "ema_decay")}
+    given |= flat(values["decoding"], "decoding")
     for place, node in objects(values):
         if str(node["_target_"]).startswith(("seq2seq.", "lightning.", "torch.")):
-            for key, value in flat({k: v for k, v in node.items() if not isinstance(v, dict)}, place).items():
-                for pattern, (low, high, needed) in RANGES.items():
-                    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-                    if is_number and re.fullmatch(pattern, key) and not low <= value <= high:
-                        raise InputError(f"{key}={value}: {needed} is needed")
+            given |= flat({key: value for key, value in node.items() if not isinstance(value, dict)}, place)
+    for key, value in given.items():
+        ranges = [each for pattern, each in RANGES.items() if re.fullmatch(pattern, key)]
+        if key.startswith("decoding") and not ranges and key not in CHOICES:
+            raise InputError(f"{key}: no such key; --help lists those of decoding")
+        if key in CHOICES and value is not None and str(value) not in CHOICES[key]:
+            raise InputError(f"{key}={value}: choose one of {', '.join(CHOICES[key])}")
+        for kind, low, high, expected in ranges if value is not None else []:
+            is_number = isinstance(value, (int, kind)) and not isinstance(value, bool)
+            if not (is_number and low <= value <= high):
+                raise InputError(f"{key}={value}: expected {expected}")
+
+
+def _check_metric(name: str, own: Mapping[str, Any]) -> None:
+    """Refuse the name of a metric that no run has; those of `own` are the user's."""
+    from seq2seq.evaluation.metrics import METRICS
+    from seq2seq.evaluation.own_metrics import named_by
+
+    split, _, rest = name.partition("/")
+    search, _, score = rest.rpartition("/")
+    known = [*(each for each, metric in METRICS.items() if metric.score is not None), *own]
+    is_known = score in known or named_by(score, own)
+    if split not in ("val", "test") or search not in ("", "greedy", "beam") or not is_known:
+        nearest = difflib.get_close_matches(score or name, known, n=1)
+        hint = f"did you mean {split if score else 'val'}/{nearest[0]}? " if nearest else ""
+        raise InputError(
+            f"metric={name}: there is no such score; {hint}write val/NAME, or val/beam/NAME for beam search, with one "
+            f"of {', '.join(known)}"
+        )
+
+
+def _check_length(config: DictConfig) -> None:
+    """Refuse a training without a step, unless there are weights to keep: of another model or an earlier start."""
+    last = Path(str(config.paths.run_dir)) / "checkpoints" / "last.ckpt"
+    if config.init_from is not None or config.ckpt_path is not None or last.exists():
+        return
+    for key in ("max_epochs", "max_steps"):
+        if config.trainer.get(key) == 0:
+            raise InputError(f"trainer.{key}=0: no step would be trained; give more, or init_from=RUN")
 
 
 def _check_text(data: Mapping[str, Any]) -> None:
+    """Read the text of a corpus that is read in no time; all other mistakes in it are found when it is prepared."""
     from seq2seq.data.formats.columns import Columns
-    from seq2seq.data.formats.pairs import kind_of_file, read_pairs, read_split, two_files
-    from seq2seq.data.text import stream_lines
+    from seq2seq.data.formats.pairs import read_pairs, read_split
 
     target = str(data["_target_"])
-    if not target.startswith("seq2seq."):
-        return
     languages = str(data.get("source_language")), str(data.get("target_language"))
     columns = Columns(languages, (data.get("source_column"), data.get("target_column")))
-    if target.endswith((".ParallelText", ".LargeText")):
+    if target in ("seq2seq.data.ParallelText", "seq2seq.data.LargeText"):
         for split in ("train", "validation", "test"):
-            key, files = f"data.{split}", data.get(split) or {}
-            given = list(_paths(files.get("source"), files.get("target")))
-            if any(path.exists() and not (path.is_file() or path.is_dir()) for path in given):
-                continue  # a pipe, which is read once
-            if sum(path.stat().st_size for path in given if path.is_file()) <= FEW:
-                read_split(key, files, columns)
-                continue
-            two_files(key, files)
-            for path in given:
-                for _ in islice(stream_lines(path), 1000):
-                    pass
-    elif target.endswith(".TabSeparatedText"):
-        path = Path(str(data["file"]))
-        if path.exists() and path.is_file() and os.path.getsize(path) > FEW:
-            kind_of_file(str(path))
-        else:
-            read_pairs(str(path), columns)
+            files = data.get(split) or {}
+            if _is_soon_read(files.get("source"), files.get("target")):
+                read_split(f"data.{split}", files, columns)
+    elif target == "seq2seq.data.TabSeparatedText" and _is_soon_read(data["file"]):
+        read_pairs(str(data["file"]), columns)
 
 
-def _paths(*patterns: Any) -> Iterator[Path]:
-    """Yield the files that names or patterns match; a name that matches none as it is."""
-    for pattern in patterns:
-        if isinstance(pattern, str):
-            yield from map(Path, sorted(glob(pattern)) or [pattern])
+def _is_soon_read(*patterns: Any) -> bool:
+    """Return whether files hold little text; missing ones hold none. A pipe can be read only once."""
+    paths = [Path(path) for each in patterns if isinstance(each, str) for path in glob(each)]
+    return not any(path.is_fifo() for path in paths) and sum(path.stat().st_size for path in paths) <= FEW

@@ -1,13 +1,11 @@
 """The folder of a run: who works in it, what it holds, and how its files are written."""
 
-import filecmp
 import json
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +16,7 @@ from seq2seq.common.arguments import arguments_of
 from seq2seq.common.progress import warn
 from seq2seq.errors import InputError
 from seq2seq.run.config import CONF, flat, target_of
-from seq2seq.run.sizes import follows
+from seq2seq.run.sizes import follows, length
 
 MAY_DIFFER = (
     "paths.", "hydra.", "name", "experiment_name", "threads", "ckpt_path", "overwrite", "metric", "logger.",
@@ -94,17 +92,19 @@ class Earlier:
 
     Attributes:
         run_dir: The folder.
-        config: The configuration with which it ran, by dotted key.
+        values: The configuration with which it ran, by dotted key.
     """
 
     run_dir: Path
-    config: Mapping[str, Any]
+    values: Mapping[str, Any]
 
-    @property
-    def metrics(self) -> dict[str, Any] | None:
-        """The scores of a run that was finished."""
-        path = self.run_dir / "metrics.json"
-        if not path.is_file():
+    def scores(self, config: DictConfig) -> dict[str, Any] | None:
+        """Return the scores if it was finished, and a configuration is that of the same run and trains no longer."""
+        path, keys = self.run_dir / "metrics.json", ("max_epochs", "max_steps")
+        starts = (flat(OmegaConf.to_container(config)), self.values)
+        new, old = (length({key: start.get(f"trainer.{key}") for key in keys}) for start in starts)
+        is_longer = any(now > before for now, before in zip(new, old, strict=True))
+        if is_longer or not path.is_file() or self.differing(config):
             return None
         metrics = read_json(path)
         if not metrics.get("finished") or not isinstance(metrics.get("val"), dict):
@@ -113,54 +113,41 @@ class Earlier:
 
     def differing(self, config: DictConfig) -> list[str]:
         """Return the keys by which another configuration would be another run."""
-        old, new = self.config, flat(OmegaConf.to_container(config))
+        old, new = self.values, flat(OmegaConf.to_container(config))
         return [
             key
             for key in dict.fromkeys([*new, *old])
             if old.get(key) != new.get(key)
             and not f"{key}.".startswith(tuple(k.rstrip(".") for k in MAY_DIFFER))
             and not follows(key, old.get(key), new.get(key))
-            and not (key not in new and _is_gone(key, old, new))
+            and not _is_gone(key, new)
         ]
 
     def require_same(self, config: DictConfig) -> None:
-        """Refuse another run in the folder.
+        """Refuse another run in the folder; warn of arguments of this one that no longer exist.
 
         Raises:
             InputError: Naming the keys that differ.
         """
         keys, new = self.differing(config), flat(OmegaConf.to_container(config))
         if keys:
-            shown = ", ".join(f"{key}={self.config.get(key)} (now {new.get(key)})" for key in keys[:3])
+            shown = ", ".join(f"{key}={self.values.get(key)} (now {new.get(key)})" for key in keys[:3])
             more = f" and {len(keys) - 3} more" if len(keys) > 3 else ""
             raise InputError(
                 f"{self.run_dir} holds another run: {shown}{more}; choose another name with name=…, or overwrite=true"
             )
-
-    def is_shorter(self, config: DictConfig) -> bool:
-        """Return whether a configuration trains longer than this start did."""
-        new = flat(OmegaConf.to_container(config))
-
-        def limit(values: Mapping[str, Any], key: str) -> float:
-            value = values.get(key)
-            return value if isinstance(value, int) and value >= 0 else inf
-
-        return any(
-            limit(new, key) > limit(self.config, key) for key in ("trainer.max_epochs", "trainer.max_steps")
-        )
+        for key in self.values:
+            if _is_gone(key, new):
+                warn(f"config.yaml holds {key}, which no longer exists; left out")
 
 
-def _is_gone(key: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
-    """Return whether a key of an earlier configuration is an argument that its class no longer has; a warning says so."""
+def _is_gone(key: str, new: Mapping[str, Any]) -> bool:
+    """Return whether a key that a configuration lacks is an argument that its class no longer has."""
     node, _, name = key.rpartition(".")
-    target = new.get(f"{node}._target_")
-    if target is None or old.get(f"{node}._target_") != target:
+    if key in new or f"{node}._target_" not in new:
         return False
-    arguments, takes_any = arguments_of(target_of(node, target))
-    gone = not takes_any and name not in arguments
-    if gone:
-        warn(f"config.yaml holds {key}, which no longer exists; left out")
-    return gone
+    arguments, takes_any = arguments_of(target_of(node, new[f"{node}._target_"]))
+    return not takes_any and name not in arguments
 
 
 def earlier_start(run_dir: Path) -> Earlier | None:
@@ -217,14 +204,14 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file that is never seen half written; one that holds the text already is not changed."""
+    """Write a file that is never seen half written."""
     partial = path.with_name(f".{path.name}.partial")
     partial.write_text(text, encoding="utf-8", newline="\n")
-    replace_changed(partial, path)
+    replace(partial, path)
 
 
 def write_tokenizers(folder: Path, save: Callable[[Path], None]) -> None:
-    """Have the tokenizers saved beside a folder, then replace its files that have changed.
+    """Have the tokenizers saved beside a folder, then replace its files.
 
     Args:
         folder: To write.
@@ -236,15 +223,12 @@ def write_tokenizers(folder: Path, save: Callable[[Path], None]) -> None:
     for path in sorted(each for each in partial.rglob("*") if each.is_file()):
         place = folder / path.relative_to(partial)
         place.parent.mkdir(parents=True, exist_ok=True)
-        replace_changed(path, place)
+        replace(path, place)
     shutil.rmtree(partial)
 
 
-def replace_changed(partial: Path, path: Path) -> None:
-    """Move a file that is whole to its place, unless that holds the same; a kill leaves the one or the other."""
-    if path.is_file() and filecmp.cmp(partial, path, shallow=False):
-        partial.unlink()
-        return
+def replace(partial: Path, path: Path) -> None:
+    """Move a file that is whole to its place; a kill leaves the one or the other."""
     with partial.open("rb+") as file:
         os.fsync(file.fileno())
     os.replace(partial, path)

@@ -16,30 +16,23 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, suppress
 from pathlib import Path
+from types import FrameType
 from typing import Any, NoReturn
 
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import (
-    ConfigCompositionException,
     HydraException,
     InstantiationException,
     MissingConfigException,
     OverrideParseException,
 )
 from hydra.types import RunMode
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
-from seq2seq.common.arguments import arguments_of
 from seq2seq.errors import InputError, TrainingFailed, TrainingInterrupted
-from seq2seq.run.config import CONF, OBJECTS, default_config, deletable, known_keys, target_of
-
-OWN_PARTS = {
-    "attention": "model.decoder.attention.score", "tokenizer": "data.tokenizer", "data": "data",
-    "encoder": "model.encoder", "decoder": "model.decoder",
-}  # fmt: skip
-"""Group -> node whose `_target_` may be a class of the user's."""
+from seq2seq.run.config import CONF, PLACES, deletable, known_keys
 
 OTHER_CHOICES = {
     ("attention", "bahdanau"): "additive", ("attention", "concat"): "additive", ("attention", "mlp"): "additive",
@@ -88,20 +81,24 @@ def exit_on_error() -> Iterator[None]:
         exit_with(error)
 
 
+class Reported(SystemExit):
+    """The end of a program that has printed why."""
+
+
 def exit_with(error: BaseException) -> NoReturn:
     """Print what is wrong, and exit."""
     if is_interrupted(error):
-        sys.exit(130)
+        raise Reported(130)
     message = message_of(error)
     if isinstance(error, TrainingInterrupted):
         print(error, file=sys.stderr)
-        sys.exit(128 + error.signal_number)
+        raise Reported(128 + error.signal_number)
     if message is not None:
         print(f"error: {message}", file=sys.stderr)
-        sys.exit(1 if isinstance(error, TrainingFailed) else 2)
+        raise Reported(1 if isinstance(error, TrainingFailed) else 2)
     if not show_frames_of_user(error):
         traceback.print_exception(error)
-    sys.exit(1)
+    raise Reported(1)
 
 
 def is_interrupted(error: BaseException) -> bool:
@@ -128,7 +125,7 @@ def start(main: Callable[[], Any]) -> None:
                 main()
         except SystemExit as end:
             error, full = end.__context__, os.environ.get("HYDRA_FULL_ERROR") == "1"
-            if end.code == 1 and isinstance(error, Exception) and not full:
+            if end.code == 1 and isinstance(error, Exception) and not (full or isinstance(end, Reported)):
                 exit_with(error)
             said = held.getvalue()
             if end.code == 2 and "error: " in said:  # of argparse, after the usage
@@ -168,12 +165,11 @@ def message_of(error: BaseException, overrides: Sequence[str] | None = None) -> 
         (HydraException, lambda error: _composition(error, given, several)),
         (OmegaConfBaseException, _omegaconf),
         (OSError, _operating_system),
+        (ValueError, lambda _: _wrong_override([each for each in given if each[:1] != "+"], several)),
     )
     for kind, say in messages:
         if isinstance(error, kind):
             return say(error)
-    if isinstance(error, ValueError) and (wrong := _wrong_group(given)):
-        return wrong
     if type(error).__name__ == "OutOfMemoryError" or "can't allocate memory" in str(error):
         advice = "lower data.batch_size, data.max_tokens or the sizes of the model"
         return single_line(f"there is not enough memory: {advice} ({error!s:.200})")
@@ -185,7 +181,7 @@ def _instantiation(error: InstantiationException) -> str | None:
     if cause is not None:
         if (message := message_of(cause)) is not None:
             return message
-        if user_frames(cause):
+        if frames_of_user(cause):
             return None
     said, _, key = str(error).partition("full_key: ")
     return single_line(f"{key or 'configuration'}: {cause or said}")
@@ -206,7 +202,8 @@ def _missing_choice(error: MissingConfigException) -> str:
     if other := OTHER_CHOICES.get((group, choice.lower())):
         nearest = [other]
     hint = f"did you mean {nearest[0]}? " if nearest else ""
-    own = f"; your own class: {OWN_PARTS[group]}._target_=…" if group in OWN_PARTS else ""
+    place = "model.decoder.attention.score" if group == "attention" else PLACES.get(group)
+    own = f"; your own class: {place}._target_=…" if place else ""
     return f"{group}={choice}: there is no such choice; {hint}choose one of {', '.join(options)}{own}"
 
 
@@ -224,32 +221,34 @@ def _composition(error: HydraException, overrides: Sequence[str], several: bool)
         parts = [each.lstrip("+~").partition("=")[0] for each in overrides]
         key = next((each for each in parts if f"{each}.".startswith(f"{cause.full_key}.")), cause.full_key)
         return _unknown_key(str(key)) if isinstance(cause, AttributeError | KeyError) else _omegaconf(cause)
-    if isinstance(error, ConfigCompositionException):
+    said = single_line(str(error).replace("\n\t", ", ").replace(":,", ":"))
+    return _wrong_override(overrides, several) or said
+
+
+def _wrong_override(overrides: Sequence[str], several: bool) -> str | None:
+    """Return the message for the first override that Hydra refuses because of the keys that there are."""
+    with suppress(HydraException):  # one that cannot be read has its own message
         for each in OverridesParser.create().parse_overrides(list(overrides)):
             key, line = each.key_or_group, str(each.input_line)
-            is_known = (CONF / key).is_dir() or key in known_keys()
-            if each.is_sweep_override() and not several:
-                return f"{line}: several values; add -m (--multirun) to run each of them, or write a list as [a,b]"
-            if each.is_add() and is_known:
+            is_group = (CONF / key).is_dir()
+            is_known = is_group or key in known_keys()
+            if each.is_sweep_override():
+                if not several:
+                    return f"{line}: several values; add -m (--multirun) to run each of them, or write a list as [a,b]"
+            elif each.is_add() and is_known:
                 return f"{line}: this key exists; write {line.lstrip('+')}"
-            if each.is_delete() and not is_known:
+            elif each.is_delete() and not is_known:
                 return _unknown_key(key)
-    if override := re.search(r"Could not override '([^'@]+)", str(error)):
-        if (CONF / override[1]).is_dir():
-            return (f"{override[1]}: a file cannot override this group, which comes later in the defaults list of "
-                    f"config.yaml; give {override[1]}=… on the command line")  # fmt: skip
-    return single_line(str(error).replace("\n\t", ", ").replace(":,", ":"))
+            elif is_group and not isinstance(each.value(), str | list | dict) and not each.is_delete():
+                options = ", ".join(sorted(path.stem for path in (CONF / key).glob("*.yaml")))
+                return f"{line}: choose one of {options}; {key}.NAME=null leaves out a part of it"
+    return None
 
 
 def _unknown_key(key: str) -> str:
-    parent, _, name = key.rpartition(".")
-    target = OmegaConf.select(default_config(), f"{parent}._target_") if parent else None
-    with suppress(InputError):  # what cannot be imported has no arguments to name
-        if target and name not in OBJECTS and name in arguments_of(target_of(parent, target))[0]:
-            return f"{key}: an argument of {target} that the configuration does not list: write +{key}=…"
     nearest = OTHER_KEYS.get(key.lower()) or nearest_name(key, known_keys())
     hint = f"did you mean {nearest}? " if nearest else ""
-    return f"{key}: no such key; {hint}To add a new key, write +{key}=…"
+    return f"{key}: no such key; {hint}write +{key}=… for an argument that no file lists"
 
 
 def _omegaconf(error: OmegaConfBaseException) -> str | None:
@@ -260,17 +259,6 @@ def _omegaconf(error: OmegaConfBaseException) -> str | None:
         cause = cause.__cause__ or cause.__context__
     said = single_line(str(error.msg or error).splitlines()[0])
     return f"{error.full_key}: {said}" if error.full_key else said
-
-
-def _wrong_group(overrides: Sequence[str]) -> str | None:
-    """Return the message for a group that is given something else than a name."""
-    with suppress(HydraException):
-        for each in OverridesParser.create().parse_overrides(list(overrides)):
-            group, line = each.key_or_group, str(each.input_line)
-            if (CONF / group).is_dir() and not isinstance(each.value(), str | list):
-                options = ", ".join(sorted(path.stem for path in (CONF / group).glob("*.yaml")))
-                return f"{line}: choose one of {options}; {group}.NAME=null leaves out a part of it"
-    return None
 
 
 def _operating_system(error: OSError) -> str | None:
@@ -316,38 +304,29 @@ def nearest_name(name: str, known: list[str]) -> str | None:
 # --- code of the user's ---
 
 
-def user_frames(error: BaseException) -> list[traceback.FrameSummary]:
-    """Return the frames of an exception that lie outside of this program and of installed packages."""
-    ours = str(Path(__file__).parents[2]) + os.sep
+def frames_of_user(error: BaseException) -> list[tuple[FrameType, int]]:
+    """Return the frames of an exception, with their lines, that lie outside of this program and of installed packages."""
+    ours = str(Path(__file__).parents[2]) + os.sep, "<", os.path.dirname(os.__file__)
     main = str(Path(getattr(sys.modules["__main__"], "__file__", "") or "").absolute())
     return [
-        frame
-        for frame in traceback.extract_tb(error.__traceback__)
-        if not frame.filename.startswith((ours, "<", os.path.dirname(os.__file__)))
-        and "site-packages" not in frame.filename
-        and str(Path(frame.filename).absolute()) != main
+        (frame, line)
+        for frame, line in traceback.walk_tb(error.__traceback__)
+        if not (path := frame.f_code.co_filename).startswith(ours)
+        and "site-packages" not in path
+        and str(Path(path).absolute()) != main
     ]
 
 
 def show_frames_of_user(error: BaseException) -> bool:
     """Print an exception with the user's frames and the part that failed; False if there are none."""
-    chain: list[BaseException] = []
-    link: BaseException | None = error
-    while link is not None and link not in chain:
+    chain = [error]
+    while (link := chain[-1].__cause__ or chain[-1].__context__) and link not in chain:
         chain.append(link)
-        link = link.__cause__ or link.__context__
-    failed = next((each for each in chain if user_frames(each)), None)
-    if failed is None:
-        return False
-    frames = user_frames(failed)
-    print("Traceback of your code (HYDRA_FULL_ERROR=1 shows all of it):", file=sys.stderr)
-    print("".join(traceback.format_list(frames)), end="", file=sys.stderr)
-    part, trace = frames[-1].name, failed.__traceback__
-    while trace is not None:
-        owner = trace.tb_frame.f_locals.get("self")
-        if trace.tb_frame.f_code.co_filename == frames[-1].filename and owner is not None:
-            part = f"{type(owner).__name__}.{trace.tb_frame.f_code.co_name}"
-        trace = trace.tb_next
-    message = single_line(str(failed))[:500]
-    print(f"error: {part} failed: {type(failed).__name__}: {message}", file=sys.stderr)
-    return True
+    for failed in chain:
+        if frames := frames_of_user(failed):
+            print("Traceback of your code (HYDRA_FULL_ERROR=1 shows all of it):", file=sys.stderr)
+            print("".join(traceback.StackSummary.extract(iter(frames)).format()), end="", file=sys.stderr)
+            part, message = frames[-1][0].f_code.co_qualname, single_line(str(failed))[:500]
+            print(f"error: {part} failed: {type(failed).__name__}: {message}", file=sys.stderr)
+            return True
+    return False

@@ -5,14 +5,13 @@ folder: ``.hydra/`` and ``config.yaml`` (the configuration), ``train.log``, ``to
 TensorBoard's event files, ``model/`` (the exported model), ``predictions/`` and ``metrics.json``.
 """
 
-import difflib
 import math
 import os
 import threading
 import time
 import traceback
 import warnings
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,12 +21,11 @@ from omegaconf import DictConfig, OmegaConf
 
 from seq2seq.common.progress import announce, warn
 from seq2seq.common.trust import is_within
-from seq2seq.errors import InputError, TrainingFailed, TrainingInterrupted
-from seq2seq.run.config import Settings, build, complete, objects, require_parts, settings_of
+from seq2seq.errors import InputError, NotFinite, TrainingFailed, TrainingInterrupted
+from seq2seq.run.config import Settings, build, complete, objects, settings_of
 from seq2seq.run.directions import check_callbacks, directions
 from seq2seq.run.early import check_early
 from seq2seq.run.folder import (
-    Earlier,
     clear,
     earlier_start,
     lock,
@@ -38,9 +36,9 @@ from seq2seq.run.folder import (
     write_text,
     write_tokenizers,
 )
-from seq2seq.run.messages import message_of, user_frames
+from seq2seq.run.messages import frames_of_user, message_of
 from seq2seq.run.sizes import sizes
-from seq2seq.run.summary import commit_of_program, log_into, log_start, metric_of, quiet_libraries, summary
+from seq2seq.run.summary import commit_of_program, log_start, logged, metric_of, summary
 
 if TYPE_CHECKING:
     import lightning.pytorch as pl
@@ -87,19 +85,18 @@ def run(settings: Settings) -> float | None:
     writes = first and not settings.dry  # with fast_dev_run, Lightning writes nothing either
     with no_empty_folder(folder), lock(folder) if writes else nullcontext():
         earlier = None if settings.config.overwrite or settings.dry else earlier_start(folder)
-        if earlier and (metrics := finished(earlier, settings)):  # nothing heavy is imported
+        if not (earlier and earlier.scores(settings.config)):  # of a finished run, nothing heavy is imported
+            check_early(settings.config)
+            announce("loading PyTorch and Lightning")
+            settings = complete(settings)
+        if earlier and (metrics := earlier.scores(settings.config)):
             if first:
                 print(
-                    f"{relative_to_cwd(folder)} is finished; name=… trains again, a larger trainer.max_epochs goes on"
+                    f"{relative_to_cwd(folder)} is finished; name=… trains again, trainer.max_epochs=… goes on"
                 )
                 print(summary(metrics, folder))
             return metric_of(metrics, settings.config.metric)
 
-        require_parts(settings.config)
-        check_metric(settings.config.metric, settings.config.module.get("metrics") or ())
-        check_early(settings.config)
-        announce("loading PyTorch and Lightning")
-        settings = complete(settings)
         settings = settings.updated(directions(settings.config))
         if earlier:
             earlier.require_same(settings.config)
@@ -109,22 +106,20 @@ def run(settings: Settings) -> float | None:
 
         with process_of(settings, folder if writes else None):
             data = read_data(settings, folder, checkpoint)
-            values = sizes(settings.config, data.num_pairs, earlier.config if earlier and checkpoint else {})
+            values = sizes(settings.config, data.num_pairs, earlier.values if earlier and checkpoint else {})
             settings = settings.updated(values)
             prepared = prepare(data, settings, values, first)
             module = build_module(settings, prepared)
             trainer = build_trainer(settings, checkpoint)
             if writes:
                 save_start(settings, prepared, folder)
-            try:
-                fit(trainer, module, data, settings, checkpoint)
-            except (TrainingFailed, TrainingInterrupted):
-                if trainer.is_global_zero:
-                    raise
-            if settings.dry or not trainer.is_global_zero:  # the first process reports what became of all
+            fit(trainer, module, data, settings, checkpoint)
+            if settings.dry or not trainer.is_global_zero:
                 return None
-            exported = export(module, trainer, prepared, folder)
-            metrics = score(exported, module, prepared, settings, folder) | facts(module, trainer, started)
+            with trained_by(settings.config):
+                exported = export(module, trainer, prepared, folder)
+                metrics = score(exported, module, prepared, settings, folder)
+            metrics |= facts(module, trainer, started)
             log_scores(metrics, trainer, settings)
         write_json(folder / "metrics.json", metrics)
         print(summary(metrics, folder, prepared.held_out.pairs[0].source))
@@ -151,38 +146,6 @@ def end_with_parent() -> None:
         threading.Thread(target=watch, name="end-with-parent", daemon=True).start()
 
 
-def finished(earlier: Earlier, settings: Settings) -> dict[str, Any] | None:
-    """Return the scores of an earlier start if it is this run and finished it."""
-    if earlier.differing(settings.config) or earlier.is_shorter(settings.config):
-        return None
-    return earlier.metrics
-
-
-def check_metric(name: str, own: Collection[str] = ()) -> None:
-    """Refuse the name of a metric that no run has.
-
-    Args:
-        name: Such as ``val/bleu``.
-        own: Names of the user's own scores.
-
-    Raises:
-        InputError: The name has no known split, search or score.
-    """
-    from seq2seq.evaluation.metrics import METRICS
-    from seq2seq.evaluation.own_metrics import named_by
-
-    split, *search, score = name.split("/")
-    known = [*(each for each, metric in METRICS.items() if metric.score is not None), *own]
-    is_known = score in known or named_by(score, own)
-    if split not in ("val", "test") or search not in ([], ["greedy"], ["beam"]) or not is_known:
-        nearest = difflib.get_close_matches(score, known, n=1)
-        hint = f"did you mean {split}/{nearest[0]}? " if nearest else ""
-        raise InputError(
-            f"metric={name}: there is no such score; {hint}write val/NAME, or val/beam/NAME for beam search, with one "
-            f"of {', '.join(known)}"
-        )
-
-
 def checkpoint_of(settings: Settings, folder: Path) -> str | None:
     """Return the checkpoint to continue from: the one that is given, or the last one of the folder."""
     from seq2seq.training.checkpoint import previous
@@ -204,7 +167,7 @@ def process_of(settings: Settings, folder: Path | None) -> Iterator[None]:
     from lightning.pytorch.utilities.seed import isolate_rng
 
     threads, environment = torch.get_num_threads(), {name: os.environ.get(name) for name in (*SEEDS, PARENT)}
-    with isolate_rng(), warnings.catch_warnings(), quiet_libraries(), log_into(folder):
+    with isolate_rng(), warnings.catch_warnings(), logged(folder):
         disable_possible_user_warnings()  # Lightning's, of small runs
         for message in (
             "exists and is not empty",
@@ -265,7 +228,9 @@ def prepare(
     from seq2seq.data.report import corpus_summary
 
     data.batch_size = settings.config.data.get("batch_size", data.batch_size)
-    prepared = data.prepared
+    prepared, metric = data.prepared, str(settings.config.metric)
+    if metric.startswith("test/") and prepared.test is None:
+        raise InputError(f"metric={metric}: there is no test split; choose metric=val/{metric[5:]}")
     if first:
         print("".join(f"note        {note}\n" for note in settings.notes), end="")
         chosen = " ".join(f"{key}={value}" for key, value in values.items())
@@ -307,7 +272,7 @@ def build_module(settings: Settings, data: "Prepared") -> "TranslationModule":
     optimizer = build(config.optimizer)
     scheduler = build(config.scheduler) if config.scheduler else None
     parts = {"model": model, "optimizer": optimizer, "scheduler": scheduler}
-    if config.decoding.max_ratio is not None:
+    if config.decoding.get("max_ratio") is not None:
         parts["limits"] = LengthLimits(max_ratio=config.decoding.max_ratio)
     return build(config.module, _partial_=True)(**parts)
 
@@ -319,21 +284,12 @@ def build_trainer(settings: Settings, checkpoint: str | None) -> "pl.Trainer":
         InputError: `lightning.Trainer` refuses an argument.
     """
     from lightning.fabric.utilities.exceptions import MisconfigurationException
-    from lightning.pytorch.callbacks import Checkpoint, ProgressBar
+    from lightning.pytorch.callbacks import Checkpoint, LambdaCallback, ProgressBar
 
-    from seq2seq.training.callbacks import BorderCallback
+    from seq2seq.training.callbacks import BorderCallback, StopOnSignal
     from seq2seq.training.checkpoint import read_checkpoint
 
     config = settings.config
-    if str(config.trainer.get("precision")) in (
-        "16-true",
-        "bf16-true",
-        "transformer-engine",
-        "transformer-engine-float16",
-    ):
-        raise InputError(
-            f"trainer.precision={config.trainer.precision}: choose one of 32-true, 64-true, bf16-mixed, 16-mixed"
-        )
     # what an earlier start wrote after the checkpoint is hidden
     step = 0 if checkpoint is None else read_checkpoint(checkpoint).get("global_step")
     if step is None:
@@ -349,6 +305,10 @@ def build_trainer(settings: Settings, checkpoint: str | None) -> "pl.Trainer":
         if not config.trainer.get(key, True):  # such as in a pipe
             callbacks = [each for each in callbacks if not isinstance(each, kind)]
     callbacks.sort(key=lambda each: isinstance(each, BorderCallback))  # they save the states of the others
+    for each in [
+        each for each in callbacks if isinstance(each, StopOnSignal)
+    ]:  # its handler comes before all else
+        callbacks.insert(0, LambdaCallback(on_sanity_check_start=each.on_sanity_check_start))
     try:
         return build(config.trainer, _partial_=True)(callbacks=callbacks, logger=loggers)
     except (MisconfigurationException, ValueError, TypeError, RuntimeError) as error:
@@ -378,52 +338,69 @@ def fit(
 
     announce("training" if checkpoint is None else f"training from {checkpoint}")
     try:
-        fit_or_stop(trainer, module, datamodule=data, ckpt_path=checkpoint, weights_only=True)
-    except Exception as error:
-        frames = traceback.extract_tb(error.__traceback__)
-        *_, (frame, _) = traceback.walk_tb(error.__traceback__)
-        monitor, metrics = getattr(frame.f_locals.get("self"), "monitor", None), trainer.callback_metrics
-        if isinstance(monitor, str) and monitor not in metrics:
-            known = ", ".join(name for name in metrics if name.startswith("val"))
-            raise InputError(f"monitor={monitor}: there is no such metric; choose one of {known}") from error
-        if message_of(error) is not None or user_frames(error):
+        with trained_by(settings.config):
+            fit_or_stop(trainer, module, datamodule=data, ckpt_path=checkpoint, weights_only=True)
+    except (TrainingFailed, TrainingInterrupted):
+        if trainer.is_global_zero:  # the first process reports what became of all
             raise
+        return
+    except Exception as error:
+        if message_of(error) is not None or frames_of_user(error):
+            raise
+        frames = traceback.extract_tb(error.__traceback__)
         if any("checkpoint_connector" in frame.filename for frame in frames):
             raise InputError(f"{checkpoint} does not fit this configuration: {error!s:.150}") from error
-        of_lightning = "lightning" in Path(frames[-1].filename).parts
-        has_begun = any(frame.name == "advance" for frame in frames)
-        if isinstance(error, MisconfigurationException) or (of_lightning and not has_begun):
-            raise InputError(f"trainer: {error!s:.300}") from error
+        where = Path(frames[-1].filename).parts
+        # Lightning refuses values before the first step, but for a monitor, of which a callback knows after an epoch
+        has_begun = any(frame.name == "advance" for frame in frames) and "callbacks" not in where
+        if isinstance(error, MisconfigurationException) or ("lightning" in where and not has_begun):
+            raise InputError(f"trainer: {error!s:.400}") from error
         raise
     if not settings.dry:
-        check_trained(
-            trainer,
-            settings,
-            data.prepared.target_tokenizer.vocab_size,
-            has_checkpoint=checkpoint is not None,
-        )
+        check_trained(trainer, settings, data.prepared, checkpoint)
+
+
+@contextmanager
+def trained_by(config: DictConfig) -> Iterator[None]:
+    """Name the keys of a training whose model computes NaN; a model of somebody else has damaged weights.
+
+    Raises:
+        TrainingFailed: The model of this training computes NaN or infinity.
+    """
+    try:
+        yield
+    except InputError as error:
+        causes = error, error.__cause__, getattr(error.__cause__, "__cause__", None)
+        if not any(isinstance(each, NotFinite) for each in causes):
+            raise
+        precision = config.trainer.get("precision")
+        other = "" if precision in (None, 32, "32", "32-true") else ", or give trainer.precision=32-true"
+        raise TrainingFailed(
+            f"the model that was trained computes NaN or infinity; the checkpoints before are kept: lower optimizer.lr{other}"
+        ) from error
 
 
 def check_trained(
-    trainer: "pl.Trainer", settings: Settings, num_tokens: int, *, has_checkpoint: bool
+    trainer: "pl.Trainer", settings: Settings, data: "Prepared", checkpoint: str | None
 ) -> None:
     """Refuse to export weights that no step has trained, and warn of a loss that is no better than guessing.
 
     Raises:
         InputError: There was no step, and `init_from` names no model whose weights they are.
     """
-    config = settings.config
-    if trainer.global_step == 0 and not has_checkpoint and config.init_from is None:
+    config, num_tokens = settings.config, data.target_tokenizer.vocab_size
+    if trainer.global_step == 0 and checkpoint is None and config.init_from is None:
         asked = ("max_epochs", "max_steps", "limit_train_batches", "overfit_batches", "max_time")
-        given = [f"trainer.{key}={config.trainer[key]}" for key in asked if key in config.trainer]
+        given = [
+            f"trainer.{key}={config.trainer[key]}" for key in asked if config.trainer.get(key) is not None
+        ]
         raise InputError(f"no step was trained, so there is no model to keep: see {', '.join(given)}")
     losses = trainer.callback_metrics
     name = "val/loss" if "val/loss" in losses else "train/loss"
     if name in losses and trainer.is_global_zero and not float(losses[name]) < math.log(num_tokens):
         warn(
             f"the last {name} is {float(losses[name]):.4g} nats per token, no better than guessing one of "
-            f"{num_tokens:,} tokens ({math.log(num_tokens):.2f}): lower optimizer.lr={config.optimizer.get('lr')}, or "
-            "train longer"
+            f"{num_tokens:,} tokens ({math.log(num_tokens):.2f}): lower optimizer.lr, or train longer"
         )
 
 
@@ -455,11 +432,8 @@ def score(
 
     decoding, metrics = settings.config.decoding, {}
     translator = Translator.load(folder / "model", device=str(module.device), trust_custom_code=True)
-    search = search_from_options(
-        beam_size=decoding.beam_size,
-        length_penalty=decoding.length_penalty,
-        length_penalty_alpha=decoding.length_penalty_alpha,
-    )
+    given = {key: value for key, value in decoding.items() if value is not None and key != "max_ratio"}
+    search = search_from_options(**given)
     (folder / "predictions").mkdir(exist_ok=True)
     for split, encoded in (("val", data.validation), ("test", data.test)):
         if encoded is None:
@@ -492,12 +466,18 @@ def log_scores(metrics: Mapping[str, Any], trainer: "pl.Trainer", settings: Sett
     """Log the scores of the test split; to TensorBoard with the overrides, for its HParams tab."""
     from lightning.pytorch.loggers import TensorBoardLogger
 
+    from seq2seq.evaluation.own_metrics import named_by
+
     given = {"seed": settings.config.seed, **settings.given}
     greedy = metrics.get("test", {}).get("greedy", {})
     scores = {f"test/{name}": value for name, value in greedy.items() if isinstance(value, float)}
+    # dots of one step, which TensorBoard shows above the curves: few of them
+    own, wanted = settings.config.module.get("metrics") or (), settings.config.metric.rpartition("/")[2]
+    chosen = {name for name in greedy if name in ("bleu", "chrf", wanted) or named_by(name, own)}
+    few = {name: value for name, value in scores.items() if name.removeprefix("test/") in chosen}
     for logger in trainer.loggers:
-        if isinstance(logger, TensorBoardLogger) and scores:
-            logger.log_hyperparams(given, scores, trainer.global_step)
+        if isinstance(logger, TensorBoardLogger) and few:
+            logger.log_hyperparams(given, few, trainer.global_step)
         else:
             logger.log_metrics(scores, trainer.global_step)
         logger.save()

@@ -64,8 +64,8 @@ def follows(key: str, chosen: Any, given: Any) -> bool:
 def length(trainer: Mapping[str, Any]) -> tuple[float, float]:
     """Return the epochs and optimizer steps of a training at most, as `lightning.Trainer` understands its arguments."""
     epochs, steps = trainer.get("max_epochs"), trainer.get("max_steps", -1)
-    limited = steps is not None and steps >= 0
-    if epochs is None:
+    limited = isinstance(steps, int) and steps >= 0
+    if not isinstance(epochs, int):
         epochs = -1 if limited or trainer.get("max_time") else 1000
     return inf if epochs < 0 else epochs, steps if limited else inf
 

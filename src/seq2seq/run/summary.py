@@ -11,58 +11,57 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from omegaconf import OmegaConf
 
+from seq2seq import __version__
 from seq2seq.common.progress import LOG
 from seq2seq.errors import InputError
 from seq2seq.run.config import CONF, Settings
 from seq2seq.run.folder import relative_to_cwd
 
-PACKAGES = "seq2seq-attention", "torch", "lightning", "hydra-core", "omegaconf", "sentencepiece"
+PACKAGES = "torch", "lightning", "hydra-core", "omegaconf", "sentencepiece"
 
 
 def metric_of(metrics: dict[str, Any], name: str) -> float:
     """Return a metric such as ``val/bleu``, of greedy search; ``val/beam/bleu`` of beam search."""
-    split, *search, score = name.split("/")
-    found: float | None = metrics.get(split, {}).get(search[0] if search else "greedy", {}).get(score)
+    split, _, rest = name.partition("/")
+    search, _, score = rest.rpartition("/")
+    found: float | None = metrics.get(split, {}).get(search or "greedy", {}).get(score)
     if found is None:
         raise InputError(f"metric={name}: there is no such score; write val/bleu or test/beam/chrf")
     return found
 
 
 @contextmanager
-def log_into(folder: Path | None) -> Iterator[None]:
-    """Log into ``train.log`` of a folder, unless Hydra does so already; only what this thread does."""
-    files = [Path(each.baseFilename) for each in LOG.handlers if isinstance(each, logging.FileHandler)]
-    if folder is None or folder.resolve() in [path.parent for path in files]:
-        yield
-        return
-    handler, thread = logging.FileHandler(folder / "train.log", encoding="utf-8"), threading.get_ident()
-    handler.setFormatter(logging.Formatter(_job_logging().formatters.dated.format))
-    handler.addFilter(lambda record: record.thread == thread)
+def logged(folder: Path | None) -> Iterator[None]:
+    """Log as Hydra's job logging does, where Hydra has not set it up, and restore what was before.
+
+    Its levels hide what Lightning says of every run. ``train.log`` of a folder holds what this thread does.
+    """
+    levels = {name: node.level for name, node in _job_logging().loggers.items() if "level" in node}
+    before = {name: logging.getLogger(name).level for name in levels}
+    for name, level in levels.items():
+        if before[name] == logging.NOTSET:
+            logging.getLogger(name).setLevel(level)
+    folders = [
+        Path(each.baseFilename).parent for each in LOG.handlers if isinstance(each, logging.FileHandler)
+    ]
+    handler: logging.Handler = logging.NullHandler()
+    if folder is not None and folder.resolve() not in folders:
+        handler = logging.FileHandler(folder / "train.log", encoding="utf-8")
+        handler.setFormatter(logging.Formatter(_job_logging().formatters.dated.format))
+        thread = threading.get_ident()
+        handler.addFilter(lambda record: record.thread == thread)
     LOG.addHandler(handler)
     try:
         yield
     finally:
         LOG.removeHandler(handler)
         handler.close()
-
-
-@contextmanager
-def quiet_libraries() -> Iterator[None]:
-    """Set the levels of the job's logging, where Hydra has not done so, and restore those before."""
-    levels = {name: node.level for name, node in _job_logging().loggers.items() if "level" in node}
-    before = {name: logging.getLogger(name).level for name in levels}
-    for name, level in levels.items():
-        if before[name] == logging.NOTSET:
-            logging.getLogger(name).setLevel(level)
-    try:
-        yield
-    finally:
         for name, number in before.items():
             logging.getLogger(name).setLevel(number)
 
@@ -73,15 +72,10 @@ def _job_logging() -> Any:
 
 def log_start(settings: Settings, commit: str | None) -> None:
     """Write into the log what a reader needs to repeat the run: versions, machine, commit, and what was given."""
-
-    def of(package: str) -> str:
-        try:
-            return f"{package} {version(package)}"
-        except PackageNotFoundError:
-            return f"{package} not installed"
-
-    config = settings.config
-    LOG.info("versions    %s, Python %s", ", ".join(map(of, PACKAGES)), platform.python_version())
+    config, versions = settings.config, [f"{package} {version(package)}" for package in PACKAGES]
+    LOG.info(
+        "versions    seq2seq %s, Python %s", ", ".join([__version__, *versions]), platform.python_version()
+    )
     LOG.info("machine     %s, %s cores, process %s", platform.platform(), os.cpu_count(), os.getpid())
     LOG.info("commit      %s", commit or "unknown")
     LOG.info(

@@ -328,5 +328,8 @@ def add_figures(app: FastAPI, queue: TranslationQueue, limits: Limits, figures: 
     @app.exception_handler(RequestValidationError)
     async def refuse(request: Request, error: RequestValidationError) -> JSONResponse:
         first = error.errors()[0]  # it repeats the input, which may be long
+        if first["type"] == "json_invalid":
+            detail = f"the body is no JSON: {first['ctx']['error']}, at character {first['loc'][-1]}"
+            return JSONResponse({"detail": detail}, 422)
         where = ".".join(str(part) for part in first.get("loc", ())) or "body"
         return JSONResponse({"detail": f"{where}: {first['msg']}"}, 422)

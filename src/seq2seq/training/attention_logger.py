@@ -18,6 +18,7 @@ from seq2seq.decoding.forced import force_decode, with_heads
 from seq2seq.decoding.greedy import greedy_search
 from seq2seq.decoding.interventions import attentions_of, leave_one_out, tokens_that_stay
 from seq2seq.decoding.stepper import Hypothesis
+from seq2seq.decoding.translation import weights_of
 from seq2seq.errors import InputError
 from seq2seq.evaluation.alignment import word_indices
 from seq2seq.evaluation.attention_statistics import alarms
@@ -193,7 +194,7 @@ class AttentionLogger(Callback):
                 add_attention(
                     writer,
                     self._tags[place],
-                    weights_of(hypothesis),
+                    weights_of(hypothesis, MAX_WEIGHTS),
                     sources[place],
                     target,
                     step,
@@ -210,8 +211,9 @@ class AttentionLogger(Callback):
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, agreement: Mapping[str, float]
     ) -> list[str]:
         """Return what is wrong with the attention on the validation split, and with its effects; print what was not before."""
-        statistics = getattr(pl_module, "attention_statistics", None)
-        if statistics is None or not statistics.num_tokens:
+        scores: Any = pl_module.scores
+        statistics = scores.sums.attention
+        if not statistics.num_tokens:
             return []
         found = alarms(statistics.metrics() | agreement, is_late=trainer.global_step >= self.formed_by)
         for name, text in found.items():
@@ -255,7 +257,7 @@ class AttentionLogger(Callback):
             self._figure.draw(hypothesis.weights.float().numpy(), source, target, title=title)
             pixels = self._figure.pixels()
             for logger in trainer.loggers:
-                log_picture(logger, tag, pixels, step)
+                log_picture(logger, f"val_{tag}", pixels, step)
 
     @staticmethod
     def _writer(trainer: pl.Trainer) -> Any:
@@ -276,12 +278,6 @@ def log_picture(logger: Any, tag: str, pixels: np.ndarray, step: int) -> None:
         experiment.log_image(logger.run_id, pixels, key=tag, step=step)
     elif hasattr(experiment, "log_image"):  # Comet
         experiment.log_image(pixels, name=tag, step=step)
-
-
-def weights_of(found: Any) -> np.ndarray:
-    """Return the weights of all heads of a hypothesis, or their mean if they are too large for a record."""
-    heads = found.heads
-    return (found.weights if heads is None or heads.numel() > MAX_WEIGHTS else heads).float().numpy()
 
 
 def gold_links(

@@ -95,7 +95,8 @@ class TranslationSamples(Callback):
 
     def on_validation_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Write a Markdown table to loggers that show text."""
-        data, found = prepared_of(trainer), getattr(pl_module, "translations", {})
+        scores: Any = pl_module.scores
+        data, found = prepared_of(trainer), scores.sums.translations
         if trainer.sanity_checking or not trainer.is_global_zero or data is None:
             return
         pairs = {place: data.validation.pairs[place] for place in sorted(found) if place < self.sentences}

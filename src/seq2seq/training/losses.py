@@ -39,10 +39,10 @@ class LossSums:
 
 
 def metrics_of(sums: Tensor) -> dict[str, Tensor]:
-    """Return loss (nats per token), perplexity and accuracy from sums of `LossSums.stacked`."""
+    """Return loss (nats per token), perplexity and token accuracy from sums of `LossSums.stacked`."""
     nll, _, num_correct, num_tokens = sums
     loss = nll / num_tokens
-    return {"loss": loss, "perplexity": loss.exp(), "accuracy": num_correct / num_tokens}
+    return {"loss": loss, "perplexity": loss.exp(), "token_accuracy": num_correct / num_tokens}
 
 
 def token_cross_entropy(

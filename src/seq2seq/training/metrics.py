@@ -1,15 +1,17 @@
 """What is measured on a validation or test split: loss, attention, alignments, greedy translations."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+import lightning.pytorch as pl
 import torch
 from torch import Tensor
 
 from seq2seq.data.batch import Batch
-from seq2seq.data.datamodule import Prepared
+from seq2seq.data.datamodule import Prepared, prepared_of
 from seq2seq.data.words import clean
+from seq2seq.decoding.stepper import Hypothesis
 from seq2seq.errors import TrainingFailed
 from seq2seq.evaluation.alignment import AlignmentCounts, argmax_links, best_links, merge_words
 from seq2seq.evaluation.attention_statistics import AttentionStatistics, attention_statistics
@@ -20,7 +22,7 @@ from seq2seq.training.losses import LossSums, metrics_of
 
 @dataclass
 class SplitSums:
-    """Sums over batches of a split; those of other batches and processes can be added.
+    """Sums over batches of a split; those of other processes can be added.
 
     Attributes:
         losses: Sum of `LossSums.stacked` (4,), in float64 on the CPU.
@@ -112,3 +114,56 @@ class SplitSums:
             values |= {f"{prefix}_alignment/{k}": value for k, value in self.aligned.metrics().items()}
             values[f"{prefix}_alignment/lowest_possible_aer"] = self.lowest_possible.error_rate
         return values
+
+
+class SplitScores:
+    """Scores of a model on a validation or test split, from sums over its batches.
+
+    Attributes:
+        sums: The sums of the latest validation, at first of this process, at its end of all.
+    """
+
+    def __init__(self) -> None:
+        self.sums = SplitSums()
+        self._data: Prepared | None = None
+        self._split = "validation"
+        self._gold: dict[str, GoldPairs] = {}  # by split
+
+    @property
+    def has_texts(self) -> bool:
+        """Whether there is a corpus, with tokenizers and references."""
+        return self._data is not None
+
+    def start(self, trainer: pl.Trainer) -> None:
+        """Start a validation or test with sums of zero."""
+        data, self.sums = prepared_of(trainer), SplitSums()
+        if data is not self._data:
+            self._data, self._gold = data, {}
+        has_test = trainer.testing and data is not None and data.test
+        self._split = "test" if has_test else "validation"
+
+    def add(self, batch: Batch, losses: LossSums, weights: Tensor | None) -> None:
+        """Add the loss of a batch and, with a corpus, the attention weights (B, T, h, S).
+
+        Raises:
+            TrainingFailed: The loss is NaN or infinite.
+        """
+        self.sums.add_loss(losses, batch, self._split)
+        if self._data is None or weights is None:
+            return
+        if self._split not in self._gold:
+            self._gold[self._split] = GoldPairs.of(self._data, self._split)
+        self.sums.add_attention(weights.mean(dim=2), batch, self._gold[self._split])
+
+    def add_translations(self, batch: Batch, hypotheses: Iterable[Hypothesis]) -> None:
+        """Add a translation of each sentence of a batch of a corpus."""
+        assert self._data is not None
+        for index, hypothesis in zip(batch.sentence_ids.tolist(), hypotheses, strict=True):
+            self.sums.translations[index] = self._data.target_tokenizer.decode(hypothesis.ids)
+
+    def end(self, trainer: pl.Trainer, metrics: Mapping[str, Any]) -> dict[str, float]:
+        """Return the values to log, of all processes: scores by name, and the step; empty without batches."""
+        self.sums = self.sums.of_all_processes(trainer.world_size)
+        values = self.sums.scores("test" if trainer.testing else "val", self._data, self._split, metrics)
+        # without `step`, Lightning adds `epoch`, the first plot of TensorBoard
+        return values | {"step": float(trainer.global_step)} if values else {}

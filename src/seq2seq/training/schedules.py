@@ -2,11 +2,11 @@
 
 import inspect
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import lightning.pytorch as pl
-from lightning.pytorch.callbacks import GradientAccumulationScheduler
+from lightning.pytorch.callbacks import Callback, GradientAccumulationScheduler
 from lightning.pytorch.utilities import rank_zero_only
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LambdaLR, ReduceLROnPlateau
@@ -84,45 +84,57 @@ def warmup_ema(decay: float = 0.999) -> Callable[[Any, Any, Any], None]:
     return update
 
 
-def total_steps_for(factory: Callable[..., Any], trainer: pl.Trainer) -> int | None:
-    """Return the number of optimizer steps of the training if a factory of schedules has an argument `total_steps`."""
-    return total_steps(trainer) if "total_steps" in inspect.signature(factory).parameters else None
-
-
-def scheduled(
-    factory: Callable[..., Any],
-    optimizer: Optimizer,
-    trainer: pl.Trainer,
-    number: int | None,
-    planned: int | None,
-) -> dict[str, Any]:
-    """Return the schedule in Lightning's form: updated after each step, or after validations (plateau).
+class Schedule(Callback):
+    """The learning-rate schedule of a training, also of one that continues.
 
     Args:
-        factory: Returns the schedule of an optimizer; called with `total_steps` if there is a number.
-        optimizer: The optimizer.
-        trainer: The trainer.
-        number: Number of optimizer steps of the training.
-        planned: The number at the start of a run that continues.
+        factory: Returns the schedule of an optimizer; called with `total_steps`, the number of optimizer steps, if it has
+            an argument of this name. None: a constant rate.
     """
-    if planned not in (None, number) and trainer.is_global_zero:
-        warn(
-            f"the schedule of the learning rate was of {planned:,} steps and is now of {number:,}: the rate "
-            "continues as in a training of this length"
-        )
-    schedule = factory(optimizer) if number is None else factory(optimizer, total_steps=number)
-    if isinstance(schedule, ReduceLROnPlateau):
-        frequency = trainer.check_val_every_n_epoch or 1
-        return {"scheduler": schedule, "interval": "epoch", "frequency": frequency, "monitor": "val/loss"}
-    return {"scheduler": schedule, "interval": "step"}
 
+    def __init__(self, factory: Callable[..., Any] | None) -> None:
+        self._factory = factory
+        self._total_steps: int | None = None  # when the training started or was continued
 
-def forget_arguments(factory: Callable[..., Any], states: Iterable[dict[str, Any]]) -> None:
-    """Remove from states of schedules what the factory's arguments decide, which a continued run may change."""
-    arguments = {*inspect.signature(factory).parameters} - {"last_epoch"}
-    for state in states:
-        for name in arguments | {"_schedule_phases"}:  # OneCycleLR derives them from its arguments
-            state.pop(name, None)
+    def configuration(self, optimizer: Optimizer, trainer: pl.Trainer) -> dict[str, Any]:
+        """Return the schedule in Lightning's form: updated after each step, or after validations (plateau)."""
+        if self._factory is None:
+            return {}
+        before, self._total_steps = self._total_steps, None
+        if "total_steps" in inspect.signature(self._factory).parameters:
+            self._total_steps = total_steps(trainer)
+        is_changed = before is not None and self._total_steps not in (None, before)
+        if is_changed and trainer.is_global_zero:
+            warn(
+                f"the schedule of the learning rate was of {before:,} steps and is now of {self._total_steps:,}: the "
+                "rate continues as in a training of this length"
+            )
+        options = {} if self._total_steps is None else {"total_steps": self._total_steps}
+        schedule: Any = self._factory(optimizer, **options)
+        if isinstance(schedule, ReduceLROnPlateau):
+            frequency = trainer.check_val_every_n_epoch or 1
+            when = {"interval": "epoch", "frequency": frequency, "monitor": "val/loss"}
+        else:
+            when = {"interval": "step"}
+        return {"lr_scheduler": {"scheduler": schedule} | when}
+
+    def on_save_checkpoint(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, checkpoint: dict[str, Any]
+    ) -> None:
+        """Save the number of steps."""
+        checkpoint["total_steps"] = self._total_steps
+
+    def on_load_checkpoint(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, checkpoint: dict[str, Any]
+    ) -> None:
+        """Restore it, and remove from the schedule's state what its arguments decide, which this run may change."""
+        self._total_steps = checkpoint.get("total_steps")
+        if self._factory is None:
+            return
+        arguments = {*inspect.signature(self._factory).parameters} - {"last_epoch"}
+        for state in checkpoint.get("lr_schedulers", []):
+            for name in arguments | {"_schedule_phases"}:  # OneCycleLR derives them from its arguments
+                state.pop(name, None)
 
 
 def total_steps(trainer: pl.Trainer) -> int:

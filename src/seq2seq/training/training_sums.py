@@ -9,11 +9,11 @@ which is the gradient of one batch of the same sentences.
 """
 
 import time
-from collections.abc import Sequence
 from typing import Any
 
 import lightning.pytorch as pl
 import torch
+from lightning.pytorch.callbacks import Callback
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
@@ -25,33 +25,31 @@ UNIT = 1024
 """Number of tokens that objectives are divided by for the backward pass, which keeps float16 in its range."""
 
 
-class TrainingSums:
+class TrainingSums(Callback):
     """Sums over the batches of a step, and over the steps since the last logged values.
+
+    As a callback, it is part of the checkpoints of a training, which continues with the same sums.
 
     Args:
         max_nonfinite_steps: Number of steps with a NaN or infinite loss or gradient before training fails.
-        copies: How often a token is counted: twice with R-Drop.
     """
 
-    def __init__(self, max_nonfinite_steps: int, copies: int = 1) -> None:
-        self.max_nonfinite_steps, self._num_nonfinite, self._copies = max_nonfinite_steps, 0, copies
+    def __init__(self, max_nonfinite_steps: int) -> None:
+        self.max_nonfinite_steps, self._num_nonfinite = max_nonfinite_steps, 0
         self._batches: list[tuple[Tensor, Tensor]] = []  # sums (4,) and sentence ids, of this process
         self._step = torch.zeros(4, dtype=torch.float64)  # of all processes
         self._logged = torch.zeros(4, dtype=torch.float64)  # of the steps since the last logged values
         self._gradients: list[Tensor | None] = []  # of a checkpoint, until training starts
         self._since = 0.0
 
-    def start_step(self) -> None:
-        """Forget the batches of the step before."""
-        self._batches = []
-
-    def add(self, sums: LossSums, sentence_ids: Tensor) -> Tensor:
-        """Add a batch to the step, and return what its backward pass starts from."""
+    def add(self, sums: LossSums, sentence_ids: Tensor, *, is_first: bool) -> None:
+        """Add a batch to the step; `is_first`: it is the first batch of the step."""
+        self._batches = [] if is_first else self._batches
         self._batches.append((sums.stacked(), sentence_ids))
-        return sums.objective / UNIT
 
-    def average_gradient(self, parameters: Sequence[nn.Parameter], trainer: pl.Trainer) -> None:
-        """Turn the gradients of the step's batches into the gradient of the mean over all its tokens."""
+    def average_gradient(self, optimizer: Optimizer, trainer: pl.Trainer) -> None:
+        """Turn the gradient of the sum of objective / `UNIT` into that of the mean over all target tokens of the step."""
+        parameters = parameters_of(optimizer)
         self._step = torch.stack([sums for sums, _ in self._batches]).cpu().double().sum(dim=0)
         if trainer.world_size > 1:
             total = trainer.strategy.reduce(self._step.to(parameters[0].device), reduce_op="sum")
@@ -87,10 +85,10 @@ class TrainingSums:
             return {}
         values = {name: float(value) for name, value in metrics_of(self._logged).items()}
         seconds = max(time.perf_counter() - self._since, 1e-9)
-        values["tokens_per_second"] = float(self._logged[3]) / self._copies / seconds
-        values |= {"grad_norm": float(norm), "lr": optimizer.param_groups[0]["lr"]}
+        values["tokens_per_second"] = float(self._logged[3]) / seconds
+        values |= {"total_norm": float(norm), "lr": optimizer.param_groups[0]["lr"]}
         self._logged = torch.zeros_like(self._logged)
-        self.start_clock()
+        self._since = time.perf_counter()
         return {"step": float(step)} | {f"train/{name}": value for name, value in values.items()}
 
     def _count_nonfinite(self, what: str, trainer: pl.Trainer) -> None:
@@ -106,14 +104,16 @@ class TrainingSums:
         if trainer.is_global_zero:
             warn(f"{message}; step left out ({self._num_nonfinite} of {self.max_nonfinite_steps})")
 
-    def start_clock(self) -> None:
+    def on_train_epoch_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Measure the speed from now on, so that it excludes validations."""
         self._since = time.perf_counter()
 
     # --- checkpoints ---
 
-    def state_dict(self, parameters: Sequence[nn.Parameter], trainer: pl.Trainer) -> dict[str, Any]:
-        """Return the sums and, between the batches of a step, its gradients so far.
+    def on_save_checkpoint(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, checkpoint: dict[str, Any]
+    ) -> None:
+        """Save the sums and, between the batches of a step, its gradients so far.
 
         They are means over processes, so that each process can continue with them.
         """
@@ -122,21 +122,37 @@ class TrainingSums:
             mean = trainer.strategy.reduce
             sums = torch.stack([sums for sums, _ in self._batches]).sum(dim=0)
             state["step"] = mean(sums.clone(), reduce_op="mean")
-            grads = [parameter.grad for parameter in parameters]
+            grads = [parameter.grad for parameter in pl_module.parameters()]
             state["gradients"] = [
                 grad if grad is None else mean(grad.clone(), reduce_op="mean") for grad in grads
             ]
-        return state
+        checkpoint["sums"] = state
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore the sums of `state_dict`; `restore_gradients` restores the gradients."""
+    def on_load_checkpoint(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, checkpoint: dict[str, Any]
+    ) -> None:
+        """Restore the sums; Lightning sets gradients to zero after this, so they wait for `on_train_start`."""
+        if "sums" not in checkpoint:
+            return
+        state = checkpoint["sums"]
         self._logged, self._num_nonfinite = state["logged"].cpu(), state["num_nonfinite"]
         if "step" in state:
             self._batches = [(state["step"], torch.tensor([], dtype=torch.int64))]
             self._gradients = state["gradients"]
 
-    def restore_gradients(self, parameters: Sequence[nn.Parameter]) -> None:
-        """Set the gradients of a step that was interrupted; Lightning sets those of `load_state_dict` to zero."""
-        for parameter, gradient in zip(parameters, self._gradients, strict=False):
+    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Set the gradients of a step that was interrupted between its batches."""
+        for parameter, gradient in zip(pl_module.parameters(), self._gradients, strict=False):
             parameter.grad = None if gradient is None else gradient.to(parameter.device)
         self._gradients = []
+
+
+def gradient_norm(optimizer: Optimizer) -> Tensor:
+    """Return the L2 norm of the gradient of all parameters that an optimizer updates."""
+    grads = [parameter.grad for parameter in parameters_of(optimizer) if parameter.grad is not None]
+    return torch.nn.utils.get_total_norm(grads)
+
+
+def parameters_of(optimizer: Optimizer) -> list[nn.Parameter]:
+    """Return the parameters that an optimizer updates."""
+    return [parameter for group in optimizer.param_groups for parameter in group["params"]]

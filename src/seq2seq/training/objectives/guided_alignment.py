@@ -31,15 +31,16 @@ class GuidedAlignment:
         self._cells: dict[int, list[tuple[int, int, float]]] = {}
 
     @classmethod
-    def of(cls, model: Seq2Seq, data: Prepared) -> "GuidedAlignment":
+    def of(cls, model: Seq2Seq, data: Prepared | None) -> "GuidedAlignment":
         """Return the loss of a model with attention on the training pairs of a corpus.
 
         Raises:
-            InputError: The model has no attention, or no pair has links.
+            InputError: The model has no attention, or no pair has links; None, without a `TranslationDataModule`, has
+                none.
         """
         if not model.decoder.has_attention:
             raise InputError("module.guided_alignment_weight needs a decoder with attention")
-        if not any(pair.alignment for pair in data.train.pairs):
+        if data is None or not any(pair.alignment for pair in data.train.pairs):
             raise InputError("module.guided_alignment_weight needs gold links: set data.alignments")
         return cls(GoldPairs.of(data, "train"))
 

@@ -23,7 +23,7 @@ from seq2seq.attention.masking import length_mask
 from seq2seq.data.batch import Batch
 from seq2seq.data.vocabulary import BEGIN_ID, END_ID, PADDING_ID
 from seq2seq.decoding.search import Sampling, sample_tokens
-from seq2seq.decoding.stepper import forbid
+from seq2seq.decoding.stepper import forbid_specials
 from seq2seq.evaluation.bleu import smoothed_sentence_bleu
 from seq2seq.models.seq2seq import Seq2Seq
 from seq2seq.training.losses import LossSums
@@ -170,7 +170,7 @@ def sample_translations(
 def draw_token(logits: Tensor, uniform: Tensor) -> Tensor:
     """Sample tokens (N,) from softmax(logits) (N, V) with uniform random numbers (N,); never padding or ``<bos>``."""
     logits = logits.detach().to(torch.promote_types(logits.dtype, torch.float32))
-    forbid(logits, torch.zeros_like(uniform, dtype=torch.bool))
+    forbid_specials(logits, torch.zeros_like(uniform, dtype=torch.bool))
     return sample_tokens(logits, uniform, Sampling())
 
 

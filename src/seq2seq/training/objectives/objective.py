@@ -1,47 +1,82 @@
-"""The training objective of a batch: word dropout, R-Drop, the loss of the predictions, guided alignment."""
+"""Options of every training objective: word dropout, R-Drop, guided alignment."""
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from seq2seq.data.batch import Batch, SourceBatch
+from seq2seq.data.datamodule import Prepared, prepared_of
 from seq2seq.data.vocabulary import SPECIALS, UNKNOWN_ID
 from seq2seq.errors import InputError
 from seq2seq.training.losses import LossSums
+from seq2seq.training.objectives.guided_alignment import GuidedAlignment
 
 if TYPE_CHECKING:
     from seq2seq.training.module import TranslationModule
 
+Objective = Callable[["TranslationModule", Batch], tuple[LossSums, Tensor | None]]
+"""Function of a module and a batch of the training split that returns the sums of the batch, whose `objective` is
+minimized, and the attention weights (B, T, h, S) or None."""
 
-def objective_of(module: "TranslationModule", batch: Batch) -> LossSums:
-    """Return the sums of a batch whose `objective` is minimized, as the arguments of a `TranslationModule` say.
+
+def with_options(
+    objective: Objective, word_dropout: float, rdrop_alpha: float, guided_alignment_weight: float
+) -> Objective:
+    """Return an objective with these options, see `TranslationModule`; without any, the same objective."""
+    if not (word_dropout or rdrop_alpha or guided_alignment_weight):
+        return objective
+    return ObjectiveWithOptions(objective, word_dropout, bool(rdrop_alpha), guided_alignment_weight)
+
+
+class ObjectiveWithOptions:
+    """An objective of batches that are changed before it, and whose sums are changed after it.
 
     Args:
-        module: What is trained.
-        batch: Sentence pairs of the training split.
-
-    Raises:
-        InputError: Weights are to be guided, and the objective returns none.
+        objective: The objective itself.
+        word_dropout: Probability of replacing an input token by ``<unk>``.
+        is_doubled: Whether the objective receives the batch followed by a copy of itself, as R-Drop needs; the sums are
+            then means of both.
+        guided_alignment_weight: Weight of the loss of the attention weights against gold alignments.
     """
-    if module.rdrop_alpha:
-        batch = duplicate_batch(batch)
-    if module.word_dropout:
-        batch = drop_words(batch, module.word_dropout)
-    sums, weights = (module.objective or teacher_forcing)(module, batch)
-    if module.guided_alignment is not None:
-        if weights is None:
-            raise InputError("module.objective returns no attention weights: set guided_alignment_weight=0")
-        alignment_loss = module.guided_alignment.loss(weights.mean(dim=2), batch)  # of all heads
-        sums = replace(sums, objective=sums.objective + module.guided_alignment_weight * alignment_loss)
-    return sums
 
+    def __init__(
+        self, objective: Objective, word_dropout: float, is_doubled: bool, guided_alignment_weight: float
+    ) -> None:
+        self.objective, self.word_dropout, self.is_doubled = objective, word_dropout, is_doubled
+        self.guided_alignment_weight = guided_alignment_weight
+        self._guided: tuple[Prepared | None, GuidedAlignment] | None = None
 
-def teacher_forcing(module: "TranslationModule", batch: Batch) -> tuple[LossSums, Tensor | None]:
-    """Return the cross-entropy of the reference tokens, each after those before it, and the attention weights."""
-    features, weights = module(batch)
-    return module.cross_entropy(batch, features), weights
+    def __call__(self, module: "TranslationModule", batch: Batch) -> tuple[LossSums, Tensor | None]:
+        """Return the sums of a batch, and the attention weights (B or 2 B, T, h, S).
+
+        Raises:
+            InputError: Weights are to be guided, and the objective returns none, or the corpus has no links.
+        """
+        if self.is_doubled:
+            batch = duplicate_batch(batch)
+        if self.word_dropout:
+            batch = drop_words(batch, self.word_dropout)
+        sums, weights = self.objective(module, batch)
+        if self.guided_alignment_weight:
+            if weights is None:
+                raise InputError(
+                    "module.objective returns no attention weights: set guided_alignment_weight=0"
+                )
+            loss = self._guided_alignment(module).loss(weights.mean(dim=2), batch)  # of all heads
+            sums = replace(sums, objective=sums.objective + self.guided_alignment_weight * loss)
+        if self.is_doubled:
+            sums = LossSums(*(getattr(sums, field.name) / 2 for field in fields(sums)))
+        return sums, weights
+
+    def _guided_alignment(self, module: "TranslationModule") -> GuidedAlignment:
+        """Return the loss for the links of the corpus that the trainer uses now."""
+        data = prepared_of(module.trainer)
+        if self._guided is None or self._guided[0] is not data:
+            self._guided = data, GuidedAlignment.of(module.model, data)
+        return self._guided[1]
 
 
 def duplicate_batch(batch: Batch) -> Batch:

@@ -1,0 +1,128 @@
+"""The parser of a command, made of the signature and the docstring of its function.
+
+A keyword-only parameter is an option, ``beam_size`` is ``--beam-size``; one before them is an argument by position. Its
+annotation says what is taken:
+
+    bool                      nothing: the option switches it on
+    Literal["a", "b"]         a choice
+    Sequence[X], list[X]      several values after the option; the option several times
+    X | None                  X
+    Annotated[X, …]           X by its name in the help (a text), read by a function, which refuses wrong values
+    **options: Annotated[Any, function]    the options of another function, to which they go
+
+The section Args of the docstring has the help. The default is added to it.
+"""
+
+import argparse
+import difflib
+import inspect
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from types import UnionType
+from typing import Annotated, Any, Literal, NoReturn, Union, get_args, get_origin, get_type_hints
+
+from seq2seq.errors import InputError
+
+SHORT = {"output": ["-o"]}
+"""Options with a second name."""
+
+METAVARS = {int: "N", float: "X", str: "TEXT", Path: "FILE"}
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that says in one line what is wrong."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print the message, and exit with status 2."""
+        words, options = (re.findall(r"--([\w-]+)", text) for text in (message, self.format_help()))
+        nearest = [each for word in words for each in difflib.get_close_matches(word, options, n=1)]
+        nearest += [each for word in words for each in options if word in each.split("-")]
+        hint = f"did you mean --{nearest[0]}? " if nearest and "unrecognized" in message else ""
+        self.exit(2, f"error: {message}; {hint}{self.prog} --help lists what it takes\n")
+
+
+def parser_of(name: str, function: Callable[..., Any]) -> Parser:
+    """Return the parser of a command; what it finds are the arguments of its function."""
+    parser = Parser(
+        prog=f"seq2seq {name}",
+        description=documented(function)[0],
+        formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(prog, max_help_position=30),
+    )
+    usage = [add(parser, *each) for each in parameters(function)]
+    parser.usage = " ".join([parser.prog, *filter(None, usage), "[OPTIONS]"])
+    return parser
+
+
+def add(parser: Parser, parameter: inspect.Parameter, hint: Any, text: str) -> str:
+    """Add a parameter to a parser; return how the usage shows it, empty for an option that can be left out."""
+    keywords, default, name = argument(hint), parameter.default, parameter.name
+    is_needed, is_option = default is parameter.empty, parameter.kind is parameter.KEYWORD_ONLY
+    if not is_needed:
+        keywords["default"] = default
+        text += "" if default in (None, "", ()) or default is False else f" (default: {default})"
+    if is_option:
+        names = [*SHORT.get(name, ()), f"--{name.replace('_', '-')}"]
+        action = parser.add_argument(*names, required=is_needed, help=text, **keywords)
+        return f"{names[0]} {action.metavar}" if is_needed else ""
+    if not is_needed:
+        keywords["nargs"] = "*" if "nargs" in keywords else "?"
+    action = parser.add_argument(name, help=text, **keywords)
+    shown = f"{action.metavar or '|'.join(action.choices or ())}{' …' if action.nargs in ('+', '*') else ''}"
+    return shown if is_needed else f"[{shown}]"
+
+
+def parameters(function: Callable[..., Any]) -> Iterator[tuple[inspect.Parameter, Any, str]]:
+    """Yield the parameters of a command with their annotations and their help; those of a function called with them, too."""
+    texts, hints = documented(function)[1], get_type_hints(function, include_extras=True)
+    found = inspect.signature(function).parameters
+    for name, parameter in found.items():
+        if parameter.kind is not parameter.VAR_KEYWORD:
+            if name != "self":
+                yield parameter, hints[name], texts.get(name, "").replace("%", "%%")
+            continue
+        for inner, hint, text in parameters(get_args(hints[name])[1]):
+            if inner.kind is inner.KEYWORD_ONLY and inner.name not in found:
+                yield inner, hint, text
+
+
+def documented(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
+    """Return the description in a docstring, and the text of each argument."""
+    description, _, rest = (inspect.getdoc(function) or "").replace("``", "").partition("\n\nArgs:\n")
+    arguments = re.findall(r"^    (\w+): (.*(?:\n {5,}.*)*)", re.split(r"\n(?=\S)", rest)[0], re.MULTILINE)
+    return description, {name: " ".join(text.split()).rstrip(".") for name, text in arguments}
+
+
+def argument(hint: Any) -> dict[str, Any]:
+    """Return what `add_argument` takes for an annotation."""
+    origin, parts = get_origin(hint), get_args(hint)
+    if hint is bool:
+        return {"action": "store_true"}
+    if origin is Literal:
+        return {"choices": parts}
+    if origin in (Union, UnionType):
+        return argument(parts[0])
+    if origin is list:
+        return argument(parts[0]) | {"action": "append"}
+    if origin is Sequence:
+        return argument(parts[0]) | {"nargs": "+"}
+    if origin is Annotated:
+        read = [{"type": read_by(each)} if callable(each) else {"metavar": each} for each in parts[1:]]
+        return dict(item for each in (argument(parts[0]), *read) for item in each.items())
+    return {"type": hint, "metavar": METAVARS[hint]}
+
+
+def read_by(check: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Return a type of an argument: it returns what `check` returns, or ends the program with what `check` refuses."""
+
+    def read(text: str) -> Any:
+        try:
+            return check(text)
+        except InputError as error:
+            print(f"error: {error}", file=sys.stderr)
+            sys.exit(2)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from error
+
+    return read

@@ -1,0 +1,65 @@
+"""Types of options, as `seq2seq.cli.parser` reads them: ``Annotated[type, name in the help, what reads the text]``.
+
+What reads the text refuses wrong values, before PyTorch is loaded.
+"""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from seq2seq.common.shipped import config_of, model_path
+from seq2seq.errors import InputError
+
+
+def model(text: str) -> Path:
+    """Return the folder of a model, which exists."""
+    config_of(text)
+    return model_path(text)
+
+
+def input_file(text: str) -> Path:
+    """Return the path of a file, which exists."""
+    if not Path(text).exists():
+        raise InputError(f"{text}: there is no such file")
+    if Path(text).is_dir():
+        raise InputError(f"{text} is a folder: give a file")
+    return Path(text)
+
+
+def output_file(text: str) -> Path:
+    """Return the path of a file or folder to write, whose folder exists."""
+    if not Path(text).parent.is_dir():
+        raise InputError(f"{text}: there is no folder {Path(text).parent}")
+    return Path(text)
+
+
+def count(text: str) -> int:
+    """Return a whole number above 0.
+
+    Raises:
+        ValueError: It is none.
+    """
+    if not (text.isdecimal() and int(text) > 0):
+        raise ValueError(f"{text}: a whole number above 0 is needed")
+    return int(text)
+
+
+Model = Annotated[str | Path, "MODEL", model]
+"""A run folder, a model folder, or the name of a bundled model."""
+
+File = Annotated[str | Path, "FILE", input_file]
+"""A file that is read."""
+
+Output = Annotated[Path, "FILE", output_file]
+"""A file or folder that is written."""
+
+Count = Annotated[int, "N", count]
+"""A whole number above 0."""
+
+Precision = Literal["fp32", "bf16", "int8"]
+"""Of products of matrices."""
+
+LengthPenalty = Literal["none", "average", "gnmt"]
+"""See `seq2seq.decoding.search.LengthPenalty`."""
+
+AlignmentMethod = Literal["agreement", "argmax", "threshold", "intersection", "union"]
+"""How links are made of attention."""
