@@ -498,6 +498,17 @@ def test_a_switch_shows_the_effect_and_the_address_keeps_it(open_tab, open_page,
     expect(tab.get_by_role("radio", name="ribbons")).to_be_visible()
 
 
+def test_a_step_without_effects_shows_weights_and_says_so(open_tab):
+    _, tab = open_tab(run="heads", show="effect")
+    expect(tab.locator(".message")).to_contain_text("no effects")
+    point_at(tab, "row", 3)
+    np.testing.assert_allclose(shown_weights(tab), LAYERS["one layer"].mean(axis=0)[3], atol=6e-5)
+    _, tab = open_tab(run="tested", show="effect", step="1")
+    point_at(tab, "row", 3)
+    for number in tab.locator(".weights .number").all():  # "−1.6868", too
+        assert number.evaluate("node => node.scrollWidth <= node.clientWidth")
+
+
 def test_an_alarm_lies_on_the_slider(open_tab):
     _, tab = open_tab(run="tested", step="1")
     alarm = tab.locator(".alarm")

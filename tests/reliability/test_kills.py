@@ -166,5 +166,5 @@ def test_two_processes_that_are_stopped_come_to_the_same_result(
     assert done.status == 128 + number, done.text
     assert "the same command continues" in done.text
     assert "Traceback" not in done.text
-    program(*run, cwd=tmp_path, check=0)
+    program(*run, cwd=tmp_path, check=0, timeout=600)
     assert_same(kind, undisturbed(kind)[0], tmp_path / "runs/baseline/run")

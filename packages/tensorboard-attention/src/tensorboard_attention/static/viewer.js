@@ -856,6 +856,7 @@ class Viewer {
     const [first, second] = this.shown;
     if (second && !sameTokens(first.frame, second.frame)) return "No difference map: the tokens differ.";
     if (second && first.frame.isEffect !== second.frame.isEffect) return "No difference map: one of both has no effects.";
+    if (this.state.show === "effect" && !first.frame.isEffect) return "Weights: this step has no effects.";
     return "";
   }
 
