@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import signal
+import subprocess
 import sys
 
 import numpy as np
@@ -292,3 +293,11 @@ def test_a_picture_or_page_that_the_user_did_not_name_is_not_replaced_without_a_
     assert (wordy_run / "predictions/test.source.txt").read_text().splitlines()[0] in done.text
     given = program(wordy_run, "--sentence", text, "-o", "given.png", command="plot", cwd=tmp_path, check=0)
     assert "replaced" not in given.text
+
+
+@pytest.mark.long
+def test_export_onnx_says_nothing_but_its_files(tiny_run, tmp_path):
+    pytest.importorskip("onnx")
+    line = [sys.executable, "-m", "seq2seq", "export", "onnx", tiny_run, "-o", tmp_path / "graphs"]
+    done = subprocess.run(line, check=True, cwd=tmp_path, capture_output=True, text=True)
+    assert (done.stderr, len(done.stdout.splitlines())) == ("", 2)

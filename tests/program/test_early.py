@@ -53,6 +53,8 @@ REFUSED = {
     "number in words": ["train", "trainer.max_epochs=three"],
     "metric without a split": ["train", "metric=bleu"],
     "epochs": ["train", "trainer.max_epochs=-3"],
+    "no epoch": ["train", "trainer.max_epochs=0"],
+    "no file, and no language": ["train", "data=tsv", "data.file=nowhere"],
     "size": ["train", "model.encoder.hidden_size=0"],
     "dropout": ["train", "model.decoder.dropout=1"],
     "seed": ["train", "seed=a"],

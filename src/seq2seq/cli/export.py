@@ -1,5 +1,6 @@
 """The command that writes a model, or its attention, for other programs."""
 
+import os
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Literal
@@ -47,6 +48,8 @@ def export(
         config_of(folder)
     announce(f"exporting: {what}")
     if what == "onnx":
+        # before PyTorch is loaded: it warns of packed sequences, whatever the result, which is compared below
+        os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
         from seq2seq.export.onnx import export_onnx
 
         for path in export_onnx(folder, output, trust_custom_code=trust_custom_code):
