@@ -170,7 +170,7 @@ def test_a_mistake_in_a_training_is_one_line(name, here, program):
 def test_another_configuration_under_a_name_names_at_most_three_keys(here, program, tiny_run):
     folder = tiny_run.parents[2]
     done = program(*TINY, "decoder=context", "seed=3", cwd=folder)
-    assert_is_one_line(done, r"seed=3.*name=.*overwrite=true")
+    assert_is_one_line(done, r"model\.decoder.*name=.*overwrite=true")
     assert len(re.findall(r"\(now ", done.text)) <= 3
 
 
