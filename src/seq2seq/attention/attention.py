@@ -148,7 +148,7 @@ class Attention(nn.Module):
         # the weights of earlier steps, for coverage, local and monotonic attention; in other kinds None, the state is ()
         history = None if self.history_class is None else self.history_class.from_state(state, num_sentences)
         options = {"history": history} if hasattr(self.score, "history_class") else {}  # coverage
-        # these keys are projected, the third argument; a score that has it does not use the second
+        # these keys are projected, the third argument; a score that projects keys reads only that one
         scores = at_least_float32(self.score(queries, keys, keys, **options))  # (B, Q, S)
         if self.alignment is None:
             weights = NORMALIZERS[self.normalizer](scores, mask=is_token)

@@ -55,12 +55,13 @@ def decode_stepwise(
     is_active = torch.ones_like(row_sentences, dtype=torch.bool)  # rows whose translation has not ended
     lengths = torch.zeros_like(row_sentences)
     scores = torch.zeros(num_sentences, dtype=stepper.dtype, device=lengths.device)  # log-probabilities
-    # of each step (B,) and (B, S), 0 for sentences that have ended
+    # tokens (B,) and weights (B, S) of each step, 0 for sentences that have ended
     all_tokens, all_weights = list[Tensor](), list[Tensor]()
 
     while len(row_sentences):
         position, active_rows = len(all_tokens), is_active.nonzero().squeeze(1)
         # calls `decoder.step` for all rows; then the output layer and log_softmax for some active rows at a time
+        # tokens (rows, 1), one hypothesis a row; weights (rows, 1, S), the mean over heads and models
         weights = stepper.step(row_tokens.unsqueeze(1)).squeeze(1)  # (rows, S)
         for rows, log_probs in stepper.log_probabilities(active_rows):  # (n,) and (n, V)
             sentences = row_sentences[rows]

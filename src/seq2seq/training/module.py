@@ -146,7 +146,7 @@ class TranslationModule(pl.LightningModule):
         sums, _ = self.objective(self, batch)  # without objective and options, this is `teacher_forcing`
         is_first = batch_idx % self.trainer.accumulate_grad_batches == 0  # of the optimizer step
         self._sums.add(sums, batch.sentence_ids, is_first=is_first)
-        return sums.objective / UNIT
+        return sums.objective / UNIT  # a power of two, which keeps float16 in its range; undone below
 
     # Lightning calls `optimizer_step`, which calls the closure (`training_step` and the backward pass of the last batch
     # of the step), then `configure_gradient_clipping`; and then the optimizer changes the parameters
