@@ -71,6 +71,9 @@ def fork(script, arguments, output, *, cwd, stdin=None, prepare=None, **environm
         signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         os.environ |= environment
+        # TensorBoard reads the files of a second in the order of their numbers as text: 10 before 9
+        if (writer := sys.modules.get("tensorboard.summary.writer.event_file_writer")) is not None:
+            writer._global_uid = writer.AtomicCounter(0)
         GlobalHydra.instance().clear()
         sys.argv = [str(script), *map(str, arguments)]
         if prepare is not None:
