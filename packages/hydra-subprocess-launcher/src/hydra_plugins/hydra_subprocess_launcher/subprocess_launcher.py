@@ -163,7 +163,9 @@ class SubprocessLauncher(Launcher):
         started = time.monotonic()
         while not is_over.wait(1):
             minutes, seconds = divmod(int(time.monotonic() - started), 60)
-            running = [f"{title}: {last_line(folder).strip()}" for title, folder in [*self.running.items()]]
+            running = [
+                f"{title}: {last_line(folder, 'starts').strip()}" for title, folder in [*self.running.items()]
+            ]
             text = f"{minutes}:{seconds:02}  {';  '.join(running)}"
             width = shutil.get_terminal_size().columns - 3
             print(f"{CLEAR}{text[:width]} …", end="", flush=True)
@@ -396,11 +398,11 @@ def finished(folder: Path) -> tuple[Any] | None:
     return (json.loads(path.read_text(encoding="utf-8")),) if path.is_file() else None
 
 
-def last_line(folder: Path) -> str:
-    """Return the last line that a job printed, without Hydra's hint at its variable."""
+def last_line(folder: Path, nothing: str = "nothing was printed") -> str:
+    """Return the last line that a job printed, without Hydra's hint at its variable; `nothing` if there is none."""
     said = (folder / "job.log").read_text(encoding="utf-8", errors="replace").split("\n")
     said = [line for line in said if line.strip() and "HYDRA_FULL_ERROR" not in line]
-    return said[-1] if said else "nothing was printed"
+    return said[-1] if said else nothing
 
 
 def allow_open_files(num_files: int) -> None:
