@@ -85,7 +85,7 @@ def textbook(layers: int) -> tuple[nn.Module, Callable[[Batch], Tensor]]:
             super().__init__()
             self.attention = d2l.AdditiveAttention(SIZE, DROPOUT)
             self.embedding = nn.Embedding(VOCABULARY, SIZE)
-            self.rnn = nn.GRU(2 * SIZE, SIZE, layers, dropout=DROPOUT)
+            self.rnn = nn.GRU(2 * SIZE, SIZE, layers, dropout=DROPOUT * (layers > 1))
             self.dense = nn.Linear(SIZE, VOCABULARY)
 
         def forward(self, tokens: Tensor, states: Tensor, state: Tensor, lengths: Tensor) -> Tensor:
@@ -96,7 +96,7 @@ def textbook(layers: int) -> tuple[nn.Module, Callable[[Batch], Tensor]]:
                 outputs.append(output)
             return self.dense(torch.cat(outputs).transpose(0, 1))
 
-    encoder, decoder = d2l.Seq2SeqEncoder(VOCABULARY, SIZE, SIZE, layers, DROPOUT), Decoder()
+    encoder, decoder = d2l.Seq2SeqEncoder(VOCABULARY, SIZE, SIZE, layers, DROPOUT * (layers > 1)), Decoder()
 
     def loss(batch: Batch) -> Tensor:
         states, state = encoder(batch.source.ids)
