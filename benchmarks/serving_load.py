@@ -1,7 +1,7 @@
 """Load a server of `seq2seq serve`: python -m benchmarks.serving_load [MODEL] [--clients 50] [--requests 20] [--kill]
 
 Clients send sentences, lists, malformed JSON, texts of a megabyte and markup at the same time. Every request is to
-have a clean answer: the translation, or a refusal as JSON. With --greatest N, N more clients send the greatest requests that
+have a clean answer: the translation, or a refusal as JSON. With --largest N, N more clients send the largest requests that
 the server takes at the same time, again and again. Then the server is stopped by SIGTERM while it is under
 load: requests that it has taken are answered or end as a closed connection, and no process stays. With --kill the
 same by SIGKILL. After each a server on the same port has to answer again.
@@ -173,14 +173,14 @@ def main():
     parser.add_argument("--clients", type=int, default=50)
     parser.add_argument("--requests", type=int, default=20)
     parser.add_argument("--port", type=int, default=8723)
-    parser.add_argument("--greatest", type=int, default=0, help="clients that send the greatest requests")
+    parser.add_argument("--largest", type=int, default=0, help="clients that send the largest requests")
     parser.add_argument("--kill", action="store_true", help="stop it by SIGKILL, too")
     options = parser.parse_args()
     log = tempfile.NamedTemporaryFile()
     server = start(options.model, options.port, log.name)
     try:
         ask(options.port, "POST", "/translate", json.dumps({"text": list(SENTENCES)}))
-        found, times, seconds, large = load(options.port, options.clients, options.requests, options.greatest)
+        found, times, seconds, large = load(options.port, options.clients, options.requests, options.largest)
         total = sum(found.values())
         print(
             f"{options.clients} clients, {total:,} requests in {seconds:.1f} s: {total / seconds:.0f} a second"
@@ -188,8 +188,8 @@ def main():
         print("answers by status:", dict(sorted(found.items())))
         print(f"time of an answer: median {statistics.median(times):.2f} s, "
               f"95 of 100 within {statistics.quantiles(times, n=20)[-1]:.2f} s, longest {max(times):.2f} s")  # fmt: skip
-        if options.greatest:
-            print("greatest requests by status:", dict(large))
+        if options.largest:
+            print("largest requests by status:", dict(large))
         body, started = json.dumps({"text": SENTENCES[0]}), time.perf_counter()
         for _ in range(50):
             ask(options.port, "POST", "/translate", body)
