@@ -101,16 +101,16 @@ def client(port, number, requests, found, times):
         times.append(time.perf_counter() - started)
 
 
-def load(port, clients, requests, greatest):
+def load(port, clients, requests, largest):
     """Have clients send requests at the same time; return counts by status, times of the answers, and seconds."""
     found, times, large, is_over = Counter(), [], Counter(), threading.Event()
     body = json.dumps({"text": [("word " * 400)[:2000]] * 64})
 
-    def send_greatest():
+    def send_largest():
         while not is_over.is_set():
             large[ask(port, "POST", "/translate", body)[0]] += 1
 
-    crowd = [threading.Thread(target=send_greatest) for _ in range(greatest)]
+    crowd = [threading.Thread(target=send_largest) for _ in range(largest)]
     for thread in crowd:
         thread.start()
     time.sleep(1 if crowd else 0)  # they are in the queue

@@ -327,7 +327,7 @@ def test_a_server_under_load_gives_clean_answers_and_stops(number, tmp_path):
         assert len(answer["alternatives"]) == 2
         assert len(answer["attention"]) == len(answer["target_tokens"])
         assert {len(row) for row in answer["attention"]} == {len(answer["source_tokens"])}
-        found, *_ = serving_load.load(port, clients=8, requests=10, greatest=0)
+        found, *_ = serving_load.load(port, clients=8, requests=10, largest=0)
         assert found == {200: 64, 400: 2, 413: 2, 422: 12}
         info = json.loads(serving_load.ask(port, "GET", "/info")[1])
         assert (info["target_language"], info["limits"]["requests"]) == ("fr", 16)

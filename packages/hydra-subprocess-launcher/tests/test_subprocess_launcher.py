@@ -5,6 +5,7 @@ import json
 import os
 import pty
 import re
+import select
 import signal
 import time
 from collections import Counter
@@ -87,11 +88,13 @@ def test_a_job_that_outlives_its_sweep_is_waited_for(app):
 
 def test_a_terminal_sees_what_the_jobs_print(app):
     ours, theirs = pty.openpty()
-    wait = 'then=\'print("half of it", flush=True)\nwhile not os.path.exists(config.log + "go"): time.sleep(0.01)\''
+    wait = """then='print("half of it", flush=True); end = time.monotonic() + 60
+while not os.path.exists(config.log + "go") and time.monotonic() < end: time.sleep(0.01)'"""
     line = ["-m", "hydra/launcher=subprocess", "hydra.sweep.dir=out", "x=1,2", wait]
     program = fork(app.folder / "app.py", line, Path(os.ttyname(theirs)), cwd=app.folder)
     said = b""
     while b"job 1/2: half of it" not in said:
+        assert select.select([ours], [], [], 100)[0], said
         said += os.read(ours, 1000)
     (app.folder / "log.txtgo").touch()
     assert program.wait(300) == 0

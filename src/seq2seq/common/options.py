@@ -4,7 +4,7 @@ What reads the text refuses wrong values, before PyTorch is loaded.
 """
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from seq2seq.common.shipped import config_of, model_path
 from seq2seq.errors import InputError
@@ -60,6 +60,9 @@ Precision = Literal["fp32", "bf16", "int8"]
 
 LengthPenalty = Literal["none", "average", "gnmt"]
 """See `seq2seq.decoding.search.LengthPenalty`."""
+
+PENALTIES: tuple[str, ...] = get_args(LengthPenalty)
+"""Their names."""
 
 AlignmentMethod = Literal["agreement", "argmax", "threshold", "intersection", "union"]
 """How links are made of attention."""

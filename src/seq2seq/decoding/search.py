@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from seq2seq.common.options import PENALTIES
 from seq2seq.data.batch import SourceBatch
 from seq2seq.data.vocabulary import BEGIN_ID, END_ID, PADDING_ID
 from seq2seq.decoding.greedy import decode_stepwise, greedy_search
@@ -58,9 +59,6 @@ class LengthPenalty:
         if self.name == "average":
             return scores / lengths
         return scores / ((5 + lengths) / 6) ** self.alpha
-
-
-PENALTIES = ("none", "average", "gnmt")
 
 
 def cut(ids: list[int]) -> list[int]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
+from seq2seq.common.options import PENALTIES
 from seq2seq.common.shipped import config_of
 from seq2seq.errors import InputError
 from seq2seq.run.config import CONF, flat, objects
@@ -41,7 +42,7 @@ RANGES: dict[str, tuple[type, float, float, str]] = {
 
 CHOICES = {
     "trainer.precision": ("32-true", "64-true", "bf16-mixed", "16-mixed", "32", "64", "bf16", "16"),
-    "decoding.length_penalty": ("none", "average", "gnmt"),
+    "decoding.length_penalty": PENALTIES,
 }
 """Values by their keys."""
 
