@@ -12,6 +12,7 @@ from functools import cache, partial
 from typing import Any, Literal, Protocol, get_args
 
 from seq2seq.data.languages import UNSPACED, base_language
+from seq2seq.errors import InputError
 from seq2seq.evaluation.bleu import bleu_metric, cased_bleu, require_pairs
 from seq2seq.evaluation.own_metrics import named_by, own_scores
 
@@ -175,6 +176,16 @@ METRICS: dict[str, Metric] = {
     "exact_match": Metric("exact match", _exact_matches, is_quick=True),
 }
 """All metrics by name; scores are 0 to 100, but `ter` and `wer` more if there are more edits than words."""
+
+
+def metric_of(metrics: Mapping[str, Any], name: str) -> float:
+    """Return a metric such as ``val/bleu``, of greedy search; ``val/beam/bleu`` of beam search."""
+    split, _, rest = name.partition("/")
+    search, _, score = rest.rpartition("/")
+    found: float | None = metrics.get(split, {}).get(search or "greedy", {}).get(score)
+    if found is None:
+        raise InputError(f"metric={name}: there is no such score; write val/bleu or test/beam/chrf")
+    return found
 
 
 def direction_of(name: str, own: Mapping[str, Any] | None = None) -> Direction | None:

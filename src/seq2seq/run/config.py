@@ -26,7 +26,7 @@ from hydra.core.singleton import Singleton
 from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
-from seq2seq.common.arguments import arguments_of, needed_by
+from seq2seq.common.arguments import arguments_of, flat, needed_by
 from seq2seq.common.trust import packages_of
 from seq2seq.errors import InputError
 
@@ -217,14 +217,6 @@ def given_keys(overrides: Sequence[str]) -> dict[str, Any]:
         if not override.is_delete() and override.value() != UNSET:
             given |= flat(override.value(), override.key_or_group)
     return given
-
-
-def flat(node: Any, prefix: str = "") -> dict[str, Any]:
-    """Return nested dictionaries as one with dotted keys."""
-    if isinstance(node, dict):
-        start = f"{prefix}." if prefix else ""
-        return {k: v for key, value in node.items() for k, v in flat(value, f"{start}{key}").items()}
-    return {prefix: node}
 
 
 def settings_of(config: DictConfig, overrides: Sequence[str], run_dir: str | Path) -> Settings:

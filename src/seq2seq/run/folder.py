@@ -12,10 +12,10 @@ from typing import Any
 import filelock
 from omegaconf import DictConfig, OmegaConf
 
-from seq2seq.common.arguments import arguments_of
+from seq2seq.common.arguments import arguments_of, flat
 from seq2seq.common.progress import warn
 from seq2seq.errors import InputError
-from seq2seq.run.config import CONF, flat, target_of
+from seq2seq.run.config import CONF, target_of
 from seq2seq.run.sizes import follows, length
 
 MAY_DIFFER = (
