@@ -191,13 +191,6 @@ def composed(overrides: Sequence[str] = ()) -> Iterator[DictConfig]:
             Singleton.set_state(state)
 
 
-@cache
-def default_config() -> DictConfig:
-    """Return the configuration without overrides."""
-    with composed() as config:
-        return OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
-
-
 def deletable(overrides: Sequence[str]) -> list[str]:
     """Return overrides in which ``~KEY`` also deletes a key that is null, which Hydra takes for one that is missing.
 
@@ -446,9 +439,15 @@ def _is_one(value: Any, kind: Any) -> bool:
     )  # tensors may be numbers
 
 
+@cache
 def known_keys() -> list[str]:
-    """Return every group and every dotted key of the default configuration."""
+    """Return every group and every dotted key of the default configuration, those of Hydra among them."""
     keys = {path.name for path in CONF.iterdir() if path.is_dir()}
-    for key in flat(OmegaConf.to_container(default_config())):
+    with composed() as config:
+        keys |= {
+            group for group in map(str, config.hydra.runtime.choices) if "/" in group and "@" not in group
+        }
+        listed = [key for key in flat(OmegaConf.to_container(config)) if not key.startswith("hydra.runtime.")]
+    for key in listed:
         keys |= {key[:end] for end, letter in enumerate(key) if letter == "."} | {key}
     return sorted(keys)
