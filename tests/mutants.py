@@ -198,7 +198,7 @@ MUTANTS = {
         ("if keep_blank or not pair.is_blank]", "if not pair.is_blank]"),
     ],
     "models/folder.py": [
-        ("if not weights[name].isfinite().all():", "if weights[name].isnan().any():"),
+        ("if not weight.isfinite().all():", "if weight.isnan().any():"),
         ("<= ROUNDING[precision] * largest + TINY", "<= torch.inf"),
     ],
     "models/proof.py": [
