@@ -35,8 +35,7 @@ from seq2seq.models.folder import load_model_folder, tied_names
 from seq2seq.models.int8 import as_json, base64_of
 from seq2seq.models.layers import GRUCell
 from seq2seq.models.proof import Steps, prove
-from tensorboard_attention.page import bundle, page, viewer_modules
-from tensorboard_attention.views import colors
+from tensorboard_attention import bundle, color_scales, html_page, viewer_modules
 
 SCORES = {
     "AdditiveScore": "additive",
@@ -80,9 +79,9 @@ def export_page(folder: str | Path, sentence: str) -> str:
         InputError: There is no model, the page does not support it, or it computes something else.
     """
     model = page_model(folder)
-    data = {"model": model, "sentence": sentence, "colors": colors()}
+    data = {"model": model, "sentence": sentence, "colors": color_scales()}
     languages = [model[side]["language"] for side in ("source", "target")]
-    return page(
+    return html_page(
         data,
         title=f"{' → '.join(languages)}, {Path(folder).resolve().name}",
         modules=[model_module(), *viewer_modules(), static_file("asking.js")],

@@ -18,7 +18,7 @@ PAGE_BYTES = 1 << 26
 
 
 def read_log_folder(folder: Path, *, name: str | None = None) -> Json:
-    """Return index and views of a folder of runs, as `page` takes them, with frames of `PAGE_BYTES`.
+    """Return index and views of a folder of runs, as `html_page` takes them, with frames of `PAGE_BYTES`.
 
     Of a run in the folder itself `name` is the name, by default that of the folder.
 

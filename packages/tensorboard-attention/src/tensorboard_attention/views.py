@@ -22,7 +22,7 @@ from tensorboard.compat.proto.event_pb2 import SessionLog
 from tensorboard.context import RequestContext
 from tensorboard.data.provider import DataProvider, RunTagFilter, TensorDatum
 
-from tensorboard_attention.colors import difference_colors, weight_colors
+from tensorboard_attention.colors import color_scales
 from tensorboard_attention.record import (
     PLUGIN_NAME,
     VERSION,
@@ -75,13 +75,7 @@ def index(provider: DataProvider, context: RequestContext, experiment_id: str = 
             del tags[-1]["version"]
         if tags:
             runs.append({"run": run, "tags": sorted(tags, key=_order)})
-    return {"version": VERSION, "runs": runs, "problems": problems[:MAX_PROBLEMS], **colors()}
-
-
-def colors() -> Json:
-    """Return the scales of weights and of differences, as `index` holds them."""
-    scales = {"colors": weight_colors(), "difference": difference_colors()}
-    return {name: ["#" + bytes(color).hex() for color in scale.tolist()] for name, scale in scales.items()}
+    return {"version": VERSION, "runs": runs, "problems": problems[:MAX_PROBLEMS], **color_scales()}
 
 
 class Records:
