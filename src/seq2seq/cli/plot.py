@@ -49,7 +49,7 @@ def plot(
 
 
 def _plot_steps(run: Path, name: str, output: Path) -> None:
-    from seq2seq.visualization.animation import write_gif
+    from seq2seq.visualization.heatmap import write_gif
     from tensorboard_attention import read_steps
 
     try:

@@ -13,9 +13,9 @@ from seq2seq.decoding.translator import Translator
 from seq2seq.evaluation.metrics import bleu_by_languages
 from seq2seq.evaluation.score_card import (
     ScoreCard,
-    bucket_table,
     by_source_length,
     by_unknown_words,
+    group_table,
     score_card,
     score_table,
 )
@@ -104,15 +104,14 @@ class Evaluation:
     def __repr__(self) -> str:
         name, last = list(self.scored.items())[-1]
         sources, references = [pair.source for pair in self.pairs], [pair.target for pair in self.pairs]
-        lengths = by_source_length(sources, last.texts, references, self.language)
-        tables = [
-            score_table({title: each.card for title, each in self.scored.items()}),
-            bucket_table(f"source words ({name})", lengths),
-        ]
+        groups = {"source words": by_source_length(sources)}
         if any(self.num_unknown):
-            unknown = by_unknown_words(self.num_unknown, last.texts, references, self.language)
-            tables.append(bucket_table(f"unknown words ({name})", unknown))
-        return "\n\n".join(tables)
+            groups["unknown words"] = by_unknown_words(self.num_unknown)
+        tables = [
+            group_table(f"{title} ({name})", places, last.texts, references, self.language)
+            for title, places in groups.items()
+        ]
+        return "\n\n".join([score_table({title: each.card for title, each in self.scored.items()}), *tables])
 
 
 def evaluation(

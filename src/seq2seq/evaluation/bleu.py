@@ -53,14 +53,16 @@ def _tokens(language: str) -> dict[str, Any]:
     return CHARACTERS if language in UNSPACED and chosen == "13a" else told
 
 
-def cased_bleu(hypotheses: Sequence[str], references: Sequence[str], language: str) -> float:
-    """Return the cased corpus BLEU, 0 to 100.
+def cased_bleu(
+    hypotheses: Sequence[str], references: Sequence[str], language: str, *, lowercase: bool = False
+) -> float:
+    """Return the corpus BLEU, 0 to 100, cased unless the text is lower-cased.
 
     Raises:
         ValueError: There are no translations, or their numbers differ.
     """
     require_pairs(hypotheses, references)
-    return bleu_metric(language).corpus_score(hypotheses, [references]).score
+    return bleu_metric(language, lowercase=lowercase).corpus_score(hypotheses, [references]).score
 
 
 def sentence_bleu_score(hypothesis: str, reference: str, language: str) -> float:

@@ -100,17 +100,9 @@ def _surplus(texts: Texts, others: Texts, language: str, *, least: int) -> float
     return 100 * found / max(sum(own.total() for own in counts[0]), 1)
 
 
-def _omitted(hypotheses: Texts, references: Texts, language: str) -> float:
-    return _surplus(references, hypotheses, language, least=0)
-
-
 def _exact_matches(hypotheses: Texts, references: Texts, _: str) -> float:
     """Return the percentage of translations that equal the reference."""
     return 100 * sum(map(str.__eq__, hypotheses, references)) / len(references)
-
-
-def _lowercase_bleu(hypotheses: Texts, references: Texts, language: str) -> float:
-    return bleu_metric(language, lowercase=True).corpus_score(hypotheses, [references]).score
 
 
 def _moses_bleu(hypotheses: Texts, references: Texts, language: str, *, split_hyphens: bool) -> float:
@@ -161,7 +153,7 @@ METRICS: dict[str, Metric] = {
     "token_accuracy": Metric("token accuracy", None, is_quick=True),
     "aer": Metric("AER", None, "min", is_quick=True, needs="alignments", logged="val_alignment/aer"),
     "bleu": Metric("BLEU", cased_bleu, is_quick=True),
-    "bleu_lowercase": Metric("BLEU, lower-cased", _lowercase_bleu),
+    "bleu_lowercase": Metric("BLEU, lower-cased", partial(cased_bleu, lowercase=True)),
     "bleu_moses": Metric(
         "BLEU, lower-cased, Moses", partial(_moses_bleu, split_hyphens=True), needs="spaces"
     ),
@@ -172,7 +164,9 @@ METRICS: dict[str, Metric] = {
     "ter": Metric("TER", _ter, "min", needs="spaces"),
     "wer": Metric("token error rate", _token_errors, "min", is_quick=True),
     "repetition": Metric("repeated words", partial(_surplus, least=1), "min"),
-    "omission": Metric("omitted words", _omitted, "min"),
+    "omission": Metric(
+        "omitted words", lambda found, wanted, language: _surplus(wanted, found, language, least=0), "min"
+    ),
     "exact_match": Metric("exact match", _exact_matches, is_quick=True),
 }
 """All metrics by name; scores are 0 to 100, but `ter` and `wer` more if there are more edits than words."""

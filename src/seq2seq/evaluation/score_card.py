@@ -1,6 +1,6 @@
 """Scores of translations for training and the commands: of a whole set, by source length, by unknown words."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -93,66 +93,30 @@ def score_table(cards: dict[str, ScoreCard]) -> str:
     return "\n".join([*lines, f"{first.num_sentences:,} sentences, {first.bleu_signature}"])
 
 
-@dataclass(frozen=True, slots=True)
-class Bucket:
-    """A group of sentences and its scores.
-
-    Attributes:
-        name: Name of the group.
-        num_sentences: Number of sentences.
-        bleu: Cased corpus BLEU of their translations.
-        length_ratio: Words of the translations per word of the references.
-    """
-
-    name: str
-    num_sentences: int
-    bleu: float
-    length_ratio: float
-
-
-def by_source_length(
-    sources: Sequence[str], hypotheses: Sequence[str], references: Sequence[str], language: str
-) -> list[Bucket]:
-    """Return the scores of sentences with 1 to 5 words, 6 to 10, and so on."""
-    places = [max(len(source.split()) - 1, 0) // LENGTH_STEP for source in sources]
-    names = {p: f"{p * LENGTH_STEP + 1}-{(p + 1) * LENGTH_STEP}" for p in places}
-    return _buckets(places, names, hypotheses, references, language)
-
-
-def by_unknown_words(
-    num_unknown: Sequence[int], hypotheses: Sequence[str], references: Sequence[str], language: str
-) -> list[Bucket]:
-    """Return the scores of sentences with 0, 1, 2, and 3 or more unknown words."""
-    places = [min(number, MOST_UNKNOWN) for number in num_unknown]
-    names = {p: str(p) if p < MOST_UNKNOWN else f"{MOST_UNKNOWN} or more" for p in places}
-    return _buckets(places, names, hypotheses, references, language)
-
-
-def _buckets(
-    places: Sequence[int],
-    names: dict[int, str],
-    hypotheses: Sequence[str],
-    references: Sequence[str],
-    language: str,
-) -> list[Bucket]:
-    buckets = []
-    for place in sorted(names):
-        inside = [index for index, other in enumerate(places) if other == place]
-        texts, others = [hypotheses[i] for i in inside], [references[i] for i in inside]
+def group_table(
+    title: str, groups: Mapping[str, Sequence[int]], hypotheses: Texts, references: Texts, language: str
+) -> str:
+    """Return a table of the scores of groups of sentences, given by name and places: BLEU and the ratio of words."""
+    lines = [f"{title:<26}{'sentences':>12}{'BLEU':>12}{'length':>12}"]
+    for name, places in groups.items():
+        texts, others = [hypotheses[place] for place in places], [references[place] for place in places]
         num_words = [sum(len(text.split()) for text in side) for side in (texts, others)]
-        bleu = cased_bleu(texts, others, language)
-        ratio = num_words[0] / max(num_words[1], 1)
-        buckets.append(Bucket(names[place], len(inside), bleu, ratio))
-    return buckets
+        bleu, ratio = cased_bleu(texts, others, language), num_words[0] / max(num_words[1], 1)
+        lines.append(f"{name:<26}{len(places):>12,}{bleu:>12.2f}{ratio:>12.2f}")
+    return "\n".join(lines)
 
 
-def bucket_table(title: str, buckets: Sequence[Bucket]) -> str:
-    """Return buckets as a table for the terminal.
+def by_source_length(sources: Texts) -> dict[str, list[int]]:
+    """Return the places of sentences with 1 to 5 words, 6 to 10, and so on."""
+    steps = [max(len(source.split()) - 1, 0) // LENGTH_STEP for source in sources]
+    return _grouped(steps, lambda step: f"{step * LENGTH_STEP + 1}-{(step + 1) * LENGTH_STEP}")
 
-    Args:
-        title: What the sentences are grouped by.
-        buckets: The rows.
-    """
-    rows = (f"{b.name:<26}{b.num_sentences:>12,}{b.bleu:>12.2f}{b.length_ratio:>12.2f}" for b in buckets)
-    head = f"{title:<26}{'sentences':>12}{'BLEU':>12}{'length':>12}"
-    return "\n".join([head, *rows])
+
+def by_unknown_words(num_unknown: Sequence[int]) -> dict[str, list[int]]:
+    """Return the places of sentences with 0, 1, 2, and 3 or more unknown words."""
+    numbers = [min(number, MOST_UNKNOWN) for number in num_unknown]
+    return _grouped(numbers, lambda number: f"{number}{' or more' if number == MOST_UNKNOWN else ''}")
+
+
+def _grouped(numbers: Sequence[int], name: Callable[[int], str]) -> dict[str, list[int]]:
+    return {name(each): [p for p, n in enumerate(numbers) if n == each] for each in sorted({*numbers})}

@@ -1,6 +1,6 @@
 """Attention heatmaps by matplotlib: rows are target tokens, columns source tokens, dark cells large weights."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from PIL import Image
 
 from seq2seq.visualization.fonts import shown
 from seq2seq.visualization.style import VERMILION, WEIGHTS, new_figure, styled
@@ -171,3 +172,22 @@ def save_heatmap(path: str | Path, panels: Sequence[tuple[Any, ...]], *, dpi: in
             bar.ax.tick_params(labelsize=6, length=2)
             bar.outline.set_linewidth(0.3)
         figure.savefig(path, format=path.suffix[1:].lower(), dpi=dpi)
+
+
+def write_gif(path: str | Path, records: Mapping[int, Any], *, seconds: float = 0.3) -> None:
+    """Write what was recorded of a sentence, a picture a step; the last one stays for two seconds.
+
+    Args:
+        path: Ends in .gif.
+        records: By step, with `source`, `target` and `mean()`, the weights (target, source).
+        seconds: For which a picture is shown.
+    """
+    figure = AttentionFigure()
+    most = max(records.values(), key=lambda record: len(record.target))
+    pictures = []
+    for step, record in records.items():
+        figure.draw(record.mean(), record.source, record.target, title=f"step {step:,}", whole=True)
+        figure.figure.set_size_inches(1.2 + 0.22 * len(most.source), 1.4 + 0.22 * len(most.target))
+        pictures.append(Image.fromarray(figure.pixels()).quantize(64))
+    times = [round(1000 * seconds)] * (len(pictures) - 1) + [2000]
+    pictures[0].save(path, save_all=True, append_images=pictures[1:], duration=times, loop=0)
