@@ -312,12 +312,7 @@ def with_alignments(
     """Return pairs with the links of a Pharaoh file, which has one line per pair.
 
     The file links words separated by white space. They are converted to links of the words of `split_words`.
-
-    Args:
-        pairs: The pairs.
-        path: The file.
-        key: The configuration key of the file, for messages.
-        exactly: Whether more lines than pairs are an error.
+    With `exactly`, more lines than pairs are an error, too. `key` is that of the file in the configuration.
 
     Raises:
         InputError: The file is invalid, or does not belong to these pairs.

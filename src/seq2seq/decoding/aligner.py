@@ -146,12 +146,7 @@ def aligned(
 ) -> Alignment:
     """Return the links of sentence pairs by a method of ``seq2seq align``.
 
-    Args:
-        pairs: The pairs.
-        found: The attention of each, by the model and, if there is one, by that of the other direction.
-        method: See `seq2seq.api.Run.align`.
-        threshold: Minimum weight of a link, for the method of this name.
-        gold: Gold alignment of each pair; None: none.
+    `found` has the attention of each pair, by the model and, if there is one, by that of the other direction.
     """
     if method == "agreement":
         texts = [(pair.source.split(), pair.target.split()) for pair in pairs]

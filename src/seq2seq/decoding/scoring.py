@@ -44,12 +44,7 @@ def score_searches(
 ) -> dict[str, Scored]:
     """Score the translations of greedy search, and of `search` if it is a beam search.
 
-    Args:
-        translator: The model.
-        pairs: The test set.
-        search: The second search.
-        with_interval: See `score_card`.
-        metrics: See `score_card`.
+    The other options are those of `score_card`.
 
     Returns:
         Scores by the name of the search: ``greedy``, then for example ``beam 5``.
@@ -119,11 +114,7 @@ def evaluation(
 ) -> Evaluation:
     """Score the translations of a test set; warn if most of its source words are unknown.
 
-    Args:
-        translator: The model.
-        pairs: The test set.
-        search: The search, in addition to greedy search.
-        files: Source and reference, for the warning.
+    `files` are those of source and reference, for the warning.
     """
     num_unknown = [len(translator.unknown_tokens(pair.source)) for pair in pairs]
     share = sum(num_unknown) / max(1, sum(len(pair.source.split()) for pair in pairs))

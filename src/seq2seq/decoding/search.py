@@ -173,13 +173,6 @@ def sample_search(
     The random numbers of a sentence depend on its number, the seed and the step only, not on the other sentences of
     the batch.
 
-    Args:
-        models: A model, or the members of an ensemble.
-        source: The sentences (B).
-        sampling: Options of sampling.
-        numbers: Number of each sentence, for the random numbers (B).
-        limits: Minimum and maximum length of a translation, relative to the source length.
-
     Returns:
         One hypothesis per sentence.
     """
@@ -467,11 +460,7 @@ def search_from_options(
 ) -> Search:
     """Return a search from the options of a command or configuration.
 
-    Args:
-        length_penalty: Name of the length penalty.
-        length_penalty_alpha: Exponent of the length penalty.
-        sampling: Arguments of `Sampling`; None: no sampling.
-        **values: Other arguments of `Search`.
+    `sampling` has the arguments of `Sampling`; None: no sampling. `values` are other arguments of `Search`.
 
     Raises:
         InputError: A value is out of range, or values contradict each other.
@@ -495,13 +484,7 @@ def run_search(
 ) -> list[list[Hypothesis]]:
     """Return the hypotheses of each sentence of a batch, the best first.
 
-    Args:
-        models: A model, or the members of an ensemble.
-        source: The sentences (B).
-        search: Options of the search.
-        numbers: Number of each sentence, see `sample_search`.
-        limits: Length limits of the model.
-        prefixes: Target tokens at the beginning of each translation; None: none.
+    The number of each sentence is that of `sample_search`.
 
     Raises:
         ValueError: `prefixes` are given for sampling.

@@ -127,10 +127,7 @@ def reversed_links(links: Links) -> Links:
 def symmetrized(forward: Links, backward: Links, method: Symmetrization) -> Links:
     """Combine the links of both directions (Och and Ney 2003).
 
-    Args:
-        forward: Links of a model from source to target.
-        backward: Links of a model from target to source, after `reversed_links`.
-        method: Intersection or union.
+    Those of the model from target to source have been swapped by `reversed_links`.
     """
     return forward & backward if method is Symmetrization.intersection else forward | backward
 
@@ -144,11 +141,7 @@ def best_links(gold: GoldAlignment, source_words: Words, target_words: Words) ->
     """Return the links with the minimum AER that `argmax_links` can give.
 
     Every target word gets a sure link if there is one, else a possible one, else a wrong one.
-
-    Args:
-        gold: The gold alignment.
-        source_words: Source words in which a token begins.
-        target_words: Target words in which a token begins.
+    A token begins in each of the words.
     """
     sources = sorted(source_words)
     rows = ([(i, j) for i in sources] for j in target_words if sources)

@@ -90,8 +90,7 @@ def effect_statistics(
 def rank_correlations(*measures: NDArray[np.floating]) -> NDArray[np.float64]:
     """Return Kendall's tau of each pair of `AGREEMENTS`, for each token (3, T).
 
-    Args:
-        measures: Attention, gradient and leave-one-out, over the source words (T, W).
+    The measures are attention, gradient and leave-one-out, over the source words (T, W).
     """
     return np.array([
         [kendall_tau(*rows) for rows in zip(*each, strict=True)]
@@ -104,9 +103,7 @@ def faithfulness(
 ) -> dict[str, dict[str, float | None]]:
     """Return means over tokens, by name: of function words, of content words, and of all words.
 
-    Args:
-        probed: The sentences.
-        is_function: Returns whether a word is a function word; None: all words are one group.
+    Without `is_function`, which tells function words, all words are one group.
     """
     words = [word for each in probed for word in each.words]
     rows = np.concatenate([np.concatenate([each.stays, each.rank_correlations]) for each in probed], axis=1)

@@ -120,12 +120,8 @@ def moses_tokens(sentences: Texts, language: str, *, split_hyphens: bool) -> lis
 
     Punctuation is normalized as nmtpytorch prepares Multi30k. Languages without Moses rules use those of
     English.
-
-    Args:
-        sentences: Ordinary text.
-        language: Code of their language.
-        split_hyphens: Make hyphens between words separate tokens. nmtpytorch trains on such tokens, and joins
-            them before scoring.
+    With `split_hyphens`, hyphens between words are tokens: nmtpytorch trains on such tokens, and joins them before
+    scoring.
     """
     normalize, tokenize = _tools(base_language(language))
     return [
@@ -206,11 +202,6 @@ def direction_of(name: str, own: Mapping[str, Any] | None = None) -> Direction |
 def bleu_by_languages(hypotheses: Texts, references: Texts, languages: Texts) -> dict[str, float]:
     """Return BLEU per pair of languages, such as ``bleu_en-de``, and the mean as ``bleu``.
 
-    Args:
-        hypotheses: The translations.
-        references: One reference per translation.
-        languages: Pair of languages of each, such as ``en-de``, or blank.
-
     Returns:
         Scores by name; empty if all `languages` are blank.
     """
@@ -233,13 +224,8 @@ def scores_of(
 ) -> dict[str, float]:
     """Compute the scores of translations that are defined for their language.
 
-    Args:
-        hypotheses: The translations.
-        references: One reference per translation.
-        language: Code of their language.
-        only_quick: Compute only the metrics of every validation.
-        others: Your own metrics by name, see `own_scores`.
-        sources: The sentences that were translated, for `others`.
+    `only_quick`: those of every validation. `others` are your own by name, see `own_scores`, which may need
+    `sources`.
 
     Returns:
         Scores by name.

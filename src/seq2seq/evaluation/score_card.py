@@ -48,13 +48,7 @@ def score_card(
 ) -> ScoreCard:
     """Score translations against one reference each.
 
-    Args:
-        hypotheses: The translations.
-        references: One reference for each.
-        language: Code of their language.
-        with_interval: Compute `ScoreCard.bleu_interval`.
-        metrics: Your own metrics by name, see `own_scores`.
-        sources: The sentences that were translated, for `metrics`.
+    `metrics` are your own by name, see `own_scores`, which may need `sources`.
 
     Raises:
         ValueError: There are none, or their numbers differ.
@@ -75,11 +69,7 @@ def bleu_signature(language: str) -> str:
 
 
 def score_table(cards: dict[str, ScoreCard]) -> str:
-    """Return score cards side by side, as a table for the terminal.
-
-    Args:
-        cards: Score cards by name of the search, all of one language.
-    """
+    """Return score cards side by side, as a table for the terminal."""
     lines = ["".join([" " * 26, *(f"{name:>12}" for name in cards)])]
     first = next(iter(cards.values()))
     for name in first.scores:

@@ -70,10 +70,7 @@ def export_page(folder: str | Path, sentence: str) -> str:
     """Return an HTML page with the model of a run folder or a model folder.
 
     Weights are rounded as `seq2seq.models.int8` says.
-
-    Args:
-        folder: Of the run or the model.
-        sentence: The sentence that the page translates when it is opened.
+    The page translates the sentence when it is opened.
 
     Raises:
         InputError: There is no model, the page does not support it, or it computes something else.

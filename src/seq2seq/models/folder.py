@@ -58,10 +58,7 @@ class SavedModel:
 def save_model_folder(folder: str | Path, saved: SavedModel, *, precision: str = "fp32") -> None:
     """Write a model folder; an older one is replaced when the new one is whole.
 
-    Args:
-        folder: To write.
-        saved: The model with its tokenizers.
-        precision: Of the weights in the file: ``fp32``, ``bf16`` or ``int8``.
+    The precision of the weights in the file is ``fp32``, ``bf16`` or ``int8``.
 
     Raises:
         ValueError: The model was put together by hand: only `build_model` knows how to build it again.

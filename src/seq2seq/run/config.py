@@ -215,11 +215,6 @@ def given_keys(overrides: Sequence[str]) -> dict[str, Any]:
 def settings_of(config: DictConfig, overrides: Sequence[str], run_dir: str | Path) -> Settings:
     """Resolve a composed configuration; `config` stays as it is.
 
-    Args:
-        config: As Hydra composes it.
-        overrides: Those of the command line.
-        run_dir: Folder of the run.
-
     Raises:
         InputError: A value is missing.
     """
@@ -315,9 +310,7 @@ def _is_chosen(given: Mapping[str, Any], key: str) -> bool:
 def check(node: Any, key: str = "") -> None:
     """Check every object against the signature of its class or function.
 
-    Args:
-        node: Part of the configuration; all nodes below it are checked too.
-        key: Its dotted key.
+    All nodes below it are checked, too; `key` is that of the node.
 
     Raises:
         InputError: A target does not exist, takes no such argument or lacks one, or its annotation forbids the

@@ -213,9 +213,7 @@ def write_text(path: Path, text: str) -> None:
 def write_tokenizers(folder: Path, save: Callable[[Path], None]) -> None:
     """Have the tokenizers saved beside a folder, then replace its files.
 
-    Args:
-        folder: To write.
-        save: Writes the files into a folder.
+    `save` writes them into a folder.
     """
     partial = folder.with_name(f".{folder.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)

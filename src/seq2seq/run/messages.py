@@ -150,9 +150,7 @@ def run_task(task: Callable[[DictConfig], Any], config: DictConfig) -> Any:
 def message_of(error: BaseException, overrides: Sequence[str] | None = None) -> str | None:
     """Return the message for an exception caused by wrong input; None for any other exception.
 
-    Args:
-        error: The exception.
-        overrides: Those that Hydra composed; None: those of the command line.
+    Hydra composed `overrides`; None: those of the command line.
     """
     several = overrides is None and bool({"-m", "--multirun"} & {*sys.argv})
     given = [each for each in sys.argv[1:] if each[:1] != "-"] if overrides is None else overrides

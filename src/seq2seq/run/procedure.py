@@ -68,9 +68,6 @@ def task(config: DictConfig) -> float | None:
 def run(settings: Settings) -> float | None:
     """Train a model, export it and score it; continue or report what the folder already holds.
 
-    Args:
-        settings: Of the run.
-
     Returns:
         The metric that ``metric=…`` names, for sweepers; None on all processes but the first.
 

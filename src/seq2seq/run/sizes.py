@@ -18,10 +18,7 @@ ENOUGH_STEPS, FEW_PASSES, MANY_PASSES = 2_000, 2.5, 34.0
 def sizes(config: DictConfig, num_pairs: int, stored: Mapping[str, Any]) -> dict[str, Any]:
     """Return values for keys that are null, by key.
 
-    Args:
-        config: Of the run.
-        num_pairs: Training pairs of an epoch.
-        stored: The configuration of an earlier start of this run by dotted key, the values of which are used again.
+    Those of an earlier start of this run, `stored` by dotted key, are used again.
     """
     trainer, chosen = config.trainer, {}
     epochs, steps = length(trainer)
@@ -73,11 +70,7 @@ def length(trainer: Mapping[str, Any]) -> tuple[float, float]:
 def batch_size(num_pairs: float, max_epochs: float, max_steps: float, accumulate: int = 1) -> int:
     """Return the largest of 128, 64, 32 and 16 sentences that leaves enough steps.
 
-    Args:
-        num_pairs: Training pairs of a process.
-        max_epochs: Passes over them at most.
-        max_steps: Optimizer steps at most.
-        accumulate: Batches of a step.
+    The pairs are those of a process; `accumulate` batches are a step.
     """
     for size in (128, 64, 32):
         if min(max_epochs * num_pairs / size / accumulate, max_steps) >= ENOUGH_STEPS:

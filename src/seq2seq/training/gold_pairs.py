@@ -29,11 +29,6 @@ class GoldPairs:
     """The pairs of a split that have gold links, by their index.
 
     Pairs whose tokens do not spell their words are left out, with one warning: no link belongs to such a token.
-
-    Args:
-        split: Encoded sentence pairs.
-        source_tokenizer: The tokenizer of the source.
-        target_tokenizer: The tokenizer of the target.
     """
 
     def __init__(self, split: EncodedSplit, source_tokenizer: Tokenizer, target_tokenizer: Tokenizer) -> None:

@@ -88,11 +88,7 @@ class SplitSums:
     ) -> dict[str, float]:
         """Return scores by name; empty without batches.
 
-        Args:
-            prefix: Start of the names, ``val`` or ``test``.
-            data: The corpus; None: translations have no scores.
-            split: The name of its split.
-            metrics: Additional scores of translations.
+        Names begin with `prefix`; without `data`, translations have no scores.
         """
         if not self.losses.any():
             return {}

@@ -145,10 +145,7 @@ class Panel(NamedTuple):
 def save_heatmap(path: str | Path, panels: Sequence[tuple[Any, ...]], *, dpi: int = 150) -> None:
     """Write heatmaps, one above the other, to a file; the suffix chooses the format.
 
-    Args:
-        path: Ends in .png, .pdf or .svg.
-        panels: Each a `Panel`, or a tuple of its parts.
-        dpi: Pixels per inch of a PNG.
+    A panel is a `Panel`, or a tuple of its parts.
 
     Raises:
         ValueError: Another ending, or weights that do not fit, see `draw`.
@@ -177,10 +174,7 @@ def save_heatmap(path: str | Path, panels: Sequence[tuple[Any, ...]], *, dpi: in
 def write_gif(path: str | Path, records: Mapping[int, Any], *, seconds: float = 0.3) -> None:
     """Write what was recorded of a sentence, a picture a step; the last one stays for two seconds.
 
-    Args:
-        path: Ends in .gif.
-        records: By step, with `source`, `target` and `mean()`, the weights (target, source).
-        seconds: For which a picture is shown.
+    Records are by step, with `source`, `target` and `mean()`, the weights (target, source).
     """
     figure = AttentionFigure()
     most = max(records.values(), key=lambda record: len(record.target))

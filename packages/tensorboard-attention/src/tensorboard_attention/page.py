@@ -125,13 +125,7 @@ def show(
 ) -> Framed:
     """Return what a notebook shows of attention weights; its attribute `page` is the HTML page.
 
-    Args:
-        weights: As `add_attention` takes them.
-        source_tokens: Labels of the columns.
-        target_tokens: Labels of the rows.
-        kind: Name of what is shown.
-        title: Of the page.
-        options: heads, reference, score, bleu, alignment and effect of `add_attention`.
+    Weights, tokens and options are those of `add_attention`.
     """
     record = attention_record(weights, source_tokens, target_tokens, **options)
     tag = {

@@ -82,10 +82,7 @@ class Records:
     """Reads the records of tags from a data provider, and keeps those of the last few tags.
 
     A provider converts all records of a tag at each request, which takes a quarter of a second for 10,000.
-
-    Args:
-        provider: Of TensorBoard.
-        logdir: The log folder, to look for `restarts` in; empty: they are not looked for.
+    `restarts` are looked for in the log folder, if it is given.
     """
 
     MOST_TAGS = 4
@@ -167,15 +164,7 @@ def view(
 ) -> Json | None:
     """Return the steps of one tag of one run, and the frames of some.
 
-    Args:
-        records: Of the log folder.
-        context: Of the request.
-        run: Its run.
-        tag: Its name.
-        step: Frames nearest to it are returned; None: to the last step.
-        order: Sorts the steps by another order in which frames are chosen.
-        most_bytes: Of all frames; None: `ANSWER_BYTES`.
-        experiment_id: Of the request.
+    Frames are those nearest to `step`, or to the last step; `order` sorts the steps in another way.
 
     Returns:
         None where there is no such tag.
@@ -212,10 +201,7 @@ def decoded(
 ) -> tuple[dict[int, AttentionRecord], dict[int, str]]:
     """Return some records by step, and what is wrong with damaged ones among them.
 
-    Args:
-        records: by step.
-        order: steps whose records are taken while they fit, the first even if it is larger.
-        most_bytes: of all of them as JSON, where none shares tokens with others.
+    They are taken in `order` while they fit into `most_bytes` as JSON, the first even if it is larger.
     """
     chosen: dict[int, AttentionRecord] = {}
     problems: dict[int, str] = {}

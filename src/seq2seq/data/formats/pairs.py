@@ -68,10 +68,7 @@ def read_pairs(path: str, columns: Columns) -> list[SentencePair]:
 def read_split(key: str, files: Mapping[str, Any], columns: Columns) -> list[SentencePair]:
     """Read a split of two files, one sentence a line, or of one file that holds both languages; none without files.
 
-    Args:
-        key: That of the files in the configuration, for messages.
-        files: ``source`` and ``target``, names or patterns.
-        columns: Of a file that holds both.
+    Names may be patterns; `key` is that of the files in the configuration.
 
     Raises:
         InputError: See `two_files`, `read_parallel` and `read_pairs`.

@@ -35,10 +35,6 @@ def read(path: str, columns: Columns) -> list[SentencePair]:
 def segments(file: IO[bytes], name: str) -> Iterator[bytes]:
     """Yield the segments of the SGML format as lines: entities are resolved, all other text is as it is written.
 
-    Args:
-        file: Of one language.
-        name: Its name, for messages.
-
     Raises:
         InputError: A segment has no end.
     """
