@@ -13,7 +13,6 @@ from seq2seq.evaluation.alignment import (
     Floats,
     GoldAlignment,
     Links,
-    Symmetrization,
     Words,
     argmax_links,
     best_links,
@@ -179,5 +178,5 @@ def _lowest_possible(
 def _joined(method: str, links: Links, *backward: Links) -> Links:
     """Combine the links of one or two models."""
     for other in backward:
-        links = symmetrized(links, reversed_links(other), Symmetrization(method))
+        links = symmetrized(links, reversed_links(other), method)
     return links

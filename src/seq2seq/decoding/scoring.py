@@ -1,16 +1,14 @@
 """Translate a test set with greedy and beam search, and score the translations."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from seq2seq.common.progress import announce, warn
 from seq2seq.data.text import SentencePair
 from seq2seq.decoding.search import GREEDY, Search
-from seq2seq.decoding.translation import Translation
 from seq2seq.decoding.translator import Translator
-from seq2seq.evaluation.metrics import bleu_by_languages
 from seq2seq.evaluation.score_card import (
     ScoreCard,
     by_source_length,
@@ -21,19 +19,6 @@ from seq2seq.evaluation.score_card import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Scored:
-    """Translations of a test set by one search, and their scores."""
-
-    translations: list[Translation]
-    card: ScoreCard
-
-    @property
-    def texts(self) -> list[str]:
-        """The text of each translation."""
-        return [translation.text for translation in self.translations]
-
-
 def score_searches(
     translator: Translator,
     pairs: Sequence[SentencePair],
@@ -41,7 +26,7 @@ def score_searches(
     *,
     with_interval: bool = False,
     metrics: Mapping[str, Any] | None = None,
-) -> dict[str, Scored]:
+) -> dict[str, ScoreCard]:
     """Score the translations of greedy search, and of `search` if it is a beam search.
 
     The other options are those of `score_card`.
@@ -53,27 +38,18 @@ def score_searches(
     if search.beam_size > 1:
         searches[f"beam {search.beam_size}"] = search
     sources, references = [pair.source for pair in pairs], [pair.target for pair in pairs]
+    options: dict[str, Any] = {"with_interval": with_interval, "metrics": metrics, "sources": sources}
+    options |= {"language": translator.target_language, "languages": [pair.languages for pair in pairs]}
     scored = {}
     for name, each in searches.items():
         found = translator.translate(sources, search=each)
-        texts, language = [translation.text for translation in found], translator.target_language
-        card = score_card(
-            texts,
-            references,
-            language=language,
-            with_interval=with_interval,
-            metrics=metrics,
-            sources=sources,
-        )
-        if several := bleu_by_languages(texts, references, [pair.languages for pair in pairs]):
-            card = replace(card, scores={**card.scores, **several})
-        scored[name] = Scored(found, card)
+        scored[name] = score_card([translation.text for translation in found], references, **options)
     return scored
 
 
-def as_metrics(scored: dict[str, Scored]) -> dict[str, Any]:
+def as_metrics(scored: dict[str, ScoreCard]) -> dict[str, Any]:
     """Return the scores as JSON values by search, ``greedy`` and ``beam``."""
-    return {name.split()[0]: each.card.as_dict() for name, each in scored.items()}
+    return {name.split()[0]: each.as_dict() for name, each in scored.items()}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -88,7 +64,7 @@ class Evaluation:
     """
 
     pairs: Sequence[SentencePair]
-    scored: dict[str, Scored]
+    scored: dict[str, ScoreCard]
     num_unknown: Sequence[int]
     language: str
 
@@ -106,7 +82,7 @@ class Evaluation:
             group_table(f"{title} ({name})", places, last.texts, references, self.language)
             for title, places in groups.items()
         ]
-        return "\n\n".join([score_table({title: each.card for title, each in self.scored.items()}), *tables])
+        return "\n\n".join([score_table(self.scored), *tables])
 
 
 def evaluation(

@@ -6,7 +6,6 @@ Weights have a row for each target token and a column for each source token. Lin
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import astuple, dataclass
-from enum import Enum
 from itertools import groupby
 from operator import add
 from pathlib import Path
@@ -27,13 +26,6 @@ UNWORDED = frozenset({BEGIN, END, PADDING})
 
 _BYTE = re.compile(r"<0x[0-9A-F]{2}>")
 """A byte token of SentencePiece, for a character that is not in its vocabulary."""
-
-
-class Symmetrization(Enum):
-    """How to combine the links of a model with those of a model in the other direction."""
-
-    intersection = "intersection"
-    union = "union"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,12 +116,12 @@ def reversed_links(links: Links) -> Links:
     return frozenset((source, target) for target, source in links)
 
 
-def symmetrized(forward: Links, backward: Links, method: Symmetrization) -> Links:
-    """Combine the links of both directions (Och and Ney 2003).
+def symmetrized(forward: Links, backward: Links, method: str) -> Links:
+    """Return the intersection, or else the union, of the links of both directions (Och and Ney 2003).
 
     Those of the model from target to source have been swapped by `reversed_links`.
     """
-    return forward & backward if method is Symmetrization.intersection else forward | backward
+    return forward & backward if method == "intersection" else forward | backward
 
 
 def links_between(links: Links, source_words: Words, target_words: Words) -> Links:

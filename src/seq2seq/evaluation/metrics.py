@@ -221,6 +221,7 @@ def scores_of(
     only_quick: bool = False,
     others: Mapping[str, Any] | None = None,
     sources: Texts = (),
+    languages: Texts = (),
 ) -> dict[str, float]:
     """Compute the scores of translations that are defined for their language.
 
@@ -244,4 +245,5 @@ def scores_of(
         and (is_spaced or each.needs != "spaces")
     }
     scores = {name: float(score(hypotheses, references, language)) for name, score in scorers.items()}
-    return scores | own_scores(others or {}, hypotheses, references, language, sources)
+    scores |= own_scores(others or {}, hypotheses, references, language, sources)
+    return scores | bleu_by_languages(hypotheses, references, languages)

@@ -16,23 +16,23 @@ MOST_UNKNOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class ScoreCard:
-    """Corpus scores of detokenized text.
+    """Translations of a test set and their scores.
 
     Attributes:
+        texts: Detokenized.
         scores: Scores by the names of `METRICS`.
         bleu_signature: Signature of ``bleu`` by sacreBLEU.
-        num_sentences: Number of sentences.
         bleu_interval: 95 % interval of BLEU, see `interval_of`; None if it was not computed.
     """
 
+    texts: Texts
     scores: Mapping[str, float]
     bleu_signature: str
-    num_sentences: int
     bleu_interval: tuple[float, float] | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return the scores by name, with signature and number of sentences."""
-        facts = {"bleu_signature": self.bleu_signature, "num_sentences": self.num_sentences}
+        facts = {"bleu_signature": self.bleu_signature, "num_sentences": len(self.texts)}
         interval = {"bleu_interval": self.bleu_interval} if self.bleu_interval else {}
         return {**self.scores, **facts, **interval}
 
@@ -45,20 +45,21 @@ def score_card(
     with_interval: bool = False,
     metrics: Mapping[str, Any] | None = None,
     sources: Texts = (),
+    languages: Texts = (),
 ) -> ScoreCard:
     """Score translations against one reference each.
 
-    `metrics` are your own by name, see `own_scores`, which may need `sources`.
+    `metrics` are your own by name, see `own_scores`, which may need `sources`; `languages` see `bleu_by_languages`.
 
     Raises:
         ValueError: There are none, or their numbers differ.
         InputError: A metric of another package fails.
     """
-    scores = scores_of(hypotheses, references, language, others=metrics, sources=sources)
+    scores = scores_of(hypotheses, references, language, others=metrics, sources=sources, languages=languages)
     interval = None
     if with_interval:
         interval = interval_of(sentence_statistics(hypotheses, references, language), 0.05)
-    return ScoreCard(scores, bleu_signature(language), len(references), interval)
+    return ScoreCard(hypotheses, scores, bleu_signature(language), interval)
 
 
 def bleu_signature(language: str) -> str:
@@ -80,7 +81,7 @@ def score_table(cards: dict[str, ScoreCard]) -> str:
             intervals = (card.bleu_interval or () for card in cards.values())
             cells = ("–".join(f"{end:.1f}" for end in ends) for ends in intervals)
             lines.append("".join([f"{'  95 % interval':<26}", *(f"{cell:>12}" for cell in cells)]))
-    return "\n".join([*lines, f"{first.num_sentences:,} sentences, {first.bleu_signature}"])
+    return "\n".join([*lines, f"{len(first.texts):,} sentences, {first.bleu_signature}"])
 
 
 def group_table(

@@ -13,7 +13,6 @@ from PIL import Image
 from seq2seq.visualization.fonts import shown
 from seq2seq.visualization.style import VERMILION, WEIGHTS, new_figure, styled
 
-FORMATS = ".png", ".pdf", ".svg"
 CELL = 0.22
 """Minimum size of a cell in inches, so that labels of 7 points fit."""
 CARD = 3.5
@@ -150,9 +149,6 @@ def save_heatmap(path: str | Path, panels: Sequence[tuple[Any, ...]], *, dpi: in
     Raises:
         ValueError: Another ending, or weights that do not fit, see `draw`.
     """
-    path = Path(path)
-    if path.suffix.lower() not in FORMATS:
-        raise ValueError(f"{path}: the ending decides the format: choose one of {', '.join(FORMATS)}")
     drawn = [Panel(*panel) for panel in panels]
     heights = [1.4 + CELL * len(panel.target) for panel in drawn]
     width = max(1.6 + CELL * len(panel.source) for panel in drawn)
@@ -168,7 +164,7 @@ def save_heatmap(path: str | Path, panels: Sequence[tuple[Any, ...]], *, dpi: in
             bar.set_label("effect in nats" if is_effect else "weight", fontsize=7)
             bar.ax.tick_params(labelsize=6, length=2)
             bar.outline.set_linewidth(0.3)
-        figure.savefig(path, format=path.suffix[1:].lower(), dpi=dpi)
+        figure.savefig(path, dpi=dpi)
 
 
 def write_gif(path: str | Path, records: Mapping[int, Any], *, seconds: float = 0.3) -> None:
