@@ -43,6 +43,18 @@ def test_rooms_are_few_and_imports_go_down():
     assert len(arrows) <= 72, "python -m benchmarks.rooms prints them"
 
 
+def test_contributing_says_how_large_each_package_is():
+    lines, rows = rooms_and_arrows()[0], (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    rows = re.findall(
+        r"^\| (`.*`) \| ([\d,]+) \|", rows.split("## Packages")[1].split("\n## ")[0], re.MULTILINE
+    )
+    named = {name.rpartition(".")[2] for names, _ in rows for name in re.findall(r"`([\w.]+)`", names)}
+    assert named | {"errors", "seq2seq", "__main__"} == lines.keys()
+    for names, said in rows:
+        found = sum(lines[name.rpartition(".")[2]] for name in re.findall(r"`([\w.]+)`", names))
+        assert abs(found - int(said.replace(",", ""))) <= 150, f"{names}: {found:,} lines"
+
+
 def test_other_rooms_and_distributions_import_what_is_public():
     modules = set(FILES.values())
     faces = {
