@@ -54,14 +54,7 @@ def as_metrics(scored: dict[str, ScoreCard]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Evaluation:
-    """The scores of a model on a test set; printed, tables of them, also by source length and unknown words.
-
-    Attributes:
-        pairs: The test set.
-        scored: Translations and scores by search.
-        num_unknown: Number of unknown source tokens of each pair.
-        language: Code of the target language.
-    """
+    """The scores of a model on a test set; printed, tables of them, also by source length and unknown words."""
 
     pairs: Sequence[SentencePair]
     scored: dict[str, ScoreCard]

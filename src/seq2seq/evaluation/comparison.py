@@ -29,11 +29,7 @@ NOT_COMPARED = (
 class FinishedRun:
     """A finished run.
 
-    Attributes:
-        folder: The run folder.
-        config: The configuration by dotted key.
-        metrics: The content of metrics.json.
-        overrides: The overrides of the command line, by key.
+    Its configuration is by dotted key, its metrics are those of metrics.json, and its overrides are by key.
     """
 
     folder: Path
@@ -66,9 +62,7 @@ class FinishedRun:
 class Setting:
     """Runs that differ only in the seed.
 
-    Attributes:
-        label: The values that distinguish it from the other settings.
-        runs: The runs, ordered by seed.
+    The label has the values that distinguish it from the other settings; runs are ordered by seed.
     """
 
     label: str
@@ -156,9 +150,8 @@ def counts_of(
 ) -> tuple[NDArray[Any], Callable[[NDArray[Any]], NDArray[Any]]] | None:
     """Return the counts of every test sentence (runs, sentences, counts), and the score of their sums.
 
-    Args:
-        runs: Runs that were tested on the same text.
-        metric: A metric such as ``test/bleu`` or ``val/beam/exact_match``. For other scores the result is None.
+    The runs were tested on the same text; of other metrics than ``test/bleu`` or ``val/beam/exact_match`` the result
+    is None.
     """
     from seq2seq.evaluation.bleu import bleu_of
 

@@ -69,10 +69,7 @@ def effect_statistics(
     tokens without ``<eos>``; target tokens whose tau is not defined, as with one source token, are left out. `top1_effect`
     is the median effect of the most attended source token, in nats; near 0, what is attended to does not matter to the prediction (a
     median, since a few effects are very large). What no target token defines is not in the result.
-
-    Args:
-        weights: Attention weights of each sentence (T, S).
-        effects: Of `seq2seq.decoding.interventions.leave_one_out` (T, S).
+    Weights and effects, those of `seq2seq.decoding.interventions.leave_one_out`, are of each sentence (T, S).
     """
     rows = [
         each

@@ -181,9 +181,8 @@ def metric_of(metrics: Mapping[str, Any], name: str) -> float:
 def direction_of(name: str, own: Mapping[str, Any] | None = None) -> Direction | None:
     """Return which values of a logged metric are better; None if that is not known.
 
-    Args:
-        name: Such as ``val/bleu``, ``val/beam/ter``, ``val/bleu_en-de`` or ``val_alignment/precision``.
-        own: The user's metrics by name, which may declare `higher_is_better`.
+    The name is such as ``val/bleu``, ``val/beam/ter``, ``val/bleu_en-de`` or ``val_alignment/precision``; `own` are
+    your metrics by name, which may declare `higher_is_better`.
     """
     split, _, score = name.rpartition("/")
     if own and (metric := named_by(score, own)) and split != "val_alignment":

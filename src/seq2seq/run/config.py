@@ -70,10 +70,7 @@ PASSED = {
 class Settings:
     """The configuration of a run, as it is composed and resolved; nothing writes to it.
 
-    Attributes:
-        config: Read-only.
-        given: Keys that the command line gives, with their values.
-        notes: Lines for the user.
+    `given` has the keys that the command line gives, with their values; `notes` are lines for the user.
     """
 
     config: DictConfig

@@ -90,9 +90,7 @@ def clear(run_dir: Path) -> None:
 class Earlier:
     """An earlier start of the run in a folder.
 
-    Attributes:
-        run_dir: The folder.
-        values: The configuration with which it ran, by dotted key.
+    `values` is the configuration with which it ran, by dotted key.
     """
 
     run_dir: Path

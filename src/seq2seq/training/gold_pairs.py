@@ -14,10 +14,7 @@ from seq2seq.evaluation.alignment import GoldAlignment, word_indices
 class GoldPair:
     """Gold links of a sentence pair, and the word indices of its tokens.
 
-    Attributes:
-        gold: Links between words.
-        source_words: Index of the word of each source token without ``<eos>``, see `word_indices`.
-        target_words: Index of the word of each target token without ``<eos>``.
+    Tokens are those without ``<eos>``, see `word_indices`.
     """
 
     gold: GoldAlignment

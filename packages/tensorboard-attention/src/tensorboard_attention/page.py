@@ -99,9 +99,7 @@ def export_html(logdir: str | Path, name: str | None = None) -> str:
 class Framed:
     """A page that a notebook shows in a frame, which shares nothing with the notebook.
 
-    Args:
-        page: What `html_page` returns.
-        height: Of the frame [pixels].
+    Its height is in pixels.
     """
 
     def __init__(self, page: str, *, height: int) -> None:

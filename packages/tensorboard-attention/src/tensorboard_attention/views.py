@@ -136,10 +136,7 @@ def current(data: Iterable[TensorDatum], voided: Iterable[tuple[int, float]] = (
 
     As TensorBoard does for scalars and images, a record with a step that is not above those before it removes those
     from that step on.
-
-    Args:
-        data: In the order in which they were written.
-        voided: See `restarts`.
+    The data are in the order in which they were written; `voided` see `restarts`.
     """
     kept: dict[int, bytes] = {}
     for datum in data:
