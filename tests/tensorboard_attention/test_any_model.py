@@ -40,7 +40,7 @@ def description(draw):
         "embedding_size": draw.choice([2, 5, 6]), "encoder_hidden_size": encoder_size, "decoder_hidden_size": size,
         "num_layers": layers, "encoder_layers": draw.randint(1, 3), "bidirectional": bidirectional, "tie": tie,
         "initial_state": draw.choice(["linear", "zeros"]), "dropout": draw.choice([0.0, 0.5]),
-        "variational_dropout": draw.random() < 0.3, "attention_size": draw.choice([1, 5]),
+        "attention_size": draw.choice([1, 5]),
         "attention_dropout": draw.choice([0.0, 0.5]), "score": draw.choice([*SCORES]),
         "query_with_embedding": draw.random() < 0.4, "seed": draw.randrange(2**31),
     }  # fmt: skip

@@ -19,7 +19,7 @@ from seq2seq.models import BahdanauDecoder, GRUEncoder, build_model
 from seq2seq.training import AttentionLogger, TranslationModule
 from seq2seq.training.attention_logger import log_picture
 from seq2seq.visualization import AttentionFigure, save_heatmap
-from seq2seq.visualization.animation import write_gif
+from seq2seq.visualization.heatmap import write_gif
 from tensorboard_attention.colors import weight_colors
 from tensorboard_attention.event_files import read_steps
 

@@ -37,11 +37,7 @@ def tracked(
 ) -> Iterator[Any]:
     """Yield the parts of a task, with a bar of those that are done.
 
-    Args:
-        parts: Of the task.
-        title: Of the bar.
-        total: Of the units of all parts; None: not known.
-        size: Returns the units of a part.
+    `size` returns the units of a part, of `total` in all.
     """
     if not sys.stderr.isatty():
         yield from parts

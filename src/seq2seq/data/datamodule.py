@@ -31,12 +31,7 @@ Factory = Callable[..., Tokenizer]
 class Prepared:
     """A corpus that is ready for training: fitted tokenizers and encoded splits.
 
-    Attributes:
-        source_tokenizer: The tokenizer of the source.
-        target_tokenizer: The tokenizer of the target.
-        train: The training pairs.
-        validation: The validation pairs.
-        test: The test pairs; None if there are none.
+    There may be no test pairs.
     """
 
     source_tokenizer: Tokenizer

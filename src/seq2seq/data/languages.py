@@ -2,6 +2,7 @@
 
 import difflib
 import re
+from functools import cache
 
 from seq2seq.errors import InputError
 
@@ -38,9 +39,14 @@ DOTLESS = frozenset({"tr", "az", "gag", "crh"})
 """Languages that lower-case I to ı, and İ to i."""
 
 NAMES = {
-    "english": "en", "french": "fr", "german": "de", "czech": "cs", "spanish": "es", "italian": "it",
-    "portuguese": "pt", "dutch": "nl",
+    "arabic": "ar", "bulgarian": "bg", "chinese": "zh", "czech": "cs", "danish": "da", "dutch": "nl", "english": "en",
+    "estonian": "et", "finnish": "fi", "french": "fr", "german": "de", "greek": "el", "hebrew": "he", "hindi": "hi",
+    "hungarian": "hu", "indonesian": "id", "italian": "it", "japanese": "ja", "korean": "ko", "latvian": "lv",
+    "lithuanian": "lt", "mandarin": "zh", "norwegian": "no", "persian": "fa", "polish": "pl", "portuguese": "pt",
+    "romanian": "ro", "russian": "ru", "slovak": "sk", "slovene": "sl", "spanish": "es", "swedish": "sv", "thai": "th",
+    "turkish": "tr", "ukrainian": "uk", "vietnamese": "vi",
 }  # fmt: skip
+"""English names of languages."""
 
 
 def base_language(code: str) -> str:
@@ -51,6 +57,14 @@ def base_language(code: str) -> str:
     """
     first = re.split("[-_]", code, maxsplit=1)[0].lower()
     return TWO_LETTERS.get(first, first)
+
+
+@cache
+def language_names(code: str) -> frozenset[str]:
+    """Return what a column or file of a language is called: its code, also without script and region, and its names."""
+    base = base_language(code)
+    names = (name for table in (TWO_LETTERS, NAMES) for name, language in table.items() if language == base)
+    return frozenset({code.casefold(), base, *(name for name in names if len(name) > 2)})
 
 
 def has_dotless_i(code: str) -> bool:
@@ -65,9 +79,8 @@ def require_language_code(key: str, code: str) -> None:
         InputError: It is no language code; the message names the key and the likely code.
     """
     if not re.fullmatch(r"[a-z]{2,3}([-_][A-Za-z0-9]+)*", code):
-        meant = NAMES.get(code.lower()) or next(
-            iter(difflib.get_close_matches(code.lower(), NAMES.values())), None
-        )
+        nearest = difflib.get_close_matches(code.lower(), ("en", "fr", "de", "cs", "es", "it", "pt", "nl"))
+        meant = NAMES.get(code.lower()) or next(iter(nearest), None)
         hint = f", did you mean {meant}?" if meant else ""
         raise InputError(f"{key}={code} is no language code{hint}; write it as in en, de or pt-BR")
 

@@ -188,6 +188,20 @@ def read_parallel(source: str | Path, target: str | Path) -> list[SentencePair]:
     return pairs
 
 
+def read_splits(path: str | Path, columns: str) -> Iterator[tuple[str, str, str, str]]:
+    """Yield the four columns of each line of a tab-separated file, the first of which is train, validation or test.
+
+    Raises:
+        InputError: A line has others; the message names them as `columns`.
+    """
+    for number, line in enumerate(read_lines(path), start=1):
+        match line.split("\t"):
+            case ["train" | "validation" | "test" as split, first, second, third]:
+                yield split, first, second, third
+            case _:
+                raise InputError(f"{path}, line {number}: {columns} are expected")
+
+
 def normalize(sentence: str) -> str:
     """Return a sentence in lower case without punctuation, spaces and control characters, to compare sources."""
     return regex.sub(r"[\p{P}\p{Z}\p{C}]+", "", sentence.casefold()) or sentence
@@ -298,12 +312,7 @@ def with_alignments(
     """Return pairs with the links of a Pharaoh file, which has one line per pair.
 
     The file links words separated by white space. They are converted to links of the words of `split_words`.
-
-    Args:
-        pairs: The pairs.
-        path: The file.
-        key: The configuration key of the file, for messages.
-        exactly: Whether more lines than pairs are an error.
+    With `exactly`, more lines than pairs are an error, too. `key` is that of the file in the configuration.
 
     Raises:
         InputError: The file is invalid, or does not belong to these pairs.

@@ -13,7 +13,6 @@ from seq2seq.evaluation.alignment import (
     Floats,
     GoldAlignment,
     Links,
-    Symmetrization,
     Words,
     argmax_links,
     best_links,
@@ -146,12 +145,7 @@ def aligned(
 ) -> Alignment:
     """Return the links of sentence pairs by a method of ``seq2seq align``.
 
-    Args:
-        pairs: The pairs.
-        found: The attention of each, by the model and, if there is one, by that of the other direction.
-        method: See `seq2seq.api.Run.align`.
-        threshold: Minimum weight of a link, for the method of this name.
-        gold: Gold alignment of each pair; None: none.
+    `found` has the attention of each pair, by the model and, if there is one, by that of the other direction.
     """
     if method == "agreement":
         texts = [(pair.source.split(), pair.target.split()) for pair in pairs]
@@ -184,5 +178,5 @@ def _lowest_possible(
 def _joined(method: str, links: Links, *backward: Links) -> Links:
     """Combine the links of one or two models."""
     for other in backward:
-        links = symmetrized(links, reversed_links(other), Symmetrization(method))
+        links = symmetrized(links, reversed_links(other), method)
     return links

@@ -84,13 +84,8 @@ def checked_direction(
 ) -> str:  # fmt: skip
     """Return the direction of a metric in the words of a key.
 
-    Args:
-        key: Where the direction is given.
-        given: What is given; None: nothing.
-        metric: Its logged name.
-        own: The user's metrics.
-        what: What a message names.
-        words: Lower values are better, higher values are better.
+    `given` is given at `key`; `what` is named by messages; `words` say that lower values are better, and that higher
+    ones are.
 
     Raises:
         InputError: What is given is wrong, or nothing is given and the direction is not known.

@@ -22,6 +22,7 @@ from omegaconf import DictConfig, OmegaConf
 from seq2seq.common.progress import announce, warn
 from seq2seq.common.trust import is_within
 from seq2seq.errors import InputError, NotFinite, TrainingFailed, TrainingInterrupted
+from seq2seq.evaluation.metrics import metric_of
 from seq2seq.run.config import Settings, build, complete, objects, settings_of
 from seq2seq.run.directions import check_callbacks, directions
 from seq2seq.run.early import check_early
@@ -38,7 +39,7 @@ from seq2seq.run.folder import (
 )
 from seq2seq.run.messages import frames_of_user, message_of
 from seq2seq.run.sizes import sizes
-from seq2seq.run.summary import commit_of_program, log_start, logged, metric_of, summary
+from seq2seq.run.summary import commit_of_program, log_start, logged, summary
 
 if TYPE_CHECKING:
     import lightning.pytorch as pl
@@ -66,9 +67,6 @@ def task(config: DictConfig) -> float | None:
 
 def run(settings: Settings) -> float | None:
     """Train a model, export it and score it; continue or report what the folder already holds.
-
-    Args:
-        settings: Of the run.
 
     Returns:
         The metric that ``metric=…`` names, for sweepers; None on all processes but the first.

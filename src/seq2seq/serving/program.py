@@ -21,12 +21,6 @@ GRACE = 8
 def application(model: Path, device: str, limits: Limits, *, batch_size: int) -> FastAPI:
     """Return the application that serves a model.
 
-    Args:
-        model: A model folder.
-        device: That the model is on.
-        limits: What the server takes.
-        batch_size: Sentences that are translated together at most.
-
     Raises:
         InputError: There is no such model or device.
     """

@@ -230,10 +230,7 @@ class ResumeState(Callback):
 def moved(state: dict[str, Any], folder: Path, *, own: bool) -> dict[str, Any]:
     """Return the state of a `ModelCheckpoint` with the places that its files have now.
 
-    Args:
-        state: As it was saved.
-        folder: Where its files are now.
-        own: Whether the checkpoint is of this run; the best checkpoints of another one are not of this run.
+    The folder is where its files are now. Those of another run, not `own`, are not of this one.
     """
 
     def here(path: str) -> str:

@@ -1,22 +1,12 @@
 """Which columns of a table are source and target: as the user names them, or by their names, where there is no doubt."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from seq2seq.data.languages import language_names
 from seq2seq.errors import InputError
 
-LANGUAGES = {
-    "ar": "ara arabic", "bg": "bul bulgarian", "cs": "ces cze czech", "da": "dan danish", "de": "deu ger german",
-    "el": "ell gre greek", "en": "eng english", "es": "spa spanish", "et": "est estonian", "fa": "fas per persian",
-    "fi": "fin finnish", "fr": "fra fre french", "he": "heb hebrew", "hi": "hin hindi", "hu": "hun hungarian",
-    "id": "ind indonesian", "it": "ita italian", "ja": "jpn japanese", "ko": "kor korean", "lt": "lit lithuanian",
-    "lv": "lav latvian", "nb": "nob", "nl": "nld dut dutch", "no": "nor norwegian", "pl": "pol polish",
-    "pt": "por portuguese", "ro": "ron rum romanian", "ru": "rus russian", "sk": "slk slo slovak", "sl": "slv slovene",
-    "sv": "swe swedish", "th": "tha thai", "tr": "tur turkish", "uk": "ukr ukrainian", "vi": "vie vietnamese",
-    "zh": "zho chi cmn chinese mandarin",
-}  # fmt: skip
-"""Other names of languages in columns."""
 ROLES = {"source", "src"}, {"target", "tgt", "trg"}
 
 Column = str | int | None
@@ -47,10 +37,30 @@ class Columns:
         """Whether the user named the columns."""
         return self.wanted[0] is not None
 
+    @property
+    def labels(self) -> list[frozenset[str]]:
+        """What each of the languages is called."""
+        return [language_names(language) for language in self.languages]
+
+    def side_of(self, language: str) -> int | None:
+        """Return 0 for the name of the source language, 1 for that of the target, None for another one."""
+        plain = [code.casefold().replace("_", "-") for code in (*self.languages, language)]
+        if plain[2] in plain[:2]:  # of two kinds of one language, such as en-US and en-GB
+            return plain.index(plain[2])
+        names = language_names(language)
+        return next((side for side, label in enumerate(self.labels) if names & label), None)
+
+    def refusal(self, path: str, found: Iterable[str]) -> InputError:
+        """Return the error of a file of other languages."""
+        return InputError(
+            f"{path} has {', '.join(found) or 'no languages'}, not {' and '.join(self.languages)}: set "
+            "data.source_language and data.target_language"
+        )
+
     def by_name(self, names: Sequence[str]) -> tuple[int, int] | None:
         """Return the columns that are named for the languages, or source and target; None if that is in doubt."""
         words = [set(re.findall(r"[^\W\d_]+", name.casefold())) for name in names]
-        labels = [language_names(language) for language in self.languages]
+        labels = self.labels
         exact = [[place for place, name in enumerate(names) if name.casefold() in label] for label in labels]
         about = [[place for place, found in enumerate(words) if found & label] for label in labels]
         roles = [[place for place, found in enumerate(words) if found & role] for role in ROLES]
@@ -114,13 +124,6 @@ class Columns:
                     f"the numbers of the two columns with text, of 1 to {width}"
                 )
         return 0, 1
-
-
-def language_names(code: str) -> set[str]:
-    """Return what a column of a language is called: its code, without script and region too, and its other names."""
-    base = re.split("[-_]", code.casefold(), maxsplit=1)[0]
-    base = next((two for two, names in LANGUAGES.items() if base in names.split()), base)
-    return {code.casefold(), base, *LANGUAGES.get(base, "").split()}
 
 
 def no_text(cells: Sequence[str]) -> str:

@@ -1,6 +1,7 @@
 """Translations of programs: the catalogs of gettext, ``.po`` and ``.mo``, by the package polib."""
 
-from seq2seq.data.formats.columns import Columns, language_names
+from seq2seq.data.formats.columns import Columns
+from seq2seq.data.languages import language_names
 from seq2seq.data.text import SentencePair, open_text
 from seq2seq.errors import InputError
 

@@ -83,9 +83,7 @@ def _is_json(start: str) -> bool:
 def plain_lines(file: Any, name: str) -> Iterable[bytes]:
     """Return the lines of an open file of plain text; of a test set of WMT in SGML, its segments.
 
-    Args:
-        file: A binary file with a method ``peek``, decompressed.
-        name: Its name, for messages.
+    The file is decompressed and has a method ``peek``; its name is for messages.
 
     Raises:
         InputError: The file is of another kind; the message has the way to read it.

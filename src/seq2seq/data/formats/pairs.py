@@ -9,7 +9,7 @@ from typing import Any
 
 from seq2seq.common.progress import announce
 from seq2seq.data.formats import kinds, table
-from seq2seq.data.formats.columns import Columns, language_names
+from seq2seq.data.formats.columns import Columns
 from seq2seq.data.text import SentencePair, open_text, read_parallel, refusing
 from seq2seq.errors import InputError
 
@@ -68,10 +68,7 @@ def read_pairs(path: str, columns: Columns) -> list[SentencePair]:
 def read_split(key: str, files: Mapping[str, Any], columns: Columns) -> list[SentencePair]:
     """Read a split of two files, one sentence a line, or of one file that holds both languages; none without files.
 
-    Args:
-        key: That of the files in the configuration, for messages.
-        files: ``source`` and ``target``, names or patterns.
-        columns: Of a file that holds both.
+    Names may be patterns; `key` is that of the files in the configuration.
 
     Raises:
         InputError: See `two_files`, `read_parallel` and `read_pairs`.
@@ -117,8 +114,7 @@ def opus_members(path: str, columns: Columns) -> list[str]:
     """Return the files of source and target in a zip archive of OPUS, such as ``Tatoeba.en-fr.en``; none if it is not one."""
     with zipfile.ZipFile(path) as archive:
         names = [name for name in archive.namelist() if "." in Path(name).name]
-    labels = [language_names(language) for language in columns.languages]
-    found = [[name for name in names if language_names(name.rsplit(".", 1)[1]) & label] for label in labels]
+    found = [[name for name in names if columns.side_of(name.rsplit(".", 1)[1]) == side] for side in (0, 1)]
     return [sides[0] for sides in found] if len(found[0]) == len(found[1]) == 1 else []
 
 

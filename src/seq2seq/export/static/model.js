@@ -21,8 +21,8 @@ function floatsOf(base64) {
 
 const ABREAST = 4; // rows of a product that are summed beside each other: they share what is read
 
-// A vector, or a matrix whose rows are whole numbers -127..127 times a scale of the row. Rows of zeros
-// fill up the last rows abreast.
+// A vector, or a matrix in the format of seq2seq.models.int8: whole numbers -127..127 times a scale of the row.
+// Rows of zeros fill up the last rows abreast.
 function arrayOf({ shape, numbers, scales }) {
   if (scales === null) return floatsOf(numbers);
   const whole = new Int8Array(bytesOf(numbers).buffer);
