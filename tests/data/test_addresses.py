@@ -7,10 +7,10 @@ import zipfile
 import fsspec
 import pytest
 
-from seq2seq.data import LargeText
+from seq2seq.data import HuggingFaceTokenizer, LargeText, MultilingualText
 from seq2seq.data.formats.columns import Columns
 from seq2seq.data.formats.pairs import read_pairs, read_split
-from seq2seq.data.text import read_lines
+from seq2seq.data.text import read_lines, read_links
 from seq2seq.errors import InputError
 
 COLUMNS = Columns(("en", "fr"))
@@ -104,3 +104,16 @@ def test_commands_read_addresses(program, tmp_path):
     done = program(*keys, f"data.file={address}x", command="data-report", cwd=tmp_path)
     assert done.status == 2
     assert f"{address}x: there is no such file" in done.text
+
+
+def test_other_files_of_a_training_may_be_at_addresses(far, tmp_path):
+    address = far("links.txt", b"0-0\n")
+    assert read_links(address) == [(((0, 0),), ())]
+    side = {"source": far("x.en", b"A.\n"), "target": far("x.fr", b"B.\n")}
+    corpus = MultilingualText(corpora={"en-fr": {"train": side, "validation": side}}, root=str(tmp_path))
+    assert [pair.target for pair in corpus.read().train] == ["B."]
+    tokenizers = pytest.importorskip("tokenizers")
+    made = tokenizers.Tokenizer(tokenizers.models.WordLevel({"dog": 0, "?": 1}, unk_token="?")).to_str()
+    tokenizer = HuggingFaceTokenizer(file=far("t.json", made.encode()), language="en")
+    tokenizer.fit([])
+    assert tokenizer.vocabulary[-1] == "dog"
