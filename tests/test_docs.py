@@ -56,7 +56,7 @@ def test_figures_are_of_commits_that_still_hold():
     pages = [*PAGES, *(ROOT / "conf").rglob("*.yaml")]
     commit = re.compile(r"\b(?=\d*[a-f])(?=[a-f]*\d)[0-9a-f]{7}\b")
     named = {found for page in pages for found in commit.findall(page.read_text(encoding="utf-8"))}
-    assert named == MEASURED | {"04ddaca"}, "measure again, or delete the figure"  # 04ddaca is of eole
+    assert named == MEASURED, "measure again, or delete the figure"
 
 
 def typed(pattern):

@@ -2,7 +2,6 @@
 
 import bz2
 import contextlib
-import glob
 import gzip
 import lzma
 import random
@@ -19,6 +18,7 @@ from typing import IO, Any
 
 import regex
 
+from seq2seq.common.files import matching, on_disk
 from seq2seq.data.formats.kinds import plain_lines, text_member
 from seq2seq.data.words import clean, split_words
 from seq2seq.errors import InputError
@@ -78,7 +78,7 @@ OPENERS: dict[bytes, Any] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zX
 
 @contextlib.contextmanager
 def open_text(path: str | Path | None) -> Iterator[IO[bytes]]:
-    """Open a file, or standard input, decompressed according to its content; of a zip archive, its only text file.
+    """Open a file, an address or standard input, decompressed by its content; of a zip archive, its only text file.
 
     It is opened once and read from start to end, so that a pipe is read like a file.
 
@@ -86,7 +86,7 @@ def open_text(path: str | Path | None) -> Iterator[IO[bytes]]:
         InputError: A zip archive comes through a pipe, or does not hold one text file.
     """
     with contextlib.ExitStack() as stack:
-        file: Any = sys.stdin.buffer if path is None else stack.enter_context(open(path, "rb"))
+        file: Any = sys.stdin.buffer if path is None else stack.enter_context(open(on_disk(path), "rb"))
         start = file.peek(6)
         if start.startswith(b"PK\x03\x04"):
             if not file.seekable():
@@ -160,7 +160,7 @@ def parallel_files(source: str | Path, target: str | Path) -> list[list[str]]:
     Raises:
         InputError: The patterns match different numbers of files.
     """
-    sides = [sorted(glob.glob(str(path))) or [str(path)] for path in (source, target)]
+    sides = [matching(source), matching(target)]
     if len(sides[0]) != len(sides[1]):
         raise InputError(
             f"{source} names {len(sides[0])} files and {target} names {len(sides[1])}: the n-th of one, by "

@@ -24,6 +24,7 @@ from typing import Any
 import sentencepiece
 
 from seq2seq.common.arguments import without_unknown
+from seq2seq.common.files import on_disk
 from seq2seq.common.progress import warn
 from seq2seq.common.trust import require_trusted
 from seq2seq.data.languages import UNSPACED, base_language
@@ -492,7 +493,7 @@ class HuggingFaceTokenizer(Tokenizer):
         self.arguments.pop("file", None)  # a saved tokenizer has the content beside it
         super().__init__(**options)
         if file is not None:
-            self._use(Path(file).read_text(encoding="utf-8"))
+            self._use(Path(on_disk(file)).read_text(encoding="utf-8"))
 
     def _use(self, content: str) -> None:
         try:

@@ -1,5 +1,6 @@
 """Translations of programs: the catalogs of gettext, ``.po`` and ``.mo``, by the package polib."""
 
+from seq2seq.common.files import on_disk
 from seq2seq.data.formats.columns import Columns
 from seq2seq.data.languages import language_names
 from seq2seq.data.text import SentencePair, open_text
@@ -22,7 +23,7 @@ def read(path: str, columns: Columns) -> list[SentencePair]:
         with open_text(path) as file:
             content = file.read()
         binary = content.startswith((b"\xde\x12\x04\x95", b"\x95\x04\x12\xde"))
-        catalog = polib.mofile(path) if binary else polib.pofile(content.decode("utf-8-sig"))
+        catalog = polib.mofile(on_disk(path)) if binary else polib.pofile(content.decode("utf-8-sig"))
     except (OSError, ValueError) as error:
         raise InputError(f"{path} is damaged or not UTF-8: {error}") from error
     declared = catalog.metadata.get("Language", "")
