@@ -163,7 +163,7 @@ def test_python_blocks_of_a_page_run(name, desk, monkeypatch):
     for number, block in enumerate(blocks):
         few = '"debug=fast", "data.max_examples=32", "data.batch_size=4", "threads=1", "trainer.max_epochs=1"'
         fast = f'{few}, "name={Path(name).stem}{number}"'
-        if "cross_attentions" in block:  # tests/tensorboard_attention/test_cross_attention.py
+        if "cross_attentions" in block:  # packages/tensorboard-attention/tests/test_cross_attention.py
             continue
         quick = block.replace('"trainer.max_epochs=1"', fast).replace("*languages,", f"*languages, {fast},")
         exec(compile(quick, name, "exec"), names)

@@ -8,7 +8,7 @@ from seq2seq.decoding.search import search_from_options
 from seq2seq.export.translating_page import export_page
 from tests.browser.conftest import HOSTILE, tensorboard
 from tests.browser.test_viewer import labels, shown_weights
-from tests.tensorboard_attention.translating import rounded, steps_of
+from tests.export.translating import rounded, steps_of
 
 FIRST = "The young woman doesn't like the red cars."
 SENTENCES = (FIRST, "Is it as big as the house?", "I see the cat.", HOSTILE[0])
