@@ -1,7 +1,7 @@
 """How often the alarms of attention are right: python -m benchmarks.alarms CORPUS
 
 Trains small models by a plain loop, half of which are broken by their making, and prints the statistics of the attention after
-the last step, its alarms, and which are false or missed. Thresholds were fixed on `grammar` and `reverse`, and judged once
+the last step on held-out pairs, its alarms, and which are false or missed. Thresholds were fixed on `grammar` and `reverse`, and judged once
 on `tatoeba` (--file fra.txt).
 
 With `default`, trainings are those of ``python train.py`` on the built-in corpus, some of them of broken models. An alarm is one at any
@@ -183,13 +183,13 @@ ROOT = Path(__file__).parents[1]
 HERE = "_target_=benchmarks.alarms"
 DEFAULTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "additive": ((), ()),
+    "additive, seed 2": ((), ("seed=2",)),
     "no mask": (("padding",), (f"model.decoder.attention.{HERE}.Unmasked",)),
     "shuffled targets": (ANY, (f"data.{HERE}.ShuffledCorpus", "trainer.max_epochs=2")),
     "rate 0.3": (ANY, ("optimizer.lr=0.3", "trainer.max_epochs=2")),
     "scaled dot": ((), ("attention=scaled_dot",)),
     "4 heads": ((), ("attention=multihead",)),
     "luong, bilinear": ((), ("decoder=luong", "attention=bilinear")),
-    "additive, seed 2": ((), ("seed=2",)),
 }
 """Trainings by ``python train.py``: alarms of which one is right, and overrides."""
 FORMED_BY = 1000
@@ -267,7 +267,7 @@ def trained(
         optimizer.step()
     if picture is not None:
         draw(model, data, picture)
-    return {"loss": loss.item()} | statistics_of(model, data.validation)
+    return statistics_of(model, data.validation)
 
 
 def batches(split: EncodedSplit, seed: int) -> Iterator[NDArray[np.integer]]:
@@ -293,16 +293,22 @@ def draw(model: Seq2Seq, data: Prepared, path: Path) -> None:
 
 @torch.no_grad()
 def statistics_of(model: Seq2Seq, split: EncodedSplit) -> dict[str, float]:
-    """Return the statistics of the attention on a split, and those of the effects on its first pairs."""
+    """Return the loss and the statistics of the attention on a split, and those of the effects on its first pairs."""
     model.eval()
-    sums = AttentionStatistics()
+    sums, loss, tokens = AttentionStatistics(), 0.0, 0
     for indices in sorted_order(split.source.lengths, split.target.lengths, BATCH_SIZE):
         batch = Batch.from_split(split, indices.tolist())
-        _, weights = model(batch)
+        features, weights = model(batch)
+        is_token = batch.target_is_token
+        logits, wanted = model.decoder.output(features[is_token]), batch.target_output[is_token]
+        loss += F.cross_entropy(logits, wanted, reduction="sum").item()
+        tokens += len(wanted)
         sums += attention_statistics(weights.mean(dim=2), batch.source.lengths, batch.target_lengths)
     recorded = Batch.from_split(split, range(RECORDED))
     weights = [each.weights.double().numpy() for each in force_decode(model, recorded)]
-    return sums.metrics() | effect_statistics(weights, leave_one_out(model, recorded))
+    return (
+        {"loss": loss / tokens} | sums.metrics() | effect_statistics(weights, leave_one_out(model, recorded))
+    )
 
 
 def validations_of(run: Path) -> dict[int, dict[str, float]]:
