@@ -1,8 +1,9 @@
 """Which columns of a table are source and target: as the user names them, or by their names, where there is no doubt."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from math import isnan
 
 from seq2seq.errors import InputError
 
@@ -123,6 +124,16 @@ def language_names(code: str) -> set[str]:
     return {code.casefold(), base, *LANGUAGES.get(base, "").split()}
 
 
+def codes_of(language: str, declared: Collection[str]) -> set[str]:
+    """Return the codes in a file that are of a language: the same code if it is there, else those of any region or script."""
+
+    def plain(code: str) -> str:
+        return code.casefold().replace("_", "-")
+
+    same = {code for code in declared if plain(code) == plain(language)}
+    return same or {code for code in declared if language_names(code) & language_names(language)}
+
+
 def no_text(cells: Sequence[str]) -> str:
     """Return what is in a column that holds no sentences: ``numbers``, ``addresses``, ``one value``; else nothing."""
     filled = [cell.strip() for cell in cells if cell.strip()]
@@ -141,7 +152,7 @@ def cell_text(value: object) -> str:
     Raises:
         TypeError: It is a list or an object.
     """
-    if value is None:
+    if value is None or (isinstance(value, float) and isnan(value)):  # as some programs write null
         return ""
     if isinstance(value, str | int | float):
         return str(value)

@@ -9,7 +9,7 @@ from typing import Any
 
 from seq2seq.common.progress import announce
 from seq2seq.data.formats import kinds, table
-from seq2seq.data.formats.columns import Columns, language_names
+from seq2seq.data.formats.columns import Columns, codes_of
 from seq2seq.data.text import SentencePair, open_text, read_parallel, refusing
 from seq2seq.errors import InputError
 
@@ -117,8 +117,9 @@ def opus_members(path: str, columns: Columns) -> list[str]:
     """Return the files of source and target in a zip archive of OPUS, such as ``Tatoeba.en-fr.en``; none if it is not one."""
     with zipfile.ZipFile(path) as archive:
         names = [name for name in archive.namelist() if "." in Path(name).name]
-    labels = [language_names(language) for language in columns.languages]
-    found = [[name for name in names if language_names(name.rsplit(".", 1)[1]) & label] for label in labels]
+    endings = {name.rsplit(".", 1)[1] for name in names}
+    codes = [codes_of(language, endings) for language in columns.languages]
+    found = [[name for name in names if name.rsplit(".", 1)[1] in each] for each in codes]
     return [sides[0] for sides in found] if len(found[0]) == len(found[1]) == 1 else []
 
 

@@ -31,6 +31,8 @@ def read(path: str, columns: Columns) -> list[SentencePair]:
         InputError: Rows are damaged, or it is not clear which columns are meant.
     """
     lines = read_lines(path)
+    if re.fullmatch("sep=.", lines[0]):  # a line for Excel, no row
+        del lines[0]
     rows, numbers = split(path, lines, columns)
     if columns.is_header(rows[0]):
         header = [cell.strip() for cell in rows[0]]

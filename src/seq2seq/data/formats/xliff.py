@@ -5,6 +5,9 @@ from seq2seq.data.formats.markup import children, elements, name_of, text_of
 from seq2seq.data.text import SentencePair
 from seq2seq.errors import InputError
 
+UNTRANSLATED = {"new", "needs-translation", "initial"}
+"""States in which a target is a copy of the source, or a guess."""
+
 
 def read(path: str, columns: Columns) -> list[SentencePair]:
     """Read source and target of all units; a unit without translation has a blank target.
@@ -30,8 +33,9 @@ def read(path: str, columns: Columns) -> list[SentencePair]:
                     f"{path} has {' and '.join(declared)}, not {' and '.join(columns.languages)}: set "
                     "data.source_language and data.target_language"
                 )
-        sides = (children(unit, name) for name in ("source", "target"))
-        source, target = (text_of(each[0]) if each else "" for each in sides)
+        source, target = ("".join(map(text_of, children(unit, name)[:1])) for name in ("source", "target"))
+        states = {each.get("state") for each in [unit, *children(unit, "target")]}
+        target = "" if states & UNTRANSLATED else target
         pair = SentencePair(source, target)
         pairs.append(pair.reversed() if turned else pair)
     if not pairs:
