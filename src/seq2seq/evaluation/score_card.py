@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from seq2seq.data.words import text_words
 from seq2seq.evaluation.bleu import bleu_metric, cased_bleu, sentence_statistics
 from seq2seq.evaluation.metrics import METRICS, scores_of
 from seq2seq.evaluation.significance import interval_of
@@ -114,7 +115,7 @@ def by_source_length(
     sources: Sequence[str], hypotheses: Sequence[str], references: Sequence[str], language: str
 ) -> list[Bucket]:
     """Return the scores of sentences with 1 to 5 words, 6 to 10, and so on."""
-    places = [max(len(source.split()) - 1, 0) // LENGTH_STEP for source in sources]
+    places = [max(len(words) - 1, 0) // LENGTH_STEP for words in text_words(sources)]
     names = {p: f"{p * LENGTH_STEP + 1}-{(p + 1) * LENGTH_STEP}" for p in places}
     return _buckets(places, names, hypotheses, references, language)
 
@@ -139,7 +140,7 @@ def _buckets(
     for place in sorted(names):
         inside = [index for index, other in enumerate(places) if other == place]
         texts, others = [hypotheses[i] for i in inside], [references[i] for i in inside]
-        num_words = [sum(len(text.split()) for text in side) for side in (texts, others)]
+        num_words = [sum(map(len, text_words(side))) for side in (texts, others)]
         bleu = cased_bleu(texts, others, language)
         ratio = num_words[0] / max(num_words[1], 1)
         buckets.append(Bucket(names[place], len(inside), bleu, ratio))
