@@ -8,7 +8,7 @@ import zipfile
 
 import pytest
 
-from seq2seq.data import HuggingFaceCorpus, ParallelText, TabSeparatedText
+from seq2seq.data import HuggingFaceCorpus, PairsCorpus, ParallelText, TabSeparatedText
 from seq2seq.data.formats.pairs import read_pairs
 from seq2seq.data.text import SentencePair, read_lines
 from seq2seq.errors import InputError
@@ -210,6 +210,18 @@ def test_what_xliff_calls_untranslated_is_blank(content, state, tmp_path):
     )
     pairs = read(tmp_path, content.replace(place, f"<{attribute}'{state}'>", 1))
     assert [bool(source and target) for source, target in pairs] == [False, True, True]
+
+
+def test_what_is_said_of_a_file_is_said_once_and_escapes_of_moses_are_warned_of(tmp_path, capsys):
+    for _ in range(2):
+        read(tmp_path, ALL["header"])
+    assert len(capsys.readouterr().out.splitlines()) == 1
+    escaped = [("Say &quot;a&quot;.", "Dites &quot;a&quot;.")] * 3
+    options = {"source_language": "en", "target_language": "fr", "validation": PAIRS}
+    assert len(PairsCorpus(train=escaped, **options).splits.train) == 3
+    assert "&quot;" in capsys.readouterr().err
+    assert PairsCorpus(train=PAIRS, **options).splits.validation
+    assert not capsys.readouterr().err
 
 
 DOUBTFUL = {

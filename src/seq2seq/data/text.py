@@ -19,6 +19,7 @@ from typing import IO, Any
 
 import regex
 
+from seq2seq.common.progress import warn
 from seq2seq.data.formats.kinds import plain_lines, text_member
 from seq2seq.data.words import clean, text_word_parts
 from seq2seq.errors import InputError
@@ -191,6 +192,20 @@ def read_parallel(source: str | Path, target: str | Path) -> list[SentencePair]:
 def normalize(sentence: str) -> str:
     """Return a sentence in lower case without punctuation, spaces and control characters, to compare sources."""
     return regex.sub(r"[\p{P}\p{Z}\p{C}]+", "", sentence.casefold()) or sentence
+
+
+ESCAPE = re.compile(r"&(?:quot|apos|amp|lt|gt|nbsp|#[0-9]+);")
+"""A character as Moses' tokenizer and HTML write it."""
+
+
+def warn_of_escapes(pairs: Sequence[SentencePair]) -> None:
+    """Warn if more than a hundredth of the pairs have characters that Moses' tokenizer or HTML escape."""
+    found = [each[0] for pair in pairs if (each := ESCAPE.search(f"{pair.source} {pair.target}"))]
+    if 100 * len(found) > len(pairs):
+        warn(
+            f"{len(found):,} of {len(pairs):,} training pairs have escapes such as {found[0]}, which text to translate will "
+            "not have: unescape the files, for example by Python's html.unescape"
+        )
 
 
 # --- held-out pairs ----------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from math import isnan
 
+from seq2seq.common.progress import say_once
 from seq2seq.errors import InputError
 
 LANGUAGES = {
@@ -82,7 +83,7 @@ class Columns:
                     f"{path} has the columns {listed}: set data.source_column and data.target_column to the two that "
                     "are source and target"
                 )
-            print(f"{path}: source is the column {names[found[0]]}, target the column {names[found[1]]}")
+            say_once(f"{path}: source is the column {names[found[0]]}, target the column {names[found[1]]}")
             return found
         places = []
         for key, column in zip(("source_column", "target_column"), self.wanted, strict=True):
@@ -106,7 +107,7 @@ class Columns:
         kinds = [no_text([row[place] for row in rows if place < len(row)]) for place in range(width)]
         numbers = [kind == "numbers" for kind in kinds]
         if width == 4 and numbers == [True, False, True, False]:
-            print(f"{path}: columns 1 and 3 have only numbers: source is column 2, target column 4")
+            say_once(f"{path}: columns 1 and 3 have only numbers: source is column 2, target column 4")
             return 1, 3
         for place, kind in enumerate(kinds[:2]):
             if kind:

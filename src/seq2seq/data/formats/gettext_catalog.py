@@ -2,6 +2,7 @@
 
 from codecs import BOM_UTF8
 
+from seq2seq.common.progress import say_once
 from seq2seq.data.formats.columns import Columns, language_names
 from seq2seq.data.text import SentencePair, open_text
 from seq2seq.errors import InputError
@@ -47,6 +48,6 @@ def read(path: str, columns: Columns) -> list[SentencePair]:
     if not pairs:
         raise InputError(f"{path} has no message that is translated")
     of_msgid, of_msgstr = columns.languages if same[1] else columns.languages[::-1]
-    print(f"{path}: msgid is read as {of_msgid}, msgstr as {of_msgstr}")
+    say_once(f"{path}: msgid is read as {of_msgid}, msgstr as {of_msgstr}")
     one_line = [SentencePair(" ".join(pair.source.split()), " ".join(pair.target.split())) for pair in pairs]
     return one_line if same[1] else [pair.reversed() for pair in one_line]

@@ -1,5 +1,6 @@
 """TMX, the exchange format of translation memories."""
 
+from seq2seq.common.progress import say_once
 from seq2seq.data.formats.columns import Columns, codes_of
 from seq2seq.data.formats.markup import children, elements, language_of, text_of
 from seq2seq.data.text import SentencePair
@@ -32,5 +33,5 @@ def read(path: str, columns: Columns) -> list[SentencePair]:
             f"{path} has {', '.join(found) or 'no languages'}, not {' and '.join(columns.languages)}: set "
             "data.source_language and data.target_language"
         )
-    print(f"{path}: source is {', '.join(sorted(codes[0]))}, target {', '.join(sorted(codes[1]))}")
+    say_once(f"{path}: source is {', '.join(sorted(codes[0]))}, target {', '.join(sorted(codes[1]))}")
     return pairs
