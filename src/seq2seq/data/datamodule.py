@@ -16,7 +16,7 @@ from seq2seq.common.progress import announce
 from seq2seq.data.batch import EncodedSplit, Ids, Sentences
 from seq2seq.data.batching import BatchLoader, BatchSize, Order, share, shuffled_order, sorted_order
 from seq2seq.data.languages import require_language_code
-from seq2seq.data.text import SentencePair, Splits, hold_out, with_alignments
+from seq2seq.data.text import SentencePair, Splits, hold_out, warn_of_escapes, with_alignments
 from seq2seq.data.tokenizers import SentencePieceTokenizer, Tokenizer, WordTokenizer
 from seq2seq.data.words import clean
 from seq2seq.errors import InputError
@@ -149,6 +149,7 @@ class TranslationDataModule(pl.LightningDataModule):
         for name, pairs in (("training", train), ("validation", validation)):
             if all(pair.is_blank for pair in pairs):
                 raise InputError(f"no {name} pair is left of {len(pairs):,}: the others are blank on a side")
+        warn_of_escapes(train)
         if self.overfit:
             validation = test = train
         return Splits(train, validation, test)
