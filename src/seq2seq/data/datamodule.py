@@ -274,6 +274,13 @@ class TranslationDataModule(pl.LightningDataModule):
         rank, processes = self._share()
         size = BatchSize(max(self.batch_size or 1, 128) if self.max_tokens is None else None, self.max_tokens)
         filled = np.flatnonzero([bool(clean(pair.source)) for pair in split.pairs])
+        if (
+            0 < len(filled) < processes
+        ):  # Lightning leaves the validation out in one without a batch; others wait for it
+            raise InputError(
+                f"{len(filled)} sentences with text to validate on, and {processes} processes: give one for each, or a "
+                "smaller trainer.devices"
+            )
         lengths = split.source.lengths[filled], split.target.lengths[filled]
         order = [filled[batch] for batch in share(sorted_order(*lengths, size, processes), rank, processes)]
         return BatchLoader(lambda _: split, lambda _: order, lambda: 0)
