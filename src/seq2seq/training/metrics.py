@@ -102,7 +102,7 @@ class SplitSums:
             language = data.target_tokenizer.language
             sources = [pair.source for pair in pairs]
             languages = [pair.languages for pair in pairs]
-            options = {"others": metrics, "sources": sources, "languages": languages}
+            options: dict[str, Any] = {"others": metrics, "sources": sources, "languages": languages}
             scores = scores_of(texts, references, language, only_quick=True, **options)
             values |= {f"{prefix}/{name}": score for name, score in scores.items()}
         if self.attention.num_tokens:
