@@ -20,7 +20,7 @@ SIZES = {"default": ([], 1_000), "recipe=multi30k": (["recipe=multi30k", "tokeni
 """Overrides, and the number of words of a vocabulary."""
 ROWS = (
     ("default", 12, 20_000),
-    ("default", 12, 500_000),
+    ("default", 12, 200_000),
     ("default", 50, 20_000),
     ("recipe=multi30k", 12, 20_000),
     ("recipe=multi30k", 50, 20_000),
