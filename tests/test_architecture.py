@@ -79,6 +79,14 @@ def test_the_tab_stands_alone():
             assert package != "seq2seq", path
             if path.name not in {"capturing.py", "lightning_callback.py"}:  # imported when they are used
                 assert package not in {"torch", "lightning"}, path
+    named = [
+        line
+        for path in (ROOT / "packages" / "tensorboard-attention").rglob("*")
+        if path.is_file() and path.suffix not in {".pyc", ".pyo"}
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if "seq2seq" in line.lower()
+    ]
+    assert ["](../../src/seq2seq/export/tab.py)" in line for line in named] == [True]
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,10 @@ def test_the_program_needs_what_contributing_says():
     )
     listed = re.findall(r"^\| ([\w-]+) \| \S", page, re.MULTILINE)[2:]  # without the head
     assert sorted(listed) == sorted(requirements(PROGRAM["dependencies"]))
+    for name in listed:
+        (row,) = re.findall(rf"^\| {name} \|.*", page, re.MULTILINE)
+        brought = requirements(OWN[name]["dependencies"]) if name in OWN else {}
+        assert all(each in listed or each in row for each in brought), name
 
 
 def test_the_program_needs_what_it_imports():

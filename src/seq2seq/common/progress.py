@@ -4,6 +4,7 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,12 @@ def warn(text: str) -> None:
     """Print a warning on standard error, and log it."""
     LOG.warning(text)
     print(f"WARNING: {text}", file=sys.stderr, flush=True)
+
+
+@cache
+def say_once(line: str) -> None:
+    """Print a line, which may be said of a file each time that it is read."""
+    print(line)
 
 
 def tracked(

@@ -2,6 +2,7 @@
 
 import difflib
 import re
+from collections.abc import Collection
 from functools import cache
 
 from seq2seq.errors import InputError
@@ -65,6 +66,16 @@ def language_names(code: str) -> frozenset[str]:
     base = base_language(code)
     names = (name for table in (TWO_LETTERS, NAMES) for name, language in table.items() if language == base)
     return frozenset({code.casefold(), base, *(name for name in names if len(name) > 2)})
+
+
+def codes_of(language: str, declared: Collection[str]) -> set[str]:
+    """Return the codes in a file that are of a language: the same code if it is there, else those of any region or script."""
+
+    def plain(code: str) -> str:
+        return code.casefold().replace("_", "-")
+
+    same = {code for code in declared if plain(code) == plain(language)}
+    return same or {code for code in declared if language_names(code) & language_names(language)}
 
 
 def has_dotless_i(code: str) -> bool:

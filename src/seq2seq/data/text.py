@@ -2,7 +2,6 @@
 
 import bz2
 import contextlib
-import glob
 import gzip
 import lzma
 import random
@@ -19,8 +18,10 @@ from typing import IO, Any
 
 import regex
 
+from seq2seq.common.files import matching, on_disk
+from seq2seq.common.progress import warn
 from seq2seq.data.formats.kinds import plain_lines, text_member
-from seq2seq.data.words import clean, split_words
+from seq2seq.data.words import clean, text_word_parts
 from seq2seq.errors import InputError
 
 Links = tuple[tuple[int, int], ...]
@@ -78,7 +79,7 @@ OPENERS: dict[bytes, Any] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zX
 
 @contextlib.contextmanager
 def open_text(path: str | Path | None) -> Iterator[IO[bytes]]:
-    """Open a file, or standard input, decompressed according to its content; of a zip archive, its only text file.
+    """Open a file, an address or standard input, decompressed by its content; of a zip archive, its only text file.
 
     It is opened once and read from start to end, so that a pipe is read like a file.
 
@@ -86,7 +87,7 @@ def open_text(path: str | Path | None) -> Iterator[IO[bytes]]:
         InputError: A zip archive comes through a pipe, or does not hold one text file.
     """
     with contextlib.ExitStack() as stack:
-        file: Any = sys.stdin.buffer if path is None else stack.enter_context(open(path, "rb"))
+        file: Any = sys.stdin.buffer if path is None else stack.enter_context(open(on_disk(path), "rb"))
         start = file.peek(6)
         if start.startswith(b"PK\x03\x04"):
             if not file.seekable():
@@ -160,7 +161,7 @@ def parallel_files(source: str | Path, target: str | Path) -> list[list[str]]:
     Raises:
         InputError: The patterns match different numbers of files.
     """
-    sides = [sorted(glob.glob(str(path))) or [str(path)] for path in (source, target)]
+    sides = [matching(source), matching(target)]
     if len(sides[0]) != len(sides[1]):
         raise InputError(
             f"{source} names {len(sides[0])} files and {target} names {len(sides[1])}: the n-th of one, by "
@@ -205,6 +206,20 @@ def read_splits(path: str | Path, columns: str) -> Iterator[tuple[str, str, str,
 def normalize(sentence: str) -> str:
     """Return a sentence in lower case without punctuation, spaces and control characters, to compare sources."""
     return regex.sub(r"[\p{P}\p{Z}\p{C}]+", "", sentence.casefold()) or sentence
+
+
+ESCAPE = re.compile(r"&(?:quot|apos|amp|lt|gt|nbsp|#[0-9]+);")
+"""A character as Moses' tokenizer and HTML write it."""
+
+
+def warn_of_escapes(pairs: Sequence[SentencePair]) -> None:
+    """Warn if more than a hundredth of the pairs have characters that Moses' tokenizer or HTML escape."""
+    found = [each[0] for pair in pairs if (each := ESCAPE.search(f"{pair.source} {pair.target}"))]
+    if 100 * len(found) > len(pairs):
+        warn(
+            f"{len(found):,} of {len(pairs):,} training pairs have escapes such as {found[0]}, which text to translate will "
+            "not have: unescape the files, for example by Python's html.unescape"
+        )
 
 
 # --- held-out pairs ----------------------------------------------------------------------------------------
@@ -311,7 +326,7 @@ def with_alignments(
 ) -> list[SentencePair]:
     """Return pairs with the links of a Pharaoh file, which has one line per pair.
 
-    The file links words separated by white space. They are converted to links of the words of `split_words`.
+    The file links the words of `text_words`. They are converted to links of the words of `split_words`.
     With `exactly`, more lines than pairs are an error, too. `key` is that of the file in the configuration.
 
     Raises:
@@ -324,14 +339,17 @@ def with_alignments(
             "nothing may be held out of the training files"
         )
     found = []
-    for number, (pair, (every, possible)) in enumerate(zip(pairs, lines, strict=False), start=1):
-        sides = [_parts(text.split()) for text in (pair.source, pair.target)]
+    texts = zip(*((pair.source, pair.target) for pair in pairs), strict=True)
+    words = zip(*map(text_word_parts, texts), strict=True)
+    for number, (pair, (every, possible), both) in enumerate(zip(pairs, lines, words, strict=False), start=1):
+        sides = [_parts(each) for each in both]
         whole, sure = set(), set()
         for i, j in every:
             if i >= len(sides[0]) or j >= len(sides[1]):
                 raise InputError(
                     f"{path}, line {number}: link {i}-{j} is outside the sentence pair of {len(sides[0])} "
-                    f"and {len(sides[1])} words: count words between white space from 0"
+                    f"and {len(sides[1])} words: count words between white space, and letters of Chinese and "
+                    "Japanese, from 0"
                 )
             # In "bushes." and "Büsche." the words and the full stops belong together. Of "bushes," and
             # "Büsche" the comma has no like: the link tells nothing sure of it.
@@ -347,8 +365,8 @@ def with_alignments(
     return found
 
 
-def _parts(words: Sequence[str]) -> list[dict[int, bool]]:
-    """Return, for each word, the indices of its parts by `split_words`, with False for punctuation."""
-    parts = [[any(map(str.isalnum, part)) for part in split_words(word)] for word in words]
+def _parts(words: Sequence[Sequence[str]]) -> list[dict[int, bool]]:
+    """Return, for each word, the indices of its parts, see `text_word_parts`, with False for punctuation."""
+    parts = [[any(map(str.isalnum, part)) for part in word] for word in words]
     ends = accumulate(map(len, parts), initial=0)
     return [dict(enumerate(each, start)) for each, start in zip(parts, ends, strict=False)]

@@ -7,6 +7,7 @@ from typing import Any
 
 from seq2seq.common.progress import announce, warn
 from seq2seq.data.text import SentencePair
+from seq2seq.data.words import text_words
 from seq2seq.decoding.search import GREEDY, Search
 from seq2seq.decoding.translator import Translator
 from seq2seq.evaluation.score_card import (
@@ -86,7 +87,7 @@ def evaluation(
     `files` are those of source and reference, for the warning.
     """
     num_unknown = [len(translator.unknown_tokens(pair.source)) for pair in pairs]
-    share = sum(num_unknown) / max(1, sum(len(pair.source.split()) for pair in pairs))
+    share = sum(num_unknown) / max(1, sum(map(len, text_words([pair.source for pair in pairs]))))
     if share > 0.5:
         warn(
             f"{share:.0%} of the source words are unknown to the model: is {files[0]} in the "

@@ -285,6 +285,6 @@ def require_within(gold: GoldAlignment, num_source: int, num_target: int, where:
         if source >= num_source or target >= num_target:
             raise InputError(
                 f"{where}: link {source}-{target} is outside the sentence pair of {num_source} and "
-                f"{num_target} words: count words from 0, and split the text as the model does"
+                f"{num_target} words: count words between white space, and letters of Chinese and Japanese, from 0"
             )
     return gold

@@ -183,12 +183,22 @@ def direction_of(name: str, own: Mapping[str, Any] | None = None) -> Direction |
 
     The name is such as ``val/bleu``, ``val/beam/ter``, ``val/bleu_en-de`` or ``val_alignment/precision``; `own` are
     your metrics by name, which may declare `higher_is_better`.
+
+    Raises:
+        InputError: What a metric declares is neither True nor False.
     """
     split, _, score = name.rpartition("/")
-    if own and (metric := named_by(score, own)) and split != "val_alignment":
-        declared = getattr(own[metric], "higher_is_better", None)
-        declared = getattr(getattr(own[metric], "func", None), "higher_is_better", declared)  # of a partial
-        return None if declared is None else "max" if declared else "min"
+    ours = _direction_of_ours(split, score)
+    metric = named_by(score, own or ()) if split != "val_alignment" else None
+    if metric is None:
+        return ours
+    declared = _declared(metric, (own or {})[metric])
+    # token_accuracy may be ours, or the part `accuracy` of the user's metric `token`
+    return declared if metric == score or ours in (None, declared) else None
+
+
+def _direction_of_ours(split: str, score: str) -> Direction | None:
+    """Return which values of a metric of this program are better."""
     if split == "val_alignment":
         return "min" if score == "aer" else "max" if score in ("precision", "recall") else None
     if split not in ("train", "val", "val/greedy", "val/beam", "test", "test/greedy", "test/beam"):
@@ -196,6 +206,20 @@ def direction_of(name: str, own: Mapping[str, Any] | None = None) -> Direction |
     if re.fullmatch(r"bleu_[^-]+-[^-]+", score):  # of a pair of languages
         return "max"
     return METRICS[score].direction if score in METRICS else None
+
+
+def _declared(name: str, metric: Any) -> Direction | None:
+    """Return what the class or function of a user's metric declares."""
+    declared = getattr(metric, "higher_is_better", None)
+    declared = getattr(getattr(metric, "func", None), "higher_is_better", declared)  # of a partial
+    if declared is None:
+        return None
+    if declared not in (True, False):  # such as a property, which an object has, not its class
+        raise InputError(
+            f"module.metrics.{name}: higher_is_better is {declared!r:.60}; write True or False, as an attribute of the "
+            "class or function"
+        )
+    return "max" if declared else "min"
 
 
 def bleu_by_languages(hypotheses: Texts, references: Texts, languages: Texts) -> dict[str, float]:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from seq2seq.data.words import text_words
 from seq2seq.evaluation.bleu import bleu_metric, cased_bleu, sentence_statistics
 from seq2seq.evaluation.metrics import METRICS, scores_of
 from seq2seq.evaluation.significance import interval_of
@@ -91,7 +92,7 @@ def group_table(
     lines = [f"{title:<26}{'sentences':>12}{'BLEU':>12}{'length':>12}"]
     for name, places in groups.items():
         texts, others = [hypotheses[place] for place in places], [references[place] for place in places]
-        num_words = [sum(len(text.split()) for text in side) for side in (texts, others)]
+        num_words = [sum(map(len, text_words(side))) for side in (texts, others)]
         bleu, ratio = cased_bleu(texts, others, language), num_words[0] / max(num_words[1], 1)
         lines.append(f"{name:<26}{len(places):>12,}{bleu:>12.2f}{ratio:>12.2f}")
     return "\n".join(lines)
@@ -99,7 +100,7 @@ def group_table(
 
 def by_source_length(sources: Texts) -> dict[str, list[int]]:
     """Return the places of sentences with 1 to 5 words, 6 to 10, and so on."""
-    steps = [max(len(source.split()) - 1, 0) // LENGTH_STEP for source in sources]
+    steps = [max(len(words) - 1, 0) // LENGTH_STEP for words in text_words(sources)]
     return _grouped(steps, lambda step: f"{step * LENGTH_STEP + 1}-{(step + 1) * LENGTH_STEP}")
 
 

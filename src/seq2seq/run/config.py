@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from glob import glob
 from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
@@ -27,6 +26,7 @@ from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
 from seq2seq.common.arguments import arguments_of, flat, needed_by
+from seq2seq.common.files import is_address, matching
 from seq2seq.common.trust import packages_of
 from seq2seq.errors import InputError
 
@@ -221,7 +221,7 @@ def settings_of(config: DictConfig, overrides: Sequence[str], run_dir: str | Pat
     if missing:
         for key in ("data.file", "data.train.source", "data.train.target"):  # a wrong name is said first
             path = OmegaConf.select(config, key)
-            if isinstance(path, str) and not glob(path):
+            if isinstance(path, str) and not is_address(path) and not Path(matching(path)[0]).exists():
                 raise InputError(f"{key}={path}: there is no such file")
         given = " ".join(f"{key}={EXAMPLES.get(key, '…')}" for key in missing)
         raise InputError(f"{', '.join(missing)}: needed, give {given}")

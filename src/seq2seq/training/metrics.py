@@ -102,8 +102,10 @@ class SplitSums:
             language = data.target_tokenizer.language
             sources = [pair.source for pair in pairs]
             languages = [pair.languages for pair in pairs]
-            options: dict[str, Any] = {"others": metrics, "sources": sources, "languages": languages}
-            scores = scores_of(texts, references, language, only_quick=True, **options)
+            scores = scores_of(
+                texts, references, language,
+                only_quick=True, others=metrics, sources=sources, languages=languages,
+            )  # fmt: skip
             values |= {f"{prefix}/{name}": score for name, score in scores.items()}
         if self.attention.num_tokens:
             values |= {f"{prefix}_attention/{k}": value for k, value in self.attention.metrics().items()}

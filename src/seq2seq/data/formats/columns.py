@@ -3,7 +3,9 @@
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import isnan
 
+from seq2seq.common.progress import say_once
 from seq2seq.data.languages import language_names
 from seq2seq.errors import InputError
 
@@ -91,7 +93,7 @@ class Columns:
                     f"{path} has the columns {listed}: set data.source_column and data.target_column to the two that "
                     "are source and target"
                 )
-            print(f"{path}: source is the column {names[found[0]]}, target the column {names[found[1]]}")
+            say_once(f"{path}: source is the column {names[found[0]]}, target the column {names[found[1]]}")
             return found
         places = []
         for key, column in zip(("source_column", "target_column"), self.wanted, strict=True):
@@ -115,7 +117,7 @@ class Columns:
         kinds = [no_text([row[place] for row in rows if place < len(row)]) for place in range(width)]
         numbers = [kind == "numbers" for kind in kinds]
         if width == 4 and numbers == [True, False, True, False]:
-            print(f"{path}: columns 1 and 3 have only numbers: source is column 2, target column 4")
+            say_once(f"{path}: columns 1 and 3 have only numbers: source is column 2, target column 4")
             return 1, 3
         for place, kind in enumerate(kinds[:2]):
             if kind:
@@ -144,7 +146,7 @@ def cell_text(value: object) -> str:
     Raises:
         TypeError: It is a list or an object.
     """
-    if value is None:
+    if value is None or (isinstance(value, float) and isnan(value)):  # as some programs write null
         return ""
     if isinstance(value, str | int | float):
         return str(value)

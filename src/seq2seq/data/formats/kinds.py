@@ -23,6 +23,10 @@ HINTS = {
     "Word": AS_TEXT, "OpenDocument": f"{AS_TEXT}; a table as CSV for data=tsv", "RTF": AS_TEXT, "EPUB": AS_TEXT,
     "PowerPoint": AS_TEXT, "Excel": CONVERT, "Office 97": f"{AS_TEXT}; a table as CSV for data=tsv",
     "HTML": AS_TEXT, "XML": "extract the text; of XML, TMX, XLIFF and WMT's test sets are read",
+    "subtitles": "write one sentence a line, without numbers and times",
+    "IWSLT": "its lines of tags are no sentences: leave them out of both files with grep -v '^ *<' FILE",
+    "Europarl": "its lines of tags are no sentences: leave them out of both files with grep -v '^ *<' FILE",
+    "UTF-16": "convert it with iconv -f UTF-16LE -t UTF-8 FILE", "UTF-32": "convert it with iconv -f UTF-32 -t UTF-8 FILE",
     "SQLite": CONVERT, "tar archive": "unpack it with tar -xf FILE", "7z archive": "unpack it with 7z x FILE",
     "Zstandard": "decompress it with zstd -d FILE", "RAR archive": "unpack it with unrar x FILE",
 }  # fmt: skip
@@ -31,11 +35,12 @@ HINTS = {
 MAGIC = {
     b"PAR1": "parquet", b"ARROW1": "Arrow", b"%PDF": "PDF", b"{\\rtf": "RTF", b"SQLite format 3": "SQLite",
     b"\xd0\xcf\x11\xe0": "Office 97", b"7z\xbc\xaf": "7z archive", b"\x28\xb5\x2f\xfd": "Zstandard", b"Rar!": "RAR archive",
+    b"\xff\xfe\0\0": "UTF-32", b"\0\0\xfe\xff": "UTF-32",
     b"\xde\x12\x04\x95": "gettext_binary", b"\x95\x04\x12\xde": "gettext_binary",
 }  # fmt: skip
 ROOTS = {
     "tmx": "tmx", "xliff": "xliff", "dataset": "wmt", "srcset": "sgml", "refset": "sgml", "tstset": "sgml", "mteval": "sgml",
-    "html": "HTML",
+    "html": "HTML", "url": "IWSLT", "talkid": "IWSLT", "keywords": "IWSLT", "chapter": "Europarl",
 }  # fmt: skip
 MEMBERS = {
     "word/document.xml": "Word", "xl/workbook.xml": "Excel", "ppt/presentation.xml": "PowerPoint",
@@ -52,14 +57,25 @@ def kind_of(head: bytes) -> str:
     if head[257:262] == b"ustar":
         return "tar archive"
     utf16 = head.startswith((b"\xff\xfe", b"\xfe\xff"))
+    if not utf16 and _is_every_other_zero(head[:1000]):
+        return "UTF-16"
     start = head[: len(head) // 2 * 2].decode("utf-16" if utf16 else "utf-8-sig", errors="replace").lstrip()
     if start.startswith("<"):
         return _markup(start)
     if start[:1] in {"{", "["} and _is_json(start):
         return "json"
+    if re.match(r"(\d+\s*\n)?(\d+:)+\d\d[,.]\d{3} --> |WEBVTT\b", start):
+        return "subtitles"
     if re.search(r'^msgid "', start, re.MULTILINE) and re.search(r'^msgstr(\[0\])? "', start, re.MULTILINE):
         return "gettext"
     return "text"
+
+
+def _is_every_other_zero(head: bytes) -> bool:
+    """Return whether bytes are those of Latin text in UTF-16, without a byte order mark."""
+    halves = head[0::2], head[1::2]
+    counts = sorted((half.count(0), len(half)) for half in halves)
+    return counts[0][0] == 0 and counts[1][0] > 0.9 * counts[1][1]
 
 
 def _markup(start: str) -> str:
@@ -105,6 +121,9 @@ def refusal(name: str, kind: str) -> InputError:
         "gettext": "gettext (.po)",
         "wmt": "WMT XML",
         "sgml": "WMT SGML",
+        "subtitles": "a file of subtitles",
+        "IWSLT": "a text with the tags of IWSLT",
+        "Europarl": "a text with the tags of Europarl",
     }
     shown = label.get(kind, kind.upper() if kind.islower() and "_" not in kind else kind)
     return InputError(f"{name} is {shown}, no plain text: {HINTS[kind].replace('FILE', Path(name).name, 1)}")

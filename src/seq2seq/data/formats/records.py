@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from seq2seq.common.arguments import flat
+from seq2seq.common.files import on_disk
 from seq2seq.data.formats.columns import Columns, cell_text
 from seq2seq.data.text import SentencePair, open_text
 from seq2seq.errors import InputError
@@ -51,7 +52,7 @@ def read_parquet(path: str, columns: Columns) -> list[SentencePair]:
     except ImportError as error:
         raise InputError(f"{path} is Parquet, which needs a package: pip install pyarrow") from error
     try:
-        with parquet.ParquetFile(path) as file:
+        with parquet.ParquetFile(on_disk(path)) as file:
             table = file.read()
     except (pyarrow.ArrowException, OSError) as error:
         raise InputError(f"{path} is damaged or cannot be read: {error}") from error

@@ -1,9 +1,9 @@
 """TMX, the exchange format of translation memories."""
 
-from collections import Counter
-
+from seq2seq.common.progress import say_once
 from seq2seq.data.formats.columns import Columns
 from seq2seq.data.formats.markup import children, elements, language_of, text_of
+from seq2seq.data.languages import codes_of
 from seq2seq.data.text import SentencePair
 
 
@@ -13,18 +13,22 @@ def read(path: str, columns: Columns) -> list[SentencePair]:
     Raises:
         InputError: The file is damaged, or no unit has both.
     """
-    pairs, found = [], Counter[str]()
+    units, found = list[dict[str, str]](), dict[str, None]()
     for unit in elements(path, "tu"):
-        sides: dict[int, str] = {}
+        texts: dict[str, str] = {}
         for variant in children(unit, "tuv"):
             language = language_of(variant)
-            found[language] += 1
-            segment = next(iter(children(variant, "seg")), None)
-            side = columns.side_of(language)
-            if side is not None and side not in sides and segment is not None:
-                sides[side] = text_of(segment)
-        if len(sides) == 2:
-            pairs.append(SentencePair(sides[0], sides[1]))
+            found[language] = None
+            for segment in children(variant, "seg")[:1]:
+                texts.setdefault(language, text_of(segment))
+        units.append(texts)
+    codes = [codes_of(language, found) for language in columns.languages]
+    sides = (
+        [next((text for code, text in unit.items() if code in each), None) for unit in units]
+        for each in codes
+    )
+    pairs = [SentencePair(*pair) for pair in zip(*sides, strict=True) if None not in pair]
     if not pairs:
         raise columns.refusal(path, found)
+    say_once(f"{path}: source is {', '.join(sorted(codes[0]))}, target {', '.join(sorted(codes[1]))}")
     return pairs

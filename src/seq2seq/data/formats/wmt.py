@@ -7,6 +7,7 @@ from typing import IO
 
 from seq2seq.data.formats.columns import Columns
 from seq2seq.data.formats.markup import children, elements, language_of, text_of
+from seq2seq.data.languages import codes_of
 from seq2seq.data.text import SentencePair
 from seq2seq.errors import InputError
 
@@ -17,16 +18,20 @@ def read(path: str, columns: Columns) -> list[SentencePair]:
     Raises:
         InputError: The file is damaged, or no document has both languages.
     """
-    pairs, found = [], set()
+    documents, found = list[dict[str, dict[str, str]]](), set[str]()
     for document in elements(path, "doc"):
-        sides: list[dict[str, str]] = [{}, {}]
+        texts: dict[str, dict[str, str]] = {}
         for text in [*children(document, "src"), *children(document, "ref")]:
-            found.add(language_of(text))
-            side = columns.side_of(language_of(text))
-            if side is not None and not sides[side]:
-                sides[side] = {each.get("id"): text_of(each) for each in text.iter("{*}seg")}
-        if all(sides):
-            pairs += [SentencePair(text, sides[1].get(number, "")) for number, text in sides[0].items()]
+            if language_of(text) not in texts:
+                texts[language_of(text)] = {each.get("id"): text_of(each) for each in text.iter("{*}seg")}
+        found.update(texts)
+        documents.append(texts)
+    codes = [codes_of(language, found) for language in columns.languages]
+    pairs = []
+    for texts in documents:
+        source, target = (next((texts[code] for code in texts if code in each), {}) for each in codes)
+        if source and target:
+            pairs += [SentencePair(text, target.get(number, "")) for number, text in source.items()]
     if not pairs:
         raise columns.refusal(path, sorted(found))
     return pairs

@@ -5,6 +5,9 @@ from seq2seq.data.formats.markup import children, elements, name_of, text_of
 from seq2seq.data.text import SentencePair
 from seq2seq.errors import InputError
 
+UNTRANSLATED = {"new", "needs-translation", "initial"}
+"""States in which a target is a copy of the source, or a guess."""
+
 
 def read(path: str, columns: Columns) -> list[SentencePair]:
     """Read source and target of all units; a unit without translation has a blank target.
@@ -26,8 +29,9 @@ def read(path: str, columns: Columns) -> list[SentencePair]:
             if sorted(map(str, sides)) != ["0", "1"]:
                 raise columns.refusal(path, declared)
             turned = sides == [1, 0]
-        found = (children(unit, name) for name in ("source", "target"))
-        source, target = (text_of(each[0]) if each else "" for each in found)
+        source, target = ("".join(map(text_of, children(unit, name)[:1])) for name in ("source", "target"))
+        states = {each.get("state") for each in [unit, *children(unit, "target")]}
+        target = "" if states & UNTRANSLATED else target
         pair = SentencePair(source, target)
         pairs.append(pair.reversed() if turned else pair)
     if not pairs:

@@ -16,9 +16,9 @@ from seq2seq.export.translating_page import page_model
 from seq2seq.models import folder as model_folder
 from seq2seq.models.folder import SavedModel, load_model_folder, save_model_folder
 from seq2seq.models.limits import LengthLimits
+from tests.export.test_translating_page import TRANSLATE
+from tests.export.translating import in_node, matrix_of
 from tests.small import ALIGNMENTS, DECODERS, SCORES, built_in_pairs, model_of, tokenizers_of
-from tests.tensorboard_attention.test_translating_page import TRANSLATE
-from tests.tensorboard_attention.translating import in_node, matrix_of
 
 EACH = f"""
 return given.models.map(({{ model, sentences, searches }}) => {{

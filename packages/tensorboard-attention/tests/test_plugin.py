@@ -24,7 +24,6 @@ from tensorboard_attention.page import MODULES, STATIC_FILES, bundle, html_page,
 from tensorboard_attention.plugin import AttentionLoader
 from tensorboard_attention.record import AttentionRecord, encode_record, quantized
 from tensorboard_attention.writer import add_attention
-from tests.tensorboard_attention.loaders import CONTEXT, flags_of, provider_of
 
 NUM_STEPS = 600
 """More than TensorBoard keeps of a tag that it does not know."""
@@ -238,20 +237,14 @@ def test_a_frame_that_is_larger_than_an_answer_comes_alone(client, monkeypatch):
     assert steps_of(view(client, step=77).json) == [77]
 
 
-def test_a_megabyte_of_records_is_no_half_gigabyte_of_answer(tmp_path):
+def test_a_megabyte_of_records_is_no_half_gigabyte_of_answer(serve, tmp_path):
     tokens = [str(number) for number in range(2048)]
     with SummaryWriter(str(tmp_path)) as writer:
         for step in range(5):
             add_attention(writer, "s", np.zeros((2048, 2048)), tokens, tokens, step)
-    answer = view_of(tmp_path, "s/forced")
-    assert answer["steps"] == [0, 1, 2, 3, 4]
-    assert len(json.dumps(answer)) < 1.5 * 4 / 3 * 2 * 2048**2
-
-
-def view_of(folder, tag):
-    flags = flags_of(folder)
-    with provider_of("slow", flags) as provider:
-        return views.view(views.Records(provider), CONTEXT, ".", tag)
+    answer = view(serve(tmp_path), ".", "s/forced")
+    assert answer.json["steps"] == [0, 1, 2, 3, 4]
+    assert len(answer.data) < 1.5 * 4 / 3 * 2 * 2048**2
 
 
 @pytest.mark.parametrize("step", ["", "one", "1.5", "1e3", "9" * 20, "1&step=x y"])
