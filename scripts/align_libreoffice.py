@@ -19,7 +19,7 @@ from itertools import islice
 from pathlib import Path
 
 from seq2seq.data import LibreOfficeHelp
-from seq2seq.data.languages import UNSPACED, base_language
+from seq2seq.data.languages import is_unspaced
 from seq2seq.data.text import SentencePair
 from seq2seq.data.words import lowered, split_words
 from seq2seq.errors import InputError
@@ -37,7 +37,7 @@ def main() -> None:
     parser.add_argument("language", help="the other language, such as de")
     parser.add_argument("--folder", type=Path, default=Path(FOLDER), help=f"default: {FOLDER}")
     options = parser.parse_args()
-    if base_language(options.language) in UNSPACED:
+    if is_unspaced(options.language):
         raise InputError(
             f"{options.language} is written without spaces, and links in Pharaoh format count words between spaces"
         )

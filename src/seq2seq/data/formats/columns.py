@@ -1,7 +1,7 @@
 """Which columns of a table are source and target: as the user names them, or by their names, where there is no doubt."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from seq2seq.errors import InputError
@@ -17,6 +17,8 @@ LANGUAGES = {
     "zh": "zho chi cmn chinese mandarin",
 }  # fmt: skip
 """Other names of languages in columns."""
+NUMBER = re.compile(r"(?i)[-+]?([\d.,]*\d(e[-+]?\d+)?|inf|infinity|nan) ?%?")
+"""A number as programs write it; missing ones too."""
 ROLES = {"source", "src"}, {"target", "tgt", "trg"}
 
 Column = str | int | None
@@ -51,7 +53,8 @@ class Columns:
         """Return the columns that are named for the languages, or source and target; None if that is in doubt."""
         words = [set(re.findall(r"[^\W\d_]+", name.casefold())) for name in names]
         labels = [language_names(language) for language in self.languages]
-        exact = [[place for place, name in enumerate(names) if name.casefold() in label] for label in labels]
+        folded = [name.casefold().replace("_", "-") for name in names]
+        exact = [[place for place, name in enumerate(folded) if name in label] for label in labels]
         about = [[place for place, found in enumerate(words) if found & label] for label in labels]
         roles = [[place for place, found in enumerate(words) if found & role] for role in ROLES]
         for sides in (exact, about, roles):
@@ -120,18 +123,45 @@ def language_names(code: str) -> set[str]:
     """Return what a column of a language is called: its code, without script and region too, and its other names."""
     base = re.split("[-_]", code.casefold(), maxsplit=1)[0]
     base = next((two for two, names in LANGUAGES.items() if base in names.split()), base)
-    return {code.casefold(), base, *LANGUAGES.get(base, "").split()}
+    return {code.casefold().replace("_", "-"), base, *LANGUAGES.get(base, "").split()}
+
+
+def nearest(found: Collection[str], wanted: str, path: str) -> str | None:
+    """Return which code of a file's languages is the wanted one: pt-BR of pt-PT and pt-BR; None if none is.
+
+    Script and region are the same, or given on one side only; others where there is nothing else.
+
+    Raises:
+        InputError: Several codes are as near.
+    """
+    parts = {code: set(re.split("[-_]", code.casefold())[1:]) for code in (*found, wanted)}
+    distances = {
+        code: 0 if own == parts[wanted] else 1 if own <= parts[wanted] or parts[wanted] <= own else 2
+        for code, own in parts.items()
+        if code in found and language_names(code) & language_names(wanted)
+    }
+    best = [code for code, distance in distances.items() if distance == min(distances.values())]
+    if len({code.casefold().replace("_", "-") for code in best}) > 1:
+        raise InputError(
+            f"{path} has {' and '.join(best)}, which are both {wanted}: set data.source_language or "
+            "data.target_language to one of them"
+        )
+    return best[0] if best else None
 
 
 def no_text(cells: Sequence[str]) -> str:
-    """Return what is in a column that holds no sentences: ``numbers``, ``addresses``, ``one value``; else nothing."""
+    """Return what is in a column that holds no sentences: ``numbers``, ``addresses``, ``identifiers``, ``one value``, ``labels``, or nothing."""
     filled = [cell.strip() for cell in cells if cell.strip()]
-    if filled and all(re.fullmatch(r"[-+]?[\d.,]*\d(e-?\d+)?", cell) for cell in filled):
+    if filled and all(NUMBER.fullmatch(cell) for cell in filled):
         return "numbers"
     if filled and all(re.fullmatch(r"(https?://|www\.)\S+", cell) for cell in filled):
         return "addresses"
+    if len(filled) >= 10 and all(re.fullmatch(r"[!-~]*[0-9][!-~]*", cell) for cell in filled):
+        return "identifiers"
     if len(filled) >= 10 and len(set(filled)) == 1:
         return "one value"
+    if len(filled) >= 100 and len(set(filled)) <= 5 and not any(map(str.isspace, "".join(set(filled)))):
+        return "labels"
     return ""
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from seq2seq.common.progress import announce
 from seq2seq.data.formats import kinds, table
-from seq2seq.data.formats.columns import Columns, language_names
+from seq2seq.data.formats.columns import Columns, nearest
 from seq2seq.data.text import SentencePair, open_text, read_parallel, refusing
 from seq2seq.errors import InputError
 
@@ -27,7 +27,7 @@ def kind_of_file(path: str) -> str:
         InputError: It is missing, damaged, or a folder.
     """
     with refusing(path), open_text(path) as file:
-        return kinds.kind_of(file.peek(kinds.HEAD)[: kinds.HEAD])  # type: ignore[attr-defined]  # files are buffered
+        return kinds.kind_of(file.peek(kinds.HEAD)[: kinds.HEAD])
 
 
 def holds_pairs(path: str) -> bool:
@@ -117,9 +117,11 @@ def opus_members(path: str, columns: Columns) -> list[str]:
     """Return the files of source and target in a zip archive of OPUS, such as ``Tatoeba.en-fr.en``; none if it is not one."""
     with zipfile.ZipFile(path) as archive:
         names = [name for name in archive.namelist() if "." in Path(name).name]
-    labels = [language_names(language) for language in columns.languages]
-    found = [[name for name in names if language_names(name.rsplit(".", 1)[1]) & label] for label in labels]
-    return [sides[0] for sides in found] if len(found[0]) == len(found[1]) == 1 else []
+    endings = [name.rsplit(".", 1)[1] for name in names]
+    codes = [nearest(endings, language, path) for language in columns.languages]
+    if None in codes or any(endings.count(str(code)) > 1 for code in codes):
+        return []
+    return [names[endings.index(str(code))] for code in codes]
 
 
 def read_opus(path: str, members: list[str]) -> list[SentencePair]:
