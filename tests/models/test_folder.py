@@ -135,3 +135,17 @@ def test_a_proof_refuses_what_cannot_be_compared(spoilt):
     prove("an export", model, partial(steps_of, model), 0, "")
     with pytest.raises(InputError, match="differs from the model"):
         prove("an export", model, run, 1e9, "")
+
+
+def test_a_model_that_computes_no_sentences_of_several_lengths_cannot_be_compared():
+    model = model_of().eval()
+    encode = model.encode
+
+    def alone(source):
+        if len(source.lengths) > 1:
+            raise ValueError("one sentence at a time")
+        return encode(source)
+
+    model.encode = alone
+    with pytest.raises(InputError, match="one sentence at a time"):
+        prove("an export", model, partial(steps_of, model), 0, "")

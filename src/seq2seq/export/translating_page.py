@@ -100,6 +100,8 @@ def static_file(name: str) -> str:
 def page_model(folder: str | Path) -> dict[str, Any]:
     """Return the model of a folder as a page holds it; errors are those of `export_page`."""
     saved = load_model_folder(folder)
+    if saved.target_tokenizer.language == "mul":
+        raise InputError("a page translates into one language, and this model into several")
     model, ties = deepcopy(saved.model).double(), tied_names(saved.model)
     parameters: dict[str, Any] = {}
     found = {

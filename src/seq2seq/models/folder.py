@@ -27,7 +27,7 @@ from torch.overrides import TorchFunctionMode
 from seq2seq.common.arguments import without_unknown
 from seq2seq.common.shipped import config_of
 from seq2seq.data.batch import SourceBatch
-from seq2seq.data.tokenizers import Tokenizer, load_tokenizers, read_json
+from seq2seq.data.tokenizers import Tokenizer, load_tokenizers, read_json, save_proved
 from seq2seq.errors import InputError, NotFinite
 from seq2seq.models.build import STORED, build_model
 from seq2seq.models.int8 import SCALE, TINY, packed, unpacked
@@ -99,8 +99,8 @@ def _write(folder: Path, saved: SavedModel, precision: str) -> None:
                 f"{name} holds numbers that do not fit into {precision}: choose fp32, or train again"
             )
     folder.mkdir(parents=True)
-    saved.source_tokenizer.save(folder, "source")
-    saved.target_tokenizer.save(folder, "target")
+    save_proved(saved.source_tokenizer, folder, "source")
+    save_proved(saved.target_tokenizer, folder, "target")
     config = {"format_version": FORMAT_VERSION, "model": saved.model.config, "limits": asdict(saved.limits)}
     (folder / "config.json").write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
     save_file(stored, folder / "model.safetensors")

@@ -45,7 +45,12 @@ def steps_of(model: Seq2Seq, source: SourceBatch, tokens: Tensor) -> Steps:
 
 
 def prove(
-    name: str, model: Seq2Seq, run: Callable[[SourceBatch, Tensor], Steps], bound: float, advice: str
+    name: str,
+    model: Seq2Seq,
+    run: Callable[[SourceBatch, Tensor], Steps],
+    bound: float,
+    advice: str,
+    batches: Sequence[Sequence[int]] = LENGTHS,
 ) -> None:
     """Compare an export with its model.
 
@@ -55,48 +60,71 @@ def prove(
         run: Runs the export, with the arguments and the result of `steps_of`. It may leave out numbers.
         bound: Maximum difference of numbers up to 1, and maximum relative difference of larger ones.
         advice: What to do about a difference, for the message.
-
-    A batch that the model itself cannot compute, such as one that is longer than its positions, is left out.
+        batches: Source lengths of the sentences of each batch. Where the model itself cannot compute it, such as one that
+            is longer than its positions, lengths are halved until it can.
 
     Raises:
-        InputError: The export cannot be run, a number differs by more than the bound, or the model cannot be run.
+        InputError: The export cannot be run, a number differs by more than the bound, or the model cannot compute a batch
+            of sentences of several lengths.
     """
     failed: Exception | None = None
-    num_compared, generator = 0, torch.Generator().manual_seed(0)
+    num_padded, generator = 0, torch.Generator().manual_seed(0)
     sizes = (model.source_embedding.num_embeddings, model.decoder.embedding.num_embeddings)
-    for lengths in LENGTHS:
-        shape = len(lengths), max(lengths)
-        ids = torch.randint(min(4, sizes[0] - 1), sizes[0], shape, generator=generator)
-        for row, length in zip(ids, lengths, strict=True):
-            row[length - 1] = END_ID
-            row[length:] = PADDING_ID
-        tokens = torch.randint(0, sizes[1], (NUM_STEPS, shape[0]), generator=generator)
-        tokens[0] = BEGIN_ID
-        source = SourceBatch(ids, torch.tensor(lengths))
-        where = f"{name} with {shape[0]} sentences of {shape[1]} tokens"
-        try:
-            expected = steps_of(model, source, tokens)
-        except Exception as error:  # anything can fail in a part of the user's own
-            failed = error
-            continue
-        num_compared += 1
-        try:
-            found = run(source, tokens)
-        except Exception as error:  # other runtimes raise errors of their own
-            reason = " ".join(f"{error}".split())
-            raise InputError(
-                f"{where} cannot be run, so it is not written: {reason:.200}. {advice}"
-            ) from error
-        for number, (step, of_model) in enumerate(zip(found, expected, strict=True)):
-            for part in step.keys() & of_model.keys():
-                off = difference(step[part], of_model[part])
-                if not off <= bound:  # nor if it is NaN
-                    raise InputError(
-                        f"{where} differs from the model, so it is not written: {part} of step {number} by "
-                        f"{off:.1e}, more than {bound:.0e}. {advice}"
-                    )
-    if not num_compared:
+    for given in batches:
+        lengths, expected = list(given), None
+        while expected is None:
+            source, tokens = _batch(lengths, sizes, generator)
+            try:
+                expected = steps_of(model, source, tokens)
+            except Exception as error:  # anything can fail in a part of the user's own
+                failed = error
+                if max(lengths) == 1:
+                    break
+                lengths = [max(1, length // 2) for length in lengths]
+        if expected is not None:
+            num_padded += len(set(lengths)) > 1
+            where = f"{name} with {len(lengths)} sentences of {max(lengths)} tokens"
+            _compare(where, run, source, tokens, expected, bound, advice)
+    if not num_padded:
         raise InputError(f"{name} cannot be compared, because the model fails: {failed!s:.200}") from failed
+
+
+def _batch(
+    lengths: Sequence[int], sizes: tuple[int, int], generator: torch.Generator
+) -> tuple[SourceBatch, Tensor]:
+    """Return random source sentences of some lengths, and the previous token of each step (T, B)."""
+    ids = torch.randint(min(4, sizes[0] - 1), sizes[0], (len(lengths), max(lengths)), generator=generator)
+    for row, length in zip(ids, lengths, strict=True):
+        row[length - 1] = END_ID
+        row[length:] = PADDING_ID
+    tokens = torch.randint(0, sizes[1], (NUM_STEPS, len(lengths)), generator=generator)
+    tokens[0] = BEGIN_ID
+    return SourceBatch(ids, torch.tensor(lengths)), tokens
+
+
+def _compare(
+    where: str,
+    run: Callable[[SourceBatch, Tensor], Steps],
+    source: SourceBatch,
+    tokens: Tensor,
+    expected: Steps,
+    bound: float,
+    advice: str,
+) -> None:
+    """Run an export on a batch, and compare its numbers with those expected, see `prove`."""
+    try:
+        found = run(source, tokens)
+    except Exception as error:  # other runtimes raise errors of their own
+        reason = " ".join(f"{error}".split())
+        raise InputError(f"{where} cannot be run, so it is not written: {reason:.200}. {advice}") from error
+    for number, (step, of_model) in enumerate(zip(found, expected, strict=True)):
+        for part in step.keys() & of_model.keys():
+            off = difference(step[part], of_model[part])
+            if not off <= bound:  # nor if it is NaN
+                raise InputError(
+                    f"{where} differs from the model, so it is not written: {part} of step {number} by "
+                    f"{off:.1e}, more than {bound:.0e}. {advice}"
+                )
 
 
 def difference(found: Any, expected: Any) -> float:
