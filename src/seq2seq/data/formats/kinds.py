@@ -26,7 +26,10 @@ HINTS = {
     "subtitles": "write one sentence a line, without numbers and times",
     "IWSLT": "its lines of tags are no sentences: leave them out of both files with grep -v '^ *<' FILE",
     "Europarl": "its lines of tags are no sentences: leave them out of both files with grep -v '^ *<' FILE",
-    "UTF-16": "convert it with iconv -f UTF-16 -t UTF-8 FILE", "UTF-32": "convert it with iconv -f UTF-32 -t UTF-8 FILE",
+    "UTF-16": "convert it with iconv -f UTF-16 -t UTF-8 FILE",
+    "UTF-16LE": "convert it with iconv -f UTF-16LE -t UTF-8 FILE",
+    "UTF-16BE": "convert it with iconv -f UTF-16BE -t UTF-8 FILE",
+    "UTF-32": "convert it with iconv -f UTF-32 -t UTF-8 FILE",
     "SQLite": CONVERT, "tar archive": "unpack it with tar -xf FILE", "7z archive": "unpack it with 7z x FILE",
     "Zstandard": "decompress it with zstd -d FILE", "RAR archive": "unpack it with unrar x FILE",
     "front matter": "the lines from --- to --- are no sentences: remove them",
@@ -76,14 +79,14 @@ def kind_of(head: bytes) -> str:
         kind = "gettext"
     else:
         kind = "text"
-    return "UTF-16" if encoding and kind in {"text", "json", "gettext", "sgml"} else kind
+    return encoding if encoding and kind in {"text", "json", "gettext", "sgml"} else kind
 
 
 def _utf16(head: bytes) -> str:
     """Return the encoding of a text in UTF-16, with a byte order mark or without; empty for another text."""
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return "utf-16"
-    for encoding, zeros in (("utf-16-le", head[1::2]), ("utf-16-be", head[::2])):
+        return "UTF-16"
+    for encoding, zeros in (("UTF-16LE", head[1::2]), ("UTF-16BE", head[::2])):
         if zeros.count(0) > len(zeros) / 2:
             text = head[: len(head) // 2 * 2].decode(encoding, errors="replace")
             if all(char.isprintable() or char.isspace() for char in text):
