@@ -34,7 +34,7 @@ from seq2seq.errors import InputError
 from seq2seq.models import BahdanauDecoder, GRUEncoder, Seq2Seq
 from seq2seq.models.folder import Matrix, int8_rows, load_model_folder, tied_names
 from seq2seq.models.layers import GRUCell
-from seq2seq.models.proof import Steps, prove
+from seq2seq.models.proof import Steps, prove, require_near
 from tensorboard_attention.page import bundle, page, viewer_modules
 from tensorboard_attention.views import colors
 
@@ -120,6 +120,9 @@ def page_model(folder: str | Path) -> dict[str, Any]:
         if name not in ties:
             parameters[name], rounded = _array(tensor)
             tensor.copy_(torch.from_numpy(rounded))
+    require_near(
+        "the page's int8 weights", saved.model.eval(), model.eval(), "train with a lower optimizer.lr"
+    )
     if shutil.which("node") is None:
         print("The page was not compared with the model: that needs node", file=sys.stderr)
     else:
