@@ -6,6 +6,7 @@ import os
 import re
 import zipfile
 from threading import Thread
+from types import SimpleNamespace
 
 import pytest
 
@@ -281,3 +282,12 @@ def test_a_corpus_is_read_once_with_the_tokenizers_that_are_given():
     assert data.prepared.source_tokenizer is fitted[0]
     assert data.prepared.held_out is data.prepared.validation
     assert (data.num_pairs, data.reads) == (1, 1)
+
+
+def test_fewer_sentences_to_validate_on_than_processes_are_refused():
+    """Else one process has no batch and leaves the validation out, and the other waits for it."""
+    data = PairsCorpus(train=[("a", "b")] * 4, validation=[("a", "b"), (" ", "c")], test=[("", "")])
+    data.trainer = SimpleNamespace(global_rank=0, world_size=2)
+    with pytest.raises(InputError, match="2 processes"):
+        data.val_dataloader()
+    assert len(data.test_dataloader()) == 0

@@ -1,13 +1,14 @@
 """Files of pairs in many formats, by `data=tsv data.file=…` and beside it."""
 
 import csv
+import gzip
 import io
 import json
 import zipfile
 
 import pytest
 
-from seq2seq.data import HuggingFaceCorpus, ParallelText, TabSeparatedText
+from seq2seq.data import HuggingFaceCorpus, PairsCorpus, ParallelText, TabSeparatedText
 from seq2seq.data.formats.pairs import read_pairs
 from seq2seq.data.text import SentencePair, read_lines
 from seq2seq.errors import InputError
@@ -125,7 +126,11 @@ def test_catalogs_of_gettext(tmp_path):
     polib = pytest.importorskip("polib")
     assert read(tmp_path, PO, "fr.po") == PAIRS
     polib.pofile(PO).save_as_mofile(str(tmp_path / "fr.mo"))
-    assert sorted(read(tmp_path, (tmp_path / "fr.mo").read_bytes(), "fr.mo")) == sorted(PAIRS)
+    binary = (tmp_path / "fr.mo").read_bytes()
+    for content in (binary, gzip.compress(binary)):
+        assert sorted(read(tmp_path, content, "fr.mo")) == sorted(PAIRS)
+    latin = PO.replace("Language", 'Content-Type: text/plain; charset=ISO-8859-1\\n"\n"Language')
+    assert read(tmp_path, latin.replace("Il court", "Été").encode("latin-1"))[1][1] == "Été."
     assert read(tmp_path, PO, languages=("fr", "en")) == [pair[::-1] for pair in PAIRS]
     assert "data.target_language=fr" in refusal(tmp_path, PO, languages=("en", "de"))
     assert "translated" in refusal(tmp_path, 'msgid ""\nmsgstr ""\n\nmsgid "a"\nmsgstr ""\n')
@@ -170,6 +175,55 @@ def test_null_is_blank_and_long_lines_and_line_ends_in_cells_are_read(tmp_path):
     ]
 
 
+def test_null_of_other_programs_is_blank_and_a_line_for_excel_is_no_row(tmp_path):
+    assert read(tmp_path, '{"en": "A.", "fr": NaN}\n{"en": "nan", "fr": "C."}\n') == [
+        ("A.", ""),
+        ("nan", "C."),
+    ]
+    table = as_csv([("en", "fr"), *PAIRS], delimiter=";")
+    assert read(tmp_path, f"sep=;\r\n{table}", name="a.csv") == PAIRS
+
+
+REGIONS = "".join(
+    f'<tu><tuv xml:lang="en"><seg>{i}</seg></tuv><tuv xml:lang="zh-CN"><seg>简{i}</seg></tuv>{more}</tu>'
+    for i, more in enumerate(('<tuv xml:lang="zh-TW"><seg>繁0</seg></tuv>', "", '<tuv xml:lang="zh-TW"><seg>繁2</seg></tuv>'))
+)  # fmt: skip
+
+
+def test_a_region_or_script_of_a_language_is_taken_where_the_file_has_it(tmp_path):
+    content = f"<tmx><body>{REGIONS}</body></tmx>"
+    assert read(tmp_path, content, languages=("en", "zh_TW")) == [("0", "繁0"), ("2", "繁2")]
+    assert "zh-CN and zh-TW" in refusal(tmp_path, content, languages=("en", "zh"))
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        for ending, line in (("en", "A."), ("pt", "B."), ("pt_BR", "C.")):
+            archive.writestr(f"X.{ending}", f"{line}\n")
+    assert read(tmp_path, (tmp_path / "a.zip").read_bytes(), languages=("en", "pt-BR")) == [("A.", "C.")]
+    assert read(tmp_path, (tmp_path / "a.zip").read_bytes(), languages=("en", "pt")) == [("A.", "B.")]
+
+
+@pytest.mark.parametrize(
+    ("content", "state"), [(XLIFF, "needs-translation"), (XLIFF, "new"), (XLIFF2, "initial")]
+)
+def test_what_xliff_calls_untranslated_is_blank(content, state, tmp_path):
+    place, attribute = (
+        ("<target state='final'>", "target state=") if content is XLIFF else ("<segment>", "segment state=")
+    )
+    pairs = read(tmp_path, content.replace(place, f"<{attribute}'{state}'>", 1))
+    assert [bool(source and target) for source, target in pairs] == [False, True, True]
+
+
+def test_what_is_said_of_a_file_is_said_once_and_escapes_of_moses_are_warned_of(tmp_path, capsys):
+    for _ in range(2):
+        read(tmp_path, ALL["header"])
+    assert len(capsys.readouterr().out.splitlines()) == 1
+    escaped = [("Say &quot;a&quot;.", "Dites &quot;a&quot;.")] * 3
+    options = {"source_language": "en", "target_language": "fr", "validation": PAIRS}
+    assert len(PairsCorpus(train=escaped, **options).splits.train) == 3
+    assert "&quot;" in capsys.readouterr().err
+    assert PairsCorpus(train=PAIRS, **options).splits.validation
+    assert not capsys.readouterr().err
+
+
 def test_the_variant_of_a_language_is_the_one_that_is_asked_for(tmp_path):
     def variants(*codes):
         parts = "".join(f'<tuv xml:lang="{code}"><seg>{code}</seg></tuv>' for code in ("en", *codes))
@@ -208,6 +262,11 @@ DOUBTFUL = {
     "zstd": (b"\x28\xb5\x2f\xfd\x00", "zstd"),
     "tar": (b"a\0".ljust(257, b"\0") + b"ustar\0", "tar -xf"),
     "archive of other languages": (OPUS.getvalue(), "X.en-fr.en", ("en", "de")),
+    "subtitles": ("1\n00:00:01,000 --> 00:00:02,000\nA dog.\n", "times"),
+    "talks with tags": ("<url>http://a.b</url>\n<keywords>a</keywords>\nA dog.\n", "grep -v"),
+    "parliament with tags": ("<CHAPTER ID=1>\nA dog.\n", "grep -v"),
+    "utf-16 without mark": (rows(SOURCES, TARGETS).encode("utf-16-le"), "iconv -f UTF-16LE"),
+    "utf-32": (rows(SOURCES, TARGETS).encode("utf-32"), "iconv -f UTF-32"),
     "sgml": ('<srcset setid="a">\n<seg id="1">A</seg>', "data=parallel"),
 }  # fmt: skip
 

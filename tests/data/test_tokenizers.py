@@ -214,11 +214,23 @@ def test_the_unknown_token_of_any_tokenizer_json_is_unknown(kind, tmp_path):
     assert tokenizer.encode("a ž dog")[:2] == [tokenizer.vocabulary.index("a"), UNKNOWN_ID]
 
 
+@pytest.mark.parametrize("content", [None, b"\n\x0e\n\x05<unk>\x15\0\0\0\0\x18\x02\xff", b"{}", b"a\tb\n"])
+def test_what_is_no_tokenizer_json_is_refused(content, tmp_path):
+    pytest.importorskip("tokenizers")
+    path = tmp_path / "other.model"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(InputError, match="tokenizer"):
+        HuggingFaceTokenizer(file=str(path), language="en")
+
+
 def test_a_saved_tokenizer_of_hugging_face_needs_its_file_no_more(tmp_path):
     tokenizers = pytest.importorskip("tokenizers")
     path = tmp_path / "tokenizer.json"
     made = tokenizers.Tokenizer(tokenizers.models.WordLevel({"a": 0, "b": 1, "?": 2}, unk_token="?"))
     made.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    made.enable_truncation(1)  # neither is of use here: a sentence keeps all its words
+    made.enable_padding(length=9, pad_token="a")
     made.save(str(path))
     tokenizer = HuggingFaceTokenizer(file=str(path), language="en")
     tokenizer.fit([])

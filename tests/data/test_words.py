@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from seq2seq.data.languages import base_language, is_unspaced
 from seq2seq.data.text import SentencePair, with_alignments
 from seq2seq.data.tokenizers import CharacterTokenizer, SentencePieceTokenizer, WordTokenizer
-from seq2seq.data.words import clean, lowered, split_words
+from seq2seq.data.words import clean, lowered, split_words, text_words
+from seq2seq.errors import InputError
 from seq2seq.evaluation import scores_of
 from seq2seq.evaluation.bleu import cased_bleu
 
@@ -110,6 +111,29 @@ def test_letters_of_chinese_and_japanese_are_words(language, text, words):
     written = WordTokenizer(language=language).join(words.split())
     assert written.replace(" ", "") == text.replace(" ", "")
     assert (" " in written) == ("Writer" in written or language == "en")
+
+
+@pytest.mark.parametrize(("texts", "words"), [
+    (["单击“确定”按钮。", "打开 Writer。"], ["单 击 “ 确 定 ” 按 钮 。", "打 开 Writer 。"]),
+    (["東京タワーは高い。", "LibreOffice."], ["東 京 タ ワ ー は 高 い 。", "LibreOffice ."]),
+    (["自行车 在 那里 。", "猫", "狗 跑"], ["自行车 在 那里 。", "猫", "狗 跑"]),  # separated before
+    (["the sign 漢字, please.", "No."], ["the sign 漢字, please.", "No."]),
+    (["Les chats dorment.", "«漢»"], ["Les chats dorment.", "«漢»"]), (["เขาไม่ชอบ กาแฟ"], ["เขาไม่ชอบ กาแฟ"]), ([], []),
+])  # fmt: skip
+def test_links_and_lengths_count_words_between_spaces_and_letters_where_there_are_none(texts, words):
+    assert text_words(texts) == [each.split(" ") for each in words]
+
+
+def test_links_of_letters_are_links_of_words_and_a_place_beyond_them_is_refused(tmp_path):
+    path = tmp_path / "links"
+    path.write_text("0-0 1-2 1?3\n0-0\n")
+    pairs = [SentencePair("Close it.", "关闭它。"), SentencePair("Cats", "猫们")]
+    found = with_alignments(pairs, path, "data.alignments", exactly=True)
+    assert set(found[0].alignment) - set(found[0].possible) == {(0, 0), (1, 2)}
+    assert (2, 3) in found[0].possible  # "." belongs to "。"
+    path.write_text("0-0 1-4\n0-0\n")
+    with pytest.raises(InputError, match="1-4 is outside the sentence pair of 2 and 4 words"):
+        with_alignments(pairs, path, "data.alignments", exactly=True)
 
 
 def test_words_of_a_language_without_spaces_are_warned_of_where_they_are_sentences(capsys):

@@ -13,6 +13,7 @@ from seq2seq.decoding.translator import Translator
 from seq2seq.errors import InputError
 from seq2seq.export.translating_page import page_model
 from seq2seq.models import folder as model_folder
+from seq2seq.models import int8
 from seq2seq.models.folder import SavedModel, load_model_folder, save_model_folder
 from seq2seq.models.proof import prove, steps_of
 from tests.small import model_of, tokenizers_of
@@ -58,13 +59,13 @@ def test_a_folder_that_computes_something_else_is_not_written(tmp_path, monkeypa
 
 
 def test_weights_that_are_rounded_too_far_are_not_written(tmp_path, monkeypatch):
-    real = model_folder.int8_rows
+    real = int8.int8_rows
 
     def doubled(rows):
         numbers, scales = real(rows)
         return numbers, 2 * scales
 
-    monkeypatch.setattr(model_folder, "int8_rows", doubled)
+    monkeypatch.setattr(int8, "int8_rows", doubled)
     with pytest.raises(InputError, match="do not fit into int8"):
         save_model_folder(tmp_path / "model", saved_model(), precision="int8")
     assert not [*tmp_path.iterdir()]

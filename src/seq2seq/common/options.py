@@ -6,6 +6,7 @@ What reads the text refuses wrong values, before PyTorch is loaded.
 from pathlib import Path
 from typing import Annotated, Literal, get_args
 
+from seq2seq.common.files import is_address, on_disk
 from seq2seq.common.shipped import config_of, model_path
 from seq2seq.errors import InputError
 
@@ -17,7 +18,9 @@ def model(text: str) -> Path:
 
 
 def input_file(text: str) -> Path:
-    """Return the path of a file, which exists."""
+    """Return the path of a file, which exists; of an address, that of a copy."""
+    if is_address(text):
+        return Path(on_disk(text))
     if not Path(text).exists():
         raise InputError(f"{text}: there is no such file")
     if Path(text).is_dir():

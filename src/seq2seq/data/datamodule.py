@@ -16,7 +16,7 @@ from seq2seq.common.progress import announce
 from seq2seq.data.batch import EncodedSplit, Ids, Sentences
 from seq2seq.data.batching import BatchLoader, BatchSize, Order, share, shuffled_order, sorted_order
 from seq2seq.data.languages import require_language_code
-from seq2seq.data.text import SentencePair, Splits, hold_out, with_alignments
+from seq2seq.data.text import SentencePair, Splits, hold_out, warn_of_escapes, with_alignments
 from seq2seq.data.tokenizers import (
     SentencePieceTokenizer,
     Tokenizer,
@@ -37,12 +37,7 @@ Factory = Callable[..., Tokenizer]
 class Prepared:
     """A corpus that is ready for training: fitted tokenizers and encoded splits.
 
-    Attributes:
-        source_tokenizer: The tokenizer of the source.
-        target_tokenizer: The tokenizer of the target.
-        train: The training pairs.
-        validation: The validation pairs.
-        test: The test pairs; None if there are none.
+    There may be no test pairs.
     """
 
     source_tokenizer: Tokenizer
@@ -161,6 +156,7 @@ class TranslationDataModule(pl.LightningDataModule):
         for name, pairs in (("training", train), ("validation", validation)):
             if all(pair.is_blank for pair in pairs):
                 raise InputError(f"no {name} pair is left of {len(pairs):,}: the others are blank on a side")
+        warn_of_escapes(train)
         if self.overfit:
             validation = test = train
         return Splits(train, validation, test)
@@ -286,6 +282,13 @@ class TranslationDataModule(pl.LightningDataModule):
         rank, processes = self._share()
         size = BatchSize(max(self.batch_size or 1, 128) if self.max_tokens is None else None, self.max_tokens)
         filled = np.flatnonzero([bool(clean(pair.source)) for pair in split.pairs])
+        if (
+            0 < len(filled) < processes
+        ):  # Lightning leaves the validation out in one without a batch; others wait for it
+            raise InputError(
+                f"{len(filled)} sentences with text to validate on, and {processes} processes: give one for each, or a "
+                "smaller trainer.devices"
+            )
         lengths = split.source.lengths[filled], split.target.lengths[filled]
         order = [filled[batch] for batch in share(sorted_order(*lengths, size, processes), rank, processes)]
         return BatchLoader(lambda _: split, lambda _: order, lambda: 0)

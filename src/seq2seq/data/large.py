@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from seq2seq.common.files import is_address
 from seq2seq.data.batch import EncodedSplit
 from seq2seq.data.corpora import ParallelText
 from seq2seq.data.text import SentencePair, Splits, parallel_files, stream_lines
@@ -64,9 +65,9 @@ class LargeText(ParallelText):
                 "data=large needs data.validation.source and data.validation.target, no fraction"
             )
         for name in chain(*parallel_files(*self.checked_files("train"))):
-            if Path(name).is_fifo():
+            if is_address(name) or Path(name).is_fifo():
                 raise InputError(
-                    f"{name} is a pipe, and data=large reads its files several times: give a file"
+                    f"{name} is no file on a disk, and data=large reads its files several times: give a file"
                 )
         step = max(1, -(-self._counts[0] // self.fit_pairs))
         sample = [SentencePair(*pair) for pair in islice(self._stream(), 0, None, step)]

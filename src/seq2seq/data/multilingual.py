@@ -9,6 +9,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+from seq2seq.common.files import is_address
 from seq2seq.data.corpora import ParallelText
 from seq2seq.data.datamodule import TranslationDataModule
 from seq2seq.data.languages import require_language_code, target_tag
@@ -52,7 +53,10 @@ class MultilingualText(TranslationDataModule):
             if unknown := given.keys() - {"train", "validation", "test"}:
                 raise InputError(f"data.corpora.{languages}.{min(unknown)}: give train, validation and test")
             files: dict[str, Any] = {
-                split: {side: str(Path(self.root, name)) for side, name in sides.items()}
+                split: {
+                    side: str(name) if is_address(name) else str(Path(self.root, name))
+                    for side, name in sides.items()
+                }
                 for split, sides in given.items()
             }
             if self.fraction is not None:

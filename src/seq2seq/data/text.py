@@ -2,7 +2,6 @@
 
 import bz2
 import contextlib
-import glob
 import gzip
 import io
 import lzma
@@ -21,8 +20,10 @@ from typing import Any
 
 import regex
 
+from seq2seq.common.files import matching, on_disk
+from seq2seq.common.progress import warn
 from seq2seq.data.formats.kinds import HEAD, plain_lines, text_member
-from seq2seq.data.words import clean, split_words
+from seq2seq.data.words import clean, text_word_parts
 from seq2seq.errors import InputError
 
 Links = tuple[tuple[int, int], ...]
@@ -138,7 +139,7 @@ class _Joined(io.RawIOBase):
 
 @contextlib.contextmanager
 def open_text(path: str | Path | None) -> Iterator[io.BufferedReader]:
-    """Open a file, or standard input, decompressed according to its content; of a zip archive, its only text file.
+    """Open a file, an address or standard input, decompressed by its content; of a zip archive, its only text file.
 
     It is opened once and read from start to end, so that a pipe is read like a file. Its method ``peek`` has the first
     `HEAD` bytes, of what comes through standard input the first line at least.
@@ -149,7 +150,7 @@ def open_text(path: str | Path | None) -> Iterator[io.BufferedReader]:
     if path is None and sys.stdin is None:
         raise InputError("standard input is closed: give a file")
     with contextlib.ExitStack() as stack:
-        file: Any = sys.stdin.buffer if path is None else stack.enter_context(open(path, "rb"))
+        file: Any = sys.stdin.buffer if path is None else stack.enter_context(open(on_disk(path), "rb"))
         may_wait, head = path is None and not file.seekable(), b""
         while len(head) < HEAD and not (may_wait and b"\n" in head):  # a pipe gives a few bytes at a time
             part = file.read1(HEAD - len(head))
@@ -233,7 +234,7 @@ def parallel_files(source: str | Path, target: str | Path) -> list[list[str]]:
     Raises:
         InputError: The patterns match different numbers of files.
     """
-    sides = [sorted(glob.glob(str(path))) or [str(path)] for path in (source, target)]
+    sides = [matching(source), matching(target)]
     if len(sides[0]) != len(sides[1]):
         raise InputError(
             f"{source} names {len(sides[0])} files and {target} names {len(sides[1])}: the n-th of one, by "
@@ -261,9 +262,37 @@ def read_parallel(source: str | Path, target: str | Path) -> list[SentencePair]:
     return pairs
 
 
+def read_splits(path: str | Path, columns: str) -> Iterator[tuple[str, str, str, str]]:
+    """Yield the four columns of each line of a tab-separated file, the first of which is train, validation or test.
+
+    Raises:
+        InputError: A line has others; the message names them as `columns`.
+    """
+    for number, line in enumerate(read_lines(path), start=1):
+        match line.split("\t"):
+            case ["train" | "validation" | "test" as split, first, second, third]:
+                yield split, first, second, third
+            case _:
+                raise InputError(f"{path}, line {number}: {columns} are expected")
+
+
 def normalize(sentence: str) -> str:
     """Return a sentence in lower case without punctuation, spaces and control characters, to compare sources."""
     return regex.sub(r"[\p{P}\p{Z}\p{C}]+", "", sentence.casefold()) or sentence
+
+
+ESCAPE = re.compile(r"&(?:quot|apos|amp|lt|gt|nbsp|#[0-9]+);")
+"""A character as Moses' tokenizer and HTML write it."""
+
+
+def warn_of_escapes(pairs: Sequence[SentencePair]) -> None:
+    """Warn if more than a hundredth of the pairs have characters that Moses' tokenizer or HTML escape."""
+    found = [each[0] for pair in pairs if (each := ESCAPE.search(f"{pair.source} {pair.target}"))]
+    if 100 * len(found) > len(pairs):
+        warn(
+            f"{len(found):,} of {len(pairs):,} training pairs have escapes such as {found[0]}, which text to translate will "
+            "not have: unescape the files, for example by Python's html.unescape"
+        )
 
 
 # --- held-out pairs ----------------------------------------------------------------------------------------
@@ -370,13 +399,8 @@ def with_alignments(
 ) -> list[SentencePair]:
     """Return pairs with the links of a Pharaoh file, which has one line per pair.
 
-    The file links words separated by white space. They are converted to links of the words of `split_words`.
-
-    Args:
-        pairs: The pairs.
-        path: The file.
-        key: The configuration key of the file, for messages.
-        exactly: Whether more lines than pairs are an error.
+    The file links the words of `text_words`. They are converted to links of the words of `split_words`.
+    With `exactly`, more lines than pairs are an error, too. `key` is that of the file in the configuration.
 
     Raises:
         InputError: The file is invalid, or does not belong to these pairs.
@@ -388,14 +412,17 @@ def with_alignments(
             "nothing may be held out of the training files"
         )
     found = []
-    for number, (pair, (every, possible)) in enumerate(zip(pairs, lines, strict=False), start=1):
-        sides = [_parts(text.split()) for text in (pair.source, pair.target)]
+    texts = zip(*((pair.source, pair.target) for pair in pairs), strict=True)
+    words = zip(*map(text_word_parts, texts), strict=True)
+    for number, (pair, (every, possible), both) in enumerate(zip(pairs, lines, words, strict=False), start=1):
+        sides = [_parts(each) for each in both]
         whole, sure = set(), set()
         for i, j in every:
             if i >= len(sides[0]) or j >= len(sides[1]):
                 raise InputError(
                     f"{path}, line {number}: link {i}-{j} is outside the sentence pair of {len(sides[0])} "
-                    f"and {len(sides[1])} words: count words between white space from 0"
+                    f"and {len(sides[1])} words: count words between white space, and letters of Chinese and "
+                    "Japanese, from 0"
                 )
             # In "bushes." and "Büsche." the words and the full stops belong together. Of "bushes," and
             # "Büsche" the comma has no like: the link tells nothing sure of it.
@@ -411,8 +438,8 @@ def with_alignments(
     return found
 
 
-def _parts(words: Sequence[str]) -> list[dict[int, bool]]:
-    """Return, for each word, the indices of its parts by `split_words`, with False for punctuation."""
-    parts = [[any(map(str.isalnum, part)) for part in split_words(word)] for word in words]
+def _parts(words: Sequence[Sequence[str]]) -> list[dict[int, bool]]:
+    """Return, for each word, the indices of its parts, see `text_word_parts`, with False for punctuation."""
+    parts = [[any(map(str.isalnum, part)) for part in word] for word in words]
     ends = accumulate(map(len, parts), initial=0)
     return [dict(enumerate(each, start)) for each, start in zip(parts, ends, strict=False)]

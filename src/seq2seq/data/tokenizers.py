@@ -24,6 +24,7 @@ from typing import Any
 import sentencepiece
 
 from seq2seq.common.arguments import without_unknown
+from seq2seq.common.files import on_disk
 from seq2seq.common.progress import warn
 from seq2seq.common.trust import require_trusted
 from seq2seq.data.languages import base_language, is_unspaced
@@ -550,14 +551,26 @@ class HuggingFaceTokenizer(Tokenizer):
         self.arguments.pop("file", None)  # a saved tokenizer has the content beside it
         super().__init__(**options)
         if file is not None:
-            self._use(Path(file).read_text(encoding="utf-8"))
+            self._use(self._content(file))
+
+    @staticmethod
+    def _content(file: str) -> str:
+        try:
+            return read_file(Path(on_disk(file))).decode("utf-8-sig")
+        except OSError as error:
+            raise InputError(f"data.tokenizer.file={file}: {error.strerror or error}") from error
+        except UnicodeDecodeError as error:
+            raise InputError(
+                f"data.tokenizer.file={file} is no tokenizer.json; of SentencePiece, tokenizer=unigram and tokenizer=bpe "
+                "train a model of this corpus"
+            ) from error
 
     def _use(self, content: str) -> None:
         try:
             import tokenizers
 
             self._tokenizer = tokenizers.Tokenizer.from_str(content)
-            self._tokenizer.no_truncation()
+            self._tokenizer.no_truncation()  # a file may ask for them, and words of long sentences would be lost
             self._tokenizer.no_padding()
             if getattr(self._tokenizer.model, "dropout", None) is not None:
                 self._tokenizer.model.dropout = None

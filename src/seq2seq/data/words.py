@@ -49,10 +49,11 @@ _END = r"[^\s<>\"«»“”„\u3000-\u303f\uff00-\uffef.,;:!?…)\]}'’]"
 _PATH = rf"[^\s<>\"«»“”„\u3000-\u303f\uff00-\uffef]*{_END}"
 _START = r"(?<![^\s(\[])"
 _MODIFIERS = "[\\p{M}\u200c\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]*"
+# An address is not sought within letters and marks where it has not begun: long lines would take their length squared.
 _KINDS = (
     rf"(?=\S*[@.:]\S)(?:(?:[a-zA-Z][a-zA-Z0-9+.-]*://|[wW]{{3}}\.){_PATH}",  # https://example.org/a
-    rf"{LETTER}(?:[.+-]?{LETTER})*@{LETTER}(?:[.-]?{LETTER})*\.{LETTER}+",  # me@example.org
-    rf"(?:{LETTER}+(?:-{LETTER}+)*\.)+(?:[cC][oO][mM]|[oO][rR][gG]|[nN][eE][tT])(?!{LETTER})(?:/{_PATH})?",
+    rf"(?<!{LETTER}[+.-]?){LETTER}(?:[.+-]?{LETTER})*@{LETTER}(?:[.-]?{LETTER})*\.{LETTER}+",  # me@example.org
+    rf"(?<!{LETTER}[.-]?)(?:{LETTER}+(?:-{LETTER}+)*\.)+(?:[cC][oO][mM]|[oO][rR][gG]|[nN][eE][tT])(?!{LETTER})(?:/{_PATH})?",
     rf"(?<!{LETTER})\p{{L}}\p{{M}}*(?:\.\p{{L}}\p{{M}}*)+\.?(?!{LETTER}))",  # U.S., z.B.
     rf"%(?:\({LETTER}+\)|[0-9]+\$)?[sdif](?!{LETTER})",  # %s
     # -5, #1, est-ce, and/or, R&D, 10:30, 3.50, 20°C, 5€, l', Obst-
@@ -68,6 +69,11 @@ WORD = regex.compile("|".join(_KINDS))
 
 LETTERS = regex.compile(f"{LETTER}+")
 """A word as truecasing counts it."""
+
+_UNSPACED, _SPACED = (
+    regex.compile(UNSPACED_LETTER),
+    regex.compile(rf"{UNSPACED_LETTER}\p{{M}}*\s+{UNSPACED_LETTER}"),
+)
 
 QUOTES = {'"': '"', "„": "“”", "“": "”"}
 """Quotation marks that open, and those that close what they opened."""
@@ -110,6 +116,35 @@ def split_words(text: str) -> list[str]:
     Each letter of Chinese and Japanese is a word.
     """
     return WORD.findall(clean(text))
+
+
+def text_words(texts: Sequence[str]) -> list[list[str]]:
+    """Return the words of each text of one side, as links and lengths count them, whatever the tokenizer.
+
+    Words are separated by white space. In Chinese and Japanese they are those of `split_words`, each letter and mark one,
+    unless somebody has separated the words; see `is_unspaced`.
+    """
+    return [["".join(parts) for parts in words] for words in text_word_parts(texts)]
+
+
+def text_word_parts(texts: Sequence[str]) -> list[list[list[str]]]:
+    """Return the words of `text_words`, each as its words of `split_words`: ``["dogs", "."]`` of ``dogs.``"""
+    if is_unspaced(texts):
+        return [[[word] for word in split_words(text)] for text in texts]
+    return [[split_words(word) for word in text.split()] for text in texts]
+
+
+def is_unspaced(texts: Sequence[str]) -> bool:
+    """Return whether texts are Chinese or Japanese, without spaces between words.
+
+    They have more letters of these languages than other words, and few texts have a space between two such letters.
+    """
+    num_letters = sum(len(_UNSPACED.findall(text)) for text in texts)
+    num_others = sum(_UNSPACED.search(word) is None for text in texts for word in text.split())
+    longer = [text for text in texts if len(_UNSPACED.findall(text)) > 1]
+    return num_letters > num_others and 2 * sum(_SPACED.search(text) is not None for text in longer) <= len(
+        longer
+    )
 
 
 def join_words(words: Sequence[str], language: str) -> str:

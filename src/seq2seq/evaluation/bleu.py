@@ -53,14 +53,16 @@ def _tokens(language: str, without_spaces: bool) -> dict[str, Any]:
     return CHARACTERS if without_spaces and chosen == "13a" else told
 
 
-def cased_bleu(hypotheses: Sequence[str], references: Sequence[str], language: str) -> float:
-    """Return the cased corpus BLEU, 0 to 100.
+def cased_bleu(
+    hypotheses: Sequence[str], references: Sequence[str], language: str, *, lowercase: bool = False
+) -> float:
+    """Return the corpus BLEU, 0 to 100, cased unless the text is lower-cased.
 
     Raises:
         ValueError: There are no translations, or their numbers differ.
     """
     require_pairs(hypotheses, references)
-    return bleu_metric(language).corpus_score(hypotheses, [references]).score
+    return bleu_metric(language, lowercase=lowercase).corpus_score(hypotheses, [references]).score
 
 
 def sentence_bleu_score(hypothesis: str, reference: str, language: str) -> float:
@@ -81,11 +83,6 @@ def require_pairs(hypotheses: Sequence[str], references: Sequence[str]) -> None:
 
 def sentence_statistics(hypotheses: Sequence[str], references: Sequence[str], language: str) -> NDArray[Any]:
     """Return the statistics of each sentence (sentences, `NUM_STATISTICS`), as sacreBLEU counts them.
-
-    Args:
-        hypotheses: The translations.
-        references: One reference for each.
-        language: Code of their language, see `bleu_metric`.
 
     Raises:
         ValueError: There are none, or their numbers differ.
@@ -122,11 +119,7 @@ def smoothed_sentence_bleu(
 
     p_n is the share of the hypothesis's n-grams that the reference holds, each counted at most as often as
     there; for n > 1 one is added to both counts, so that a sentence without a common n-gram has a score.
-
-    Args:
-        hypothesis: tokens of the translation, of any kind.
-        reference: tokens of the reference.
-        max_order: k.
+    k is `max_order`; tokens may be of any kind.
     """
     if not hypothesis:
         return 0.0

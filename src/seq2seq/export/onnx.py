@@ -49,14 +49,14 @@ class _Encoder(nn.Module):
 class _Step(nn.Module):
     """tokens (B,), memory, state -> log-probabilities (B, V), weights (B, S), the mean of the heads, new state."""
 
-    def __init__(self, model: Seq2Seq, memory: Memory) -> None:
+    def __init__(self, model: Seq2Seq) -> None:
         super().__init__()
-        self.model, self.memory = model, memory
+        self.model = model
 
     def forward(
         self, tokens: Tensor, states: Tensor, keys: Tensor, is_token: Tensor, *state: Tensor
     ) -> tuple[Tensor, ...]:
-        memory = Memory(states, keys, is_token, summary=states[:, 0], masks=self.memory.masks)
+        memory = Memory(states, keys, is_token, summary=states[:, 0])
         features, new, weights = self.model.decoder.step(tokens, state, memory)
         logs = self.model.decoder.output(features).log_softmax(dim=-1)
         found = (logs,) if weights is None else (logs, weights.mean(dim=1))
@@ -165,8 +165,7 @@ def _written(model: Seq2Seq, folder: Path) -> list[Path]:
     kind = f"{type(model.encoder).__name__} and {type(model.decoder).__name__}"
     source, lengths = torch.tensor([[5, 6, 7, 3], [5, 6, 3, 1], [8, 3, 1, 1]]), torch.tensor([4, 3, 2])
     source = source.clamp(max=model.source_embedding.num_embeddings - 1)
-    memory = model.encode(SourceBatch(source, lengths))
-    encoder, step = _Encoder(model).eval(), _Step(model, memory).eval()
+    encoder, step = _Encoder(model).eval(), _Step(model).eval()
     states, keys, is_token, *state = encoder(source, lengths)
     longer = model.encode(SourceBatch(nn.functional.pad(source, (0, 1), value=1), lengths))
     of_state = [  # the axis of a state whose size is the source length, as of coverage

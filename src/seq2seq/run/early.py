@@ -3,17 +3,18 @@
 import difflib
 import re
 from collections.abc import Mapping
-from glob import glob
 from math import inf, ulp
 from pathlib import Path
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
+from seq2seq.common.arguments import flat
+from seq2seq.common.files import is_address, matching
 from seq2seq.common.options import PENALTIES
 from seq2seq.common.shipped import config_of
 from seq2seq.errors import InputError
-from seq2seq.run.config import CONF, flat, objects
+from seq2seq.run.config import CONF, objects
 from seq2seq.run.devices import is_missing
 
 NEEDED = "data", "model", "model.encoder", "model.decoder", "module", "optimizer", "trainer"
@@ -153,6 +154,9 @@ def _check_text(data: Mapping[str, Any]) -> None:
 
 
 def _is_soon_read(*patterns: Any) -> bool:
-    """Return whether files hold little text; missing ones hold none. A pipe can be read only once."""
-    paths = [Path(path) for each in patterns if isinstance(each, str) for path in glob(each)]
+    """Return whether files hold little text; missing ones hold none. A pipe can be read only once, an address is far."""
+    given = [each for each in patterns if isinstance(each, str)]
+    if any(map(is_address, given)):
+        return False
+    paths = [path for each in given for path in map(Path, matching(each)) if path.exists()]
     return not any(path.is_fifo() for path in paths) and sum(path.stat().st_size for path in paths) <= FEW

@@ -23,13 +23,6 @@ def application(
 ) -> FastAPI:
     """Return the application that serves a model.
 
-    Args:
-        model: A model folder.
-        device: That the model is on.
-        limits: What the server takes.
-        batch_size: Sentences that are translated together at most.
-        to: Target language, for a model of several languages.
-
     Raises:
         InputError: There is no such model, device or language.
     """

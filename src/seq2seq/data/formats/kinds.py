@@ -23,10 +23,12 @@ HINTS = {
     "Word": AS_TEXT, "OpenDocument": f"{AS_TEXT}; a table as CSV for data=tsv", "RTF": AS_TEXT, "EPUB": AS_TEXT,
     "PowerPoint": AS_TEXT, "Excel": CONVERT, "Office 97": f"{AS_TEXT}; a table as CSV for data=tsv",
     "HTML": AS_TEXT, "XML": "extract the text; of XML, TMX, XLIFF and WMT's test sets are read",
+    "subtitles": "write one sentence a line, without numbers and times",
+    "IWSLT": "its lines of tags are no sentences: leave them out of both files with grep -v '^ *<' FILE",
+    "Europarl": "its lines of tags are no sentences: leave them out of both files with grep -v '^ *<' FILE",
+    "UTF-16": "convert it with iconv -f UTF-16 -t UTF-8 FILE", "UTF-32": "convert it with iconv -f UTF-32 -t UTF-8 FILE",
     "SQLite": CONVERT, "tar archive": "unpack it with tar -xf FILE", "7z archive": "unpack it with 7z x FILE",
     "Zstandard": "decompress it with zstd -d FILE", "RAR archive": "unpack it with unrar x FILE",
-    "UTF-16": "convert it with iconv -f UTF-16 -t UTF-8 FILE", "UTF-32": "convert it with iconv -f UTF-32 -t UTF-8 FILE", "subtitles": "extract the text, one sentence a line",
-    "IWSLT": "leave the lines that begin with a tag out of both files: grep -v '^<' FILE",
     "front matter": "the lines from --- to --- are no sentences: remove them",
 }  # fmt: skip
 """What to do with a file of each kind, where plain text is needed."""
@@ -34,11 +36,12 @@ HINTS = {
 MAGIC = {
     b"PAR1": "parquet", b"ARROW1": "Arrow", b"%PDF": "PDF", b"{\\rtf": "RTF", b"SQLite format 3": "SQLite",
     b"\xd0\xcf\x11\xe0": "Office 97", b"7z\xbc\xaf": "7z archive", b"\x28\xb5\x2f\xfd": "Zstandard", b"Rar!": "RAR archive",
-    b"\xff\xfe\0\0": "UTF-32", b"\0\0\xfe\xff": "UTF-32", b"\xde\x12\x04\x95": "gettext_binary", b"\x95\x04\x12\xde": "gettext_binary",
+    b"\xff\xfe\0\0": "UTF-32", b"\0\0\xfe\xff": "UTF-32",
+    b"\xde\x12\x04\x95": "gettext_binary", b"\x95\x04\x12\xde": "gettext_binary",
 }  # fmt: skip
 ROOTS = {
     "tmx": "tmx", "xliff": "xliff", "dataset": "wmt", "srcset": "sgml", "refset": "sgml", "tstset": "sgml", "mteval": "sgml",
-    "html": "HTML",
+    "html": "HTML", "url": "IWSLT", "talkid": "IWSLT", "keywords": "IWSLT", "chapter": "Europarl",
 }  # fmt: skip
 MEMBERS = {
     "word/document.xml": "Word", "xl/workbook.xml": "Excel", "ppt/presentation.xml": "PowerPoint",
@@ -47,7 +50,7 @@ MEMBERS = {
 """Kinds by a file that only they have in their zip archive."""
 BEGINNINGS = {
     r"<(doc\b[^>]*>\s*<)?(url|talkid|keywords|speaker)>": "IWSLT",
-    r"WEBVTT\b|\d+\s*\n\d+:\d\d:\d\d[,.]\d+ --> ": "subtitles",
+    r"WEBVTT\b|(\d+\s*\n)?(\d+:)+\d\d[,.]\d{3} --> ": "subtitles",
     r"---\r?\n([\w-]+:.*\n)+---\r?\n": "front matter",
 }
 """Kinds of text by how it begins."""
@@ -115,9 +118,7 @@ def _is_json(start: str) -> bool:
 def plain_lines(file: Any, name: str) -> Iterable[bytes]:
     """Return the lines of an open file of plain text; of a test set of WMT in SGML, its segments.
 
-    Args:
-        file: A binary file with a method ``peek``, decompressed.
-        name: Its name, for messages.
+    The file is decompressed and has a method ``peek``; its name is for messages.
 
     Raises:
         InputError: The file is of another kind; the message has the way to read it.
@@ -141,6 +142,8 @@ def refusal(name: str, kind: str) -> InputError:
         "subtitles": "a file of subtitles",
         "front matter": "a text with front matter",
         "sgml": "WMT SGML",
+        "IWSLT": "a text with the tags of IWSLT",
+        "Europarl": "a text with the tags of Europarl",
     }
     shown = label.get(kind, kind.upper() if kind.islower() and "_" not in kind else kind)
     return InputError(f"{name} is {shown}, no plain text: {HINTS[kind].replace('FILE', Path(name).name, 1)}")

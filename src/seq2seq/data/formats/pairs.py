@@ -7,9 +7,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from seq2seq.common.files import matching, on_disk
 from seq2seq.common.progress import announce
 from seq2seq.data.formats import kinds, table
-from seq2seq.data.formats.columns import Columns, nearest
+from seq2seq.data.formats.columns import Columns
+from seq2seq.data.languages import nearest
 from seq2seq.data.text import SentencePair, open_text, read_parallel, refusing
 from seq2seq.errors import InputError
 
@@ -32,9 +34,9 @@ def kind_of_file(path: str) -> str:
 
 def holds_pairs(path: str) -> bool:
     """Return whether a file holds sentence pairs, not text in one language; False for a pattern or a missing file."""
-    if not Path(path).is_file():
+    if matching(path) != [str(path)] or not Path(on_disk(path)).is_file():
         return False
-    if zipfile.is_zipfile(path) and len(zipfile.ZipFile(path).namelist()) > 1:
+    if zipfile.is_zipfile(on_disk(path)) and len(zipfile.ZipFile(on_disk(path)).namelist()) > 1:
         return True
     kind = kind_of_file(path)
     return kind in READERS and (kind != "text" or table.is_table(path))
@@ -51,7 +53,7 @@ def read_pairs(path: str, columns: Columns) -> list[SentencePair]:
             f"{path} is a pipe, and the format of a file of pairs is told before it is read: give a file, which may be "
             "compressed, or two pipes to data=parallel"
         )
-    if zipfile.is_zipfile(path):
+    if zipfile.is_zipfile(on_disk(path)):
         members = opus_members(path, columns)
         if members:
             return read_opus(path, members)
@@ -68,10 +70,7 @@ def read_pairs(path: str, columns: Columns) -> list[SentencePair]:
 def read_split(key: str, files: Mapping[str, Any], columns: Columns) -> list[SentencePair]:
     """Read a split of two files, one sentence a line, or of one file that holds both languages; none without files.
 
-    Args:
-        key: That of the files in the configuration, for messages.
-        files: ``source`` and ``target``, names or patterns.
-        columns: Of a file that holds both.
+    Names may be patterns; `key` is that of the files in the configuration.
 
     Raises:
         InputError: See `two_files`, `read_parallel` and `read_pairs`.
@@ -115,19 +114,19 @@ def two_files(key: str, files: Mapping[str, Any]) -> tuple[str, str]:
 
 def opus_members(path: str, columns: Columns) -> list[str]:
     """Return the files of source and target in a zip archive of OPUS, such as ``Tatoeba.en-fr.en``; none if it is not one."""
-    with zipfile.ZipFile(path) as archive:
+    with zipfile.ZipFile(on_disk(path)) as archive:
         names = [name for name in archive.namelist() if "." in Path(name).name]
     endings = [name.rsplit(".", 1)[1] for name in names]
-    codes = [nearest(endings, language, path) for language in columns.languages]
-    if None in codes or any(endings.count(str(code)) > 1 for code in codes):
+    codes = [nearest(endings, language) for language in columns.languages]
+    if any(len(each) != 1 or endings.count(each[0]) > 1 for each in codes):
         return []
-    return [names[endings.index(str(code))] for code in codes]
+    return [names[endings.index(each[0])] for each in codes]
 
 
 def read_opus(path: str, members: list[str]) -> list[SentencePair]:
     """Read two files of a zip archive, line n of one with line n of the other."""
     try:
-        with zipfile.ZipFile(path) as archive:
+        with zipfile.ZipFile(on_disk(path)) as archive:
             sides = [
                 archive.read(name).decode("utf-8-sig").removesuffix("\n").split("\n") for name in members
             ]

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from typing import IO
 
-from seq2seq.data.formats.columns import Columns, nearest
+from seq2seq.data.formats.columns import Columns
 from seq2seq.data.formats.markup import children, elements, language_of, text_of
 from seq2seq.data.text import SentencePair
 from seq2seq.errors import InputError
@@ -17,32 +17,22 @@ def read(path: str, columns: Columns) -> list[SentencePair]:
     Raises:
         InputError: The file is damaged, or no document has both languages.
     """
-    pairs, found = [], set()
+    documents = []
     for document in elements(path, "doc"):
         texts: dict[str, dict[str, str]] = {}
         for text in [*children(document, "src"), *children(document, "ref")]:
-            texts.setdefault(
-                language_of(text), {each.get("id"): text_of(each) for each in text.iter("{*}seg")}
-            )
-        found |= texts.keys()
-        codes = [nearest(texts, language, path) for language in columns.languages]
-        if codes[0] is not None and codes[1] is not None:
-            source, target = texts[codes[0]], texts[codes[1]]
-            pairs += [SentencePair(text, target.get(number, "")) for number, text in source.items()]
-    if not pairs:
-        raise InputError(
-            f"{path} has {', '.join(sorted(found))}, not {' and '.join(columns.languages)}: set "
-            "data.source_language and data.target_language"
-        )
-    return pairs
+            segments = {each.get("id"): text_of(each) for each in text.iter("{*}seg")}
+            texts.setdefault(language_of(text), segments)
+        documents.append(texts)
+    return [
+        SentencePair(text, target.get(number, ""))
+        for source, target in columns.both_of(path, documents)
+        for number, text in source.items()
+    ]
 
 
 def segments(file: IO[bytes], name: str) -> Iterator[bytes]:
     """Yield the segments of the SGML format as lines: entities are resolved, all other text is as it is written.
-
-    Args:
-        file: Of one language.
-        name: Its name, for messages.
 
     Raises:
         InputError: A segment has no end.

@@ -21,8 +21,8 @@ function floatsOf(base64) {
 
 const ABREAST = 4; // rows of a product that are summed beside each other: they share what is read
 
-// A vector, or a matrix whose rows are whole numbers -127..127 times a scale of the row. Rows of zeros
-// fill up the last rows abreast.
+// A vector, or a matrix in the format of seq2seq.models.int8: whole numbers -127..127 times a scale of the row.
+// Rows of zeros fill up the last rows abreast.
 function arrayOf({ shape, numbers, scales }) {
   if (scales === null) return floatsOf(numbers);
   const whole = new Int8Array(bytesOf(numbers).buffer);
@@ -321,8 +321,8 @@ const START = String.raw`(?<![^\s(\[])`;
 const MODIFIERS = String.raw`[\p{M}\u200c\u{1f3fb}-\u{1f3ff}\u{e0020}-\u{e007f}]*`;
 const KINDS = [
   String.raw`(?=\S*[@.:]\S)(?:(?:[a-zA-Z][a-zA-Z0-9+.\-]*:\/\/|[wW]{3}\.)${PATH}`,
-  String.raw`${LETTER}(?:[.+\-]?${LETTER})*@${LETTER}(?:[.\-]?${LETTER})*\.${LETTER}+`,
-  String.raw`(?:${LETTER}+(?:-${LETTER}+)*\.)+(?:[cC][oO][mM]|[oO][rR][gG]|[nN][eE][tT])${NO_LETTER}(?:\/${PATH})?`,
+  String.raw`(?<!${LETTER}[+.\-]?)${LETTER}(?:[.+\-]?${LETTER})*@${LETTER}(?:[.\-]?${LETTER})*\.${LETTER}+`,
+  String.raw`(?<!${LETTER}[.\-]?)(?:${LETTER}+(?:-${LETTER}+)*\.)+(?:[cC][oO][mM]|[oO][rR][gG]|[nN][eE][tT])${NO_LETTER}(?:\/${PATH})?`,
   String.raw`(?<!${LETTER})\p{L}\p{M}*(?:\.\p{L}\p{M}*)+\.?${NO_LETTER})`,
   String.raw`%(?:\(${LETTER}+\)|[0-9]+\$)?[sdif]${NO_LETTER}`,
   String.raw`(?:${START}(?:[\-+−](?=\p{N})|[#@](?=${LETTER})))?${LETTER}+(?:(?:${WITHIN})${LETTER}+)*(?:(?<=\p{N})[°\p{Sc}]${LETTER}*)?(?:['’׳]|-(?!\S))?`,

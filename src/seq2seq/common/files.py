@@ -1,0 +1,70 @@
+"""Names of files that are read: paths, patterns, and addresses such as ``hf://datasets/…``, ``s3://…`` and ``https://…``."""
+
+import re
+from collections.abc import Callable
+from functools import cache
+from glob import glob
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from seq2seq.common.progress import announce
+from seq2seq.errors import InputError
+
+_COPIES: list[TemporaryDirectory[str]] = []
+"""Folders of the copies of this process, which are removed when it ends."""
+
+
+def is_address(name: str | Path) -> bool:
+    """Return whether a name is an address, which fsspec opens, and no path."""
+    return "://" in str(name)
+
+
+def on_disk(name: str | Path) -> str:
+    """Return the path of a file; of an address, that of a copy, which is made once in a process.
+
+    Raises:
+        InputError: There is no file at the address, it cannot be read, or that needs a package.
+    """
+    return _copied(str(name)) if is_address(name) else str(name)
+
+
+def matching(pattern: str | Path) -> list[str]:
+    """Return the files that match a pattern such as ``*.en``, ordered by name; the pattern itself if none does.
+
+    Raises:
+        InputError: The pattern is an address that cannot be listed, or that needs a package.
+    """
+    text = str(pattern)
+    if not is_address(text):
+        return sorted(glob(text)) or [text]
+    if "*" not in text:
+        return [text]
+    return _ask(text, lambda system, path: sorted(map(system.unstrip_protocol, system.glob(path)))) or [text]
+
+
+@cache
+def _copied(address: str) -> str:
+    announce(f"reading {address}")
+    folder = TemporaryDirectory()
+    _COPIES.append(folder)
+    copy = Path(folder.name, re.sub(r"[^\w.-]", "_", address.rpartition("/")[2])[-100:] or "file")
+    _ask(address, lambda system, path: system.get_file(path, str(copy)))
+    return str(copy)
+
+
+def _ask(address: str, question: Callable[[Any, str], Any]) -> Any:
+    """Return what a file system answers.
+
+    Args:
+        address: Of a file, or a pattern.
+        question: Takes the file system of the address, and the path in it.
+    """
+    from fsspec import url_to_fs
+
+    try:
+        return question(*url_to_fs(address))
+    except FileNotFoundError as error:
+        raise InputError(f"{address}: there is no such file") from error
+    except Exception as error:  # each file system has its own
+        raise InputError(f"{address} cannot be read: {error or type(error).__name__}") from error
