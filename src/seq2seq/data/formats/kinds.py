@@ -26,7 +26,7 @@ HINTS = {
     "subtitles": "write one sentence a line, without numbers and times",
     "IWSLT": "its lines of tags are no sentences: leave them out of both files with grep -v '^ *<' FILE",
     "Europarl": "its lines of tags are no sentences: leave them out of both files with grep -v '^ *<' FILE",
-    "UTF-16": "convert it with iconv -f UTF-16 -t UTF-8 FILE", "UTF-32": "convert it with iconv -f UTF-32 -t UTF-8 FILE",
+    **{name: f"convert it with iconv -f {name} -t UTF-8 FILE" for name in ("UTF-16", "UTF-16LE", "UTF-16BE", "UTF-32")},
     "SQLite": CONVERT, "tar archive": "unpack it with tar -xf FILE", "7z archive": "unpack it with 7z x FILE",
     "Zstandard": "decompress it with zstd -d FILE", "RAR archive": "unpack it with unrar x FILE",
     "front matter": "the lines from --- to --- are no sentences: remove them",
@@ -76,7 +76,11 @@ def kind_of(head: bytes) -> str:
         kind = "gettext"
     else:
         kind = "text"
-    return "UTF-16" if encoding and kind in {"text", "json", "gettext", "sgml"} else kind
+    return (
+        encoding.upper().replace("16-", "16")
+        if encoding and kind in {"text", "json", "gettext", "sgml"}
+        else kind
+    )
 
 
 def _utf16(head: bytes) -> str:
