@@ -311,9 +311,9 @@ NO_SENTENCES = {
     "subtitles": ("1\r\n00:00:01,000 --> 00:00:04,000\r\nHello.\r\n", "subtitles"),
     "web subtitles": ("WEBVTT\n\n00:01.000 --> 00:04.000\nHello.\n", "subtitles"),
     "front matter": ("---\ntitle: A\nlang: en\n---\nHello.\n", "---"),
-    "utf-16, little": ("A line.\nÉtoile.\n".encode("utf-16-le"), "iconv"),
+    "utf-16, little": ("A line.\nÉtoile.\n".encode("utf-16-le"), "iconv -f UTF-16LE"),
     "utf-32": ("A line.\n".encode("utf-32"), "iconv -f UTF-32"),
-    "utf-16, big": ("A line.\nÉtoile.\n".encode("utf-16-be"), "iconv"),
+    "utf-16, big": ("A line.\nÉtoile.\n".encode("utf-16-be"), "iconv -f UTF-16BE"),
     "a catalog with a long comment": ("# A translator\n" * 2000 + PO, "data=tsv"),
 }  # fmt: skip
 

@@ -20,6 +20,8 @@ from seq2seq.models.seq2seq import Seq2Seq
 LENGTHS = ((1,), (9, 23, 1, 2, 16))
 """Source lengths of the sentences of each batch, with ``<eos>``."""
 NUM_STEPS = 3
+MOST_MOVED = 0.5
+"""Maximum total variation distance of distributions before and after rounding; of the shipped models it is 0.015."""
 
 Steps = Sequence[Mapping[str, Any]]
 """The numbers of each step by name: ``log_probabilities`` (B, V), ``weights`` (B, S), the mean of the heads, ``new_state_0`` and so on."""
@@ -67,26 +69,61 @@ def prove(
         InputError: The export cannot be run, a number differs by more than the bound, or the model cannot compute a batch
             of sentences of several lengths.
     """
-    failed: Exception | None = None
     num_padded, generator = 0, torch.Generator().manual_seed(0)
-    sizes = (model.source_embedding.num_embeddings, model.decoder.embedding.num_embeddings)
     for given in batches:
-        lengths, expected = list(given), None
-        while expected is None:
-            source, tokens = _batch(lengths, sizes, generator)
-            try:
-                expected = steps_of(model, source, tokens)
-            except Exception as error:  # anything can fail in a part of the user's own
-                failed = error
-                if max(lengths) == 1:
-                    break
-                lengths = [max(1, length // 2) for length in lengths]
-        if expected is not None:
-            num_padded += len(set(lengths)) > 1
-            where = f"{name} with {len(lengths)} sentences of {max(lengths)} tokens"
-            _compare(where, run, source, tokens, expected, bound, advice)
+        source, tokens, expected = _computed(name, model, given, generator)
+        lengths = source.lengths.tolist()
+        num_padded += len(set(lengths)) > 1
+        where = f"{name} with {len(lengths)} sentences of {max(lengths)} tokens"
+        _compare(where, run, source, tokens, expected, bound, advice)
     if not num_padded:
-        raise InputError(f"{name} cannot be compared, because the model fails: {failed!s:.200}") from failed
+        raise InputError(f"{name} cannot be compared, because the model computes no sentences of two lengths")
+
+
+def require_near(name: str, model: Seq2Seq, rounded: Seq2Seq, advice: str) -> None:
+    """Check that rounded weights give nearly the probabilities of the exact ones.
+
+    One large weight takes the precision of all others in its row.
+
+    Args:
+        name: Of the rounded weights, for messages.
+        model: The model.
+        rounded: The same model with rounded weights.
+        advice: What to do about a difference, for the message.
+
+    Raises:
+        InputError: The total variation distance of two distributions of the next token is above `MOST_MOVED`.
+    """
+    source, tokens, exact = _computed(name, model, LENGTHS[-1], torch.Generator().manual_seed(0))
+    for one, other in zip(exact, steps_of(rounded, source, tokens), strict=True):
+        both = (torch.as_tensor(each["log_probabilities"]).double().exp() for each in (one, other))
+        moved = float(torch.sub(*both).abs().sum(dim=-1).max()) / 2
+        if not moved <= MOST_MOVED:  # nor if it is NaN
+            raise InputError(
+                f"{name} move the probabilities of a next token by {moved:.2f} in all, more than {MOST_MOVED}: {advice}"
+            )
+
+
+def _computed(
+    name: str, model: Seq2Seq, given: Sequence[int], generator: torch.Generator
+) -> tuple[SourceBatch, Tensor, Steps]:
+    """Return a batch of sentences of some lengths, previous tokens, and what a model computes, see `prove`.
+
+    Raises:
+        InputError: The model fails, whatever the lengths.
+    """
+    sizes = (model.source_embedding.num_embeddings, model.decoder.embedding.num_embeddings)
+    lengths = list(given)
+    while True:
+        source, tokens = _batch(lengths, sizes, generator)
+        try:
+            return source, tokens, steps_of(model, source, tokens)
+        except Exception as error:  # anything can fail in a part of the user's own
+            if max(lengths) == 1:
+                raise InputError(
+                    f"{name} cannot be compared, because the model fails: {error!s:.200}"
+                ) from error
+            lengths = [max(1, length // 2) for length in lengths]
 
 
 def _batch(
