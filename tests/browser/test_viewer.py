@@ -166,8 +166,7 @@ def test_two_runs_side_by_side_with_their_difference(open_tab, data, screenshot)
     tab.get_by_role("button", name="compare").click()
     tab.get_by_label("beside", exact=True).select_option("seed_2")
     expect(tab.locator("figure")).to_have_count(3)
-    titles = tab.locator("figcaption b").all_text_contents()
-    assert titles == ["A  seed_1", "B  seed_2", "A − B"]
+    expect(tab.locator("figcaption b")).to_have_text(["A  seed_1", "B  seed_2", "A − B"])
     first, second = (weights_of(data[run, TAG], -1) for run in ("seed_1", "seed_2"))
     move_to_cell(page, tab, 2, 2, figure=2)
     difference = first[2, 2] - second[2, 2]
@@ -557,6 +556,8 @@ def test_the_tab_itself(open_tab, screenshot):
     page, tab = open_tab(run="seed_1")
     point_at(tab, "row", 2)
     expect(tab.locator(".weights h3")).to_contain_text("attends to")
+    first, last = (tab.locator(f".tools header {end}") for end in ("select >> nth=0", ".keys summary"))
+    assert last.bounding_box()["y"] == pytest.approx(first.bounding_box()["y"], abs=2)
     screenshot(page, "viewing_tab")
     tab.get_by_role("radio", name="effect").click()
     point_at(tab, "row", 2)
