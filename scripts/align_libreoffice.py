@@ -19,7 +19,7 @@ from itertools import islice
 from pathlib import Path
 
 from seq2seq.data import LibreOfficeHelp
-from seq2seq.data.languages import UNSPACED, base_language
+from seq2seq.data.languages import base_language, is_unspaced
 from seq2seq.data.text import SentencePair
 from seq2seq.data.words import lowered, text_word_parts
 from seq2seq.errors import InputError
@@ -37,7 +37,7 @@ def main() -> None:
     parser.add_argument("language", help="the other language, such as de")
     parser.add_argument("--folder", type=Path, default=Path(FOLDER), help=f"default: {FOLDER}")
     options = parser.parse_args()
-    if base_language(options.language) in UNSPACED - {"zh", "ja"}:
+    if is_unspaced(options.language) and base_language(options.language) not in {"zh", "ja"}:
         raise InputError(
             f"{options.language} is written without spaces, and links count words between spaces, or letters of zh and ja"
         )

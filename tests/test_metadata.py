@@ -11,6 +11,7 @@ from packaging.utils import canonicalize_name
 
 from tests.conftest import ROOT
 
+UV = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["uv"]
 FILES = [ROOT / "pyproject.toml", *ROOT.glob("packages/*/pyproject.toml")]
 PROJECTS = {path: tomllib.loads(path.read_text(encoding="utf-8"))["project"] for path in FILES}
 OWN = {project["name"]: project for project in PROJECTS.values()}
@@ -77,6 +78,13 @@ def test_addresses_are_set_in_one_place():
     pages = [*ROOT.glob("*.md"), ROOT / "CITATION.cff", ROOT / "mkdocs.yml", *(ROOT / "docs").rglob("*.md")]
     assert PROGRAM["urls"]
     assert not [page for page in pages if "OWNER" in page.read_text(encoding="utf-8")]
+
+
+def test_an_extra_with_an_index_of_its_own_is_not_resolved_with_the_others():
+    extras = {each["extra"] for source in UV["sources"].values() for each in source if "extra" in each}
+    apart = {each["extra"] for group in UV["conflicts"] for each in group}
+    assert extras
+    assert extras <= apart
 
 
 def test_constraints_hold_for_every_package_and_name_no_server():

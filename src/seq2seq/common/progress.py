@@ -12,6 +12,7 @@ LOG = logging.getLogger("seq2seq.progress")
 """Goes to ``train.log`` in the folder of a run, see conf/hydra/job_logging."""
 LOG.setLevel(logging.INFO)
 LOG.propagate = False
+LOG.addHandler(logging.NullHandler())  # else a warning outside of a run is printed twice
 
 
 def announce(text: str) -> None:

@@ -17,7 +17,13 @@ from seq2seq.data.batch import EncodedSplit, Ids, Sentences
 from seq2seq.data.batching import BatchLoader, BatchSize, Order, share, shuffled_order, sorted_order
 from seq2seq.data.languages import require_language_code
 from seq2seq.data.text import SentencePair, Splits, hold_out, warn_of_escapes, with_alignments
-from seq2seq.data.tokenizers import SentencePieceTokenizer, Tokenizer, WordTokenizer
+from seq2seq.data.tokenizers import (
+    SentencePieceTokenizer,
+    Tokenizer,
+    WordTokenizer,
+    save_proved,
+    warn_of_lost_text,
+)
 from seq2seq.data.words import clean
 from seq2seq.errors import InputError
 
@@ -52,9 +58,10 @@ class Prepared:
         return {name: split for name, split in splits.items() if split is not None}
 
     def save_tokenizers(self, folder: Path) -> None:
-        """Write both tokenizers into a folder."""
-        self.source_tokenizer.save(folder, "source")
-        self.target_tokenizer.save(folder, "target")
+        """Write both tokenizers into a folder, see `save_proved`."""
+        pairs = [self.train.pairs[place] for place in range(min(len(self.train), 100))]
+        save_proved(self.source_tokenizer, folder, "source", [pair.source for pair in pairs])
+        save_proved(self.target_tokenizer, folder, "target", [pair.target for pair in pairs])
 
 
 class TranslationDataModule(pl.LightningDataModule):
@@ -195,6 +202,7 @@ class TranslationDataModule(pl.LightningDataModule):
             raise InputError("data.both_directions=true needs data.joint_vocabulary=true")
         tokenizers = self.tokenizers
         announce("tokenizing")
+        warn_of_lost_text(tokenizers[1], [pair.target for pair in splits.train[:200]])
         train = self.encode_train(splits.train)
         validation, test = (
             self.encode(split, MAX_TRANSLATED, truncate=True, keep_blank=True)

@@ -2,7 +2,7 @@
 
 import difflib
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Sequence
 from functools import cache
 
 from seq2seq.errors import InputError
@@ -33,8 +33,14 @@ TWO_LETTERS = {
 """ISO 639-1 of ISO 639-2 codes (both of those that have two), of ISO 639-3 codes of members of a language, and of
 withdrawn codes."""
 
-UNSPACED = frozenset({"zh", "ja", "th", "lo", "km", "my", "bo", "dz"})
+UNSPACED = frozenset(
+    {"zh", "ja", "th", "lo", "km", "my", "bo", "dz", "shn", "mnw", "nod", "tts", "sou", "kxm"}
+)
 """Languages that are written without spaces between words."""
+UNSPACED_SCRIPTS = frozenset({
+    "hani", "hans", "hant", "jpan", "hira", "kana", "hrkt", "thai", "laoo", "khmr", "mymr", "tibt", "lana", "tale", "talu",
+})  # fmt: skip
+"""ISO 15924 codes of scripts without spaces between words."""
 
 DOTLESS = frozenset({"tr", "az", "gag", "crh"})
 """Languages that lower-case I to ı, and İ to i."""
@@ -65,17 +71,29 @@ def language_names(code: str) -> frozenset[str]:
     """Return what a column or file of a language is called: its code, also without script and region, and its names."""
     base = base_language(code)
     names = (name for table in (TWO_LETTERS, NAMES) for name, language in table.items() if language == base)
-    return frozenset({code.casefold(), base, *(name for name in names if len(name) > 2)})
+    return frozenset({code.casefold().replace("_", "-"), base, *(name for name in names if len(name) > 2)})
 
 
-def codes_of(language: str, declared: Collection[str]) -> set[str]:
-    """Return the codes in a file that are of a language: the same code if it is there, else those of any region or script."""
+def nearest(found: Collection[str], wanted: str) -> list[str]:
+    """Return which codes of a file are of the wanted language and nearest to it: pt-BR of pt-PT and pt-BR.
 
-    def plain(code: str) -> str:
-        return code.casefold().replace("_", "-")
+    Script and region are the same, or else given on one side only, or else others.
+    """
+    parts = {code: set(re.split("[-_]", code.casefold())[1:]) for code in (*found, wanted)}
+    distances = {
+        code: 0 if own == parts[wanted] else 1 if own <= parts[wanted] or parts[wanted] <= own else 2
+        for code, own in parts.items()
+        if code in found and language_names(code) & language_names(wanted)
+    }
+    return [code for code, distance in distances.items() if distance == min(distances.values())]
 
-    same = {code for code in declared if plain(code) == plain(language)}
-    return same or {code for code in declared if language_names(code) & language_names(language)}
+
+def is_unspaced(code: str) -> bool:
+    """Return whether a language is written without spaces between words: by the script of its code, else by the language."""
+    script = next(
+        (part for part in re.split("[-_]", code.lower())[1:] if re.fullmatch("[a-z]{4}", part)), None
+    )
+    return base_language(code) in UNSPACED if script is None else script in UNSPACED_SCRIPTS
 
 
 def has_dotless_i(code: str) -> bool:
@@ -99,6 +117,28 @@ def require_language_code(key: str, code: str) -> None:
 def target_tag(language: str) -> str:
     """Return the first word of a source sentence, which names the target language, such as ``xxde``.
 
-    Ha, Niehues and Waibel 2016, and Johnson et al. 2017. It has only letters, so no tokenizer splits it.
+    Ha, Niehues and Waibel 2016, and Johnson et al. 2017. It has only letters and digits, so no tokenizer splits it.
     """
-    return "xx" + re.sub(r"[^a-z]", "", language.lower())
+    return "xx" + re.sub(r"[^a-z0-9]", "", language.lower())
+
+
+def require_tags(sentences: Iterable[str], vocabulary: Sequence[str], target_language: str) -> None:
+    """Check that each sentence names its target language, if a model has several.
+
+    Args:
+        sentences: Source sentences, cleaned.
+        vocabulary: The tokens of the source.
+        target_language: Code of the target language; ``mul``: several.
+
+    Raises:
+        InputError: A sentence that is not blank begins with no `target_tag` of the model.
+    """
+    if target_language != "mul":
+        return
+    tags = {token.lstrip("▁") for token in vocabulary if re.fullmatch("▁?xx[a-z0-9]+", token)}
+    for sentence in filter(None, sentences):
+        if sentence.split(" ", 1)[0] not in tags:
+            raise InputError(
+                "this model translates into several languages: choose one with --to, or begin each sentence with one of "
+                f"{', '.join(sorted(tags))}"
+            )

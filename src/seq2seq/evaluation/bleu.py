@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seq2seq.common.progress import warn
-from seq2seq.data.languages import UNSPACED, base_language
+from seq2seq.data.languages import base_language, is_unspaced
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.bleu import BLEU
@@ -34,12 +34,12 @@ def bleu_metric(language: str, *, lowercase: bool = False, effective_order: bool
     """
     from sacrebleu.metrics.bleu import BLEU
 
-    tokens = _tokens(base_language(language))
+    tokens = _tokens(base_language(language), is_unspaced(language))
     return BLEU(lowercase=lowercase, effective_order=effective_order, **tokens)
 
 
 @cache
-def _tokens(language: str) -> dict[str, Any]:
+def _tokens(language: str, without_spaces: bool) -> dict[str, Any]:
     """Return the arguments of sacreBLEU's BLEU: the language, or a tokenizer."""
     from sacrebleu.metrics.bleu import BLEU
 
@@ -50,7 +50,7 @@ def _tokens(language: str) -> dict[str, Any]:
         package = f"sacrebleu[{language}]"
         warn(f"BLEU of {language} counts characters: {package} is missing")
         return CHARACTERS
-    return CHARACTERS if language in UNSPACED and chosen == "13a" else told
+    return CHARACTERS if without_spaces and chosen == "13a" else told
 
 
 def cased_bleu(

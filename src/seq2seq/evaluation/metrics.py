@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, Literal, Protocol, get_args
 
-from seq2seq.data.languages import UNSPACED, base_language
+from seq2seq.data.languages import base_language, is_unspaced
 from seq2seq.errors import InputError
 from seq2seq.evaluation.bleu import bleu_metric, cased_bleu, require_pairs
 from seq2seq.evaluation.own_metrics import named_by, own_scores
@@ -259,7 +259,7 @@ def scores_of(
         InputError: One of `others` returns no number.
     """
     require_pairs(hypotheses, references)
-    is_spaced = base_language(language) not in UNSPACED
+    is_spaced = not is_unspaced(language)
     scorers = {
         name: each.score
         for name, each in METRICS.items()

@@ -15,7 +15,8 @@ from seq2seq.attention.memory import Memory
 from seq2seq.data.batch import SourceBatch
 from seq2seq.errors import InputError
 from seq2seq.models.folder import load_model_folder
-from seq2seq.models.proof import Steps, prove
+from seq2seq.models.limits import MAX_TOKENS
+from seq2seq.models.proof import LENGTHS, Steps, prove
 from seq2seq.models.seq2seq import Seq2Seq
 
 BOUND = 1e-5
@@ -149,7 +150,11 @@ def export_onnx(path: str | Path, folder: str | Path, *, trust_custom_code: bool
     folder.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as partial:
         written = _written(model, Path(partial))
-        prove("the graph", model, _Graphs(written).steps_of, BOUND, ADVICE)
+        batches = [
+            *LENGTHS,
+            (MAX_TOKENS, 3),
+        ]  # the longest too: a trace takes the branches of its own lengths
+        prove("the graph", model, _Graphs(written).steps_of, BOUND, ADVICE, batches)
         folder.mkdir(exist_ok=True)
         return [each.replace(folder / each.name) for each in written]
 

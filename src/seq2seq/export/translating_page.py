@@ -34,7 +34,7 @@ from seq2seq.models import BahdanauDecoder, GRUEncoder, Seq2Seq
 from seq2seq.models.folder import load_model_folder, tied_names
 from seq2seq.models.int8 import as_json, base64_of
 from seq2seq.models.layers import GRUCell
-from seq2seq.models.proof import Steps, prove
+from seq2seq.models.proof import Steps, prove, require_near
 from tensorboard_attention import bundle, color_scales, html_page, viewer_modules
 
 SCORES = {
@@ -100,6 +100,8 @@ def static_file(name: str) -> str:
 def page_model(folder: str | Path) -> dict[str, Any]:
     """Return the model of a folder as a page holds it; errors are those of `export_page`."""
     saved = load_model_folder(folder)
+    if saved.target_tokenizer.language == "mul":
+        raise InputError("a page translates into one language, and this model into several")
     model, ties = deepcopy(saved.model).double(), tied_names(saved.model)
     parameters: dict[str, Any] = {}
     found = {
@@ -114,6 +116,9 @@ def page_model(folder: str | Path) -> dict[str, Any]:
         if name not in ties:
             parameters[name], rounded = as_json(tensor)
             tensor.copy_(torch.from_numpy(rounded))
+    require_near(
+        "the page's int8 weights", saved.model.eval(), model.eval(), "train with a lower optimizer.lr"
+    )
     if shutil.which("node") is None:
         print("The page was not compared with the model: that needs node", file=sys.stderr)
     else:

@@ -27,12 +27,12 @@ from torch.overrides import TorchFunctionMode
 from seq2seq.common.arguments import without_unknown
 from seq2seq.common.shipped import config_of
 from seq2seq.data.batch import SourceBatch
-from seq2seq.data.tokenizers import Tokenizer, load_tokenizers, read_json
+from seq2seq.data.tokenizers import Tokenizer, load_tokenizers, read_json, save_proved
 from seq2seq.errors import InputError, NotFinite
 from seq2seq.models.build import STORED, build_model
 from seq2seq.models.int8 import SCALE, TINY, packed, unpacked
 from seq2seq.models.limits import DEFAULT_LIMITS, LengthLimits
-from seq2seq.models.proof import prove, steps_of
+from seq2seq.models.proof import prove, require_near, steps_of
 from seq2seq.models.seq2seq import Seq2Seq
 
 FORMAT_VERSION = 1
@@ -99,13 +99,15 @@ def _write(folder: Path, saved: SavedModel, precision: str) -> None:
                 f"{name} holds numbers that do not fit into {precision}: choose fp32, or train again"
             )
     folder.mkdir(parents=True)
-    saved.source_tokenizer.save(folder, "source")
-    saved.target_tokenizer.save(folder, "target")
+    save_proved(saved.source_tokenizer, folder, "source")
+    save_proved(saved.target_tokenizer, folder, "target")
     config = {"format_version": FORMAT_VERSION, "model": saved.model.config, "limits": asdict(saved.limits)}
     (folder / "config.json").write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
     save_file(stored, folder / "model.safetensors")
     (folder / "model.safetensors").chmod(0o644)
+    exact = deepcopy(model)
     model.load_state_dict(rounded | {name: rounded[owner] for name, owner in ties.items()})
+    require_near(f"{precision} weights", exact, model, "choose fp32")
     loaded = load_model_folder(folder, trust_custom_code=True).model  # its classes are in memory already
     advice = "Its classes must compute the same when they are built again from their arguments"
     prove("the model folder", model, partial(steps_of, loaded), BOUND, advice)

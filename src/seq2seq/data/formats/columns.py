@@ -1,14 +1,18 @@
 """Which columns of a table are source and target: as the user names them, or by their names, where there is no doubt."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan
+from typing import TypeVar
 
 from seq2seq.common.progress import say_once
-from seq2seq.data.languages import language_names
+from seq2seq.data.languages import language_names, nearest
 from seq2seq.errors import InputError
 
+T = TypeVar("T")
+NUMBER = re.compile(r"(?i)[-+]?([\d.,]*\d(e[-+]?\d+)?|inf|infinity|nan) ?%?")
+"""A number as programs write it; missing ones too."""
 ROLES = {"source", "src"}, {"target", "tgt", "trg"}
 
 Column = str | int | None
@@ -59,11 +63,36 @@ class Columns:
             "data.source_language and data.target_language"
         )
 
+    def both_of(self, path: str, units: Sequence[Mapping[str, T]]) -> list[tuple[T, T]]:
+        """Return source and target of the units of a file that have both; a unit has a value by the code of its language.
+
+        Raises:
+            InputError: No unit has both, or one has two that are as near to a language.
+        """
+        found = dict.fromkeys(code for unit in units for code in unit)
+        codes = [nearest(found, language) for language in self.languages]
+        both = []
+        for unit in units:
+            sides = [[code for code in each if code in unit] for each in codes]
+            for language, side in zip(self.languages, sides, strict=True):
+                if len(side) > 1:
+                    raise InputError(
+                        f"{path} has {' and '.join(side)}, which are both {language}: set data.source_language or "
+                        "data.target_language to one of them"
+                    )
+            if all(sides):
+                both.append((unit[sides[0][0]], unit[sides[1][0]]))
+        if not both:
+            raise self.refusal(path, found)
+        say_once(f"{path}: source is {', '.join(codes[0])}, target {', '.join(codes[1])}")
+        return both
+
     def by_name(self, names: Sequence[str]) -> tuple[int, int] | None:
         """Return the columns that are named for the languages, or source and target; None if that is in doubt."""
         words = [set(re.findall(r"[^\W\d_]+", name.casefold())) for name in names]
         labels = self.labels
-        exact = [[place for place, name in enumerate(names) if name.casefold() in label] for label in labels]
+        folded = [name.casefold().replace("_", "-") for name in names]
+        exact = [[place for place, name in enumerate(folded) if name in label] for label in labels]
         about = [[place for place, found in enumerate(words) if found & label] for label in labels]
         roles = [[place for place, found in enumerate(words) if found & role] for role in ROLES]
         for sides in (exact, about, roles):
@@ -129,14 +158,18 @@ class Columns:
 
 
 def no_text(cells: Sequence[str]) -> str:
-    """Return what is in a column that holds no sentences: ``numbers``, ``addresses``, ``one value``; else nothing."""
+    """Return what is in a column that holds no sentences: ``numbers``, ``addresses``, ``identifiers``, ``one value``, ``labels``, or nothing."""
     filled = [cell.strip() for cell in cells if cell.strip()]
-    if filled and all(re.fullmatch(r"[-+]?[\d.,]*\d(e-?\d+)?", cell) for cell in filled):
+    if filled and all(NUMBER.fullmatch(cell) for cell in filled):
         return "numbers"
     if filled and all(re.fullmatch(r"(https?://|www\.)\S+", cell) for cell in filled):
         return "addresses"
+    if len(filled) >= 10 and all(re.fullmatch(r"[!-~]*[0-9][!-~]*", cell) for cell in filled):
+        return "identifiers"
     if len(filled) >= 10 and len(set(filled)) == 1:
         return "one value"
+    if len(filled) >= 100 and len(set(filled)) <= 5 and not any(map(str.isspace, "".join(set(filled)))):
+        return "labels"
     return ""
 
 

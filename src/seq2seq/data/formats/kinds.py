@@ -26,9 +26,10 @@ HINTS = {
     "subtitles": "write one sentence a line, without numbers and times",
     "IWSLT": "its lines of tags are no sentences: leave them out of both files with grep -v '^ *<' FILE",
     "Europarl": "its lines of tags are no sentences: leave them out of both files with grep -v '^ *<' FILE",
-    "UTF-16": "convert it with iconv -f UTF-16LE -t UTF-8 FILE", "UTF-32": "convert it with iconv -f UTF-32 -t UTF-8 FILE",
+    **{name: f"convert it with iconv -f {name} -t UTF-8 FILE" for name in ("UTF-16", "UTF-16LE", "UTF-16BE", "UTF-32")},
     "SQLite": CONVERT, "tar archive": "unpack it with tar -xf FILE", "7z archive": "unpack it with 7z x FILE",
     "Zstandard": "decompress it with zstd -d FILE", "RAR archive": "unpack it with unrar x FILE",
+    "front matter": "the lines from --- to --- are no sentences: remove them",
 }  # fmt: skip
 """What to do with a file of each kind, where plain text is needed."""
 
@@ -47,6 +48,12 @@ MEMBERS = {
     "META-INF/container.xml": "EPUB", "META-INF/manifest.xml": "OpenDocument",
 }  # fmt: skip
 """Kinds by a file that only they have in their zip archive."""
+BEGINNINGS = {
+    r"<(doc\b[^>]*>\s*<)?(url|talkid|keywords|speaker)>": "IWSLT",
+    r"WEBVTT\b|(\d+\s*\n)?(\d+:)+\d\d[,.]\d{3} --> ": "subtitles",
+    r"---\r?\n([\w-]+:.*\n)+---\r?\n": "front matter",
+}
+"""Kinds of text by how it begins."""
 
 
 def kind_of(head: bytes) -> str:
@@ -56,32 +63,44 @@ def kind_of(head: bytes) -> str:
             return kind
     if head[257:262] == b"ustar":
         return "tar archive"
-    utf16 = head.startswith((b"\xff\xfe", b"\xfe\xff"))
-    if not utf16 and _is_every_other_zero(head[:1000]):
-        return "UTF-16"
-    start = head[: len(head) // 2 * 2].decode("utf-16" if utf16 else "utf-8-sig", errors="replace").lstrip()
+    encoding = _utf16(head)
+    start = head[: len(head) // 2 * 2].decode(encoding or "utf-8-sig", errors="replace").lstrip()
+    for beginning, kind in BEGINNINGS.items():
+        if re.match(beginning, start):
+            return kind
     if start.startswith("<"):
-        return _markup(start)
-    if start[:1] in {"{", "["} and _is_json(start):
-        return "json"
-    if re.match(r"(\d+\s*\n)?(\d+:)+\d\d[,.]\d{3} --> |WEBVTT\b", start):
-        return "subtitles"
-    if re.search(r'^msgid "', start, re.MULTILINE) and re.search(r'^msgstr(\[0\])? "', start, re.MULTILINE):
-        return "gettext"
-    return "text"
+        kind = _markup(start)
+    elif start[:1] in {"{", "["} and _is_json(start):
+        kind = "json"
+    elif re.search(r'^msgid "', start, re.MULTILINE) and re.search(r'^msgstr(\[0\])? "', start, re.MULTILINE):
+        kind = "gettext"
+    else:
+        kind = "text"
+    return encoding if encoding and kind in {"text", "json", "gettext", "sgml"} else kind
 
 
-def _is_every_other_zero(head: bytes) -> bool:
-    """Return whether bytes are those of Latin text in UTF-16, without a byte order mark."""
-    halves = head[0::2], head[1::2]
-    counts = sorted((half.count(0), len(half)) for half in halves)
-    return counts[0][0] == 0 and counts[1][0] > 0.9 * counts[1][1]
+def _utf16(head: bytes) -> str:
+    """Return the encoding of a text in UTF-16, with a byte order mark or without; empty for another text."""
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "UTF-16"
+    for encoding, zeros in (("UTF-16LE", head[1::2]), ("UTF-16BE", head[::2])):
+        if zeros.count(0) > len(zeros) / 2:
+            text = head[: len(head) // 2 * 2].decode(encoding, errors="replace")
+            if all(char.isprintable() or char.isspace() for char in text):
+                return encoding
+    return ""
 
 
 def _markup(start: str) -> str:
     """Return the kind of a text that begins with ``<``: markup if its first element is that of a whole document."""
     root = re.search(r"<([A-Za-z][\w:.-]*)", start)
     kind = ROOTS.get(root[1].lower().split(":")[-1] if root else "")
+    if (
+        kind is None
+        and re.search(r"<seg\b[^<>]*>", start[:HEAD], re.IGNORECASE)
+        and not start.startswith("<?xml")
+    ):
+        return "sgml"
     if kind is None and re.match(r"<\?xml|<!doctype", start, re.IGNORECASE):
         return "XML"
     return kind or "text"
@@ -120,8 +139,9 @@ def refusal(name: str, kind: str) -> InputError:
         "gettext_binary": "gettext (.mo)",
         "gettext": "gettext (.po)",
         "wmt": "WMT XML",
-        "sgml": "WMT SGML",
         "subtitles": "a file of subtitles",
+        "front matter": "a text with front matter",
+        "sgml": "WMT SGML",
         "IWSLT": "a text with the tags of IWSLT",
         "Europarl": "a text with the tags of Europarl",
     }

@@ -11,7 +11,7 @@ from seq2seq.common.files import matching, on_disk
 from seq2seq.common.progress import announce
 from seq2seq.data.formats import kinds, table
 from seq2seq.data.formats.columns import Columns
-from seq2seq.data.languages import codes_of
+from seq2seq.data.languages import nearest
 from seq2seq.data.text import SentencePair, open_text, read_parallel, refusing
 from seq2seq.errors import InputError
 
@@ -29,7 +29,7 @@ def kind_of_file(path: str) -> str:
         InputError: It is missing, damaged, or a folder.
     """
     with refusing(path), open_text(path) as file:
-        return kinds.kind_of(file.peek(kinds.HEAD)[: kinds.HEAD])  # type: ignore[attr-defined]  # files are buffered
+        return kinds.kind_of(file.peek(kinds.HEAD)[: kinds.HEAD])
 
 
 def holds_pairs(path: str) -> bool:
@@ -116,10 +116,11 @@ def opus_members(path: str, columns: Columns) -> list[str]:
     """Return the files of source and target in a zip archive of OPUS, such as ``Tatoeba.en-fr.en``; none if it is not one."""
     with zipfile.ZipFile(on_disk(path)) as archive:
         names = [name for name in archive.namelist() if "." in Path(name).name]
-    endings = {name.rsplit(".", 1)[1] for name in names}
-    codes = [codes_of(language, endings) for language in columns.languages]
-    found = [[name for name in names if name.rsplit(".", 1)[1] in each] for each in codes]
-    return [sides[0] for sides in found] if len(found[0]) == len(found[1]) == 1 else []
+    endings = [name.rsplit(".", 1)[1] for name in names]
+    codes = [nearest(endings, language) for language in columns.languages]
+    if any(len(each) != 1 or endings.count(each[0]) > 1 for each in codes):
+        return []
+    return [names[endings.index(each[0])] for each in codes]
 
 
 def read_opus(path: str, members: list[str]) -> list[SentencePair]:

@@ -7,7 +7,6 @@ from typing import IO
 
 from seq2seq.data.formats.columns import Columns
 from seq2seq.data.formats.markup import children, elements, language_of, text_of
-from seq2seq.data.languages import codes_of
 from seq2seq.data.text import SentencePair
 from seq2seq.errors import InputError
 
@@ -18,23 +17,18 @@ def read(path: str, columns: Columns) -> list[SentencePair]:
     Raises:
         InputError: The file is damaged, or no document has both languages.
     """
-    documents, found = list[dict[str, dict[str, str]]](), set[str]()
+    documents = []
     for document in elements(path, "doc"):
         texts: dict[str, dict[str, str]] = {}
         for text in [*children(document, "src"), *children(document, "ref")]:
-            if language_of(text) not in texts:
-                texts[language_of(text)] = {each.get("id"): text_of(each) for each in text.iter("{*}seg")}
-        found.update(texts)
+            segments = {each.get("id"): text_of(each) for each in text.iter("{*}seg")}
+            texts.setdefault(language_of(text), segments)
         documents.append(texts)
-    codes = [codes_of(language, found) for language in columns.languages]
-    pairs = []
-    for texts in documents:
-        source, target = (next((texts[code] for code in texts if code in each), {}) for each in codes)
-        if source and target:
-            pairs += [SentencePair(text, target.get(number, "")) for number, text in source.items()]
-    if not pairs:
-        raise columns.refusal(path, sorted(found))
-    return pairs
+    return [
+        SentencePair(text, target.get(number, ""))
+        for source, target in columns.both_of(path, documents)
+        for number, text in source.items()
+    ]
 
 
 def segments(file: IO[bytes], name: str) -> Iterator[bytes]:
