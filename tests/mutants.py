@@ -178,7 +178,7 @@ MUTANTS = {
     "data/words.py": [
         ('" ".join(INVISIBLE.sub("", text).split())', '" ".join(text.split())'),
         ('" ".join(INVISIBLE.sub("", text).split())', 'INVISIBLE.sub("", text).strip()'),
-        (r"[\p{{L}}\p{{N}}\p{{M}}_\u200c\u200d]", r"[\p{{L}}\p{{N}}_\u200c\u200d]"),
+        (r"[\p{{L}}\p{{N}}\p{{M}}_", r"[\p{{L}}\p{{N}}_"),
         ('text.replace("I", "ı") if has_dotless_i(language) else text', "text"),
         ('return text.replace("İ", "i").lower()', "return text.lower()"),
     ],

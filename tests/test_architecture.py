@@ -52,7 +52,7 @@ def test_contributing_says_how_large_each_package_is():
     assert named | {"errors", "seq2seq", "__main__"} == lines.keys()
     for names, said in rows:
         found = sum(lines[name.rpartition(".")[2]] for name in re.findall(r"`([\w.]+)`", names))
-        assert abs(found - int(said.replace(",", ""))) <= 150, f"{names}: {found:,} lines"
+        assert abs(found - int(said.replace(",", ""))) <= max(150, found / 10), f"{names}: {found:,} lines"
 
 
 def test_other_rooms_and_distributions_import_what_is_public():
